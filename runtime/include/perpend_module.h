@@ -1,0 +1,62 @@
+/* The contract between generated code and the runtime: what one compiled model exports.
+ * Users of a model include perpend.h instead. */
+#ifndef PERPEND_MODULE_H
+#define PERPEND_MODULE_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PERPEND_MODULE_MAGIC 0x444e505250455250ull
+#define PERPEND_MODULE_ABI 1u
+
+/* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: inputs then outputs. */
+typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
+
+/* What a run sees. Created by the runtime, read by generated code. */
+typedef struct perpend_frame perpend_frame;
+struct perpend_frame {
+  const void *const *inputs;  /* one pointer per model input, 64-byte aligned or not */
+  void *const *outputs;       /* one pointer per model output */
+  const uint8_t *weights;     /* start of the module's constant section */
+  uint8_t *arena;             /* 64-byte aligned */
+  const int64_t *offsets;     /* byte offset in the arena of each planned buffer */
+  const int64_t *symbols;     /* value of each symbol, in the descriptor's order */
+  /* Runs kernel over [0, extent), split into parts of at least grain units when threads are available. */
+  void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers, int64_t extent,
+                   int64_t grain);
+};
+
+typedef struct perpend_buffer_lifetime {
+  int32_t first, last; /* positions of the first write and the last read in the order of kernels, inclusive */
+} perpend_buffer_lifetime;
+
+/* Why bind refused: which dimension of which input, and what it should have been. */
+typedef struct perpend_bind_error {
+  int32_t input, dim;
+  int64_t expected, got;
+} perpend_bind_error;
+
+typedef struct perpend_module {
+  uint64_t magic;
+  uint32_t abi;
+  uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
+  const char *descriptor; /* JSON, NUL-terminated */
+  uint64_t descriptorBytes;
+  const uint8_t *weights;
+  uint64_t weightsBytes;
+  const perpend_buffer_lifetime *lifetimes; /* bufferCount entries */
+  const int64_t *staticOffsets;             /* bufferCount entries, or NULL when sizes depend on symbols */
+  int64_t staticArenaBytes;                 /* meaningful with staticOffsets */
+  /* dims[i] points at the extents of input i. Writes symbolCount symbols. Returns 0, or 1 with *error filled. */
+  int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
+  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs. */
+  void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
+  void (*run)(perpend_frame *frame);
+} perpend_module;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
