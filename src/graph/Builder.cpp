@@ -1,0 +1,539 @@
+//===- Builder.cpp - making graphs: the one place of shape inference ------===//
+
+#include "graph/Builder.h"
+#include "graph/Scalars.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+/// Contents are followed for tensors up to this many elements: enough for every shape computation.
+static constexpr int64_t maxFollowedElements = 128;
+
+static bool anyNull(ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }
+
+Value Builder::fail(const Twine &message) {
+  failed = true;
+  emitError(location) << message.str();
+  return {};
+}
+
+bool Builder::checkAxis(int64_t axis, int64_t rank, StringRef what) {
+  if (axis >= 0 && axis < rank)
+    return true;
+  fail(what + ": axis " + Twine(axis) + " of a tensor of rank " + Twine(rank));
+  return false;
+}
+
+template <typename Op, typename... Arguments>
+Value Builder::create(Extents shape, Type elementType, Arguments &&...arguments) {
+  for (const SymbolicInt &extent : shape) {
+    std::optional<int64_t> low = extent.upperBound();
+    if (extent.isPoison() || (low && *low < 0))
+      return fail(Op::getOperationName().drop_front(6) + ": the result would have the shape " + toString(shape) +
+                  "\nhint: the model's shapes do not fit this operator");
+  }
+  RankedTensorType type = tensorType(shape, elementType);
+  return operations.createOrFold<Op>(location, type, std::forward<Arguments>(arguments)...);
+}
+
+//===----------------------------------------------------------------------===//
+// Constants and contents
+//===----------------------------------------------------------------------===//
+
+Value Builder::constant(ElementsAttr value) {
+  auto type = ::mlir::cast<RankedTensorType>(value.getType());
+  return operations.create<ConstantOp>(location, type, value);
+}
+
+Value Builder::splat(Extents shape, double value, Type elementType) {
+  Type scalar = scalarType(elementType);
+  auto type = RankedTensorType::get({}, elementType);
+  Attribute element;
+  if (auto floating = dyn_cast<FloatType>(scalar))
+    element = FloatAttr::get(floating, value);
+  else
+    element = IntegerAttr::get(elementType, APInt(scalar.getIntOrFloatBitWidth(), static_cast<int64_t>(value), true));
+  return broadcast(constant(DenseElementsAttr::get(type, element)), {}, shape);
+}
+
+Value Builder::integers(Ints values) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, i64());
+  return constant(DenseElementsAttr::get(type, values));
+}
+
+Value Builder::dims(Extents values, bool isScalar) {
+  Shape shape;
+  if (!isScalar)
+    shape.emplace_back(static_cast<int64_t>(values.size()));
+  SmallVector<int64_t> numbers;
+  for (const SymbolicInt &value : values)
+    if (std::optional<int64_t> number = value.constant())
+      numbers.push_back(*number);
+  Value result;
+  if (numbers.size() == values.size())
+    result = constant(DenseElementsAttr::get(tensorType(shape, i64()), ArrayRef<int64_t>(numbers)));
+  else
+    result = create<DimsOp>(shape, i64(), ShapeAttr::get(context(), values));
+  recordContents(result, values);
+  return result;
+}
+
+void Builder::recordContents(Value tensor, Extents values) {
+  if (tensor)
+    knownContents[tensor] = Shape(values);
+}
+
+std::optional<Shape> Builder::contents(Value tensor) {
+  if (!tensor)
+    return std::nullopt;
+  if (auto known = knownContents.find(tensor); known != knownContents.end())
+    return known->second;
+  auto type = tensorTypeOf(tensor);
+  auto constant = tensor.getDefiningOp<ConstantOp>();
+  auto integerType = dyn_cast<IntegerType>(type.getElementType());
+  if (!constant || !integerType || !type.hasStaticShape() || type.getNumElements() > maxFollowedElements)
+    return std::nullopt;
+  auto elements = constant.getValue().tryGetValues<APInt>();
+  if (failed || ::mlir::failed(elements))
+    return std::nullopt;
+  Shape values;
+  for (const APInt &element : *elements) {
+    if (element.getSignificantBits() > 64)
+      return std::nullopt;
+    values.emplace_back(isUnsigned(integerType) ? static_cast<int64_t>(element.getZExtValue())
+                                                : element.getSExtValue());
+  }
+  knownContents[tensor] = values;
+  return values;
+}
+
+std::optional<SmallVector<int64_t>> Builder::constantContents(Value tensor) {
+  std::optional<Shape> values = contents(tensor);
+  if (!values)
+    return std::nullopt;
+  SmallVector<int64_t> numbers;
+  for (const SymbolicInt &value : *values) {
+    if (!value.constant())
+      return std::nullopt;
+    numbers.push_back(*value.constant());
+  }
+  return numbers;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+Value Builder::bodyOp(StringRef name, Values inputs, Extents shape, Type elementType, ArrayRef<Type> argumentTypes,
+                      llvm::function_ref<Value(OpBuilder &, Block &)> body) {
+  OperationState state(location, name, inputs, {tensorType(shape, elementType)}, {});
+  Region *region = state.addRegion();
+  Block &block = region->emplaceBlock();
+  for (Type type : argumentTypes)
+    block.addArgument(type, location);
+  OpBuilder inner = OpBuilder::atBlockBegin(&block);
+  inner.create<YieldOp>(location, body(inner, block));
+  return operations.create(state)->getResult(0);
+}
+
+Value Builder::map(Values inputs, Type elementType, ScalarBody body) {
+  if (anyNull(inputs))
+    return {};
+  if (inputs.empty())
+    return fail("map: no input");
+  SmallVector<Type> types = llvm::map_to_vector(inputs, [](Value input) { return scalarTypeOf(input); });
+  return bodyOp(MapOp::getOperationName(), inputs, shapeOf(inputs[0]), elementType, types,
+                [&](OpBuilder &builder, Block &block) { return body(builder, location, block.getArguments()); });
+}
+
+Value Builder::generate(Values inputs, Extents shape, Type elementType, ElementBody body) {
+  if (anyNull(inputs))
+    return {};
+  SmallVector<Type> types(shape.size(), operations.getIndexType());
+  for (Value input : inputs)
+    types.push_back(input.getType());
+  return bodyOp(GenerateOp::getOperationName(), inputs, shape, elementType, types,
+                [&](OpBuilder &builder, Block &block) {
+                  ValueRange arguments = block.getArguments();
+                  return body(builder, location, arguments.take_front(shape.size()),
+                              arguments.drop_front(shape.size()));
+                });
+}
+
+Value load(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
+  return builder.create<LoadOp>(loc, scalarTypeOf(tensor), tensor, index);
+}
+
+Value extent(OpBuilder &builder, Location loc, const SymbolicInt &value) {
+  if (std::optional<int64_t> constant = value.constant())
+    return builder.create<arith::ConstantIndexOp>(loc, *constant);
+  return builder.create<ExtentOp>(loc, value.str());
+}
+
+std::optional<Shape> Builder::broadcastShapes(Values inputs) {
+  if (anyNull(inputs))
+    return std::nullopt;
+  Shape result;
+  for (Value input : inputs) {
+    Shape shape = shapeOf(input);
+    if (shape.size() > result.size())
+      result.insert(result.begin(), shape.size() - result.size(), SymbolicInt(1));
+    size_t offset = result.size() - shape.size();
+    for (size_t i = 0; i < shape.size(); ++i) {
+      SymbolicInt &extent = result[offset + i];
+      if (extent == SymbolicInt(1))
+        extent = shape[i];
+      else if (shape[i] != SymbolicInt(1) && provablyDiffer(shape[i], extent)) {
+        std::string shapes;
+        for (Value value : inputs)
+          shapes += " " + toString(shapeOf(value));
+        fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
+             " and " + extent.str());
+        return std::nullopt;
+      } else if (shape[i].isConstant()) {
+        extent = shape[i]; // an equality: prefer the number
+      }
+    }
+  }
+  return result;
+}
+
+Value Builder::broadcastTo(Value input, Extents shape) {
+  if (!input)
+    return {};
+  int64_t rank = shapeOf(input).size(), resultRank = shape.size();
+  if (rank > resultRank)
+    return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+  return broadcast(input, llvm::to_vector(llvm::seq<int64_t>(resultRank - rank, resultRank)), shape);
+}
+
+Value Builder::mapBroadcast(Values inputs, Type elementType, ScalarBody body) {
+  std::optional<Shape> shape = broadcastShapes(inputs);
+  if (!shape)
+    return {};
+  SmallVector<Value> broadcasted;
+  for (Value input : inputs)
+    broadcasted.push_back(broadcastTo(input, *shape));
+  return map(broadcasted, elementType, body);
+}
+
+Value Builder::cast(Value input, Type elementType) {
+  if (!input || tensorTypeOf(input).getElementType() == elementType)
+    return input;
+  Type from = tensorTypeOf(input).getElementType();
+  Value result = map(input, elementType, [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+    return convert(builder, loc, arguments[0], from, elementType);
+  });
+  if (std::optional<Shape> known = contents(input); known && isa<IntegerType>(elementType) && !elementType.isInteger(1))
+    recordContents(result, *known);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+Value Builder::broadcast(Value input, Ints dims, Extents shape) {
+  if (!input)
+    return {};
+  for (auto [extent, dim] : llvm::zip(shapeOf(input), dims))
+    if (extent != SymbolicInt(1) && provablyDiffer(extent, shape[dim]))
+      return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+  Value result = create<BroadcastOp>(shape, tensorTypeOf(input).getElementType(), input, dims);
+  std::optional<int64_t> count = elementCount(shape).constant();
+  if (std::optional<Shape> known = contents(input); known && known->size() == 1 && count && *count <= maxFollowedElements)
+    recordContents(result, Shape(*count, known->front()));
+  return result;
+}
+
+Value Builder::transpose(Value input, Ints permutation) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input), result;
+  SmallVector<int64_t> sorted(permutation);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, shape.size())))
+    return fail("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions");
+  for (int64_t dim : permutation)
+    result.push_back(shape[dim]);
+  return create<TransposeOp>(result, tensorTypeOf(input).getElementType(), input, permutation);
+}
+
+Value Builder::reshape(Value input, Extents shape) {
+  if (!input)
+    return {};
+  if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
+    return fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
+                ": the numbers of elements differ");
+  Value result = create<ReshapeOp>(shape, tensorTypeOf(input).getElementType(), input);
+  if (std::optional<Shape> known = contents(input))
+    recordContents(result, *known);
+  return result;
+}
+
+Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
+  if (!input)
+    return {};
+  Value result = create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input,
+                                 ShapeAttr::get(context(), starts), steps);
+  std::optional<Shape> known = contents(input);
+  if (!known || starts.size() != 1 || !starts[0].constant() || !sizes[0].constant())
+    return result;
+  Shape values;
+  for (int64_t i = 0; i < *sizes[0].constant(); ++i) {
+    int64_t position = *starts[0].constant() + i * steps[0];
+    if (position < 0 || position >= static_cast<int64_t>(known->size()))
+      return fail("slice: position " + Twine(position) + " of a tensor of " + Twine(known->size()) + " elements");
+    values.push_back((*known)[position]);
+  }
+  recordContents(result, values);
+  return result;
+}
+
+Value Builder::pad(Value input, Extents low, Extents high, TypedAttr value) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] = shape[i] + low[i] + high[i];
+  return create<PadOp>(shape, tensorTypeOf(input).getElementType(), input, ShapeAttr::get(context(), low), value);
+}
+
+Value Builder::concat(Values inputs, int64_t axis) {
+  if (anyNull(inputs))
+    return {};
+  if (inputs.empty())
+    return fail("concat: no input");
+  Shape result = shapeOf(inputs[0]);
+  if (!checkAxis(axis, result.size(), "concat"))
+    return {};
+  for (Value input : inputs.drop_front()) {
+    Shape shape = shapeOf(input);
+    bool fits = shape.size() == result.size();
+    for (size_t i = 0; fits && i < shape.size(); ++i)
+      fits = static_cast<int64_t>(i) == axis || !provablyDiffer(shape[i], result[i]);
+    if (!fits)
+      return fail("concat along axis " + Twine(axis) + ": shape " + toString(shape) + " does not fit beside " +
+                  toString(result));
+    result[axis] = result[axis] + shape[axis];
+  }
+  Value joined = create<ConcatOp>(result, tensorTypeOf(inputs[0]).getElementType(), inputs, axis);
+  Shape values;
+  for (Value input : inputs) {
+    std::optional<Shape> known = contents(input);
+    if (!known || result.size() != 1 || known->size() + values.size() > maxFollowedElements)
+      return joined;
+    values.append(*known);
+  }
+  recordContents(joined, values);
+  return joined;
+}
+
+Value Builder::gather(Value input, Value indices, int64_t axis) {
+  if (!input || !indices)
+    return {};
+  Shape shape = shapeOf(input), indexShape = shapeOf(indices);
+  if (!checkAxis(axis, shape.size(), "gather"))
+    return {};
+  Shape result(shape.begin(), shape.begin() + axis);
+  result.append(indexShape);
+  result.append(shape.begin() + axis + 1, shape.end());
+  Value gathered = create<GatherOp>(result, tensorTypeOf(input).getElementType(), input, indices, axis);
+  std::optional<Shape> known = contents(input);
+  std::optional<SmallVector<int64_t>> positions = constantContents(indices);
+  if (!known || !positions || shape.size() != 1)
+    return gathered;
+  Shape values;
+  for (int64_t position : *positions) {
+    if (position < 0 || position >= static_cast<int64_t>(known->size()))
+      return fail("gather: index " + Twine(position) + " of a tensor of " + Twine(known->size()) + " elements");
+    values.push_back((*known)[position]);
+  }
+  recordContents(gathered, values);
+  return gathered;
+}
+
+Value Builder::unsqueeze(Value input, Ints axes) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  int64_t rank = shape.size() + axes.size();
+  SmallVector<int64_t> sorted;
+  for (int64_t axis : axes)
+    sorted.push_back(axis < 0 ? axis + rank : axis);
+  llvm::sort(sorted);
+  for (int64_t axis : sorted) {
+    if (!checkAxis(axis, shape.size() + 1, "unsqueeze"))
+      return {};
+    shape.insert(shape.begin() + axis, SymbolicInt(1));
+  }
+  return reshape(input, shape);
+}
+
+Value Builder::squeeze(Value input, Ints axes) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  int64_t rank = shape.size();
+  SmallVector<int64_t> dropped;
+  for (int64_t axis : axes) {
+    int64_t dim = axis < 0 ? axis + rank : axis;
+    if (!checkAxis(dim, rank, "squeeze"))
+      return {};
+    if (provablyDiffer(shape[dim], SymbolicInt(1)))
+      return fail("squeeze: dimension " + Twine(dim) + " of " + toString(shape) + " is not 1");
+    dropped.push_back(dim);
+  }
+  return reshape(input, dropDims(shape, dropped));
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  SmallVector<int64_t> sorted;
+  for (int64_t dim : dims)
+    sorted.push_back(dim < 0 ? dim + static_cast<int64_t>(shape.size()) : dim);
+  llvm::sort(sorted);
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  for (int64_t dim : sorted)
+    if (!checkAxis(dim, shape.size(), "reduce"))
+      return {};
+  Value result = sorted.empty() ? input
+                                : create<ReduceOp>(dropDims(shape, sorted), tensorTypeOf(input).getElementType(), input,
+                                                   kind, sorted);
+  if (!keepDims)
+    return result;
+  for (int64_t dim : sorted)
+    shape[dim] = SymbolicInt(1);
+  return reshape(result, shape);
+}
+
+Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints lhsContracted, Ints rhsContracted,
+                        Type elementType) {
+  if (!lhs || !rhs)
+    return {};
+  Shape left = shapeOf(lhs), right = shapeOf(rhs), result;
+  SmallVector<int64_t> leftUsed(lhsBatch), rightUsed(rhsBatch);
+  llvm::append_range(leftUsed, lhsContracted);
+  llvm::append_range(rightUsed, rhsContracted);
+  for (auto [l, r] : llvm::zip(leftUsed, rightUsed))
+    if (provablyDiffer(left[l], right[r]))
+      return fail("matrix multiplication: dimension " + Twine(l) + " of " + toString(left) + " and dimension " +
+                  Twine(r) + " of " + toString(right) + " must be equal");
+  for (int64_t dim : lhsBatch)
+    result.push_back(left[dim]);
+  result.append(dropDims(left, leftUsed));
+  result.append(dropDims(right, rightUsed));
+  if (!elementType)
+    elementType = tensorTypeOf(lhs).getElementType();
+  return create<ContractOp>(result, elementType, lhs, rhs, lhsBatch, rhsBatch, lhsContracted, rhsContracted);
+}
+
+Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
+  if (!lhs || !rhs)
+    return {};
+  Shape left = shapeOf(lhs), right = shapeOf(rhs);
+  if (left.empty() || right.empty())
+    return fail("matmul: expected tensors of rank 1 or more, got shapes " + toString(left) + " and " + toString(right));
+  if (left.size() == 1 || right.size() == 1) {
+    int64_t l = left.size() - 1, r = right.size() == 1 ? 0 : right.size() - 2;
+    if (left.size() > 1 || right.size() <= 2)
+      return contract(lhs, rhs, {}, {}, {l}, {r}, elementType);
+    Value row = matmul(unsqueeze(lhs, {0}), rhs, elementType);
+    return row ? squeeze(row, {-2}) : row;
+  }
+  int64_t leftRank = left.size(), rightRank = right.size();
+  if (rightRank == 2)
+    return contract(lhs, rhs, {}, {}, {leftRank - 1}, {0}, elementType);
+  // Equal batch dimensions are contracted as such; a batch that broadcasts is repeated first.
+  SmallVector<SymbolicInt> leftBatch(left.begin(), left.end() - 2), rightBatch(right.begin(), right.end() - 2);
+  Value leftLike = splat(leftBatch, 0, f32()), rightLike = splat(rightBatch, 0, f32());
+  std::optional<Shape> batch = broadcastShapes({leftLike, rightLike});
+  if (!batch)
+    return {};
+  Shape leftShape = *batch, rightShape = *batch;
+  leftShape.append(left.end() - 2, left.end());
+  rightShape.append(right.end() - 2, right.end());
+  SmallVector<int64_t> batchDims = llvm::to_vector(llvm::seq<int64_t>(0, batch->size()));
+  int64_t rank = leftShape.size();
+  return contract(broadcastTo(lhs, leftShape), broadcastTo(rhs, rightShape), batchDims, batchDims, {rank - 1},
+                  {rank - 2}, elementType);
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+static SymbolicInt windowCount(const SymbolicInt &extent, const SymbolicInt &size, int64_t stride, int64_t dilation,
+                               int64_t low, int64_t high, bool ceilMode) {
+  SymbolicInt span = extent + SymbolicInt(low + high) - (size - SymbolicInt(1)) * SymbolicInt(dilation) - SymbolicInt(1);
+  if (!ceilMode)
+    return floorDiv(span, SymbolicInt(stride)) + SymbolicInt(1);
+  SymbolicInt count = ceilDiv(span, SymbolicInt(stride)) + SymbolicInt(1);
+  // A window that would start in the padding's end is left out.
+  SymbolicInt startable = ceilDiv(extent + SymbolicInt(low), SymbolicInt(stride));
+  return min(count, startable);
+}
+
+Value Builder::conv(Value input, Value filter, const Window &window, Type elementType) {
+  if (!input || !filter)
+    return {};
+  Shape shape = shapeOf(input), filterShape = shapeOf(filter), extents;
+  size_t windows = window.strides.size();
+  if (shape.size() != windows + 2 || filterShape.size() != windows + 2)
+    return fail("conv: expected input and filter of rank " + Twine(windows + 2) + ", got shapes " + toString(shape) +
+                " and " + toString(filterShape));
+  for (size_t i = 0; i < windows; ++i) {
+    SymbolicInt extent = shape[window.channelsLast ? 1 + i : 2 + i];
+    extent = (extent - SymbolicInt(1)) * SymbolicInt(window.inputDilation[i]) + SymbolicInt(1);
+    extents.push_back(windowCount(extent, filterShape[window.channelsLast ? i : 2 + i], window.strides[i],
+                                  window.dilations[i], window.padLow[i], window.padHigh[i], false));
+  }
+  return conv(input, filter, window, extents, elementType);
+}
+
+Value Builder::conv(Value input, Value filter, const Window &window, Extents windowExtents, Type elementType) {
+  if (!input || !filter)
+    return {};
+  Shape shape = shapeOf(input), filterShape = shapeOf(filter), result{shape[0]};
+  size_t windows = window.strides.size(), channel = window.channelsLast ? windows + 1 : 1;
+  SymbolicInt channels = filterShape[window.channelsLast ? windows : 1] * SymbolicInt(window.groups);
+  if (window.groups < 1 || provablyDiffer(shape[channel], channels))
+    return fail("conv: the input has " + shape[channel].str() + " channels, the filter expects " + channels.str());
+  SymbolicInt outputs = filterShape[window.channelsLast ? windows + 1 : 0];
+  if (!window.channelsLast)
+    result.push_back(outputs);
+  result.append(windowExtents.begin(), windowExtents.end());
+  if (window.channelsLast)
+    result.push_back(outputs);
+  if (!elementType)
+    elementType = tensorTypeOf(input).getElementType();
+  return create<ConvOp>(result, elementType, input, filter, window.strides, window.padLow, window.dilations,
+                        window.inputDilation, window.groups, window.channelsLast);
+}
+
+Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Window &window) {
+  if (!input)
+    return {};
+  Shape result = shapeOf(input);
+  size_t first = result.size() - size.size();
+  SmallVector<int64_t> sizes(result.size(), 1), strides(result.size(), 1), low(result.size(), 0),
+      dilations(result.size(), 1);
+  for (size_t i = 0; i < size.size(); ++i) {
+    sizes[first + i] = size[i];
+    strides[first + i] = window.strides[i];
+    low[first + i] = window.padLow[i];
+    dilations[first + i] = window.dilations[i];
+    result[first + i] = windowCount(result[first + i], SymbolicInt(size[i]), window.strides[i], window.dilations[i],
+                                    window.padLow[i], window.padHigh[i], window.ceilMode);
+  }
+  return create<WindowReduceOp>(result, tensorTypeOf(input).getElementType(), input, kind, sizes, strides, low,
+                                dilations);
+}
+} // namespace perpend::graph

@@ -1,0 +1,123 @@
+//===- Builder.h - making graphs: the one place of shape inference -*- C++ -*-===//
+//
+// Every front end builds graphs through this class. It deduces result shapes,
+// applies broadcasting, and follows the contents of small integer tensors
+// symbolically, so that a shape computed by the model becomes a shape.
+//
+// Errors: a method that cannot build emits one diagnostic at the current
+// location ("expected ..., got ..., hint: ...") and returns a null Value; a
+// method given a null Value returns one, silently. Check hasFailed() at the end.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_BUILDER_H
+#define PERPEND_GRAPH_BUILDER_H
+
+#include "graph/Shapes.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <optional>
+
+namespace perpend::graph {
+
+/// Window geometry of conv and window_reduce: one entry per window dimension.
+struct Window {
+  llvm::SmallVector<int64_t> strides, padLow, padHigh, dilations, inputDilation;
+  int64_t groups = 1;
+  bool channelsLast = false;
+  /// Pooling only: round the number of positions up instead of down (windows may then start in the padding's end).
+  bool ceilMode = false;
+};
+
+class Builder {
+public:
+  using Values = llvm::ArrayRef<mlir::Value>;
+  using Ints = llvm::ArrayRef<int64_t>;
+  using Extents = llvm::ArrayRef<SymbolicInt>;
+  /// Scalar code of map: block arguments in, scalar out.
+  using ScalarBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+  /// Scalar code of generate: the index, then the captured tensors (read them with load()).
+  using ElementBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange index,
+                                                     mlir::ValueRange tensors)>;
+
+  Builder(mlir::OpBuilder &operations, mlir::Location location) : operations(operations), location(location) {}
+
+  mlir::OpBuilder &operations;
+  /// Where following operations come from (the model's node).
+  mlir::Location location;
+
+  /// Emits `message` as an error at the current location. Always returns null.
+  mlir::Value fail(const llvm::Twine &message);
+  bool hasFailed() const { return failed; }
+  mlir::MLIRContext *context() { return operations.getContext(); }
+  mlir::Type f32() { return operations.getF32Type(); }
+  mlir::Type i64() { return operations.getI64Type(); }
+
+  // Constants. splat() makes one value of any shape; integers() a vector of i64.
+  mlir::Value constant(mlir::ElementsAttr value);
+  mlir::Value scalar(double value, mlir::Type elementType) { return splat({}, value, elementType); }
+  mlir::Value splat(Extents shape, double value, mlir::Type elementType);
+  mlir::Value integers(Ints values);
+  /// A vector of i64 (or a scalar) of symbolic values.
+  mlir::Value dims(Extents values, bool isScalar = false);
+
+  // What is known of the elements of a small integer tensor, row-major.
+  std::optional<Shape> contents(mlir::Value tensor);
+  void recordContents(mlir::Value tensor, Extents values);
+  /// The elements as numbers, if all are.
+  std::optional<llvm::SmallVector<int64_t>> constantContents(mlir::Value tensor);
+
+  // Primitives (Ops.td), with their result shapes deduced.
+  mlir::Value map(Values inputs, mlir::Type elementType, ScalarBody body);
+  mlir::Value generate(Values inputs, Extents shape, mlir::Type elementType, ElementBody body);
+  mlir::Value broadcast(mlir::Value input, Ints dims, Extents shape);
+  mlir::Value transpose(mlir::Value input, Ints permutation);
+  mlir::Value reshape(mlir::Value input, Extents shape);
+  mlir::Value slice(mlir::Value input, Extents starts, Extents sizes, Ints steps);
+  mlir::Value pad(mlir::Value input, Extents low, Extents high, mlir::TypedAttr value);
+  mlir::Value concat(Values inputs, int64_t axis);
+  mlir::Value gather(mlir::Value input, mlir::Value indices, int64_t axis);
+  mlir::Value reduce(ReductionKind kind, mlir::Value input, Ints dims, bool keepDims);
+  mlir::Value contract(mlir::Value lhs, mlir::Value rhs, Ints lhsBatch, Ints rhsBatch, Ints lhsContracted,
+                       Ints rhsContracted, mlir::Type elementType = {});
+  /// Channels-first unless window.channelsLast; result extent = floor((x + low + high - d*(k-1) - 1) / s) + 1.
+  mlir::Value conv(mlir::Value input, mlir::Value filter, const Window &window, mlir::Type elementType = {});
+  /// As conv, with the result's window extents given (transposed convolutions with output padding).
+  mlir::Value conv(mlir::Value input, mlir::Value filter, const Window &window, Extents windowExtents,
+                   mlir::Type elementType = {});
+  /// Window entries for the dimensions 2, 3, ... of a channels-first tensor.
+  mlir::Value windowReduce(ReductionKind kind, mlir::Value input, Ints size, const Window &window);
+
+  // Numpy-style conveniences built from the primitives.
+  /// The shape two tensors broadcast to; nullopt (with an error) when they do not.
+  std::optional<Shape> broadcastShapes(Values inputs);
+  /// Broadcasts to a shape of at least the same rank, aligned at the last dimension.
+  mlir::Value broadcastTo(mlir::Value input, Extents shape);
+  /// map() after broadcasting all inputs to their common shape.
+  mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
+  mlir::Value cast(mlir::Value input, mlir::Type elementType);
+  mlir::Value unsqueeze(mlir::Value input, Ints axes);
+  mlir::Value squeeze(mlir::Value input, Ints axes);
+  /// numpy.matmul, accumulating in the result's element type.
+  mlir::Value matmul(mlir::Value lhs, mlir::Value rhs, mlir::Type elementType = {});
+
+private:
+  template <typename Op, typename... Arguments>
+  mlir::Value create(Extents shape, mlir::Type elementType, Arguments &&...arguments);
+  mlir::Value bodyOp(llvm::StringRef name, Values inputs, Extents shape, mlir::Type elementType,
+                     llvm::ArrayRef<mlir::Type> argumentTypes,
+                     llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Block &)> body);
+  bool checkAxis(int64_t axis, int64_t rank, llvm::StringRef what);
+
+  bool failed = false;
+  llvm::DenseMap<mlir::Value, Shape> knownContents;
+};
+
+/// Reads an element of a tensor captured by generate().
+mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::ValueRange index);
+/// The value of a symbolic expression as an index inside generate().
+mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value);
+} // namespace perpend::graph
+
+#endif

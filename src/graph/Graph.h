@@ -1,0 +1,59 @@
+//===- Graph.h - the graph dialect ------------------------------*- C++ -*-===//
+//
+// Operators on tensors with symbolic shapes: dialect, attributes, interfaces
+// and primitives (generated from Graph.td and Ops.td).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_GRAPH_H
+#define PERPEND_GRAPH_GRAPH_H
+
+#include "support/SymbolicInt.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/Mutex.h"
+
+namespace perpend::graph {
+using support::SymbolicInt;
+/// The extents of a tensor.
+using Shape = llvm::SmallVector<SymbolicInt>;
+
+enum class ElementKind { View, Pointwise, Reduction };
+
+/// What an operator needs to emit one element: elements of its operands, and
+/// the run-time values of symbolic expressions.
+class ElementEmitter {
+public:
+  virtual ~ElementEmitter() = default;
+  virtual mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
+                              mlir::ValueRange index) = 0;
+  virtual mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value) = 0;
+  /// The element at a row-major position, for operands that lie in memory; null otherwise.
+  virtual mlir::Value elementAtPosition(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
+                                        mlir::Value position) = 0;
+  /// A for loop over [0, count) with one carried value; `body` returns its next value. Reductions use this.
+  using LoopBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value index, mlir::Value carried)>;
+  virtual mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,
+                           LoopBody body) = 0;
+};
+} // namespace perpend::graph
+
+#include "graph/GraphDialect.h.inc"
+#include "graph/GraphEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "graph/GraphAttributes.h.inc"
+#include "graph/GraphInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "graph/GraphOps.h.inc"
+
+#endif

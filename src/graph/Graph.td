@@ -1,0 +1,88 @@
+//===- Graph.td - the graph dialect: attributes, enums, interfaces --------===//
+//
+// Operators on tensors with symbolic shapes. Values are RankedTensorType; a
+// dimension that is not a number is explained by the #graph.shape encoding.
+// The primitives themselves are in Ops.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_TD
+#define PERPEND_GRAPH_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def GraphDialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::perpend::graph";
+  let summary = "Operators on tensors with symbolic shapes";
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let extraClassDeclaration = [{
+    /// The parsed form of an expression that an attribute holds as text.
+    const ::perpend::support::SymbolicInt &expression(::mlir::StringAttr text);
+  private:
+    ::llvm::DenseMap<::mlir::StringAttr, ::perpend::support::SymbolicInt> expressions;
+    ::llvm::sys::Mutex expressionsMutex;
+  public:
+  }];
+}
+
+class Graph_Attr<string name, string mnemonic_> : AttrDef<GraphDialect, name> {
+  let mnemonic = mnemonic_;
+}
+
+def ShapeAttr : Graph_Attr<"Shape", "shape"> {
+  let summary = "A list of integer expressions over the model's symbols";
+  let description = [{
+    As a tensor encoding it gives every dimension, and dimension i is `?` in the
+    tensor type exactly when expression i is not a number. Also used for the
+    starts of a slice and the like. Expressions are kept in canonical text, so
+    equal shapes are the same attribute. Example: `#graph.shape<[n, 4*m + 1]>`.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static ShapeAttr get(::mlir::MLIRContext *context, ::llvm::ArrayRef<::perpend::support::SymbolicInt> dims);
+    ::llvm::SmallVector<::perpend::support::SymbolicInt> values() const;
+  }];
+}
+
+def ReductionKind : I32EnumAttr<"ReductionKind", "how elements are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Product", 1, "product">,
+    I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">]> {
+  let cppNamespace = "::perpend::graph";
+  let genSpecializedAttr = 0;
+}
+def ReductionKindAttr : EnumAttr<GraphDialect, ReductionKind, "reduction">;
+
+//===----------------------------------------------------------------------===//
+// Interfaces: the facts about operators that passes ask for
+//===----------------------------------------------------------------------===//
+
+def ElementInterface : OpInterface<"ElementInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    Every element of the (single) result can be computed from its index. This
+    is the semantics of code generation for everything that is not a tensor
+    intrinsic.
+  }];
+  let methods = [
+    InterfaceMethod<"Emits scalar code for the element of the result at `index`.",
+      "::mlir::Value", "element",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$index,
+           "::perpend::graph::ElementEmitter &":$emitter)>,
+    InterfaceMethod<[{
+        Cost class of one element: a view only moves data (its index arithmetic is
+        cheap), pointwise computes from one element of each operand, a reduction
+        loops over many elements of an operand.
+      }], "::perpend::graph::ElementKind", "elementKind", (ins)>,
+    InterfaceMethod<[{
+        Whether the element at an index reads operand `operand` at most once and at
+        an index that steps through it in order when the result's last index steps.
+      }], "bool", "readsInOrder", (ins "unsigned":$operand), "", [{ return true; }]>
+  ];
+}
+
+#endif

@@ -1,0 +1,239 @@
+//===- Ops.td - the graph primitives --------------------------------------===//
+//
+// The list of primitives. Model operators are composites of these
+// (src/graph/composites); a new one here touches Elements.cpp, Verify.cpp, the
+// interpreter and the builder, and needs a reason why it cannot be a composite.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_OPS_TD
+#define PERPEND_GRAPH_OPS_TD
+
+include "graph/Graph.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemonic, traits>;
+
+/// An op whose single result's elements are functions of their index.
+class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<ElementInterface>], traits)> {
+  let hasVerifier = 1;
+}
+
+def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike]> {
+  let summary = "A tensor known at compile time";
+  let description = [{
+    Large values are DenseResourceElementsAttr whose blob points into the mapped model file.
+    Errors: C1 the value's shape and element type are the result's.
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def DimsOp : Graph_ElementOp<"dims"> {
+  let summary = "The values of symbolic expressions, as a tensor of i64";
+  let description = [{
+    result[i] = values[i]; rank 0 for a single value, else rank 1. Errors: C1 as many values as elements, C2 the element type is i64.
+  }];
+  let arguments = (ins ShapeAttr:$values);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+}
+
+def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Elementwise scalar function";
+  let description = [{
+    result[i...] = body(inputs[0][i...], inputs[1][i...], ...). The body is arith and math on scalars; signedness is in its operations.
+    Shapes: all inputs have the result's shape. Errors: C1 shapes differ, C2 block arguments are the scalars of the inputs, C3 the yielded type is the result's scalar.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs AnyRankedTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Each element computed from its index";
+  let description = [{
+    result[i...] = body(i..., inputs...). Block arguments: one index per result dimension, then the input tensors, read with graph.load.
+    Errors: C2 block arguments, C3 yielded type.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs AnyRankedTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def LoadOp : Graph_Op<"load", [Pure, HasParent<"GenerateOp">]> {
+  let summary = "An element of a tensor, inside generate";
+  let description = [{ result = tensor[index...]; the index must be inside the tensor. Errors: C1 one index per dimension. }];
+  let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$index);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$tensor `[` $index `]` attr-dict `:` type($tensor) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def ExtentOp : Graph_Op<"extent", [Pure]> {
+  let summary = "The value of one symbolic expression as an index, inside generate and kernels";
+  let arguments = (ins StrAttr:$expression);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$expression attr-dict";
+}
+
+def YieldOp : Graph_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "The scalar that a body computes";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def BroadcastOp : Graph_ElementOp<"broadcast"> {
+  let summary = "Repeats a tensor along new or unit dimensions";
+  let description = [{
+    result[i...] = input[j...] with j[d] = 0 where input dimension d is 1, else i[dims[d]].
+    Errors: C1 dims is strictly increasing with one entry per input dimension, C2 every input dimension is 1 or the result's.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def TransposeOp : Graph_ElementOp<"transpose"> {
+  let summary = "Permutes dimensions";
+  let description = [{ result dimension d is input dimension permutation[d]. Errors: C1 not a permutation, C2 wrong result shape. }];
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def ReshapeOp : Graph_ElementOp<"reshape"> {
+  let summary = "The same elements in row-major order under another shape";
+  let description = [{ Errors: C1 the numbers of elements are provably different. }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def SliceOp : Graph_ElementOp<"slice"> {
+  let summary = "A strided part of a tensor";
+  let description = [{
+    result[i...] = input[starts[d] + i[d] * steps[d] ...]; steps may be negative; the result type gives the extents; all indices must lie inside.
+    Errors: C1 one start and step per dimension, step not 0.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ShapeAttr:$starts, DenseI64ArrayAttr:$steps);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $starts $steps attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def PadOp : Graph_ElementOp<"pad"> {
+  let summary = "A tensor inside a larger one filled with a value";
+  let description = [{
+    result[i...] = input[i - low ...] where that lies inside the input, else value. low may be negative (a crop).
+    Errors: C1 one low per dimension, C2 the value has the element's scalar type.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ShapeAttr:$low, TypedAttrInterface:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $low $value attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def ConcatOp : Graph_ElementOp<"concat"> {
+  let summary = "Tensors side by side along one dimension";
+  let description = [{ Errors: C1 axis out of range, C2 other dimensions differ, C3 the extents do not add up. }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$inputs `axis` $axis attr-dict `:` functional-type($inputs, $result)";
+  let hasFolder = 1;
+}
+
+def GatherOp : Graph_ElementOp<"gather"> {
+  let summary = "Slices of a tensor chosen by an index tensor";
+  let description = [{
+    result[a..., i..., b...] = input[a..., indices[i...], b...], i in place of dimension axis. An index outside is clamped to the nearest one
+    inside; front ends map negative indices first.
+    Errors: C1 axis, C2 result shape, C3 the indices are integers.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$indices, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
+}
+
+def ReduceOp : Graph_ElementOp<"reduce"> {
+  let summary = "Combines the elements along some dimensions, which disappear";
+  let description = [{
+    Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
+    Floating-point sums may be reassociated. Errors: C1 dims strictly increasing and in range, C2 result shape.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+}
+
+def ContractOp : Graph_ElementOp<"contract"> {
+  let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
+  let description = [{
+    result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
+    Errors: C1 dimension lists valid and disjoint, C2 paired dimensions differ, C3 result shape.
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, DenseI64ArrayAttr:$lhsBatch, DenseI64ArrayAttr:$rhsBatch,
+                       DenseI64ArrayAttr:$lhsContracted, DenseI64ArrayAttr:$rhsContracted);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{$lhs `,` $rhs `batch` $lhsBatch `x` $rhsBatch `over` $lhsContracted `x` $rhsContracted attr-dict
+                         `:` functional-type(operands, $result)}];
+}
+
+def ConvOp : Graph_ElementOp<"conv"> {
+  let summary = "N-d convolution (cross-correlation)";
+  let description = [{
+    Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].
+    result[n, o, y...] = sum over c, k of input[n, c, (y * strides + k * dilations - padLow) / inputDilation] * filter[o, c, k], where positions outside the
+    input, or between its elements when inputDilation > 1, count as 0. The extents of the result come from its type.
+    Errors: C1 ranks and attribute lengths, C2 channels and groups, C3 result shape except its window dimensions.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padLow,
+                       DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$inputDilation, I64Attr:$groups, UnitAttr:$channelsLast);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{$input `,` $filter `strides` $strides `pad` $padLow `dilations` $dilations `input_dilation` $inputDilation
+                         `groups` $groups (`channels_last` $channelsLast^)? attr-dict `:` functional-type(operands, $result)}];
+  let extraClassDeclaration = [{
+    /// Position of the channel and of window dimension `i` in the input and the result, and in the filter.
+    unsigned channelDim() { return getChannelsLast() ? getStrides().size() + 1 : 1; }
+    unsigned windowDim(unsigned i) { return getChannelsLast() ? 1 + i : 2 + i; }
+    unsigned filterOutputDim() { return getChannelsLast() ? getStrides().size() + 1 : 0; }
+    unsigned filterInputDim() { return getChannelsLast() ? getStrides().size() : 1; }
+    unsigned filterWindowDim(unsigned i) { return getChannelsLast() ? i : 2 + i; }
+  }];
+}
+
+def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
+  let summary = "Combines the elements of a sliding window (pooling)";
+  let description = [{
+    result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor
+    (1, 1, 0, 1 where there is no window). The extents of the result come from its type. Errors: C1 attribute lengths.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$padLow, DenseI64ArrayAttr:$dilations);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{$kind $input `window` $window `strides` $strides `pad` $padLow `dilations` $dilations attr-dict
+                         `:` type($input) `->` type($result)}];
+}
+
+def CallKernelOp : Graph_Op<"call_kernel", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel function of this module";
+  let description = [{ Destination passing: the caller gives the buffers of the results. Errors: C1 no such kernel, C2 types differ from the kernel's. }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+#endif

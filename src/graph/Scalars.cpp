@@ -1,0 +1,132 @@
+//===- Scalars.cpp - scalar code for reductions and conversions -----------===//
+
+#include "graph/Scalars.h"
+#include "graph/Shapes.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static Value constant(OpBuilder &builder, Location loc, TypedAttr value) {
+  return builder.create<arith::ConstantOp>(loc, value);
+}
+
+static APInt integerBound(ReductionKind kind, Type elementType) {
+  unsigned width = elementType.getIntOrFloatBitWidth();
+  bool wantsLowest = kind == ReductionKind::Max;
+  if (isUnsigned(elementType))
+    return wantsLowest ? APInt::getMinValue(width) : APInt::getMaxValue(width);
+  return wantsLowest ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width);
+}
+
+Value initialValue(OpBuilder &builder, Location loc, ReductionKind kind, Type elementType) {
+  Type scalar = scalarType(elementType);
+  if (kind == ReductionKind::Sum)
+    return constant(builder, loc, builder.getZeroAttr(scalar));
+  if (kind == ReductionKind::Product)
+    return constant(builder, loc, cast<TypedAttr>(builder.getOneAttr(scalar)));
+  if (auto type = dyn_cast<FloatType>(scalar))
+    return constant(builder, loc,
+                    FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), kind == ReductionKind::Max)));
+  return constant(builder, loc, IntegerAttr::get(scalar, integerBound(kind, elementType)));
+}
+
+static Value combineFloats(OpBuilder &builder, Location loc, ReductionKind kind, Value a, Value b) {
+  auto reassociable = arith::FastMathFlagsAttr::get(builder.getContext(),
+                                                    arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+  switch (kind) {
+  case ReductionKind::Sum:
+    return builder.create<arith::AddFOp>(loc, a, b, reassociable);
+  case ReductionKind::Product:
+    return builder.create<arith::MulFOp>(loc, a, b, reassociable);
+  case ReductionKind::Max:
+    return builder.create<arith::MaximumFOp>(loc, a, b);
+  case ReductionKind::Min:
+    return builder.create<arith::MinimumFOp>(loc, a, b);
+  }
+  return {};
+}
+
+Value combine(OpBuilder &builder, Location loc, ReductionKind kind, Type elementType, Value carried, Value next) {
+  if (isa<FloatType>(elementType))
+    return combineFloats(builder, loc, kind, carried, next);
+  bool noSign = isUnsigned(elementType);
+  switch (kind) {
+  case ReductionKind::Sum:
+    return builder.create<arith::AddIOp>(loc, carried, next);
+  case ReductionKind::Product:
+    return builder.create<arith::MulIOp>(loc, carried, next);
+  case ReductionKind::Max:
+    return noSign ? builder.create<arith::MaxUIOp>(loc, carried, next).getResult()
+                  : builder.create<arith::MaxSIOp>(loc, carried, next).getResult();
+  case ReductionKind::Min:
+    return noSign ? builder.create<arith::MinUIOp>(loc, carried, next).getResult()
+                  : builder.create<arith::MinSIOp>(loc, carried, next).getResult();
+  }
+  return {};
+}
+
+Value multiplyAdd(OpBuilder &builder, Location loc, Value a, Value b, Value carried) {
+  if (!isa<FloatType>(carried.getType()))
+    return builder.create<arith::AddIOp>(loc, carried, builder.create<arith::MulIOp>(loc, a, b));
+  auto flags = arith::FastMathFlagsAttr::get(builder.getContext(),
+                                             arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+  Value product = builder.create<arith::MulFOp>(loc, a, b, flags);
+  return builder.create<arith::AddFOp>(loc, carried, product, flags);
+}
+
+Value extend(OpBuilder &builder, Location loc, Value element, Value tensor, Type elementType) {
+  return convert(builder, loc, element, tensorTypeOf(tensor).getElementType(), elementType);
+}
+
+static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scalar, Type to) {
+  Type type = scalarType(to);
+  if (to.isInteger(1)) {
+    Value zero = constant(builder, loc, builder.getZeroAttr(scalar.getType()));
+    return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNE, scalar, zero);
+  }
+  // Through 64 bits, so that values outside the type wrap instead of being undefined.
+  bool isNarrow = type.getIntOrFloatBitWidth() < 64;
+  Type wide = isNarrow ? builder.getI64Type() : type;
+  Value integer = isUnsigned(to) && !isNarrow ? builder.create<arith::FPToUIOp>(loc, wide, scalar).getResult()
+                                              : builder.create<arith::FPToSIOp>(loc, wide, scalar).getResult();
+  return isNarrow ? builder.create<arith::TruncIOp>(loc, type, integer).getResult() : integer;
+}
+
+static Value convertFloats(OpBuilder &builder, Location loc, Value scalar, Type to) {
+  unsigned fromBits = scalar.getType().getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
+  if (fromBits < toBits)
+    return builder.create<arith::ExtFOp>(loc, to, scalar);
+  if (fromBits > toBits)
+    return builder.create<arith::TruncFOp>(loc, to, scalar);
+  Value single = builder.create<arith::ExtFOp>(loc, builder.getF32Type(), scalar); // f16 <-> bf16
+  return builder.create<arith::TruncFOp>(loc, to, single);
+}
+
+static Value convertIntegers(OpBuilder &builder, Location loc, Value scalar, Type from, Type to) {
+  Type type = scalarType(to);
+  if (to.isInteger(1)) {
+    Value zero = constant(builder, loc, builder.getZeroAttr(scalar.getType()));
+    return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, scalar, zero);
+  }
+  unsigned fromBits = scalar.getType().getIntOrFloatBitWidth(), toBits = type.getIntOrFloatBitWidth();
+  if (fromBits == toBits)
+    return scalar;
+  if (fromBits > toBits)
+    return builder.create<arith::TruncIOp>(loc, type, scalar);
+  return isUnsigned(from) ? builder.create<arith::ExtUIOp>(loc, type, scalar).getResult()
+                          : builder.create<arith::ExtSIOp>(loc, type, scalar).getResult();
+}
+
+Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to) {
+  if (from == to)
+    return scalar;
+  if (isa<FloatType>(from))
+    return isa<FloatType>(to) ? convertFloats(builder, loc, scalar, to)
+                              : convertFloatToInteger(builder, loc, scalar, to);
+  if (isa<FloatType>(to))
+    return isUnsigned(from) ? builder.create<arith::UIToFPOp>(loc, to, scalar).getResult()
+                            : builder.create<arith::SIToFPOp>(loc, to, scalar).getResult();
+  return convertIntegers(builder, loc, scalar, from, to);
+}
+} // namespace perpend::graph

@@ -1,0 +1,30 @@
+//===- Scalars.h - scalar code for reductions and conversions ---*- C++ -*-===//
+
+#ifndef PERPEND_GRAPH_SCALARS_H
+#define PERPEND_GRAPH_SCALARS_H
+
+#include "graph/Graph.h"
+
+namespace perpend::graph {
+
+/// The neutral element of a reduction over elements of this tensor element type.
+mlir::Value initialValue(mlir::OpBuilder &builder, mlir::Location loc, ReductionKind kind, mlir::Type elementType);
+
+/// `carried` combined with `next`. Floating-point sums and products may be reassociated.
+mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, ReductionKind kind, mlir::Type elementType,
+                    mlir::Value carried, mlir::Value next);
+
+/// a * b + carried in the type of `carried`.
+mlir::Value multiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
+                        mlir::Value carried);
+
+/// An element of `tensor` widened to the scalar of `elementType`.
+mlir::Value extend(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Value tensor,
+                   mlir::Type elementType);
+
+/// A scalar converted from one tensor element type to another: C++ semantics for numbers, != 0 for bool; float to
+/// integer saturates nothing (out of range is undefined in ONNX and gives the low bits here).
+mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from, mlir::Type to);
+} // namespace perpend::graph
+
+#endif

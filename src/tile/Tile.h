@@ -1,0 +1,16 @@
+//===- Tile.h - the tile dialect --------------------------------*- C++ -*-===//
+
+#ifndef PERPEND_TILE_TILE_H
+#define PERPEND_TILE_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tile/TileDialect.h.inc"
+#define GET_OP_CLASSES
+#include "tile/TileOps.h.inc"
+
+#endif
