@@ -95,7 +95,7 @@ std::optional<Shape> Builder::contents(Value tensor) {
   if (!constant || !integerType || !type.hasStaticShape() || type.getNumElements() > maxFollowedElements)
     return std::nullopt;
   auto elements = constant.getValue().tryGetValues<APInt>();
-  if (failed || ::mlir::failed(elements))
+  if (!elements)
     return std::nullopt;
   Shape values;
   for (const APInt &element : *elements) {

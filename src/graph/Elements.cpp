@@ -22,7 +22,7 @@ struct IndexMath {
   Location loc;
   ElementEmitter &emitter;
 
-  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+  Value constant(int64_t value) { return extent(SymbolicInt(value)); }
   Value extent(const SymbolicInt &value) { return emitter.extent(builder, loc, value); }
   Value add(Value a, Value b) { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
   Value sub(Value a, Value b) { return builder.createOrFold<arith::SubIOp>(loc, a, b); }
@@ -72,7 +72,7 @@ Value DimsOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
 Value BroadcastOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
   SmallVector<Value> source;
   for (auto [extent, dim] : llvm::zip(shapeOf(getInput()), getDims()))
-    source.push_back(extent == SymbolicInt(1) ? builder.create<arith::ConstantIndexOp>(loc, 0) : index[dim]);
+    source.push_back(extent == SymbolicInt(1) ? emitter.extent(builder, loc, SymbolicInt(0)) : index[dim]);
   return emitter.element(builder, loc, getInput(), source);
 }
 
@@ -320,17 +320,33 @@ Value ContractOp::element(OpBuilder &builder, Location loc, ValueRange index, El
                   });
 }
 
+namespace {
+/// One dimension of a sliding window.
+struct WindowDim {
+  int64_t stride, dilation, low, inputDilation;
+  SymbolicInt windowExtent, inputExtent, resultExtent;
+
+  /// Every window provably lies inside the input.
+  bool isAlwaysInside() const {
+    SymbolicInt last = (resultExtent - SymbolicInt(1)) * SymbolicInt(stride) +
+                       (windowExtent - SymbolicInt(1)) * SymbolicInt(dilation);
+    return low == 0 && inputDilation == 1 && (inputExtent - SymbolicInt(1) - last).knownNonNegative();
+  }
+};
+} // namespace
+
 /// Position in the input that a window position meets, and (anded into `inside`) whether it exists.
-static Value windowPosition(IndexMath math, Value position, Value windowIndex, int64_t stride, int64_t dilation,
-                            int64_t low, int64_t inputDilation, const SymbolicInt &inputExtent, Value &inside) {
-  Value shifted = math.add(math.mulConstant(position, stride), math.mulConstant(windowIndex, dilation));
-  shifted = math.addConstant(shifted, -low);
-  if (inputDilation == 1) {
-    inside = math.conjunction(inside, math.isInside(shifted, math.extent(inputExtent)));
+static Value windowPosition(IndexMath math, Value position, Value windowIndex, const WindowDim &dim, Value &inside) {
+  Value shifted = math.add(math.mulConstant(position, dim.stride), math.mulConstant(windowIndex, dim.dilation));
+  shifted = math.addConstant(shifted, -dim.low);
+  if (dim.isAlwaysInside())
+    return shifted;
+  if (dim.inputDilation == 1) {
+    inside = math.conjunction(inside, math.isInside(shifted, math.extent(dim.inputExtent)));
     return shifted;
   }
-  Value dilationValue = math.constant(inputDilation);
-  Value bound = math.mul(math.extent(inputExtent), dilationValue);
+  Value dilationValue = math.constant(dim.inputDilation);
+  Value bound = math.mul(math.extent(dim.inputExtent), dilationValue);
   inside = math.conjunction(inside, math.isInside(shifted, bound));
   Value isElement = math.builder.create<arith::CmpIOp>(math.loc, arith::CmpIPredicate::eq,
                                                        math.rem(shifted, dilationValue), math.constant(0));
@@ -362,9 +378,9 @@ Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
     weight[filterInputDim()] = indices[windows];
     for (unsigned i = 0; i < windows; ++i) {
       weight[filterWindowDim(i)] = indices[i];
-      source[windowDim(i)] =
-          windowPosition(math, index[windowDim(i)], indices[i], getStrides()[i], getDilations()[i], getPadLow()[i],
-                         getInputDilation()[i], input[windowDim(i)], inside);
+      WindowDim dim{getStrides()[i],       getDilations()[i],    getPadLow()[i],      getInputDilation()[i],
+                    filter[filterWindowDim(i)], input[windowDim(i)], result[windowDim(i)]};
+      source[windowDim(i)] = windowPosition(math, index[windowDim(i)], indices[i], dim, inside);
     }
     auto multiply = [&](OpBuilder &then) {
       Value a = extend(then, loc, emitter.element(then, loc, getInput(), source), getInput(), type);
@@ -378,7 +394,7 @@ Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
 }
 
 Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  Shape input = shapeOf(getInput());
+  Shape input = shapeOf(getInput()), result = shapeOf(getResult());
   SmallVector<unsigned> windowDims;
   SmallVector<SymbolicInt> counts;
   for (unsigned dim = 0; dim < input.size(); ++dim)
@@ -391,9 +407,11 @@ Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index
     IndexMath math{b, loc, emitter};
     SmallVector<Value> source(index);
     Value inside;
-    for (auto [i, dim] : llvm::enumerate(windowDims))
-      source[dim] = windowPosition(math, index[dim], indices[i], getStrides()[dim], getDilations()[dim],
-                                   getPadLow()[dim], 1, input[dim], inside);
+    for (auto [i, dim] : llvm::enumerate(windowDims)) {
+      WindowDim window{getStrides()[dim], getDilations()[dim], getPadLow()[dim], 1,
+                       getWindow()[dim],  input[dim],          result[dim]};
+      source[dim] = windowPosition(math, index[dim], indices[i], window, inside);
+    }
     auto take = [&](OpBuilder &then) {
       return combine(then, loc, getKind(), type, carried, emitter.element(then, loc, getInput(), source));
     };

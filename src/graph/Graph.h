@@ -23,6 +23,10 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Mutex.h"
 
+namespace mlir {
+class PatternRewriter;
+} // namespace mlir
+
 namespace perpend::graph {
 using support::SymbolicInt;
 /// The extents of a tensor.

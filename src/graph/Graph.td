@@ -18,6 +18,7 @@ def GraphDialect : Dialect {
   let cppNamespace = "::perpend::graph";
   let summary = "Operators on tensors with symbolic shapes";
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let extraClassDeclaration = [{
     /// The parsed form of an expression that an attribute holds as text.
@@ -78,10 +79,8 @@ def ElementInterface : OpInterface<"ElementInterface"> {
         cheap), pointwise computes from one element of each operand, a reduction
         loops over many elements of an operand.
       }], "::perpend::graph::ElementKind", "elementKind", (ins)>,
-    InterfaceMethod<[{
-        Whether the element at an index reads operand `operand` at most once and at
-        an index that steps through it in order when the result's last index steps.
-      }], "bool", "readsInOrder", (ins "unsigned":$operand), "", [{ return true; }]>
+    InterfaceMethod<"Whether code generation needs the operands in memory, row-major (tensor intrinsics).",
+      "bool", "needsStoredOperands", (ins), "", [{ return false; }]>
   ];
 }
 

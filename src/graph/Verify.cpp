@@ -137,7 +137,7 @@ LogicalResult ConcatOp::verify() {
   if (getInputs().empty())
     return emitOpError("C1: nothing to concatenate");
   Shape expected = shapeOf(getInputs()[0]);
-  if (getAxis() < 0 || getAxis() >= static_cast<int64_t>(expected.size()))
+  if (getAxis() >= static_cast<uint64_t>(expected.size()))
     return emitOpError("C1: axis ") << getAxis() << " of a tensor of rank " << expected.size();
   for (Value input : getInputs().drop_front()) {
     Shape shape = shapeOf(input);
@@ -155,7 +155,7 @@ LogicalResult ConcatOp::verify() {
 
 LogicalResult GatherOp::verify() {
   Shape input = shapeOf(getInput()), indices = shapeOf(getIndices());
-  if (getAxis() < 0 || getAxis() >= static_cast<int64_t>(input.size()))
+  if (getAxis() >= static_cast<uint64_t>(input.size()))
     return emitOpError("C1: axis ") << getAxis() << " of a tensor of rank " << input.size();
   if (!isa<IntegerType>(tensorTypeOf(getIndices()).getElementType()))
     return emitOpError("C3: the indices must be integers");

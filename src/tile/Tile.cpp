@@ -2,6 +2,8 @@
 
 #include "tile/Tile.h"
 
+#include "mlir/IR/Builders.h"
+
 using namespace mlir;
 using namespace perpend::tile;
 

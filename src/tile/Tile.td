@@ -33,7 +33,7 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
                        I64Attr:$rows, I64Attr:$cols);
   let assemblyFormat = [{
     $a `[` $aOffset `,` $aStride `]` `,` $b `[` $bOffset `]` `,` $c `[` $cOffset `,` $cStride `]` `depth` $depth
-    `window` `(` $counts `;` $aSteps `;` $bSteps `)` `block` $rows `x` $cols attr-dict `:` type($a) `,` type($b) `,` type($c)
+    `window` `(` $counts `)` `steps` `(` $aSteps `)` `(` $bSteps `)` `block` $rows `x` $cols attr-dict `:` type($a) `,` type($b) `,` type($c)
   }];
   let hasVerifier = 1;
 }

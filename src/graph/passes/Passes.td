@@ -5,4 +5,14 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
+  let summary = "Merges an elementwise operator into its only user, when that is elementwise too";
+}
+
+def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
+  let summary = "Moves every operator into a kernel function, together with what it can compute on the way";
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let options = [Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">];
+}
+
 #endif

@@ -1,0 +1,230 @@
+//===- FuseKernels.cpp - operators into kernel functions ------------------===//
+//
+// Decides which values are stored in memory; each stored value becomes one
+// kernel that computes it, together with all values it needs that are not
+// stored. Runs after simplification and packing, before tiling; afterwards main
+// holds only constants, reshapes of stored values (aliases) and kernel calls.
+//
+// A value that is not stored is computed again at every use, so it must be a
+// view, or pointwise with one use that reads each element once; the result of a
+// reduction is only kept in registers for an elementwise user of the same shape.
+//
+//   %c = tile.matmul %x, %w             %y = graph.call_kernel @kernel_0(%x, %w, %b)
+//   %y = graph.map (%c, %b) { add } =>  func private @kernel_0 { tile.matmul, map, return }
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Shapes.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHFUSEKERNELS
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+
+/// Kernels stay below this many operators.
+static constexpr unsigned maxKernelOperators = 40;
+
+namespace {
+/// What computing one element of a value costs, when its stored operands lie in memory.
+struct Computation {
+  ElementKind kind;
+  unsigned operators;
+};
+
+class KernelFuser {
+public:
+  KernelFuser(ModuleOp module, bool isEnabled) : module(module), isEnabled(isEnabled) {}
+  void run(func::FuncOp main);
+
+private:
+  bool isStored(Value value) const { return !computations.contains(value); }
+  Computation computationOf(Operation *op) const;
+  bool mayStayUnstored(Operation *op, const Computation &computation) const;
+  bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
+  void outline(Operation *root);
+  func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
+  void collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const;
+
+  ModuleOp module;
+  bool isEnabled;
+  /// The values that are not stored.
+  DenseMap<Value, Computation> computations;
+  llvm::StringMap<func::FuncOp> kernelsByText;
+  unsigned nextKernel = 0;
+};
+} // namespace
+
+/// A reshape that only adds or drops dimensions of extent 1: its index arithmetic is free.
+static bool isTrivialReshape(ReshapeOp reshape) {
+  auto withoutUnits = [](Value value) {
+    Shape shape = shapeOf(value);
+    llvm::erase(shape, SymbolicInt(1));
+    return shape;
+  };
+  return withoutUnits(reshape.getInput()) == withoutUnits(reshape.getResult());
+}
+
+/// A constant that is the same everywhere is an immediate, not a buffer.
+static bool isSplatConstant(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense && dense.isSplat();
+}
+
+static bool readsWindowsTwice(Operation *op) {
+  auto window = dyn_cast<WindowReduceOp>(op);
+  if (!window)
+    return isa<ElementInterface>(op) && cast<ElementInterface>(op).elementKind() == ElementKind::Reduction &&
+           !isa<ReduceOp>(op);
+  return window.getWindow() != window.getStrides();
+}
+
+Computation KernelFuser::computationOf(Operation *op) const {
+  Computation result{cast<ElementInterface>(op).elementKind(), 1};
+  for (Value operand : op->getOperands())
+    if (auto inner = computations.find(operand); inner != computations.end()) {
+      result.kind = std::max(result.kind, inner->second.kind);
+      result.operators += inner->second.operators;
+    }
+  return result;
+}
+
+bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
+  Operation *user = use.getOwner();
+  auto element = dyn_cast<ElementInterface>(user);
+  if (!element || element.needsStoredOperands())
+    return false;
+  bool isMap = isa<MapOp>(user);
+  if (computation.kind == ElementKind::Reduction)
+    return isMap && value.hasOneUse() && tensorTypeOf(value).getShape() == tensorTypeOf(user->getResult(0)).getShape();
+  if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && !isTrivialReshape(reshape))
+    return false;
+  if (readsWindowsTwice(user))
+    return computation.kind == ElementKind::View && !isa<PadOp, ConcatOp, GatherOp>(value.getDefiningOp());
+  if (computation.kind == ElementKind::View)
+    return true;
+  return value.hasOneUse() && !isa<BroadcastOp, GatherOp, GenerateOp>(user);
+}
+
+bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {
+  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || computation.operators > maxKernelOperators)
+    return false;
+  Value result = op->getResult(0);
+  return llvm::all_of(result.getUses(),
+                      [&](OpOperand &use) { return mayComputeInside(result, computation, use); });
+}
+
+void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (isSplatConstant(operand))
+      operators.insert(producer);
+    else if (isStored(operand))
+      inputs.insert(operand);
+    else
+      collect(producer, operators, inputs);
+  }
+  operators.insert(op);
+}
+
+func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)), root->getResultTypes());
+  auto kernel = builder.create<func::FuncOp>(root->getLoc(), "kernel", type);
+  kernel.setPrivate();
+  kernel->setAttr("tile.kernel", builder.getUnitAttr());
+  Block *body = kernel.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping mapping;
+  mapping.map(inputs, body->getArguments());
+  for (Operation *op : operators)
+    builder.clone(*op, mapping);
+  builder.create<func::ReturnOp>(root->getLoc(), mapping.lookup(root->getResult(0)));
+  return kernel;
+}
+
+static std::string textOf(func::FuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernel.print(stream, OpPrintingFlags().printGenericOpForm());
+  return text;
+}
+
+void KernelFuser::outline(Operation *root) {
+  SetVector<Operation *> operators;
+  SetVector<Value> inputs;
+  collect(root, operators, inputs);
+  func::FuncOp kernel = createKernel(root, operators.getArrayRef(), inputs.getArrayRef());
+  auto [known, isNew] = kernelsByText.try_emplace(textOf(kernel), kernel);
+  if (isNew)
+    kernel.setSymName(("kernel_" + Twine(nextKernel++) + "_" + root->getName().stripDialect()).str());
+  else
+    kernel.erase();
+  OpBuilder builder(root);
+  auto call = builder.create<CallKernelOp>(root->getLoc(), root->getResultTypes(), known->second.getSymName(),
+                                           inputs.getArrayRef());
+  root->replaceAllUsesWith(call);
+}
+
+void KernelFuser::run(func::FuncOp main) {
+  SmallVector<Operation *> operators;
+  for (Operation &op : main.getBody().front())
+    if (isa<ElementInterface>(op))
+      operators.push_back(&op);
+  for (Operation *op : operators) {
+    Computation computation = computationOf(op);
+    bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
+    if (mayStayUnstored(op, computation))
+      computations.try_emplace(op->getResult(0), computation);
+    else if (!isAlias)
+      outline(op);
+  }
+  for (Operation *op : llvm::reverse(operators))
+    if (op->use_empty())
+      op->erase();
+}
+
+namespace {
+struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
+  using GraphFuseKernelsBase::GraphFuseKernelsBase;
+
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      return;
+    storeResults(main);
+    KernelFuser(getOperation(), isEnabled).run(main);
+  }
+
+  /// Every result of main needs memory of its own: an input, a constant or a value returned twice is copied.
+  static void storeResults(func::FuncOp main) {
+    Operation *terminator = main.getBody().front().getTerminator();
+    OpBuilder builder(terminator);
+    SmallPtrSet<Value, 8> returned;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      Value origin = operand.get();
+      while (auto reshape = origin.getDefiningOp<ReshapeOp>())
+        origin = reshape.getInput();
+      bool isOwn = origin.getDefiningOp() && !isa<ConstantOp>(origin.getDefiningOp());
+      if (isOwn && returned.insert(origin).second)
+        continue;
+      operand.set(copy(builder, terminator->getLoc(), operand.get()));
+    }
+  }
+
+  static Value copy(OpBuilder &builder, Location loc, Value value) {
+    auto map = builder.create<MapOp>(loc, value.getType(), ValueRange(value));
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = builder.createBlock(&map.getBody(), {}, {scalarTypeOf(value)}, {loc});
+    builder.create<YieldOp>(loc, body->getArguments());
+    return map;
+  }
+};
+} // namespace

@@ -1,0 +1,89 @@
+//===- FuseMaps.cpp - merges elementwise operators ------------------------===//
+//
+// A map whose result only one other map of the same shape uses is computed
+// inside that one. Runs before FuseKernels, which follows single uses: x and
+// sigmoid(x) become one use of x.
+//
+//   %s = graph.map (%x) { sigmoid }        %y = graph.map (%x) { x * sigmoid(x) }
+//   %y = graph.map (%x, %s) { mul }    =>
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Shapes.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHFUSEMAPS
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+
+/// Bodies stay small enough for registers and for the passes that copy them.
+static constexpr size_t maxBodyOperations = 100;
+
+static bool hasOneUser(Value value) {
+  if (value.use_empty())
+    return false;
+  Operation *first = *value.user_begin();
+  return llvm::all_of(value.getUsers(), [&](Operation *user) { return user == first; });
+}
+
+namespace {
+struct MergeProducer : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MapOp consumer, PatternRewriter &rewriter) const override {
+    for (Value input : consumer.getInputs()) {
+      auto producer = input.getDefiningOp<MapOp>();
+      if (!producer || !hasOneUser(input) || producer->getBlock() != consumer->getBlock() ||
+          producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
+              maxBodyOperations)
+        continue;
+      merge(producer, consumer, rewriter);
+      return success();
+    }
+    return failure();
+  }
+
+  static void merge(MapOp producer, MapOp consumer, PatternRewriter &rewriter) {
+    SmallVector<Value> inputs(producer.getInputs());
+    for (Value input : consumer.getInputs())
+      if (input != producer.getResult())
+        inputs.push_back(input);
+    auto merged = rewriter.create<MapOp>(rewriter.getFusedLoc({producer.getLoc(), consumer.getLoc()}),
+                                         consumer.getType(), inputs);
+    Block *body = rewriter.createBlock(&merged.getBody());
+    for (Value input : inputs)
+      body->addArgument(scalarTypeOf(input), merged.getLoc());
+    IRMapping mapping;
+    Block &producerBody = producer.getBody().front(), &consumerBody = consumer.getBody().front();
+    mapping.map(producerBody.getArguments(), body->getArguments().take_front(producer.getInputs().size()));
+    for (Operation &op : producerBody.without_terminator())
+      rewriter.clone(op, mapping);
+    Value produced = mapping.lookupOrDefault(producerBody.getTerminator()->getOperand(0));
+    unsigned next = producer.getInputs().size();
+    for (auto [argument, input] : llvm::zip(consumerBody.getArguments(), consumer.getInputs()))
+      mapping.map(argument, input == producer.getResult() ? produced : body->getArgument(next++));
+    for (Operation &op : consumerBody)
+      rewriter.clone(op, mapping);
+    rewriter.replaceOp(consumer, merged);
+    rewriter.eraseOp(producer);
+  }
+};
+
+struct FuseMaps : perpend::graph::impl::GraphFuseMapsBase<FuseMaps> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<MergeProducer>(&getContext());
+    MapOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
