@@ -49,7 +49,7 @@ def test_forbidden_folder() -> None:
 
 def test_machine_path() -> None:
     assert lint.check_machine_paths("a.py", 'model = "' + "/ho" + 'me/me/model.onnx"')
-    assert not lint.check_machine_paths("a.py", 'llvm = "/usr/lib/llvm-19/bin"; also = "docs/work/plan"')
+    assert not lint.check_machine_paths("a.py", 'llvm = "/usr/lib/llvm-19/bin"; also = "docs/mnt/plan"')
 
 
 @pytest.mark.skipif(not shutil.which("ctags"), reason="needs ctags")
