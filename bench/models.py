@@ -1,0 +1,251 @@
+"""Times compiled models against peers in turns, checks every output, and writes JSON and a Markdown table.
+
+usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvino] [--threads 1,2] [--dim n=64]
+
+A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
+other runs on random inputs of its signature (symbolic dimensions are 1 unless --dim says otherwise) and is checked
+against ONNX Runtime.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import turns
+import worker
+
+ROOT = Path(__file__).resolve().parents[1]
+PERPEND = ROOT / "build" / "bin" / "perpend"
+
+
+@dataclass
+class Case:
+    """One model with its inputs and the outputs to expect."""
+
+    model: Path
+    inputs: turns.Arrays
+    reference: turns.Arrays
+    oracle: str  # where the reference is from
+
+
+@dataclass
+class Row:
+    """What is known of one model at one number of threads."""
+
+    model: str
+    threads: int
+    oracle: str
+    compile_s: float = 0.0
+    library_bytes: int = 0
+    timings: dict[str, turns.Timing] = field(default_factory=dict)
+    error: str | None = None
+
+
+def golden_case(model: Path, description: Path) -> Case:
+    facts = json.loads(description.read_text())
+
+    def arrays(kind: str) -> turns.Arrays:
+        return [np.load(description.parent / value["file"]) for value in facts[kind]]
+
+    return Case(model, arrays("inputs"), arrays("outputs"), facts.get("runtime", "golden"))
+
+
+def random_input(value: Any, dims: dict[str, int], generator: np.random.Generator) -> Any:
+    tensor = value.type.tensor_type
+    shape = [d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1) for d in tensor.shape.dim]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
+        return generator.integers(0, 2, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)
+
+
+def random_case(model: Path, dims: dict[str, int]) -> Case:
+    graph = onnx.load(model, load_external_data=False).graph
+    weights = {weight.name for weight in graph.initializer}
+    generator = np.random.default_rng(0)
+    inputs = [random_input(value, dims, generator) for value in graph.input if value.name not in weights]
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    feed = {value.name: array for value, array in zip(session.get_inputs(), inputs, strict=True)}
+    return Case(model, inputs, session.run(None, feed), f"onnxruntime {onnxruntime.__version__}")
+
+
+def find_case(model: Path, dims: dict[str, int]) -> Case:
+    description = model.parent / "golden" / f"{model.stem}.json"
+    return golden_case(model, description) if description.exists() else random_case(model, dims)
+
+
+def compile_model(model: Path, library: Path) -> float:
+    """Seconds that it took."""
+    start = time.perf_counter()
+    done = subprocess.run([PERPEND, "compile", model, "-o", library], capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise RuntimeError(f"perpend compile: {lines[0]}")
+    return time.perf_counter() - start
+
+
+def measure(case: Case, library: Path | None, peers: Sequence[str], threads: int) -> dict[str, turns.Timing]:
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Path(folder) / "inputs.npz"
+        np.savez(inputs, *case.inputs)
+        engines = ([("perpend", library)] if library else []) + [(peer, case.model) for peer in peers]
+        return turns.measure(
+            [turns.Candidate(name, worker.command(name, path, inputs, threads)) for name, path in engines],
+            deviation=lambda outputs: turns.largest_deviation(outputs, case.reference),
+            progress=lambda text: turns.print_progress(f"{case.model.stem}, threads {threads}: {text}" if text else ""),
+        )
+
+
+def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
+    rows = [Row(model.stem, threads, "") for threads in options.threads]
+    with tempfile.TemporaryDirectory() as folder:
+        library: Path | None = Path(folder) / f"{model.stem}.so"
+        try:
+            case = find_case(model, options.dim)
+        except Exception as error:
+            for row in rows:
+                row.error = f"{type(error).__name__}: {error}".splitlines()[0]
+            return rows
+        try:
+            seconds = compile_model(model, Path(folder) / f"{model.stem}.so")
+        except (RuntimeError, OSError) as error:
+            library, seconds = None, 0.0
+            for row in rows:
+                row.error = str(error)
+        for row in rows:
+            row.oracle = case.oracle
+            row.compile_s = seconds
+            row.library_bytes = library.stat().st_size if library else 0
+            row.timings = measure(case, library, options.peers, row.threads)
+    return rows
+
+
+def verdict(timing: turns.Timing, tolerance: float) -> str | None:
+    """Why a timing does not count, or None."""
+    if timing.error:
+        return "fails"
+    return f"wrong ({timing.deviation:.0e})" if timing.deviation > tolerance else None
+
+
+def cell(timing: turns.Timing | None, tolerance: float) -> str:
+    if timing is None:
+        return "—"
+    return verdict(timing, tolerance) or f"{timing.median_s * 1e3:.4g}"
+
+
+def compared(row: Row, peer: str, tolerance: float) -> turns.Ratio | None:
+    """The peer's time over ours, when both are right."""
+    ours, theirs = row.timings.get("perpend"), row.timings.get(peer)
+    if ours is None or theirs is None or verdict(ours, tolerance) or verdict(theirs, tolerance):
+        return None
+    return turns.ratio(theirs, ours)
+
+
+def markdown(rows: list[Row], machine: dict[str, Any], options: argparse.Namespace) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    lines = [
+        f"Processor: {machine['processor']}. Versions: {versions}.",
+        f"Command: `{machine['command']}`.",
+        "Times in ms, median of medians. Ratio: peer / Perpend, with its lowest and highest turn; above 1 is faster.",
+        "",
+        "| model | threads | Perpend | "
+        + " | ".join(f"{peer} | ratio" for peer in options.peers)
+        + " | deviation | compile s | library bytes |",
+        "|---|---|---|" + "---|---|" * len(options.peers) + "---|---|---|",
+    ]
+    for row in rows:
+        ours = row.timings.get("perpend")
+        cells = [row.model, str(row.threads), cell(ours, options.tolerance) if ours else "fails"]
+        for peer in options.peers:
+            quotient = compared(row, peer, options.tolerance)
+            cells += [cell(row.timings.get(peer), options.tolerance), str(quotient) if quotient else "—"]
+        deviation = f"{ours.deviation:.1e}" if ours and not ours.error else "—"
+        lines.append("| " + " | ".join([*cells, deviation, f"{row.compile_s:.1f}", f"{row.library_bytes:,}"]) + " |")
+    return "\n".join([*lines, "", *summary(rows, options), ""])
+
+
+def summary(rows: list[Row], options: argparse.Namespace) -> list[str]:
+    lines = []
+    for threads in options.threads:
+        mine = [row for row in rows if row.threads == threads]
+        for peer in options.peers:
+            values = [quotient.value for row in mine if (quotient := compared(row, peer, options.tolerance))]
+            if values:
+                mean, faster = statistics.geometric_mean(values), sum(value > 1 for value in values)
+                lines.append(
+                    f"Threads: {threads}. Against {peer}: geometric mean {mean:.2f}x "
+                    f"over {len(values)} of {len(mine)} models, faster on {faster}."
+                )
+            else:
+                lines.append(f"Threads: {threads}. Against {peer}: nothing to compare on {len(mine)} models.")
+    for row in rows:
+        errors = [f"{name}: {timing.error}" for name, timing in row.timings.items() if timing.error]
+        lines += [f"- {row.model}: {text}" for text in ([row.error] if row.error else []) + errors]
+    return list(dict.fromkeys(lines))
+
+
+def describe(row: Row) -> dict[str, Any]:
+    timings = {
+        name: {**vars(timing), "median_s": timing.median_s if timing.turns_s else None}
+        for name, timing in row.timings.items()
+    }
+    return {**vars(row), "timings": timings}
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", nargs="*", type=Path, help="ONNX files")
+    parser.add_argument("--models", type=Path, help="a folder in which to find them (default: examples)")
+    parser.add_argument("--peers", default="onnxruntime", help="comma-separated: onnxruntime, openvino")
+    parser.add_argument("--threads", default="1,2", help="comma-separated numbers of threads")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="value of a symbolic dimension")
+    parser.add_argument("--tolerance", type=float, default=1e-3, help="largest deviation that counts as right")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"
+    )
+    options = parser.parse_args()
+    options.peers = options.peers.split(",")
+    options.threads = [int(number) for number in options.threads.split(",")]
+    options.dim = {name: int(number) for name, _, number in (text.partition("=") for text in options.dim)}
+    if options.models or not options.model:
+        options.model += sorted((options.models or ROOT / "examples").rglob("*.onnx"))
+    if not options.model:
+        parser.error(f"no .onnx file in {options.models}")
+    return options
+
+
+def main() -> int:
+    options = parse_arguments()
+    machine = {
+        "processor": turns.processor(),
+        "versions": {name: importlib.metadata.version(name) for name in options.peers},
+        "command": " ".join(["bench/models.py", *sys.argv[1:]]),
+    }
+    rows = []
+    for number, model in enumerate(options.model, 1):
+        print(f"[{number}/{len(options.model)}] {model.stem}", file=sys.stderr, flush=True)
+        rows += run_model(model, options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    result = {"machine": machine, "rows": [describe(row) for row in rows]}
+    (options.out / "models.json").write_text(json.dumps(result, indent=1) + "\n")
+    table = markdown(rows, machine, options)
+    (options.out / "models.md").write_text(table)
+    print(table)
+    ours = [row.timings.get("perpend") for row in rows]
+    return 0 if all(timing and not verdict(timing, options.tolerance) for timing in ours) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

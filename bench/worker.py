@@ -1,0 +1,78 @@
+"""A worker for turns.py that runs one model in one engine.
+
+usage: worker.py ENGINE MODEL INPUTS.npz THREADS
+
+The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from turns import Arrays, serve
+
+Run = Callable[[], Arrays]
+
+
+def onnxruntime_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    feed = {value.name: array for value, array in zip(session.get_inputs(), inputs, strict=True)}
+    return lambda: session.run(None, feed)
+
+
+def openvino_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+    import openvino
+
+    core = openvino.Core()
+    network = core.read_model(model)
+    network.reshape({port: list(array.shape) for port, array in zip(network.inputs, inputs, strict=True)})
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "ENABLE_CPU_PINNING": False,
+    }
+    compiled = core.compile_model(network, "CPU", settings)
+    return lambda: list(compiled(inputs, share_inputs=True, share_outputs=True).values())
+
+
+def perpend_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+    import perpend
+
+    loaded = perpend.load(str(model), threads=threads)
+
+    def run() -> Arrays:
+        result = loaded(*inputs)
+        return [result] if isinstance(result, np.ndarray) else list(result)
+
+    return run
+
+
+ENGINES = {"onnxruntime": onnxruntime_engine, "openvino": openvino_engine, "perpend": perpend_engine}
+
+
+def command(engine: str, model: Path, inputs: Path, threads: int) -> list[str]:
+    """The command line of a worker."""
+    return [sys.executable, __file__, engine, str(model), str(inputs), str(threads)]
+
+
+def main() -> None:
+    engine, model, inputs, threads = sys.argv[1:]
+
+    def load() -> Run:
+        with np.load(inputs) as arrays:
+            ordered = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+        return ENGINES[engine](Path(model), ordered, int(threads))
+
+    serve(load)
+
+
+if __name__ == "__main__":
+    main()

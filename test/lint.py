@@ -1,0 +1,120 @@
+"""Checks the layout rules that no compiler checks. Errors end with status 1; warnings only print.
+
+Errors: an include from an earlier layer to a later one, a folder that names no idea, a path of somebody's machine,
+a function over 80 lines (when ctags is there). Warnings: files over 500 lines.
+"""
+
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+# Folders of src/ from the earliest layer to the latest; "" is src/ itself (Pipeline, Compiler).
+LAYERS = [["support"], ["graph"], ["tile"], ["frontend", "interp", "target"], [""], ["tune"], ["python", "tools"]]
+RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
+# Facts about machines are data that every layer may read.
+EVERYWHERE = {"target/TargetInfo.h", "target/Targets.def", "Options.def"}
+
+FORBIDDEN_FOLDERS = {"utils", "util", "common", "helpers", "helper", "contrib", "misc"}
+MACHINE_PATH = re.compile(r"(?<![\w.:/$}-])/(?:work|root|home|Users|farm|mnt)/\w|/tmp/\w")
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+LONG_FILE, LONG_FUNCTION, USUAL_FUNCTION = 500, 80, 40
+SOURCES = {".cpp", ".h", ".c", ".td", ".def", ".py"}
+
+
+def layer(path: PurePosixPath) -> str | None:
+    """The layer of a file, given its path from src/ or from the root (tools/…); None outside of the layers."""
+    parts = path.parts[1:] if path.parts[0] == "src" else path.parts
+    folder = parts[0] if len(parts) > 1 else ""
+    return folder if folder in RANK else None
+
+
+def check_includes(path: str, text: str, top_headers: set[str]) -> list[str]:
+    """`top_headers` are the names of the headers that lie in src/ itself; other bare names lie beside the includer."""
+    source = PurePosixPath(path)
+    if source.parts[0] not in ("src", "tools") or (mine := layer(source)) is None:
+        return []
+    errors = []
+    for included in INCLUDE.findall(text):
+        beside = "/" not in included and included not in top_headers
+        theirs = mine if beside else layer(PurePosixPath("src", included))
+        if included in EVERYWHERE or theirs is None or theirs == mine or RANK[theirs] < RANK[mine]:
+            continue
+        name = f"layer '{theirs}'" if theirs else "src/ itself"
+        errors.append(f"{path}: includes \"{included}\" of {name}, which is not earlier than '{mine}'")
+    return errors
+
+
+def check_folders(path: str) -> list[str]:
+    bad = FORBIDDEN_FOLDERS.intersection(PurePosixPath(path).parts[:-1])
+    return [f"{path}: a folder named '{name}' says nothing about what is in it" for name in sorted(bad)]
+
+
+def check_machine_paths(path: str, text: str) -> list[str]:
+    lines = enumerate(text.splitlines(), 1)
+    return [
+        f"{path}:{number}: a path of one machine: {line.strip()}" for number, line in lines if MACHINE_PATH.search(line)
+    ]
+
+
+def function_lengths(root: Path, files: list[str]) -> list[tuple[int, str]]:
+    """(lines, "file:line name") of each function, by ctags."""
+    command = ["ctags", "-L", "-", "--fields=+ne", "-f", "-", "--kinds-C++=f", "--kinds-C=f", "--kinds-Python=fm"]
+    code = [name for name in files if name.endswith((".cpp", ".c", ".h", ".py"))]
+    tags = subprocess.run(command, input="\n".join(code), capture_output=True, text=True, cwd=root, check=True).stdout
+    lengths = []
+    for row in tags.splitlines():
+        name, path, *rest = row.split("\t")
+        fields = dict(part.split(":", 1) for part in rest if part.startswith(("line:", "end:")))
+        if "end" in fields:
+            lengths.append((int(fields["end"]) - int(fields["line"]) + 1, f"{path}:{fields['line']} {name}"))
+    return lengths
+
+
+def check_functions(root: Path, files: list[str]) -> list[str]:
+    if not shutil.which("ctags"):
+        print("note: no ctags, so the lengths of functions are not checked")
+        return []
+    lengths = function_lengths(root, files)
+    if lengths:
+        usual = sum(lines <= USUAL_FUNCTION for lines, _ in lengths) / len(lengths)
+        middle = statistics.median(lines for lines, _ in lengths)
+        print(f"functions: {len(lengths)}, median {middle:.0f} lines, {usual:.0%} of at most {USUAL_FUNCTION}")
+    return [f"{place}: {lines} lines, at most {LONG_FUNCTION}" for lines, place in lengths if lines > LONG_FUNCTION]
+
+
+def tracked_files(root: Path) -> list[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True).stdout.splitlines()
+    return [name for name in listed if (root / name).is_file()]
+
+
+def check(root: Path, files: list[str]) -> list[str]:
+    top_headers = {Path(name).name for name in files if re.fullmatch(r"src/[^/]+\.h", name)}
+    errors = []
+    for name in files:
+        errors += check_folders(name)
+        try:
+            text = (root / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        errors += check_includes(name, text, top_headers) + check_machine_paths(name, text)
+        if Path(name).suffix in SOURCES and (lines := text.count("\n")) > LONG_FILE:
+            print(f"warning: {name}: {lines} lines; does it hold two ideas?")
+    return errors + check_functions(root, files)
+
+
+def main() -> int:
+    root = Path(__file__).resolve().parents[1]
+    files = tracked_files(root)
+    errors = check(root, files)
+    for error in errors:
+        print(f"error: {error}")
+    print(f"layout: {len(files)} files, {len(errors)} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

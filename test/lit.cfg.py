@@ -1,0 +1,23 @@
+# lit's configuration: FileCheck tests beside the folders of src/ that they test.
+# The build folder under test is build/, or what PERPEND_BUILD names.
+import os
+from pathlib import Path
+
+import lit.formats
+
+root = Path(__file__).resolve().parent.parent
+build = Path(os.environ.get("PERPEND_BUILD", root / "build")).resolve()
+
+config.name = "perpend"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = str(root / "test")
+config.test_exec_root = str(build / "test-output")
+
+llvm_bin = os.environ.get("LLVM_BIN", "/usr/lib/llvm-19/bin")
+config.environment["PATH"] = os.pathsep.join([str(build / "bin"), llvm_bin, os.environ["PATH"]])
+config.substitutions.append(("%python", str(root / ".venv/bin/python")))
+config.substitutions.append(("%root", str(root)))
+if os.environ.get("PERPEND_LONG"):
+    config.available_features.add("long")

@@ -1,0 +1,65 @@
+"""The layout checks find what they are for, and accept what is right."""
+
+import shutil
+from pathlib import Path
+
+import lint
+import pytest
+
+TOP_HEADERS = {"Pipeline.h", "Compiler.h"}
+
+
+@pytest.mark.parametrize(
+    ("path", "included"),
+    [
+        ("src/graph/Shapes.cpp", "tile/Kernel.h"),
+        ("src/graph/Shapes.cpp", "Pipeline.h"),
+        ("src/frontend/onnx/Import.cpp", "interp/Interpreter.h"),
+        ("src/support/SymbolicInt.cpp", "graph/Ops.h.inc"),
+        ("src/Compiler.cpp", "python/Module.h"),
+        ("src/tile/passes/Tile.cpp", "target/cpu/Lower.h"),
+    ],
+)
+def test_include_of_a_later_layer_is_an_error(path: str, included: str) -> None:
+    assert len(lint.check_includes(path, f'#include "{included}"\n', TOP_HEADERS)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "included"),
+    [
+        ("src/graph/Shapes.cpp", "support/SymbolicInt.h"),
+        ("src/graph/Shapes.cpp", "Shapes.h"),
+        ("src/graph/passes/Fuse.cpp", "graph/Shapes.h"),
+        ("src/Pipeline.cpp", "frontend/onnx/Import.h"),
+        ("src/tile/passes/Tile.cpp", "target/TargetInfo.h"),
+        ("src/Compiler.cpp", "Pipeline.h"),
+        ("tools/perpend.cpp", "Compiler.h"),
+        ("src/target/Emit.cpp", "perpend_module.h"),
+        ("runtime/run.cpp", "perpend.h"),
+    ],
+)
+def test_include_of_an_earlier_layer_is_right(path: str, included: str) -> None:
+    assert lint.check_includes(path, f'#include "{included}"\n', TOP_HEADERS) == []
+
+
+def test_forbidden_folder() -> None:
+    assert lint.check_folders("src/graph/utils/Shape.h")
+    assert not lint.check_folders("src/graph/passes/Common.h")
+
+
+def test_machine_path() -> None:
+    assert lint.check_machine_paths("a.py", 'model = "' + "/ho" + 'me/me/model.onnx"')
+    assert not lint.check_machine_paths("a.py", 'llvm = "/usr/lib/llvm-19/bin"; also = "docs/mnt/plan"')
+
+
+@pytest.mark.skipif(not shutil.which("ctags"), reason="needs ctags")
+def test_long_function(tmp_path: Path) -> None:
+    (tmp_path / "long.cpp").write_text("int f() {\n" + "  g();\n" * 90 + "  return 0;\n}\n")
+    (tmp_path / "short.cpp").write_text("int f() {\n" + "  g();\n" * 70 + "  return 0;\n}\n")
+    errors = lint.check_functions(tmp_path, ["long.cpp", "short.cpp"])
+    assert errors == ["long.cpp:1 f: 93 lines, at most 80"]
+
+
+def test_this_repository_follows_the_rules() -> None:
+    root = Path(lint.__file__).resolve().parents[1]
+    assert lint.check(root, lint.tracked_files(root)) == []
