@@ -114,6 +114,13 @@ static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<SymbolicInt> input, Arra
   return groups;
 }
 
+bool ReshapeOp::mergesDimensions() {
+  Shape input = shapeOf(getInput());
+  return llvm::any_of(reshapeGroups(input, shapeOf(getResult())), [&](const ReshapeGroup &group) {
+    return llvm::count_if(group.inputDims, [&](unsigned dim) { return input[dim] != SymbolicInt(1); }) > 1;
+  });
+}
+
 Value ReshapeOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
   IndexMath math{builder, loc, emitter};
   Shape input = shapeOf(getInput()), result = shapeOf(getResult());

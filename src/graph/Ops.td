@@ -122,6 +122,10 @@ def ReshapeOp : Graph_ElementOp<"reshape"> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Whether the index of an input element is computed by division: dimensions of the result cover several of the input.
+    bool mergesDimensions();
+  }];
 }
 
 def SliceOp : Graph_ElementOp<"slice"> {

@@ -3,6 +3,8 @@
 #ifndef PERPEND_TILE_TILE_H
 #define PERPEND_TILE_TILE_H
 
+#include "graph/Graph.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

@@ -8,6 +8,7 @@
 #ifndef PERPEND_TILE_TD
 #define PERPEND_TILE_TD
 
+include "graph/Graph.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -19,6 +20,43 @@ def TileDialect : Dialect {
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Intrinsics on tensors: contractions in the form that the micro-kernels want
+//===----------------------------------------------------------------------===//
+
+/// Element types: f32. The operands lie in memory; the second is packed: blocks of cols columns, one after another.
+class Tile_PackedOp<string mnemonic>
+    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>]> {
+  let hasVerifier = 1;
+}
+
+def MatmulOp : Tile_PackedOp<"matmul"> {
+  let summary = "Matrix product with a packed right-hand side";
+  let description = [{
+    result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k, n mod cols].
+    Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k, cols], result [b..., m, n]. Errors: C1 ranks.
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
+}
+
+def ConvOp : Tile_PackedOp<"conv"> {
+  let summary = "2-d convolution, channels last, without padding, with a packed filter";
+  let description = [{
+    result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], g*C + c] * filter[g, p, i, j, c, q],
+    where o = g * (O / groups) + p * cols + q and C = channels / groups.
+    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / groups / cols), kh, kw, C, cols], result [n, y, x, O]. Errors: C1 ranks.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `,` $filter `strides` $strides `dilations` $dilations attr-dict `:` functional-type(operands, $result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Intrinsics on buffers
+//===----------------------------------------------------------------------===//
 
 def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
   let summary = "A rows x cols block of a contraction, accumulated in registers";

@@ -61,15 +61,6 @@ private:
 };
 } // namespace
 
-/// A reshape that only adds or drops dimensions of extent 1: its index arithmetic is free.
-static bool isTrivialReshape(ReshapeOp reshape) {
-  auto withoutUnits = [](Value value) {
-    Shape shape = shapeOf(value);
-    llvm::erase(shape, SymbolicInt(1));
-    return shape;
-  };
-  return withoutUnits(reshape.getInput()) == withoutUnits(reshape.getResult());
-}
 
 /// A constant that is the same everywhere is an immediate, not a buffer.
 static bool isSplatConstant(Value value) {
@@ -101,10 +92,12 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   auto element = dyn_cast<ElementInterface>(user);
   if (!element || element.needsStoredOperands())
     return false;
-  bool isMap = isa<MapOp>(user);
   if (computation.kind == ElementKind::Reduction)
-    return isMap && value.hasOneUse() && tensorTypeOf(value).getShape() == tensorTypeOf(user->getResult(0)).getShape();
-  if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && !isTrivialReshape(reshape))
+    return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
+      auto known = computations.find(other);
+      return known != computations.end() && known->second.kind == ElementKind::Reduction;
+    });
+  if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
   if (readsWindowsTwice(user))
     return computation.kind == ElementKind::View && !isa<PadOp, ConcatOp, GatherOp>(value.getDefiningOp());

@@ -5,6 +5,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TilePackContractions : Pass<"tile-pack-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Contractions and convolutions of f32 into the form that the micro-kernels want";
+  let dependentDialects = ["::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
+  let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">];
+}
+
+def TileScheduleKernels : Pass<"tile-schedule-kernels", "::mlir::ModuleOp"> {
+  let summary = "Chooses each kernel's schedule from the machine's numbers";
+  let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
+                 Option<"registers", "registers", "int64_t", "32", "vector registers">,
+                 Option<"rows", "rows", "int64_t", "8", "rows of a micro-kernel two vectors wide">,
+                 Option<"l2Bytes", "l2-bytes", "int64_t", "1048576", "second-level cache of one core">,
+                 Option<"flopsPerSecond", "flops-per-second", "double", "1e11", "peak of one thread">,
+                 Option<"bytesPerSecond", "bytes-per-second", "double", "2e10", "memory bandwidth of one thread">];
+}
+
+def TileLowerKernels : Pass<"tile-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "Each kernel's operators into loops on 1-D buffers, as its schedule says";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::perpend::tile::TileDialect"];
+}
+
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -1,0 +1,168 @@
+//===- EmitElements.cpp - kernels that compute element by element ----------===//
+
+#include "tile/KernelBody.h"
+
+#include "graph/Scalars.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::tile {
+
+void KernelBody::forEach(OpBuilder &builder, Value from, Value to, Value step, LoopBody body) {
+  auto loop = builder.create<scf::ForOp>(loc, from, to, step);
+  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  body(inner, loop.getInductionVar());
+}
+
+static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> extents, SmallVectorImpl<Value> &indices,
+                 llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+  if (extents.empty())
+    return body(builder, indices);
+  auto recurse = [&](OpBuilder &inner, Value index) {
+    indices.push_back(index);
+    nest(inner, kernel, extents.drop_front(), indices, body);
+    indices.pop_back();
+  };
+  if (extents.front() == SymbolicInt(1))
+    return recurse(builder, kernel.constant(0));
+  kernel.forEach(builder, kernel.constant(0), kernel.extent(builder, extents.front()), kernel.constant(1), recurse);
+}
+
+void KernelBody::forEachIndex(OpBuilder &builder, ArrayRef<SymbolicInt> extents,
+                              llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+  SmallVector<Value> indices;
+  nest(builder, *this, extents, indices, body);
+}
+
+void KernelBody::storeElement(OpBuilder &builder, ValueRange index) {
+  Value scalar = emitter.element(builder, loc, root, index);
+  emitter.store(builder, loc, scalar, output, emitter.position(builder, loc, shapeOf(root), index));
+}
+
+Value KernelBody::scratch(OpBuilder &builder, int64_t count, Type elementType) {
+  auto function = output.getParentRegion()->getParentOfType<func::FuncOp>();
+  OpBuilder start = OpBuilder::atBlockBegin(&function.getBody().front());
+  auto type = MemRefType::get({count}, bufferType(elementType).getElementType());
+  Value memory = start.create<memref::AllocaOp>(loc, type, start.getI64IntegerAttr(64));
+  return start.create<memref::CastOp>(loc, bufferType(elementType), memory);
+}
+
+/// Elementwise over equal shapes: the index does not matter, only the position.
+static SymbolicInt emitFlat(OpBuilder &builder, KernelBody &body) {
+  SymbolicInt count = elementCount(shapeOf(body.root));
+  body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &inner, Value position) {
+    // All buffers are read at the same position: present it as the index of a 1-D tensor.
+    for (Value tensor : cast<func::FuncOp>(body.root.getParentRegion()->getParentOp()).getArguments())
+      body.emitter.setSource(tensor, [&body, tensor, position](OpBuilder &b, ValueRange) {
+        return body.emitter.elementAtPosition(b, body.loc, tensor, position);
+      });
+    SmallVector<Value> index(shapeOf(body.root).size(), position);
+    Value scalar = body.emitter.element(inner, body.loc, body.root, index);
+    body.emitter.store(inner, body.loc, scalar, body.output, position);
+  });
+  return count;
+}
+
+/// One loop nest per input of a concatenation, instead of a choice at every element.
+static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, ArrayRef<Value> outer) {
+  Shape shape = shapeOf(body.root);
+  int64_t axis = concat.getAxis();
+  SymbolicInt offset(0);
+  for (Value input : concat.getInputs()) {
+    Shape piece = shapeOf(input);
+    ArrayRef<SymbolicInt> inner = ArrayRef<SymbolicInt>(piece).drop_front(outer.size());
+    body.forEachIndex(builder, inner, [&](OpBuilder &b, ValueRange indices) {
+      SmallVector<Value> source(outer), target;
+      llvm::append_range(source, indices);
+      target = source;
+      target[axis] = b.createOrFold<arith::AddIOp>(body.loc, source[axis], body.extent(b, offset));
+      Value scalar = body.emitter.element(b, body.loc, input, source);
+      body.emitter.store(b, body.loc, scalar, body.output, body.emitter.position(b, body.loc, shape, target));
+    });
+    offset = offset + piece[axis];
+  }
+}
+
+SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
+  if (body.schedule.flatten)
+    return emitFlat(builder, body);
+  Shape shape = shapeOf(body.root);
+  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(body.schedule.unitDims);
+  ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(body.schedule.unitDims);
+  auto concat = body.root.getDefiningOp<ConcatOp>();
+  body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
+    SmallVector<Value> outer = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
+    if (concat && static_cast<int64_t>(concat.getAxis()) >= body.schedule.unitDims)
+      return emitPieces(unitBuilder, body, concat, outer);
+    body.forEachIndex(unitBuilder, innerShape, [&](OpBuilder &inner, ValueRange indices) {
+      SmallVector<Value> index(outer);
+      llvm::append_range(index, indices);
+      body.storeElement(inner, index);
+    });
+  });
+  return elementCount(unitShape);
+}
+
+SymbolicInt emitRows(OpBuilder &builder, KernelBody &body, ReduceOp reduce) {
+  Shape shape = shapeOf(reduce.getResult()), input = shapeOf(reduce.getInput());
+  int64_t unitDims = std::min<int64_t>(body.schedule.unitDims, shape.size() - 1), row = body.schedule.row;
+  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
+  Type type = tensorTypeOf(reduce.getResult()).getElementType();
+  Value accumulators = body.scratch(builder, row, type);
+  SmallVector<SymbolicInt> reducedExtents;
+  for (int64_t dim : reduce.getDims())
+    reducedExtents.push_back(input[dim]);
+  Location loc = body.loc;
+
+  auto emitChunk = [&](OpBuilder &b, ArrayRef<Value> outer, Value first) {
+    Value left = b.create<arith::SubIOp>(loc, body.extent(b, shape.back()), first);
+    Value count = b.create<arith::MinSIOp>(loc, left, body.constant(row));
+    body.forEach(b, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
+      body.emitter.store(inner, loc, initialValue(inner, loc, reduce.getKind(), type), accumulators, i);
+    });
+    body.forEachIndex(b, reducedExtents, [&](OpBuilder &reduced, ValueRange positions) {
+      body.forEach(reduced, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
+        SmallVector<Value> source(input.size());
+        for (auto [dim, position] : llvm::zip(reduce.getDims(), positions))
+          source[dim] = position;
+        SmallVector<Value> kept(outer);
+        kept.push_back(inner.create<arith::AddIOp>(loc, first, i));
+        unsigned next = 0;
+        for (Value &value : source)
+          if (!value)
+            value = kept[next++];
+        Value carried = inner.create<memref::LoadOp>(loc, accumulators, ValueRange(i));
+        if (carried.getType() != scalarType(type))
+          carried = inner.create<arith::TruncIOp>(loc, scalarType(type), carried);
+        Value element = body.emitter.element(inner, loc, reduce.getInput(), source);
+        body.emitter.store(inner, loc, combine(inner, loc, reduce.getKind(), type, carried, element), accumulators, i);
+      });
+    });
+    body.forEach(b, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
+      body.emitter.setSource(reduce.getResult(), [&, i](OpBuilder &at, ValueRange) -> Value {
+        Value value = at.create<memref::LoadOp>(loc, accumulators, ValueRange(i));
+        return value.getType() == scalarType(type) ? value : at.create<arith::TruncIOp>(loc, scalarType(type), value);
+      });
+      SmallVector<Value> index(outer);
+      index.push_back(inner.create<arith::AddIOp>(loc, first, i));
+      body.storeElement(inner, index);
+      body.emitter.clearSource(reduce.getResult());
+    });
+  };
+  body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
+    SmallVector<Value> unitIndex = body.emitter.delinearize(unitBuilder, loc, unitShape, unit);
+    ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(shape).drop_front(unitDims).drop_back();
+    body.forEachIndex(unitBuilder, middle, [&](OpBuilder &inner, ValueRange indices) {
+      SmallVector<Value> outer(unitIndex);
+      llvm::append_range(outer, indices);
+      body.forEach(inner, body.constant(0), body.extent(inner, shape.back()), body.constant(row),
+                   [&](OpBuilder &chunk, Value first) { emitChunk(chunk, outer, first); });
+    });
+  });
+  return elementCount(unitShape);
+}
+} // namespace perpend::tile

@@ -1,0 +1,49 @@
+//===- KernelBody.h - the parts that emit a kernel's loops -------*- C++ -*-===//
+//
+// What LowerKernels hands to the code that emits one kind of kernel, and the
+// pieces they share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_KERNELBODY_H
+#define PERPEND_TILE_KERNELBODY_H
+
+#include "tile/KernelEmitter.h"
+#include "tile/Schedule.h"
+#include "tile/Tile.h"
+
+namespace perpend::tile {
+
+struct KernelBody {
+  KernelEmitter &emitter;
+  const Schedule &schedule;
+  /// The value that the kernel computes, and where it goes.
+  mlir::Value root, output;
+  /// The part of the units to run.
+  mlir::Value begin, end;
+  mlir::Location loc;
+
+  using LoopBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value index)>;
+  void forEach(mlir::OpBuilder &builder, mlir::Value from, mlir::Value to, mlir::Value step, LoopBody body);
+  /// Loops over all of `extents`; body gets all indices.
+  void forEachIndex(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> extents,
+                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body);
+  /// Stores the root's element at `index`.
+  void storeElement(mlir::OpBuilder &builder, mlir::ValueRange index);
+  /// Loads/stores of scratch memory for `count` elements, allocated at the start of the kernel.
+  mlir::Value scratch(mlir::OpBuilder &builder, int64_t count, mlir::Type elementType);
+
+  mlir::Value constant(int64_t value) { return emitter.constant(value); }
+  mlir::Value extent(mlir::OpBuilder &builder, const graph::SymbolicInt &value) {
+    return emitter.extent(builder, loc, value);
+  }
+};
+
+/// Each returns the number of parallel units.
+graph::SymbolicInt emitElements(mlir::OpBuilder &builder, KernelBody &body);
+graph::SymbolicInt emitRows(mlir::OpBuilder &builder, KernelBody &body, graph::ReduceOp reduce);
+graph::SymbolicInt emitMatmul(mlir::OpBuilder &builder, KernelBody &body, MatmulOp matmul);
+graph::SymbolicInt emitConv(mlir::OpBuilder &builder, KernelBody &body, ConvOp conv);
+} // namespace perpend::tile
+
+#endif

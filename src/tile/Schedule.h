@@ -1,0 +1,47 @@
+//===- Schedule.h - how a kernel runs ----------------------------*- C++ -*-===//
+//
+// A schedule is an attribute of the kernel function, `tile.schedule = {...}`:
+// printed, edited and replayed as text. ScheduleKernels chooses it from the
+// machine's numbers; TileKernels carries it out. Entries, all optional:
+//
+//   unit_dims   how many leading dimensions of the result make up the parallel units
+//   flatten     the kernel is elementwise over equal shapes: one dimension
+//   row         elements of the last dimension accumulated at once (a reduction that keeps it)
+//   rows, cols  block of the micro-kernel
+//   block       rows of the left-hand side per unit of work (a multiple of rows)
+//   grain       units that are worth a thread
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_SCHEDULE_H
+#define PERPEND_TILE_SCHEDULE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+
+namespace perpend::tile {
+
+struct Schedule {
+  int64_t unitDims = 1;
+  bool flatten = false;
+  int64_t row = 0;
+  int64_t rows = 0, cols = 0;
+  int64_t block = 0;
+  int64_t grain = 1;
+
+  static Schedule of(mlir::func::FuncOp kernel);
+  void attachTo(mlir::func::FuncOp kernel) const;
+};
+
+/// The numbers of the machine that schedules are chosen by.
+struct MachineModel {
+  int64_t lanes = 16;        ///< f32 lanes of a vector register
+  int64_t registers = 32;    ///< vector registers
+  int64_t rows = 8;          ///< preferred rows of a micro-kernel two vectors wide
+  int64_t l2Bytes = 1 << 20;
+  double flopsPerSecond = 1e11, bytesPerSecond = 2e10;
+};
+} // namespace perpend::tile
+
+#endif

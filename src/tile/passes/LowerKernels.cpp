@@ -1,0 +1,87 @@
+//===- LowerKernels.cpp - operators into loops on buffers -------------------===//
+//
+// Turns each kernel function from operators on tensors into loops on 1-D
+// buffers, in the form that docs/decisions/0001 describes: inputs, output,
+// symbols, and the range of parallel units to run. The number of units is left
+// as the attribute tile.extent. Runs after scheduling; afterwards no tensor is
+// left inside kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/KernelBody.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILELOWERKERNELS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
+  void runOnOperation() override {
+    SmallVector<StringRef> symbolNames;
+    if (auto names = getOperation()->getAttrOfType<ArrayAttr>("graph.symbols"))
+      symbolNames = llvm::to_vector(names.getAsValueRange<StringAttr>());
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (kernel->hasAttr("tile.kernel") && llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+        lower(kernel, symbolNames);
+  }
+
+  static FunctionType loweredType(func::FuncOp kernel) {
+    SmallVector<Type> arguments;
+    auto add = [&](Type tensor) { arguments.push_back(bufferType(cast<RankedTensorType>(tensor).getElementType())); };
+    llvm::for_each(kernel.getArgumentTypes(), add);
+    llvm::for_each(kernel.getResultTypes(), add);
+    Builder builder(kernel.getContext());
+    arguments.push_back(bufferType(builder.getI64Type()));
+    arguments.append(2, builder.getIndexType());
+    return builder.getFunctionType(arguments, {});
+  }
+
+  static void lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
+    OpBuilder builder(kernel);
+    auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
+    lowered.setPrivate();
+    lowered->setAttr("tile.kernel", builder.getUnitAttr());
+    if (Attribute schedule = kernel->getAttr("tile.schedule"))
+      lowered->setAttr("tile.schedule", schedule);
+    Block *body = lowered.addEntryBlock();
+    unsigned inputs = kernel.getNumArguments();
+    KernelEmitter emitter(lowered, body->getArgument(inputs + 1), symbolNames);
+    for (auto [argument, buffer] : llvm::zip(kernel.getArguments(), body->getArguments()))
+      emitter.setBuffer(argument, buffer);
+    Schedule schedule = Schedule::of(kernel);
+    Value root = kernel.getBody().front().getTerminator()->getOperand(0);
+    KernelBody kernelBody{emitter, schedule, root, body->getArgument(inputs), body->getArgument(inputs + 2),
+                          body->getArgument(inputs + 3), kernel.getLoc()};
+    builder.setInsertionPointToEnd(body);
+    graph::SymbolicInt units = emit(builder, kernelBody, kernel);
+    builder.setInsertionPointToEnd(body);
+    builder.create<func::ReturnOp>(kernel.getLoc());
+    lowered->setAttr("tile.extent", graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
+    kernel.erase();
+  }
+
+  static graph::SymbolicInt emit(OpBuilder &builder, KernelBody &body, func::FuncOp kernel) {
+    graph::ReduceOp reduce;
+    for (Operation &op : kernel.getBody().front()) {
+      if (auto matmul = dyn_cast<MatmulOp>(op); matmul && body.schedule.rows)
+        return emitMatmul(builder, body, matmul);
+      if (auto conv = dyn_cast<ConvOp>(op); conv && body.schedule.rows)
+        return emitConv(builder, body, conv);
+      if (auto candidate = dyn_cast<graph::ReduceOp>(op); candidate && !reduce)
+        reduce = candidate;
+    }
+    if (reduce && body.schedule.row)
+      return emitRows(builder, body, reduce);
+    return emitElements(builder, body);
+  }
+};
+} // namespace
