@@ -95,11 +95,14 @@ SymbolicInt::SymbolicInt(int64_t value) {
   node = std::make_shared<const Node>(std::move(result));
 }
 
+static bool isBefore(const SymbolicTerm &a, const SymbolicTerm &b) {
+  return compareMonomials(a.factors, b.factors) < 0;
+}
+
 /// Sorts and merges; false on overflow.
 static bool combineTerms(std::vector<SymbolicTerm> &terms) {
-  llvm::sort(terms, [](const SymbolicTerm &a, const SymbolicTerm &b) {
-    return compareMonomials(a.factors, b.factors) < 0;
-  });
+  if (!llvm::is_sorted(terms, isBefore))
+    llvm::sort(terms, isBefore);
   size_t kept = 0;
   for (size_t index = 0; index < terms.size();) {
     SymbolicTerm merged = std::move(terms[index++]);
@@ -199,8 +202,13 @@ const SymbolicAtom *SymbolicIntBuilder::asAtom(const SymbolicInt &value, Symboli
 SymbolicInt SymbolicIntBuilder::sum(const SymbolicInt &a, const SymbolicInt &b) {
   if (a.isPoison() || b.isPoison())
     return SymbolicInt::poison();
-  std::vector<SymbolicTerm> terms(a.terms().begin(), a.terms().end());
-  llvm::append_range(terms, b.terms());
+  if (a.terms().empty() || b.terms().empty())
+    return a.terms().empty() ? b : a;
+  std::vector<SymbolicTerm> terms;
+  terms.reserve(a.terms().size() + b.terms().size());
+  llvm::ArrayRef<SymbolicTerm> left = a.terms(), right = b.terms();
+  std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(terms),
+             isBefore);
   return polynomial(std::move(terms));
 }
 

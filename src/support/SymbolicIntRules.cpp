@@ -154,7 +154,10 @@ static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &rema
   }
 }
 
+/// Looks at sums of up to 32 terms only, since it compares all pairs of them.
 static void quotientAndRemainder(Operands given, Proposals &proposals) {
+  if (given[0].terms().size() > 32)
+    return;
   for (const SymbolicTerm &term : given[0].terms())
     if (auto remainder = splitAtom(term, SymbolicAtomKind::Mod))
       quotientOfRemainder(given[0], remainder->first, remainder->second, proposals);
@@ -225,21 +228,22 @@ llvm::ArrayRef<SymbolicRule> symbolicRules() {
 
 static bool isProved(SymbolicRelation relation, const SymbolicInt &left,
                      const SymbolicInt &right) {
-  SymbolicInt difference = SymbolicIntBuilder::sum(left, -right);
-  SymbolicInt opposite = -difference;
+  auto isAtLeast = [](const SymbolicInt &a, const SymbolicInt &b, int64_t margin) {
+    return SymbolicIntBuilder::sum(a, -b).knownAtLeast(margin);
+  };
   switch (relation) {
   case SymbolicRelation::Equal:
-    return difference == SymbolicInt(0);
+    return left == right && !left.isPoison();
   case SymbolicRelation::NotEqual:
-    return difference.knownPositive() || opposite.knownPositive();
+    return isAtLeast(left, right, 1) || isAtLeast(right, left, 1);
   case SymbolicRelation::Less:
-    return opposite.knownPositive();
+    return isAtLeast(right, left, 1);
   case SymbolicRelation::LessOrEqual:
-    return opposite.knownNonNegative();
+    return isAtLeast(right, left, 0);
   case SymbolicRelation::Greater:
-    return difference.knownPositive();
+    return isAtLeast(left, right, 1);
   case SymbolicRelation::GreaterOrEqual:
-    return difference.knownNonNegative();
+    return isAtLeast(left, right, 0);
   }
   llvm_unreachable("every relation is handled");
 }
@@ -265,6 +269,23 @@ static SymbolicInt lookUp(const SymbolicBindings &bindings, llvm::StringRef name
   return SymbolicInt::poison();
 }
 
+/// Whether the pattern, built with the proposed values, is the expression at
+/// hand, and each condition is proved.
+static bool isInstance(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands,
+                       llvm::function_ref<SymbolicInt(const SymbolicSyntax &)> build) {
+  if (operands.size() == 1) {
+    if (build(rule.pattern) != operands[0])
+      return false;
+  } else {
+    for (const auto &[pattern, operand] : llvm::zip(rule.pattern.operands, operands))
+      if (build(pattern) != operand)
+        return false;
+  }
+  return llvm::all_of(rule.conditions, [&](const SymbolicComparison &condition) {
+    return isProved(condition.relation, build(condition.left), build(condition.right));
+  });
+}
+
 std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
                                                        llvm::ArrayRef<SymbolicInt> operands) {
   llvm::SmallVector<SymbolicBindings, 2> proposals;
@@ -273,16 +294,8 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
     auto lookup = [&](llvm::StringRef name) { return lookUp(bindings, name); };
     SymbolicRewriter exact;
     exact.usesRules = false;
-    bool isMatch = true;
-    if (operands.size() == 1)
-      isMatch = exact.build(rule.pattern, lookup) == operands[0];
-    else
-      for (size_t index = 0; index < operands.size() && isMatch; ++index)
-        isMatch = exact.build(rule.pattern.operands[index], lookup) == operands[index];
-    for (const SymbolicComparison &condition : rule.conditions)
-      isMatch = isMatch && isProved(condition.relation, exact.build(condition.left, lookup),
-                                    exact.build(condition.right, lookup));
-    if (!isMatch)
+    auto buildExactly = [&](const SymbolicSyntax &text) { return exact.build(text, lookup); };
+    if (!isInstance(rule, operands, buildExactly))
       continue;
     --applicationsLeft;
     SymbolicInt result = build(rule.replacement, lookup);
@@ -417,15 +430,18 @@ SymbolicInt SymbolicRewriter::apply(SymbolicAtomKind kind, llvm::ArrayRef<Symbol
 }
 
 SymbolicInt SymbolicRewriter::build(const SymbolicSyntax &syntax, SymbolicLookup lookup) {
+  if (syntax.kind == SymbolicSyntaxKind::Number)
+    return syntax.number;
+  if (syntax.kind == SymbolicSyntaxKind::Name)
+    return lookup(syntax.name);
   llvm::SmallVector<SymbolicInt, 2> operands;
   for (const SymbolicSyntax &operand : syntax.operands)
     operands.push_back(build(operand, lookup));
-  SymbolicInt result = syntax.kind == SymbolicSyntaxKind::Power ? 1 : operands.empty() ? SymbolicInt(0) : operands[0];
+  SymbolicInt result = syntax.kind == SymbolicSyntaxKind::Power ? SymbolicInt(1) : operands[0];
   switch (syntax.kind) {
   case SymbolicSyntaxKind::Number:
-    return syntax.number;
   case SymbolicSyntaxKind::Name:
-    return lookup(syntax.name);
+    break;
   case SymbolicSyntaxKind::Add:
     for (const SymbolicInt &operand : llvm::drop_begin(operands))
       result = add(result, operand);

@@ -248,7 +248,10 @@ std::optional<SymbolicSyntax> Parser::parsePrimary() {
 std::optional<SymbolicSyntax> Parser::parsePower(SymbolicSyntax base) {
   if (!consume("**"))
     return base;
+  if (++nesting > maximalParserNesting)
+    return fail("expected at most " + llvm::Twine(maximalParserNesting) + " powers, got more");
   std::optional<SymbolicSyntax> exponent = parseUnary();
+  --nesting;
   if (!exponent)
     return std::nullopt;
   if (exponent->kind != SymbolicSyntaxKind::Number || exponent->number < 0 ||

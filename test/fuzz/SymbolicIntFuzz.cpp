@@ -3,7 +3,8 @@
 //     bounds must contain the value, whose text must parse to the same value;
 //   - every rule of SymbolicIntRules.def: the texts as they stand evaluated on
 //     random numbers, and its variables replaced by random expressions;
-//   - mutated text for the parser.
+//   - mutated text for the parser;
+//   - one expression with numbers near the ends of int64_t.
 // Prints the seed of the failing run and exits with 1.
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,6 +12,7 @@
 #include "support/SymbolicInt.h"
 #include "support/SymbolicIntRules.h"
 #include "support/SymbolicIntSyntax.h"
+#include <limits>
 #include <map>
 #include <random>
 
@@ -41,6 +43,11 @@ Value naiveFloor(__int128 a, __int128 b) {
   return quotient * b != a && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
+bool fits(__int128 value) {
+  return value >= std::numeric_limits<int64_t>::min() &&
+         value <= std::numeric_limits<int64_t>::max();
+}
+
 Value naiveBinary(Kind kind, __int128 a, __int128 b) {
   switch (kind) {
   case Kind::Add:
@@ -66,7 +73,7 @@ Value naiveBinary(Kind kind, __int128 a, __int128 b) {
   }
 }
 
-/// nullopt where undefined, or too large to be sure of 128 bits.
+/// nullopt where undefined, or where a part leaves 64 bits.
 Value naive(const SymbolicSyntax &tree, const Values &values) {
   if (tree.kind == Kind::Number)
     return tree.number;
@@ -76,7 +83,7 @@ Value naive(const SymbolicSyntax &tree, const Values &values) {
   if (!result)
     return std::nullopt;
   if (tree.kind == Kind::Negate)
-    return -*result;
+    return fits(-*result) ? Value(-*result) : std::nullopt;
   if (tree.kind == Kind::Power) {
     __int128 base = *result, product = 1;
     for (int64_t power = 0; power < tree.number; ++power)
@@ -86,8 +93,7 @@ Value naive(const SymbolicSyntax &tree, const Values &values) {
   for (const SymbolicSyntax &operand : llvm::drop_begin(tree.operands)) {
     Value right = naive(operand, values);
     result = right ? naiveBinary(tree.kind, *result, *right) : std::nullopt;
-    constexpr __int128 large = static_cast<__int128>(1) << 60;
-    if (!result || *result > large || *result < -large)
+    if (!result || !fits(*result))
       return std::nullopt;
   }
   return result;
@@ -126,6 +132,7 @@ public:
       testRuleOnExpressions(rule);
     }
     testMutatedText();
+    testLargeNumbers();
   }
   /// How often each rule's conditions held; every rule has to be reached.
   std::map<std::string, unsigned> reached;
@@ -147,13 +154,20 @@ private:
   void testRuleOnNumbers(const SymbolicRule &rule);
   void testRuleOnExpressions(const SymbolicRule &rule);
   void testMutatedText();
+  void testLargeNumbers();
 
   std::mt19937_64 random;
+  bool usesLargeNumbers = false;
 };
 
 constexpr llvm::StringLiteral symbolNames[] = {"m", "n", "s0"};
 
 SymbolicSyntax Fuzzer::leaf() {
+  if (usesLargeNumbers && pick(0, 1)) {
+    constexpr int64_t highest = std::numeric_limits<int64_t>::max();
+    int64_t large = pick(0, 1) ? highest - pick(0, 2) : highest >> pick(1, 40);
+    return number(pick(0, 1) ? large : -large - pick(0, 1));
+  }
   if (pick(0, 2) == 0)
     return number(pick(-6, 12));
   return {Kind::Name, 0, symbolNames[pick(0, 2)].str(), {}};
@@ -248,7 +262,8 @@ void Fuzzer::compare(const SymbolicSyntax &tree, const SymbolicInt &value, llvm:
     }
     std::optional<int64_t> got = value.evaluate(map);
     auto number = static_cast<int64_t>(*expected);
-    if (!got || *got != number)
+    // With large numbers an intermediate result may leave 64 bits.
+    if (got ? *got != number : !usesLargeNumbers)
       fail(what + ": " + describe(tree) + " became " + value.str() + "; at" + at + " expected " +
            llvm::Twine(number) + ", got " + (got ? std::to_string(*got) : "nothing"));
     std::optional<int64_t> low = value.lowerBound(), high = value.upperBound();
@@ -292,6 +307,17 @@ void Fuzzer::testExpression() {
   if (divisor != SymbolicInt(0) && !(value * divisor).isPoison() &&
       (!quotient || *quotient * divisor != value * divisor))
     fail("exactDiv of " + (value * divisor).str() + " by " + divisor.str());
+}
+
+/// Near the ends of int64_t: poison or no value is fine, a wrong value is not.
+void Fuzzer::testLargeNumbers() {
+  usesLargeNumbers = true;
+  SymbolicSyntax expression = tree(3);
+  SymbolicInt value = throughInterface(expression);
+  compare(expression, value, "large numbers");
+  if (!value.isPoison() && SymbolicInt::parse(value.str()) != value)
+    fail("round trip of " + value.str() + " from " + describe(expression));
+  usesLargeNumbers = false;
 }
 
 //===- Rules ---------------------------------------------------------------===//

@@ -213,7 +213,12 @@ TEST(SymbolicInt, BoundsUsePositiveSymbols) {
   EXPECT_TRUE(parsed("n - mod(m, n)").knownPositive());
   EXPECT_TRUE(parsed("max(n, m) - m").knownNonNegative());
   EXPECT_TRUE(parsed("n + m - max(n, m)").knownPositive());
+  EXPECT_TRUE(parsed("b*n - b*floordiv(n, 2)").knownPositive());
+  EXPECT_TRUE(parsed("4*floordiv(n + 3, 4) - n").knownNonNegative());
+  EXPECT_TRUE(parsed("b*max(n, m) - b*n").knownNonNegative());
   EXPECT_FALSE(parsed("n - m").knownNonNegative());
+  EXPECT_FALSE(parsed("floordiv(n, 2)").knownPositive());
+  EXPECT_FALSE(parsed("(n - m)*max(n, m) - (n - m)*n").knownNonNegative());
   EXPECT_EQ((sym("n") * highest).lowerBound(), highest);
 }
 
