@@ -7,8 +7,8 @@
 //   relaxed: one min, max, floordiv or mod replaced by a bound in terms of its
 //            operands (c*floordiv(a, c) <= a, max(a, b) >= a ...), a few times.
 // The upper bound is the negated lower bound of the negated polynomial.
-#include "llvm/ADT/STLExtras.h"
 #include "support/SymbolicIntNodes.h"
+#include "llvm/ADT/STLExtras.h"
 #include <limits>
 
 namespace perpend::support {
@@ -43,8 +43,8 @@ Wide multiplyEnds(Wide a, Wide b) {
 }
 
 Interval multiply(Interval a, Interval b) {
-  Wide products[] = {multiplyEnds(a.low, b.low), multiplyEnds(a.low, b.high),
-                     multiplyEnds(a.high, b.low), multiplyEnds(a.high, b.high)};
+  Wide products[] = {multiplyEnds(a.low, b.low), multiplyEnds(a.low, b.high), multiplyEnds(a.high, b.low),
+                     multiplyEnds(a.high, b.high)};
   return clamp({*llvm::min_element(products), *llvm::max_element(products)});
 }
 
@@ -146,8 +146,7 @@ std::optional<Occurrence> occurrenceOf(const SymbolicInt &value, const SymbolicT
     multiplier.factors.push_back(other);
   }
   SymbolicInt rest = SymbolicIntBuilder::sum(value, -SymbolicIntBuilder::fromTerm(term));
-  return Occurrence{factor.atom, SymbolicIntBuilder::fromTerm(multiplier), rest,
-                    term.coefficient > 0};
+  return Occurrence{factor.atom, SymbolicIntBuilder::fromTerm(multiplier), rest, term.coefficient > 0};
 }
 
 /// Searches for the best lower bound with a bounded number of relaxations.
@@ -216,8 +215,7 @@ Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned dept
   const SymbolicInt &divisor = occurrence.atom.operands()[1];
   std::optional<int64_t> number = divisor.constant();
   if (!number) {
-    bool isBounded = !occurrence.isPositive && plainInterval(dividend).low >= 0 &&
-                     plainInterval(divisor).low > 0;
+    bool isBounded = !occurrence.isPositive && plainInterval(dividend).low >= 0 && plainInterval(divisor).low > 0;
     return isBounded ? replace(occurrence, dividend, depth) : -infinity;
   }
   if (*number <= 0)
@@ -227,9 +225,8 @@ Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned dept
   enough = infinity;
   Occurrence scaled = occurrence;
   scaled.rest = SymbolicIntBuilder::product(occurrence.rest, *number);
-  Wide result = replace(
-      scaled, occurrence.isPositive ? SymbolicIntBuilder::sum(dividend, 1 - *number) : dividend,
-      depth);
+  Wide result =
+      replace(scaled, occurrence.isPositive ? SymbolicIntBuilder::sum(dividend, 1 - *number) : dividend, depth);
   enough = savedEnough;
   if (result == -infinity)
     return result;
@@ -263,9 +260,7 @@ Wide LowerBoundSearch::relaxExtremum(const Occurrence &occurrence, unsigned dept
   return best;
 }
 
-Wide lowerEnd(const SymbolicInt &value, Wide enough) {
-  return LowerBoundSearch(enough).search(value, /*depth=*/3);
-}
+Wide lowerEnd(const SymbolicInt &value, Wide enough) { return LowerBoundSearch(enough).search(value, /*depth=*/3); }
 
 Interval bothEnds(const SymbolicInt &value) {
   Wide low = lowerEnd(value, infinity);

@@ -2,10 +2,10 @@
 // rule's variables; matches() then decides from the text of the rule alone, so a
 // wrong proposal can lose a simplification but never make a wrong one.
 #include "support/SymbolicIntRules.h"
+#include "support/SymbolicIntNodes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "support/SymbolicIntNodes.h"
 
 namespace perpend::support {
 
@@ -16,9 +16,7 @@ namespace candidates {
 using Operands = llvm::ArrayRef<SymbolicInt>;
 using Proposals = llvm::SmallVectorImpl<SymbolicBindings>;
 
-static void operands(Operands given, Proposals &proposals) {
-  proposals.push_back({{'a', given[0]}, {'b', given[1]}});
-}
+static void operands(Operands given, Proposals &proposals) { proposals.push_back({{'a', given[0]}, {'b', given[1]}}); }
 
 static bool isNegativeLeading(const SymbolicInt &value) {
   return !value.terms().empty() && value.terms()[0].coefficient < 0;
@@ -40,19 +38,14 @@ static void quotient(Operands given, Splitting splitting, Proposals &proposals) 
   std::optional<QuotientRemainder> parts = divide(given[0], given[1], splitting);
   if (!parts || parts->quotient == SymbolicInt(0))
     return;
-  bool isProgress = given[1].terms().size() == 1 || parts->quotient.isConstant() ||
-                    parts->remainder.isConstant();
+  bool isProgress = given[1].terms().size() == 1 || parts->quotient.isConstant() || parts->remainder.isConstant();
   if (isProgress)
     proposals.push_back({{'b', given[1]}, {'q', parts->quotient}, {'r', parts->remainder}});
 }
 
-static void truncatedQuotient(Operands given, Proposals &proposals) {
-  quotient(given, Splitting::Truncate, proposals);
-}
+static void truncatedQuotient(Operands given, Proposals &proposals) { quotient(given, Splitting::Truncate, proposals); }
 
-static void flooredQuotient(Operands given, Proposals &proposals) {
-  quotient(given, Splitting::Floor, proposals);
-}
+static void flooredQuotient(Operands given, Proposals &proposals) { quotient(given, Splitting::Floor, proposals); }
 
 static void proposeFactor(Operands given, const SymbolicTerm &factor, Proposals &proposals) {
   SymbolicInt k = SymbolicIntBuilder::fromTerm(factor);
@@ -84,9 +77,8 @@ static SymbolicInt without(const SymbolicInt &value, const SymbolicTerm &term) {
 
 static bool hasOnlySymbols(const SymbolicInt &value) {
   return llvm::all_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::all_of(term.factors, [](const SymbolicFactor &factor) {
-      return factor.atom.kind() == SymbolicAtomKind::Symbol;
-    });
+    return llvm::all_of(term.factors,
+                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Symbol; });
   });
 }
 
@@ -96,21 +88,17 @@ static void nestedQuotient(Operands given, Proposals &proposals) {
     const SymbolicAtom *inner = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::FloorDiv);
     SymbolicInt rest = without(given[0], term);
     if (inner && hasOnlySymbols(rest))
-      proposals.push_back({{'a', inner->operands()[0]},
-                           {'b', inner->operands()[1]},
-                           {'r', rest},
-                           {'c', given[1]}});
+      proposals.push_back({{'a', inner->operands()[0]}, {'b', inner->operands()[1]}, {'r', rest}, {'c', given[1]}});
   }
 }
 
 /// The term without its factor of the kind, if it has one to the power 1.
-static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const SymbolicTerm &term,
-                                                                     SymbolicAtomKind kind) {
+static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const SymbolicTerm &term, SymbolicAtomKind kind) {
   for (const SymbolicFactor &factor : term.factors) {
     if (factor.atom.kind() != kind || factor.power != 1)
       continue;
-    std::optional<SymbolicInt> rest = exactDiv(SymbolicIntBuilder::fromTerm(term),
-                                               SymbolicIntBuilder::fromAtom(factor.atom));
+    std::optional<SymbolicInt> rest =
+        exactDiv(SymbolicIntBuilder::fromTerm(term), SymbolicIntBuilder::fromAtom(factor.atom));
     if (rest)
       return std::pair(factor.atom, *rest);
   }
@@ -132,8 +120,8 @@ static void nestedRemainder(Operands given, Proposals &proposals) {
 }
 
 /// k*mod(a, b) and the floordiv(a + b*d, b) of some other term of the sum.
-static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &remainder,
-                                const SymbolicInt &k, Proposals &proposals) {
+static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &remainder, const SymbolicInt &k,
+                                Proposals &proposals) {
   const SymbolicInt &a = remainder.operands()[0], &b = remainder.operands()[1];
   for (const SymbolicTerm &term : sum.terms()) {
     auto split = splitAtom(term, SymbolicAtomKind::FloorDiv);
@@ -144,9 +132,8 @@ static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &rema
     if (!d)
       continue;
     SymbolicInt floor = SymbolicIntBuilder::fromAtom(split->first);
-    SymbolicInt used = SymbolicIntBuilder::sum(
-        SymbolicIntBuilder::product(SymbolicIntBuilder::product(k, b), floor),
-        SymbolicIntBuilder::product(k, SymbolicIntBuilder::fromAtom(remainder)));
+    SymbolicInt used = SymbolicIntBuilder::sum(SymbolicIntBuilder::product(SymbolicIntBuilder::product(k, b), floor),
+                                               SymbolicIntBuilder::product(k, SymbolicIntBuilder::fromAtom(remainder)));
     SymbolicInt rest = SymbolicIntBuilder::sum(sum, -used);
     // Progress only if every used term disappears.
     if (!rest.isPoison() && rest.terms().size() + used.terms().size() == sum.terms().size())
@@ -167,15 +154,13 @@ static void commonAddend(Operands given, Proposals &proposals) {
   std::vector<SymbolicTerm> common;
   for (const SymbolicTerm &left : given[0].terms())
     for (const SymbolicTerm &right : given[1].terms())
-      if (left.coefficient == right.coefficient &&
-          compareMonomials(left.factors, right.factors) == 0)
+      if (left.coefficient == right.coefficient && compareMonomials(left.factors, right.factors) == 0)
         common.push_back(left);
   if (common.empty())
     return;
   SymbolicInt c = SymbolicIntBuilder::polynomial(std::move(common));
-  proposals.push_back({{'a', SymbolicIntBuilder::sum(given[0], -c)},
-                       {'b', SymbolicIntBuilder::sum(given[1], -c)},
-                       {'c', c}});
+  proposals.push_back(
+      {{'a', SymbolicIntBuilder::sum(given[0], -c)}, {'b', SymbolicIntBuilder::sum(given[1], -c)}, {'c', c}});
 }
 
 /// One operand, and the other as an atom that has it among its own operands.
@@ -191,13 +176,9 @@ static void absorbed(Operands given, SymbolicAtomKind kind, Proposals &proposals
     proposals.push_back({{'a', given[0]}, {'b', SymbolicIntBuilder::extremum(kind, others)}});
 }
 
-static void absorbedMin(Operands given, Proposals &proposals) {
-  absorbed(given, SymbolicAtomKind::Min, proposals);
-}
+static void absorbedMin(Operands given, Proposals &proposals) { absorbed(given, SymbolicAtomKind::Min, proposals); }
 
-static void absorbedMax(Operands given, Proposals &proposals) {
-  absorbed(given, SymbolicAtomKind::Max, proposals);
-}
+static void absorbedMax(Operands given, Proposals &proposals) { absorbed(given, SymbolicAtomKind::Max, proposals); }
 
 } // namespace candidates
 
@@ -211,9 +192,9 @@ template <typename T> static T require(std::optional<T> parsed, const char *rule
 
 static std::vector<SymbolicRule> parseRules() {
   std::vector<SymbolicRule> rules;
-#define SYMBOLIC_RULE(NAME, PATTERN, REPLACEMENT, CONDITIONS, CANDIDATES)                          \
-  rules.push_back({#NAME, require(parseSymbolicSyntax(PATTERN), #NAME),                            \
-                   require(parseSymbolicSyntax(REPLACEMENT), #NAME),                               \
+#define SYMBOLIC_RULE(NAME, PATTERN, REPLACEMENT, CONDITIONS, CANDIDATES)                                              \
+  rules.push_back({#NAME, require(parseSymbolicSyntax(PATTERN), #NAME),                                                \
+                   require(parseSymbolicSyntax(REPLACEMENT), #NAME),                                                   \
                    require(parseSymbolicComparisons(CONDITIONS), #NAME), candidates::CANDIDATES});
 #include "support/SymbolicIntRules.def"
   return rules;
@@ -226,8 +207,7 @@ llvm::ArrayRef<SymbolicRule> symbolicRules() {
 
 //===- Execution ----------------------------------------------------------===//
 
-static bool isProved(SymbolicRelation relation, const SymbolicInt &left,
-                     const SymbolicInt &right) {
+static bool isProved(SymbolicRelation relation, const SymbolicInt &left, const SymbolicInt &right) {
   auto isAtLeast = [](const SymbolicInt &a, const SymbolicInt &b, int64_t margin) {
     return SymbolicIntBuilder::sum(a, -b).knownAtLeast(margin);
   };
@@ -286,8 +266,7 @@ static bool isInstance(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> ope
   });
 }
 
-std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
-                                                       llvm::ArrayRef<SymbolicInt> operands) {
+std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands) {
   llvm::SmallVector<SymbolicBindings, 2> proposals;
   rule.candidates(operands, proposals);
   for (const SymbolicBindings &bindings : proposals) {
@@ -307,8 +286,7 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
   return std::nullopt;
 }
 
-std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind,
-                                                        llvm::ArrayRef<SymbolicInt> operands) {
+std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   for (const SymbolicRule &rule : symbolicRules()) {
     if (applicationsLeft == 0)
       return std::nullopt;
@@ -326,9 +304,8 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind,
 
 static bool hasRemainder(const SymbolicInt &value) {
   return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::any_of(term.factors, [](const SymbolicFactor &factor) {
-      return factor.atom.kind() == SymbolicAtomKind::Mod;
-    });
+    return llvm::any_of(term.factors,
+                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Mod; });
   });
 }
 
@@ -401,8 +378,7 @@ bool SymbolicRewriter::replaceOnePair(SymbolicAtomKind kind, std::vector<Symboli
   return false;
 }
 
-SymbolicInt SymbolicRewriter::extremum(SymbolicAtomKind kind,
-                                       llvm::ArrayRef<SymbolicInt> operands) {
+SymbolicInt SymbolicRewriter::extremum(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   SymbolicInt exact = SymbolicIntBuilder::extremum(kind, operands);
   const SymbolicAtom *atom = SymbolicIntBuilder::asAtom(exact, kind);
   if (!usesRules || !atom)

@@ -6,12 +6,12 @@
 //   - mutated text for the parser;
 //   - one expression with numbers near the ends of int64_t.
 // Prints the seed of the failing run and exits with 1.
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
 #include "support/SymbolicInt.h"
 #include "support/SymbolicIntRules.h"
 #include "support/SymbolicIntSyntax.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <limits>
 #include <map>
 #include <random>
@@ -44,8 +44,7 @@ Value naiveFloor(__int128 a, __int128 b) {
 }
 
 bool fits(__int128 value) {
-  return value >= std::numeric_limits<int64_t>::min() &&
-         value <= std::numeric_limits<int64_t>::max();
+  return value >= std::numeric_limits<int64_t>::min() && value <= std::numeric_limits<int64_t>::max();
 }
 
 Value naiveBinary(Kind kind, __int128 a, __int128 b) {
@@ -138,14 +137,11 @@ public:
   std::map<std::string, unsigned> reached;
 
 private:
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
   SymbolicSyntax number(int64_t value) { return {Kind::Number, value, "", {}}; }
   SymbolicSyntax leaf();
   SymbolicSyntax tree(unsigned depth);
-  SymbolicSyntax instantiate(const SymbolicSyntax &text,
-                             const std::map<std::string, SymbolicSyntax> &trees);
+  SymbolicSyntax instantiate(const SymbolicSyntax &text, const std::map<std::string, SymbolicSyntax> &trees);
   SymbolicInt throughInterface(const SymbolicSyntax &tree);
   Values symbolValues();
   void compare(const SymbolicSyntax &tree, const SymbolicInt &value, llvm::StringRef what);
@@ -176,9 +172,9 @@ SymbolicSyntax Fuzzer::leaf() {
 SymbolicSyntax Fuzzer::tree(unsigned depth) {
   if (depth == 0 || pick(0, 5) == 0)
     return leaf();
-  static constexpr Kind kinds[] = {Kind::Add,      Kind::Add, Kind::Add,     Kind::Multiply,
-                                   Kind::Multiply, Kind::Negate, Kind::FloorDiv, Kind::FloorDiv,
-                                   Kind::Mod, Kind::CeilDiv, Kind::Min, Kind::Max};
+  static constexpr Kind kinds[] = {Kind::Add,      Kind::Add,     Kind::Add,      Kind::Multiply,
+                                   Kind::Multiply, Kind::Negate,  Kind::FloorDiv, Kind::FloorDiv,
+                                   Kind::Mod,      Kind::CeilDiv, Kind::Min,      Kind::Max};
   Kind kind = kinds[pick(0, std::size(kinds) - 1)];
   SymbolicSyntax result{kind, 0, "", {}};
   result.operands.push_back(tree(depth - 1));
@@ -193,8 +189,7 @@ SymbolicSyntax Fuzzer::tree(unsigned depth) {
   return result;
 }
 
-SymbolicSyntax Fuzzer::instantiate(const SymbolicSyntax &text,
-                                   const std::map<std::string, SymbolicSyntax> &trees) {
+SymbolicSyntax Fuzzer::instantiate(const SymbolicSyntax &text, const std::map<std::string, SymbolicSyntax> &trees) {
   if (text.kind == Kind::Name)
     return trees.at(text.name);
   SymbolicSyntax result = text;
@@ -234,9 +229,9 @@ Values Fuzzer::symbolValues() {
 
 std::string describe(const SymbolicSyntax &tree) {
   static const std::map<Kind, std::string> names = {
-      {Kind::Add, "add"},   {Kind::Negate, "neg"}, {Kind::Multiply, "mul"},
+      {Kind::Add, "add"},           {Kind::Negate, "neg"},      {Kind::Multiply, "mul"},
       {Kind::FloorDiv, "floordiv"}, {Kind::CeilDiv, "ceildiv"}, {Kind::Mod, "mod"},
-      {Kind::Min, "min"},   {Kind::Max, "max"},    {Kind::Power, "power"}};
+      {Kind::Min, "min"},           {Kind::Max, "max"},         {Kind::Power, "power"}};
   if (tree.kind == Kind::Number)
     return std::to_string(tree.number);
   if (tree.kind == Kind::Name)
@@ -264,13 +259,12 @@ void Fuzzer::compare(const SymbolicSyntax &tree, const SymbolicInt &value, llvm:
     auto number = static_cast<int64_t>(*expected);
     // With large numbers an intermediate result may leave 64 bits.
     if (got ? *got != number : !usesLargeNumbers)
-      fail(what + ": " + describe(tree) + " became " + value.str() + "; at" + at + " expected " +
-           llvm::Twine(number) + ", got " + (got ? std::to_string(*got) : "nothing"));
+      fail(what + ": " + describe(tree) + " became " + value.str() + "; at" + at + " expected " + llvm::Twine(number) +
+           ", got " + (got ? std::to_string(*got) : "nothing"));
     std::optional<int64_t> low = value.lowerBound(), high = value.upperBound();
     if ((low && *low > number) || (high && *high < number))
-      fail(what + ": bounds of " + value.str() + " do not contain " + llvm::Twine(number) + " at" +
-           at + (low ? "; low " + std::to_string(*low) : "") +
-           (high ? "; high " + std::to_string(*high) : ""));
+      fail(what + ": bounds of " + value.str() + " do not contain " + llvm::Twine(number) + " at" + at +
+           (low ? "; low " + std::to_string(*low) : "") + (high ? "; high " + std::to_string(*high) : ""));
   }
 }
 
@@ -298,8 +292,8 @@ void Fuzzer::testExpression() {
   std::string error;
   std::optional<SymbolicInt> reparsed = SymbolicInt::parse(value.str(), &error);
   if (!reparsed || *reparsed != value)
-    fail("round trip of " + value.str() + " gave " + (reparsed ? reparsed->str() : error) +
-         " from " + describe(expression));
+    fail("round trip of " + value.str() + " gave " + (reparsed ? reparsed->str() : error) + " from " +
+         describe(expression));
   if (hash_value(*reparsed) != hash_value(value))
     fail("equal values with different hashes: " + value.str());
   SymbolicInt divisor = throughInterface(tree(1));
@@ -338,9 +332,8 @@ void Fuzzer::testRuleOnNumbers(const SymbolicRule &rule) {
     for (const std::string &name : names)
       values[name] = pick(0, 3) ? pick(-9, 9) : pick(-60, 60);
     Value expected = naive(rule.pattern, values);
-    bool applies = expected && llvm::all_of(rule.conditions, [&](const SymbolicComparison &c) {
-      return holds(c, values);
-    });
+    bool applies =
+        expected && llvm::all_of(rule.conditions, [&](const SymbolicComparison &c) { return holds(c, values); });
     if (!applies)
       continue;
     ++reached[rule.name.str()];
@@ -349,8 +342,7 @@ void Fuzzer::testRuleOnNumbers(const SymbolicRule &rule) {
     for (const auto &[name, number] : values)
       at += " " + name + "=" + std::to_string(number);
     if (!got || *got != *expected)
-      fail("rule " + rule.name + " at" + at + ": expected " +
-           llvm::Twine(static_cast<int64_t>(*expected)) + ", got " +
+      fail("rule " + rule.name + " at" + at + ": expected " + llvm::Twine(static_cast<int64_t>(*expected)) + ", got " +
            (got ? std::to_string(static_cast<int64_t>(*got)) : "nothing"));
   }
 }
@@ -372,8 +364,8 @@ void Fuzzer::testRuleOnExpressions(const SymbolicRule &rule) {
 void Fuzzer::testMutatedText() {
   std::string text = throughInterface(tree(3)).str();
   static constexpr llvm::StringLiteral pieces[] = {
-      "(", ")", ",", "**", "//", "%", "-", "+", "*", "9223372036854775808", "Max(", "mod(", "n",
-      "\"", "\\", "64", "0", " ", "\n", "FloorDiv(", "é"};
+      "(", ")",  ",",  "**", "//", "%", "-",  "+",         "*", "9223372036854775808", "Max(", "mod(",
+      "n", "\"", "\\", "64", "0",  " ", "\n", "FloorDiv(", "é"};
   for (int64_t edits = pick(1, 6); edits > 0 && !text.empty(); --edits) {
     auto at = static_cast<size_t>(pick(0, static_cast<int64_t>(text.size()) - 1));
     if (pick(0, 1))
