@@ -1,10 +1,10 @@
 // Normal form and arithmetic of SymbolicInt. Rewriting is in SymbolicIntRules.cpp,
 // bounds in SymbolicIntBounds.cpp, text in SymbolicIntSyntax.cpp.
 #include "support/SymbolicInt.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
 #include "support/SymbolicIntNodes.h"
 #include "support/SymbolicIntRules.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace perpend::support {
 
@@ -80,9 +80,7 @@ llvm::hash_code hash_value(const SymbolicInt &value) { return value.node->hash; 
 
 //===- Construction of normal forms ---------------------------------------===//
 
-SymbolicInt SymbolicInt::poison() {
-  return SymbolicInt(std::make_shared<const Node>(Node{true, {}, 1, 0, 1}));
-}
+SymbolicInt SymbolicInt::poison() { return SymbolicInt(std::make_shared<const Node>(Node{true, {}, 1, 0, 1})); }
 
 SymbolicInt SymbolicInt::symbol(llvm::StringRef name) { return SymbolicIntBuilder::symbol(name); }
 
@@ -95,18 +93,19 @@ SymbolicInt::SymbolicInt(int64_t value) {
   node = std::make_shared<const Node>(std::move(result));
 }
 
+static bool isBefore(const SymbolicTerm &a, const SymbolicTerm &b) {
+  return compareMonomials(a.factors, b.factors) < 0;
+}
+
 /// Sorts and merges; false on overflow.
 static bool combineTerms(std::vector<SymbolicTerm> &terms) {
-  llvm::sort(terms, [](const SymbolicTerm &a, const SymbolicTerm &b) {
-    return compareMonomials(a.factors, b.factors) < 0;
-  });
+  if (!llvm::is_sorted(terms, isBefore))
+    llvm::sort(terms, isBefore);
   size_t kept = 0;
   for (size_t index = 0; index < terms.size();) {
     SymbolicTerm merged = std::move(terms[index++]);
-    for (; index < terms.size() && compareMonomials(merged.factors, terms[index].factors) == 0;
-         ++index)
-      if (__builtin_add_overflow(merged.coefficient, terms[index].coefficient,
-                                 &merged.coefficient))
+    for (; index < terms.size() && compareMonomials(merged.factors, terms[index].factors) == 0; ++index)
+      if (__builtin_add_overflow(merged.coefficient, terms[index].coefficient, &merged.coefficient))
         return false;
     if (merged.coefficient != 0)
       terms[kept++] = std::move(merged);
@@ -142,8 +141,7 @@ SymbolicInt SymbolicIntBuilder::fromAtom(const SymbolicAtom &atom) {
   return polynomial({{1, {SymbolicFactor{atom, 1}}}});
 }
 
-SymbolicInt SymbolicIntBuilder::atom(SymbolicAtomKind kind, std::string name,
-                                     std::vector<SymbolicInt> operands) {
+SymbolicInt SymbolicIntBuilder::atom(SymbolicAtomKind kind, std::string name, std::vector<SymbolicInt> operands) {
   SymbolicAtom::Node result{kind, std::move(name), std::move(operands), {}, 1, 0, 0};
   result.hash = llvm::hash_combine(static_cast<unsigned>(kind), llvm::StringRef(result.name));
   for (const SymbolicInt &operand : result.operands) {
@@ -159,17 +157,13 @@ SymbolicInt SymbolicIntBuilder::atom(SymbolicAtomKind kind, std::string name,
   return fromAtom(SymbolicAtom(std::make_shared<const SymbolicAtom::Node>(std::move(result))));
 }
 
-SymbolicInt SymbolicIntBuilder::symbol(llvm::StringRef name) {
-  return atom(SymbolicAtomKind::Symbol, name.str(), {});
-}
+SymbolicInt SymbolicIntBuilder::symbol(llvm::StringRef name) { return atom(SymbolicAtomKind::Symbol, name.str(), {}); }
 
-SymbolicInt SymbolicIntBuilder::binary(SymbolicAtomKind kind, const SymbolicInt &a,
-                                       const SymbolicInt &b) {
+SymbolicInt SymbolicIntBuilder::binary(SymbolicAtomKind kind, const SymbolicInt &a, const SymbolicInt &b) {
   return atom(kind, "", {a, b});
 }
 
-SymbolicInt SymbolicIntBuilder::extremum(SymbolicAtomKind kind,
-                                         llvm::ArrayRef<SymbolicInt> operands) {
+SymbolicInt SymbolicIntBuilder::extremum(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   std::vector<SymbolicInt> flat;
   for (const SymbolicInt &operand : operands) {
     if (operand.isPoison())
@@ -179,9 +173,7 @@ SymbolicInt SymbolicIntBuilder::extremum(SymbolicAtomKind kind,
     else
       flat.push_back(operand);
   }
-  llvm::sort(flat, [](const SymbolicInt &a, const SymbolicInt &b) {
-    return a.compareStructure(b) < 0;
-  });
+  llvm::sort(flat, [](const SymbolicInt &a, const SymbolicInt &b) { return a.compareStructure(b) < 0; });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.size() == 1)
     return flat.front();
@@ -199,8 +191,12 @@ const SymbolicAtom *SymbolicIntBuilder::asAtom(const SymbolicInt &value, Symboli
 SymbolicInt SymbolicIntBuilder::sum(const SymbolicInt &a, const SymbolicInt &b) {
   if (a.isPoison() || b.isPoison())
     return SymbolicInt::poison();
-  std::vector<SymbolicTerm> terms(a.terms().begin(), a.terms().end());
-  llvm::append_range(terms, b.terms());
+  if (a.terms().empty() || b.terms().empty())
+    return a.terms().empty() ? b : a;
+  std::vector<SymbolicTerm> terms;
+  terms.reserve(a.terms().size() + b.terms().size());
+  llvm::ArrayRef<SymbolicTerm> left = a.terms(), right = b.terms();
+  std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(terms), isBefore);
   return polynomial(std::move(terms));
 }
 
@@ -253,19 +249,11 @@ std::optional<int64_t> SymbolicInt::constant() const {
 }
 
 SymbolicInt SymbolicInt::operator-() const { return SymbolicIntBuilder::product(*this, -1); }
-SymbolicInt operator+(const SymbolicInt &a, const SymbolicInt &b) {
-  return SymbolicRewriter().add(a, b);
-}
+SymbolicInt operator+(const SymbolicInt &a, const SymbolicInt &b) { return SymbolicRewriter().add(a, b); }
 SymbolicInt operator-(const SymbolicInt &a, const SymbolicInt &b) { return a + -b; }
-SymbolicInt operator*(const SymbolicInt &a, const SymbolicInt &b) {
-  return SymbolicRewriter().multiply(a, b);
-}
-SymbolicInt floorDiv(const SymbolicInt &a, const SymbolicInt &b) {
-  return SymbolicRewriter().floorDiv(a, b);
-}
-SymbolicInt ceilDiv(const SymbolicInt &a, const SymbolicInt &b) {
-  return SymbolicRewriter().ceilDiv(a, b);
-}
+SymbolicInt operator*(const SymbolicInt &a, const SymbolicInt &b) { return SymbolicRewriter().multiply(a, b); }
+SymbolicInt floorDiv(const SymbolicInt &a, const SymbolicInt &b) { return SymbolicRewriter().floorDiv(a, b); }
+SymbolicInt ceilDiv(const SymbolicInt &a, const SymbolicInt &b) { return SymbolicRewriter().ceilDiv(a, b); }
 SymbolicInt mod(const SymbolicInt &a, const SymbolicInt &b) { return SymbolicRewriter().mod(a, b); }
 SymbolicInt min(const SymbolicInt &a, const SymbolicInt &b) {
   return SymbolicRewriter().extremum(SymbolicAtomKind::Min, {a, b});
@@ -284,8 +272,7 @@ void SymbolicInt::symbols(std::set<std::string> &names) const {
     }
 }
 
-static SymbolicInt substituteAtom(const SymbolicAtom &atom,
-                                  const llvm::StringMap<SymbolicInt> &replacements) {
+static SymbolicInt substituteAtom(const SymbolicAtom &atom, const llvm::StringMap<SymbolicInt> &replacements) {
   if (atom.kind() == SymbolicAtomKind::Symbol) {
     auto found = replacements.find(atom.name());
     return found == replacements.end() ? SymbolicIntBuilder::fromAtom(atom) : found->second;
@@ -312,8 +299,7 @@ SymbolicInt SymbolicInt::substitute(const llvm::StringMap<SymbolicInt> &replacem
   return result;
 }
 
-static std::optional<int64_t> evaluateAtom(const SymbolicAtom &atom,
-                                           const llvm::StringMap<int64_t> &values) {
+static std::optional<int64_t> evaluateAtom(const SymbolicAtom &atom, const llvm::StringMap<int64_t> &values) {
   if (atom.kind() == SymbolicAtomKind::Symbol) {
     auto found = values.find(atom.name());
     if (found == values.end() || found->second < 1)
@@ -342,8 +328,7 @@ static std::optional<int64_t> evaluateAtom(const SymbolicAtom &atom,
   llvm_unreachable("symbols are handled above");
 }
 
-static std::optional<int64_t> evaluateTerm(const SymbolicTerm &term,
-                                           const llvm::StringMap<int64_t> &values) {
+static std::optional<int64_t> evaluateTerm(const SymbolicTerm &term, const llvm::StringMap<int64_t> &values) {
   int64_t product = term.coefficient;
   for (const SymbolicFactor &factor : term.factors) {
     std::optional<int64_t> value = evaluateAtom(factor.atom, values);
@@ -368,8 +353,6 @@ std::optional<int64_t> SymbolicInt::evaluate(const llvm::StringMap<int64_t> &val
   return sum;
 }
 
-llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, const SymbolicInt &value) {
-  return stream << value.str();
-}
+llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, const SymbolicInt &value) { return stream << value.str(); }
 
 } // namespace perpend::support

@@ -7,8 +7,8 @@
 //   relaxed: one min, max, floordiv or mod replaced by a bound in terms of its
 //            operands (c*floordiv(a, c) <= a, max(a, b) >= a ...), a few times.
 // The upper bound is the negated lower bound of the negated polynomial.
-#include "llvm/ADT/STLExtras.h"
 #include "support/SymbolicIntNodes.h"
+#include "llvm/ADT/STLExtras.h"
 #include <limits>
 
 namespace perpend::support {
@@ -43,8 +43,8 @@ Wide multiplyEnds(Wide a, Wide b) {
 }
 
 Interval multiply(Interval a, Interval b) {
-  Wide products[] = {multiplyEnds(a.low, b.low), multiplyEnds(a.low, b.high),
-                     multiplyEnds(a.high, b.low), multiplyEnds(a.high, b.high)};
+  Wide products[] = {multiplyEnds(a.low, b.low), multiplyEnds(a.low, b.high), multiplyEnds(a.high, b.low),
+                     multiplyEnds(a.high, b.high)};
   return clamp({*llvm::min_element(products), *llvm::max_element(products)});
 }
 
@@ -125,6 +125,30 @@ Interval shiftedInterval(const SymbolicInt &value) {
   return expanded.isPoison() ? Interval{} : intervalOf(expanded, shiftedAtomInterval);
 }
 
+/// rest + multiplier * atom, where the multiplier is >= 0 or <= 0 always.
+struct Occurrence {
+  SymbolicAtom atom;
+  SymbolicInt multiplier;
+  SymbolicInt rest;
+  bool isPositive;
+};
+
+std::optional<Occurrence> occurrenceOf(const SymbolicInt &value, const SymbolicTerm &term,
+                                       const SymbolicFactor &factor) {
+  if (factor.atom.kind() == SymbolicAtomKind::Symbol || factor.power != 1)
+    return std::nullopt;
+  SymbolicTerm multiplier{term.coefficient, {}};
+  for (const SymbolicFactor &other : term.factors) {
+    if (other.atom == factor.atom)
+      continue;
+    if (other.power % 2 == 1 && toInterval(other.atom.bounds()).low < 0)
+      return std::nullopt;
+    multiplier.factors.push_back(other);
+  }
+  SymbolicInt rest = SymbolicIntBuilder::sum(value, -SymbolicIntBuilder::fromTerm(term));
+  return Occurrence{factor.atom, SymbolicIntBuilder::fromTerm(multiplier), rest, term.coefficient > 0};
+}
+
 /// Searches for the best lower bound with a bounded number of relaxations.
 class LowerBoundSearch {
 public:
@@ -132,51 +156,52 @@ public:
   Wide search(const SymbolicInt &value, unsigned depth);
 
 private:
-  Wide relaxTerm(const SymbolicInt &value, const SymbolicTerm &term, unsigned depth);
-  Wide relaxQuotient(const SymbolicInt &rest, const SymbolicTerm &term, unsigned depth);
-  Wide relaxRemainder(const SymbolicInt &rest, const SymbolicTerm &term, unsigned depth);
-  Wide relaxExtremum(const SymbolicInt &rest, const SymbolicTerm &term, unsigned depth);
+  Wide relax(const Occurrence &occurrence, unsigned depth);
+  Wide relaxQuotient(const Occurrence &occurrence, unsigned depth);
+  Wide relaxRemainder(const Occurrence &occurrence, unsigned depth);
+  Wide relaxExtremum(const Occurrence &occurrence, unsigned depth);
   /// The bound with the atom replaced.
-  Wide replace(const SymbolicInt &rest, int64_t coefficient, const SymbolicInt &replacement,
-               unsigned depth) {
-    return search(SymbolicIntBuilder::sum(rest, SymbolicIntBuilder::product(coefficient, replacement)),
-                  depth);
+  Wide replace(const Occurrence &occurrence, const SymbolicInt &replacement, unsigned depth) {
+    SymbolicInt product = SymbolicIntBuilder::product(occurrence.multiplier, replacement);
+    return search(SymbolicIntBuilder::sum(occurrence.rest, product), depth);
   }
 
   Wide enough;
+  /// Counts searches, long polynomials as several.
   unsigned budget = 24;
 };
 
 Wide LowerBoundSearch::search(const SymbolicInt &value, unsigned depth) {
   if (value.isPoison() || budget == 0)
     return -infinity;
-  --budget;
+  unsigned cost = 1 + static_cast<unsigned>(value.terms().size()) / 8;
+  budget -= std::min(budget, cost);
   Wide best = plainInterval(value).low;
   if (best >= enough)
     return best;
   if (value.terms().size() > 1 && value.terms().size() <= 32)
     best = std::max(best, shiftedInterval(value).low);
-  for (const SymbolicTerm &term : value.terms()) {
-    if (best >= enough || depth == 0)
-      return best;
-    bool isSingle = term.factors.size() == 1 && term.factors[0].power == 1;
-    if (isSingle && term.factors[0].atom.kind() != SymbolicAtomKind::Symbol)
-      best = std::max(best, relaxTerm(value, term, depth - 1));
-  }
+  if (depth == 0)
+    return best;
+  for (const SymbolicTerm &term : value.terms())
+    for (const SymbolicFactor &factor : term.factors) {
+      if (best >= enough || budget == 0)
+        return best;
+      if (std::optional<Occurrence> occurrence = occurrenceOf(value, term, factor))
+        best = std::max(best, relax(*occurrence, depth - 1));
+    }
   return best;
 }
 
-Wide LowerBoundSearch::relaxTerm(const SymbolicInt &value, const SymbolicTerm &term,
-                                 unsigned depth) {
-  SymbolicInt rest = SymbolicIntBuilder::sum(value, -SymbolicIntBuilder::fromTerm(term));
-  switch (term.factors[0].atom.kind()) {
+Wide LowerBoundSearch::relax(const Occurrence &occurrence, unsigned depth) {
+  switch (occurrence.atom.kind()) {
   case SymbolicAtomKind::FloorDiv:
-    return relaxQuotient(rest, term, depth);
+    return relaxQuotient(occurrence, depth);
   case SymbolicAtomKind::Mod:
-    return relaxRemainder(rest, term, depth);
+    return relaxRemainder(occurrence, depth);
   case SymbolicAtomKind::Min:
   case SymbolicAtomKind::Max:
-    return relaxExtremum(rest, term, depth);
+    return relaxExtremum(occurrence, depth);
   case SymbolicAtomKind::Symbol:
     break;
   }
@@ -185,24 +210,23 @@ Wide LowerBoundSearch::relaxTerm(const SymbolicInt &value, const SymbolicTerm &t
 
 /// a - c + 1 <= c*floordiv(a, c) <= a for numbers c > 0;
 /// floordiv(a, b) <= a for a >= 0, b >= 1.
-Wide LowerBoundSearch::relaxQuotient(const SymbolicInt &rest, const SymbolicTerm &term,
-                                     unsigned depth) {
-  const SymbolicInt &dividend = term.factors[0].atom.operands()[0];
-  const SymbolicInt &divisor = term.factors[0].atom.operands()[1];
-  bool needsUpper = term.coefficient < 0;
+Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned depth) {
+  const SymbolicInt &dividend = occurrence.atom.operands()[0];
+  const SymbolicInt &divisor = occurrence.atom.operands()[1];
   std::optional<int64_t> number = divisor.constant();
   if (!number) {
-    bool isBounded = needsUpper && plainInterval(dividend).low >= 0 && plainInterval(divisor).low > 0;
-    return isBounded ? replace(rest, term.coefficient, dividend, depth) : -infinity;
+    bool isBounded = !occurrence.isPositive && plainInterval(dividend).low >= 0 && plainInterval(divisor).low > 0;
+    return isBounded ? replace(occurrence, dividend, depth) : -infinity;
   }
   if (*number <= 0)
     return -infinity;
-  // The bound of number * value is at least enough * number where value's is.
+  // Bounds number * value, for which `enough` would be another number.
   Wide savedEnough = enough;
   enough = infinity;
-  SymbolicInt bound = needsUpper ? dividend : SymbolicIntBuilder::sum(dividend, 1 - *number);
-  SymbolicInt scaled = SymbolicIntBuilder::product(rest, *number);
-  Wide result = replace(scaled, term.coefficient, bound, depth);
+  Occurrence scaled = occurrence;
+  scaled.rest = SymbolicIntBuilder::product(occurrence.rest, *number);
+  Wide result =
+      replace(scaled, occurrence.isPositive ? SymbolicIntBuilder::sum(dividend, 1 - *number) : dividend, depth);
   enough = savedEnough;
   if (result == -infinity)
     return result;
@@ -211,27 +235,24 @@ Wide LowerBoundSearch::relaxQuotient(const SymbolicInt &rest, const SymbolicTerm
 }
 
 /// mod(a, b) <= b - 1 for b > 0, and mod(a, b) <= a for a >= 0, b > 0.
-Wide LowerBoundSearch::relaxRemainder(const SymbolicInt &rest, const SymbolicTerm &term,
-                                      unsigned depth) {
-  const SymbolicInt &dividend = term.factors[0].atom.operands()[0];
-  const SymbolicInt &divisor = term.factors[0].atom.operands()[1];
-  if (term.coefficient > 0 || plainInterval(divisor).low <= 0)
+Wide LowerBoundSearch::relaxRemainder(const Occurrence &occurrence, unsigned depth) {
+  const SymbolicInt &dividend = occurrence.atom.operands()[0];
+  const SymbolicInt &divisor = occurrence.atom.operands()[1];
+  if (occurrence.isPositive || plainInterval(divisor).low <= 0)
     return -infinity;
-  Wide best = replace(rest, term.coefficient, SymbolicIntBuilder::sum(divisor, -1), depth);
+  Wide best = replace(occurrence, SymbolicIntBuilder::sum(divisor, -1), depth);
   if (best < enough && plainInterval(dividend).low >= 0)
-    best = std::max(best, replace(rest, term.coefficient, dividend, depth));
+    best = std::max(best, replace(occurrence, dividend, depth));
   return best;
 }
 
 /// One operand bounds max from below and min from above; for the other side all
 /// operands have to be tried.
-Wide LowerBoundSearch::relaxExtremum(const SymbolicInt &rest, const SymbolicTerm &term,
-                                     unsigned depth) {
-  const SymbolicAtom &atom = term.factors[0].atom;
-  bool oneSuffices = (atom.kind() == SymbolicAtomKind::Max) == (term.coefficient > 0);
+Wide LowerBoundSearch::relaxExtremum(const Occurrence &occurrence, unsigned depth) {
+  bool oneSuffices = (occurrence.atom.kind() == SymbolicAtomKind::Max) == occurrence.isPositive;
   Wide best = oneSuffices ? -infinity : infinity;
-  for (const SymbolicInt &operand : atom.operands()) {
-    Wide bound = replace(rest, term.coefficient, operand, depth);
+  for (const SymbolicInt &operand : occurrence.atom.operands()) {
+    Wide bound = replace(occurrence, operand, depth);
     best = oneSuffices ? std::max(best, bound) : std::min(best, bound);
     if (oneSuffices ? best >= enough : best == -infinity)
       break;
@@ -239,9 +260,7 @@ Wide LowerBoundSearch::relaxExtremum(const SymbolicInt &rest, const SymbolicTerm
   return best;
 }
 
-Wide lowerEnd(const SymbolicInt &value, Wide enough) {
-  return LowerBoundSearch(enough).search(value, /*depth=*/3);
-}
+Wide lowerEnd(const SymbolicInt &value, Wide enough) { return LowerBoundSearch(enough).search(value, /*depth=*/3); }
 
 Interval bothEnds(const SymbolicInt &value) {
   Wide low = lowerEnd(value, infinity);

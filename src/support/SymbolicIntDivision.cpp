@@ -1,6 +1,6 @@
 // Division of numbers and of polynomials, and common factors.
-#include "llvm/ADT/STLExtras.h"
 #include "support/SymbolicIntNodes.h"
+#include "llvm/ADT/STLExtras.h"
 #include <limits>
 #include <numeric>
 
@@ -28,8 +28,8 @@ static std::optional<int64_t> divideCoefficient(int64_t a, int64_t b, bool useFl
   return std::nullopt;
 }
 
-static std::optional<llvm::SmallVector<SymbolicFactor, 2>>
-divideMonomial(llvm::ArrayRef<SymbolicFactor> a, llvm::ArrayRef<SymbolicFactor> b) {
+static std::optional<llvm::SmallVector<SymbolicFactor, 2>> divideMonomial(llvm::ArrayRef<SymbolicFactor> a,
+                                                                          llvm::ArrayRef<SymbolicFactor> b) {
   llvm::SmallVector<SymbolicFactor, 2> result;
   for (const SymbolicFactor &factor : a) {
     if (b.empty() || factor.atom != b.front().atom) {
@@ -48,22 +48,19 @@ divideMonomial(llvm::ArrayRef<SymbolicFactor> a, llvm::ArrayRef<SymbolicFactor> 
 }
 
 /// The part of the term that is a multiple of the divisor's leading term.
-static std::optional<SymbolicTerm> divideTerm(const SymbolicTerm &term, const SymbolicTerm &lead,
-                                              Splitting splitting) {
+static std::optional<SymbolicTerm> divideTerm(const SymbolicTerm &term, const SymbolicTerm &lead, Splitting splitting) {
   auto factors = divideMonomial(term.factors, lead.factors);
   if (!factors)
     return std::nullopt;
   bool isNumber = term.factors.empty() && lead.factors.empty();
   bool useFloor = lead.factors.empty() && (isNumber || splitting == Splitting::Floor);
-  std::optional<int64_t> coefficient =
-      divideCoefficient(term.coefficient, lead.coefficient, useFloor);
+  std::optional<int64_t> coefficient = divideCoefficient(term.coefficient, lead.coefficient, useFloor);
   if (!coefficient || *coefficient == 0)
     return std::nullopt;
   return SymbolicTerm{*coefficient, std::move(*factors)};
 }
 
-std::optional<QuotientRemainder> divide(const SymbolicInt &a, const SymbolicInt &b,
-                                        Splitting splitting) {
+std::optional<QuotientRemainder> divide(const SymbolicInt &a, const SymbolicInt &b, Splitting splitting) {
   if (a.isPoison() || b.isPoison() || b.terms().empty())
     return std::nullopt;
   SymbolicInt rest = a;

@@ -50,8 +50,7 @@ struct SymbolicIntBuilder {
   static size_t hash(const SymbolicInt &value) { return value.node->hash; }
 
 private:
-  static SymbolicInt atom(SymbolicAtomKind kind, std::string name,
-                          std::vector<SymbolicInt> operands);
+  static SymbolicInt atom(SymbolicAtomKind kind, std::string name, std::vector<SymbolicInt> operands);
 };
 
 /// The order of monomials: degree first, then lexicographic (compatible with
@@ -77,8 +76,7 @@ struct QuotientRemainder {
 };
 /// Polynomial division by the leading term of b. For a number b, the number in a
 /// is always split by Floor. nullopt: b is 0 or a limit was reached.
-std::optional<QuotientRemainder> divide(const SymbolicInt &a, const SymbolicInt &b,
-                                        Splitting splitting);
+std::optional<QuotientRemainder> divide(const SymbolicInt &a, const SymbolicInt &b, Splitting splitting);
 
 /// The greatest term that divides every term of both; 0 if both are 0.
 SymbolicTerm commonFactor(const SymbolicInt &a, const SymbolicInt &b);

@@ -2,10 +2,10 @@
 // rule's variables; matches() then decides from the text of the rule alone, so a
 // wrong proposal can lose a simplification but never make a wrong one.
 #include "support/SymbolicIntRules.h"
+#include "support/SymbolicIntNodes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "support/SymbolicIntNodes.h"
 
 namespace perpend::support {
 
@@ -16,9 +16,7 @@ namespace candidates {
 using Operands = llvm::ArrayRef<SymbolicInt>;
 using Proposals = llvm::SmallVectorImpl<SymbolicBindings>;
 
-static void operands(Operands given, Proposals &proposals) {
-  proposals.push_back({{'a', given[0]}, {'b', given[1]}});
-}
+static void operands(Operands given, Proposals &proposals) { proposals.push_back({{'a', given[0]}, {'b', given[1]}}); }
 
 static bool isNegativeLeading(const SymbolicInt &value) {
   return !value.terms().empty() && value.terms()[0].coefficient < 0;
@@ -40,19 +38,14 @@ static void quotient(Operands given, Splitting splitting, Proposals &proposals) 
   std::optional<QuotientRemainder> parts = divide(given[0], given[1], splitting);
   if (!parts || parts->quotient == SymbolicInt(0))
     return;
-  bool isProgress = given[1].terms().size() == 1 || parts->quotient.isConstant() ||
-                    parts->remainder.isConstant();
+  bool isProgress = given[1].terms().size() == 1 || parts->quotient.isConstant() || parts->remainder.isConstant();
   if (isProgress)
     proposals.push_back({{'b', given[1]}, {'q', parts->quotient}, {'r', parts->remainder}});
 }
 
-static void truncatedQuotient(Operands given, Proposals &proposals) {
-  quotient(given, Splitting::Truncate, proposals);
-}
+static void truncatedQuotient(Operands given, Proposals &proposals) { quotient(given, Splitting::Truncate, proposals); }
 
-static void flooredQuotient(Operands given, Proposals &proposals) {
-  quotient(given, Splitting::Floor, proposals);
-}
+static void flooredQuotient(Operands given, Proposals &proposals) { quotient(given, Splitting::Floor, proposals); }
 
 static void proposeFactor(Operands given, const SymbolicTerm &factor, Proposals &proposals) {
   SymbolicInt k = SymbolicIntBuilder::fromTerm(factor);
@@ -84,9 +77,8 @@ static SymbolicInt without(const SymbolicInt &value, const SymbolicTerm &term) {
 
 static bool hasOnlySymbols(const SymbolicInt &value) {
   return llvm::all_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::all_of(term.factors, [](const SymbolicFactor &factor) {
-      return factor.atom.kind() == SymbolicAtomKind::Symbol;
-    });
+    return llvm::all_of(term.factors,
+                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Symbol; });
   });
 }
 
@@ -96,21 +88,17 @@ static void nestedQuotient(Operands given, Proposals &proposals) {
     const SymbolicAtom *inner = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::FloorDiv);
     SymbolicInt rest = without(given[0], term);
     if (inner && hasOnlySymbols(rest))
-      proposals.push_back({{'a', inner->operands()[0]},
-                           {'b', inner->operands()[1]},
-                           {'r', rest},
-                           {'c', given[1]}});
+      proposals.push_back({{'a', inner->operands()[0]}, {'b', inner->operands()[1]}, {'r', rest}, {'c', given[1]}});
   }
 }
 
 /// The term without its factor of the kind, if it has one to the power 1.
-static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const SymbolicTerm &term,
-                                                                     SymbolicAtomKind kind) {
+static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const SymbolicTerm &term, SymbolicAtomKind kind) {
   for (const SymbolicFactor &factor : term.factors) {
     if (factor.atom.kind() != kind || factor.power != 1)
       continue;
-    std::optional<SymbolicInt> rest = exactDiv(SymbolicIntBuilder::fromTerm(term),
-                                               SymbolicIntBuilder::fromAtom(factor.atom));
+    std::optional<SymbolicInt> rest =
+        exactDiv(SymbolicIntBuilder::fromTerm(term), SymbolicIntBuilder::fromAtom(factor.atom));
     if (rest)
       return std::pair(factor.atom, *rest);
   }
@@ -132,8 +120,8 @@ static void nestedRemainder(Operands given, Proposals &proposals) {
 }
 
 /// k*mod(a, b) and the floordiv(a + b*d, b) of some other term of the sum.
-static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &remainder,
-                                const SymbolicInt &k, Proposals &proposals) {
+static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &remainder, const SymbolicInt &k,
+                                Proposals &proposals) {
   const SymbolicInt &a = remainder.operands()[0], &b = remainder.operands()[1];
   for (const SymbolicTerm &term : sum.terms()) {
     auto split = splitAtom(term, SymbolicAtomKind::FloorDiv);
@@ -144,9 +132,8 @@ static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &rema
     if (!d)
       continue;
     SymbolicInt floor = SymbolicIntBuilder::fromAtom(split->first);
-    SymbolicInt used = SymbolicIntBuilder::sum(
-        SymbolicIntBuilder::product(SymbolicIntBuilder::product(k, b), floor),
-        SymbolicIntBuilder::product(k, SymbolicIntBuilder::fromAtom(remainder)));
+    SymbolicInt used = SymbolicIntBuilder::sum(SymbolicIntBuilder::product(SymbolicIntBuilder::product(k, b), floor),
+                                               SymbolicIntBuilder::product(k, SymbolicIntBuilder::fromAtom(remainder)));
     SymbolicInt rest = SymbolicIntBuilder::sum(sum, -used);
     // Progress only if every used term disappears.
     if (!rest.isPoison() && rest.terms().size() + used.terms().size() == sum.terms().size())
@@ -154,7 +141,10 @@ static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &rema
   }
 }
 
+/// Looks at sums of up to 32 terms only, since it compares all pairs of them.
 static void quotientAndRemainder(Operands given, Proposals &proposals) {
+  if (given[0].terms().size() > 32)
+    return;
   for (const SymbolicTerm &term : given[0].terms())
     if (auto remainder = splitAtom(term, SymbolicAtomKind::Mod))
       quotientOfRemainder(given[0], remainder->first, remainder->second, proposals);
@@ -164,15 +154,13 @@ static void commonAddend(Operands given, Proposals &proposals) {
   std::vector<SymbolicTerm> common;
   for (const SymbolicTerm &left : given[0].terms())
     for (const SymbolicTerm &right : given[1].terms())
-      if (left.coefficient == right.coefficient &&
-          compareMonomials(left.factors, right.factors) == 0)
+      if (left.coefficient == right.coefficient && compareMonomials(left.factors, right.factors) == 0)
         common.push_back(left);
   if (common.empty())
     return;
   SymbolicInt c = SymbolicIntBuilder::polynomial(std::move(common));
-  proposals.push_back({{'a', SymbolicIntBuilder::sum(given[0], -c)},
-                       {'b', SymbolicIntBuilder::sum(given[1], -c)},
-                       {'c', c}});
+  proposals.push_back(
+      {{'a', SymbolicIntBuilder::sum(given[0], -c)}, {'b', SymbolicIntBuilder::sum(given[1], -c)}, {'c', c}});
 }
 
 /// One operand, and the other as an atom that has it among its own operands.
@@ -188,13 +176,9 @@ static void absorbed(Operands given, SymbolicAtomKind kind, Proposals &proposals
     proposals.push_back({{'a', given[0]}, {'b', SymbolicIntBuilder::extremum(kind, others)}});
 }
 
-static void absorbedMin(Operands given, Proposals &proposals) {
-  absorbed(given, SymbolicAtomKind::Min, proposals);
-}
+static void absorbedMin(Operands given, Proposals &proposals) { absorbed(given, SymbolicAtomKind::Min, proposals); }
 
-static void absorbedMax(Operands given, Proposals &proposals) {
-  absorbed(given, SymbolicAtomKind::Max, proposals);
-}
+static void absorbedMax(Operands given, Proposals &proposals) { absorbed(given, SymbolicAtomKind::Max, proposals); }
 
 } // namespace candidates
 
@@ -208,9 +192,9 @@ template <typename T> static T require(std::optional<T> parsed, const char *rule
 
 static std::vector<SymbolicRule> parseRules() {
   std::vector<SymbolicRule> rules;
-#define SYMBOLIC_RULE(NAME, PATTERN, REPLACEMENT, CONDITIONS, CANDIDATES)                          \
-  rules.push_back({#NAME, require(parseSymbolicSyntax(PATTERN), #NAME),                            \
-                   require(parseSymbolicSyntax(REPLACEMENT), #NAME),                               \
+#define SYMBOLIC_RULE(NAME, PATTERN, REPLACEMENT, CONDITIONS, CANDIDATES)                                              \
+  rules.push_back({#NAME, require(parseSymbolicSyntax(PATTERN), #NAME),                                                \
+                   require(parseSymbolicSyntax(REPLACEMENT), #NAME),                                                   \
                    require(parseSymbolicComparisons(CONDITIONS), #NAME), candidates::CANDIDATES});
 #include "support/SymbolicIntRules.def"
   return rules;
@@ -223,23 +207,23 @@ llvm::ArrayRef<SymbolicRule> symbolicRules() {
 
 //===- Execution ----------------------------------------------------------===//
 
-static bool isProved(SymbolicRelation relation, const SymbolicInt &left,
-                     const SymbolicInt &right) {
-  SymbolicInt difference = SymbolicIntBuilder::sum(left, -right);
-  SymbolicInt opposite = -difference;
+static bool isProved(SymbolicRelation relation, const SymbolicInt &left, const SymbolicInt &right) {
+  auto isAtLeast = [](const SymbolicInt &a, const SymbolicInt &b, int64_t margin) {
+    return SymbolicIntBuilder::sum(a, -b).knownAtLeast(margin);
+  };
   switch (relation) {
   case SymbolicRelation::Equal:
-    return difference == SymbolicInt(0);
+    return left == right && !left.isPoison();
   case SymbolicRelation::NotEqual:
-    return difference.knownPositive() || opposite.knownPositive();
+    return isAtLeast(left, right, 1) || isAtLeast(right, left, 1);
   case SymbolicRelation::Less:
-    return opposite.knownPositive();
+    return isAtLeast(right, left, 1);
   case SymbolicRelation::LessOrEqual:
-    return opposite.knownNonNegative();
+    return isAtLeast(right, left, 0);
   case SymbolicRelation::Greater:
-    return difference.knownPositive();
+    return isAtLeast(left, right, 1);
   case SymbolicRelation::GreaterOrEqual:
-    return difference.knownNonNegative();
+    return isAtLeast(left, right, 0);
   }
   llvm_unreachable("every relation is handled");
 }
@@ -265,24 +249,32 @@ static SymbolicInt lookUp(const SymbolicBindings &bindings, llvm::StringRef name
   return SymbolicInt::poison();
 }
 
-std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
-                                                       llvm::ArrayRef<SymbolicInt> operands) {
+/// Whether the pattern, built with the proposed values, is the expression at
+/// hand, and each condition is proved.
+static bool isInstance(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands,
+                       llvm::function_ref<SymbolicInt(const SymbolicSyntax &)> build) {
+  if (operands.size() == 1) {
+    if (build(rule.pattern) != operands[0])
+      return false;
+  } else {
+    for (const auto &[pattern, operand] : llvm::zip(rule.pattern.operands, operands))
+      if (build(pattern) != operand)
+        return false;
+  }
+  return llvm::all_of(rule.conditions, [&](const SymbolicComparison &condition) {
+    return isProved(condition.relation, build(condition.left), build(condition.right));
+  });
+}
+
+std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands) {
   llvm::SmallVector<SymbolicBindings, 2> proposals;
   rule.candidates(operands, proposals);
   for (const SymbolicBindings &bindings : proposals) {
     auto lookup = [&](llvm::StringRef name) { return lookUp(bindings, name); };
     SymbolicRewriter exact;
     exact.usesRules = false;
-    bool isMatch = true;
-    if (operands.size() == 1)
-      isMatch = exact.build(rule.pattern, lookup) == operands[0];
-    else
-      for (size_t index = 0; index < operands.size() && isMatch; ++index)
-        isMatch = exact.build(rule.pattern.operands[index], lookup) == operands[index];
-    for (const SymbolicComparison &condition : rule.conditions)
-      isMatch = isMatch && isProved(condition.relation, exact.build(condition.left, lookup),
-                                    exact.build(condition.right, lookup));
-    if (!isMatch)
+    auto buildExactly = [&](const SymbolicSyntax &text) { return exact.build(text, lookup); };
+    if (!isInstance(rule, operands, buildExactly))
       continue;
     --applicationsLeft;
     SymbolicInt result = build(rule.replacement, lookup);
@@ -294,8 +286,7 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRule(const SymbolicRule &rule,
   return std::nullopt;
 }
 
-std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind,
-                                                        llvm::ArrayRef<SymbolicInt> operands) {
+std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   for (const SymbolicRule &rule : symbolicRules()) {
     if (applicationsLeft == 0)
       return std::nullopt;
@@ -313,9 +304,8 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind,
 
 static bool hasRemainder(const SymbolicInt &value) {
   return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::any_of(term.factors, [](const SymbolicFactor &factor) {
-      return factor.atom.kind() == SymbolicAtomKind::Mod;
-    });
+    return llvm::any_of(term.factors,
+                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Mod; });
   });
 }
 
@@ -388,8 +378,7 @@ bool SymbolicRewriter::replaceOnePair(SymbolicAtomKind kind, std::vector<Symboli
   return false;
 }
 
-SymbolicInt SymbolicRewriter::extremum(SymbolicAtomKind kind,
-                                       llvm::ArrayRef<SymbolicInt> operands) {
+SymbolicInt SymbolicRewriter::extremum(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   SymbolicInt exact = SymbolicIntBuilder::extremum(kind, operands);
   const SymbolicAtom *atom = SymbolicIntBuilder::asAtom(exact, kind);
   if (!usesRules || !atom)
@@ -417,15 +406,18 @@ SymbolicInt SymbolicRewriter::apply(SymbolicAtomKind kind, llvm::ArrayRef<Symbol
 }
 
 SymbolicInt SymbolicRewriter::build(const SymbolicSyntax &syntax, SymbolicLookup lookup) {
+  if (syntax.kind == SymbolicSyntaxKind::Number)
+    return syntax.number;
+  if (syntax.kind == SymbolicSyntaxKind::Name)
+    return lookup(syntax.name);
   llvm::SmallVector<SymbolicInt, 2> operands;
   for (const SymbolicSyntax &operand : syntax.operands)
     operands.push_back(build(operand, lookup));
-  SymbolicInt result = syntax.kind == SymbolicSyntaxKind::Power ? 1 : operands.empty() ? SymbolicInt(0) : operands[0];
+  SymbolicInt result = syntax.kind == SymbolicSyntaxKind::Power ? SymbolicInt(1) : operands[0];
   switch (syntax.kind) {
   case SymbolicSyntaxKind::Number:
-    return syntax.number;
   case SymbolicSyntaxKind::Name:
-    return lookup(syntax.name);
+    break;
   case SymbolicSyntaxKind::Add:
     for (const SymbolicInt &operand : llvm::drop_begin(operands))
       result = add(result, operand);

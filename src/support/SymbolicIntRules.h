@@ -2,9 +2,9 @@
 #ifndef PERPEND_SUPPORT_SYMBOLICINTRULES_H
 #define PERPEND_SUPPORT_SYMBOLICINTRULES_H
 
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "support/SymbolicInt.h"
 #include "support/SymbolicIntSyntax.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace perpend::support {
 
@@ -19,8 +19,7 @@ struct SymbolicRule {
   std::vector<SymbolicComparison> conditions;
   /// Proposes values of the variables for the operands of the pattern's
   /// operation (for a sum: for the sum itself).
-  void (*candidates)(llvm::ArrayRef<SymbolicInt> operands,
-                     llvm::SmallVectorImpl<SymbolicBindings> &proposals);
+  void (*candidates)(llvm::ArrayRef<SymbolicInt> operands, llvm::SmallVectorImpl<SymbolicBindings> &proposals);
 };
 
 /// Every rule, parsed once; safe to call from several threads.
@@ -44,10 +43,8 @@ public:
 
 private:
   class Operation;
-  std::optional<SymbolicInt> applyRules(SymbolicSyntaxKind kind,
-                                        llvm::ArrayRef<SymbolicInt> operands);
-  std::optional<SymbolicInt> applyRule(const SymbolicRule &rule,
-                                       llvm::ArrayRef<SymbolicInt> operands);
+  std::optional<SymbolicInt> applyRules(SymbolicSyntaxKind kind, llvm::ArrayRef<SymbolicInt> operands);
+  std::optional<SymbolicInt> applyRule(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands);
   SymbolicInt simplifySum(const SymbolicInt &sum);
   bool replaceOnePair(SymbolicAtomKind kind, std::vector<SymbolicInt> &operands);
 

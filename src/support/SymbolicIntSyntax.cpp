@@ -1,10 +1,10 @@
 // Parser and printer of symbolic integers. The parser takes untrusted text: its
 // nesting, its number of tree nodes and its exponents are bounded.
 #include "support/SymbolicIntSyntax.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
 #include "support/SymbolicIntNodes.h"
 #include "support/SymbolicIntRules.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <limits>
 
 namespace perpend::support {
@@ -72,8 +72,7 @@ bool Parser::atEnd() {
 
 bool Parser::consume(llvm::StringRef token) { return !atEnd() && rest.consume_front(token); }
 
-std::optional<SymbolicSyntax> Parser::node(SymbolicSyntaxKind kind,
-                                           std::vector<SymbolicSyntax> operands) {
+std::optional<SymbolicSyntax> Parser::node(SymbolicSyntaxKind kind, std::vector<SymbolicSyntax> operands) {
   if (++nodes > maximalParserNodes)
     return fail("expected at most " + llvm::Twine(maximalParserNodes) +
                 " operations, got more; hint: name a part of the expression");
@@ -140,8 +139,7 @@ std::optional<SymbolicSyntax> Parser::parseProduct() {
       continue;
     }
     if (++nesting > maximalParserNesting)
-      return fail("expected a chain of at most " + llvm::Twine(maximalParserNesting) +
-                  " operators, got more");
+      return fail("expected a chain of at most " + llvm::Twine(maximalParserNesting) + " operators, got more");
     std::vector<SymbolicSyntax> operands;
     operands.push_back(std::move(*left));
     operands.push_back(std::move(*right));
@@ -209,11 +207,9 @@ std::optional<SymbolicSyntax> Parser::parseCall(const FunctionName &function) {
   } while (consume(","));
   if (!consume(")"))
     return fail("expected ',' or ')', got '" + rest.take_front(8) + "'");
-  bool isExtremum =
-      function.kind == SymbolicSyntaxKind::Min || function.kind == SymbolicSyntaxKind::Max;
+  bool isExtremum = function.kind == SymbolicSyntaxKind::Min || function.kind == SymbolicSyntaxKind::Max;
   if (!isExtremum && operands.size() != 2)
-    return fail("expected 2 operands of " + function.name + ", got " +
-                llvm::Twine(operands.size()));
+    return fail("expected 2 operands of " + function.name + ", got " + llvm::Twine(operands.size()));
   return node(function.kind, std::move(operands));
 }
 
@@ -230,8 +226,7 @@ std::optional<SymbolicSyntax> Parser::parsePrimary() {
   } else if (!atEnd() && isNameStart(rest.front())) {
     llvm::StringRef name = rest.take_while(isNamePart);
     rest = rest.drop_front(name.size());
-    const FunctionName *function =
-        llvm::find_if(functionNames, [&](const FunctionName &f) { return f.name == name; });
+    const FunctionName *function = llvm::find_if(functionNames, [&](const FunctionName &f) { return f.name == name; });
     if (consume("(")) {
       if (function == std::end(functionNames))
         return fail("expected floordiv, ceildiv, mod, min or max, got function '" + name + "'");
@@ -248,11 +243,13 @@ std::optional<SymbolicSyntax> Parser::parsePrimary() {
 std::optional<SymbolicSyntax> Parser::parsePower(SymbolicSyntax base) {
   if (!consume("**"))
     return base;
+  if (++nesting > maximalParserNesting)
+    return fail("expected at most " + llvm::Twine(maximalParserNesting) + " powers, got more");
   std::optional<SymbolicSyntax> exponent = parseUnary();
+  --nesting;
   if (!exponent)
     return std::nullopt;
-  if (exponent->kind != SymbolicSyntaxKind::Number || exponent->number < 0 ||
-      exponent->number > maximalDegree)
+  if (exponent->kind != SymbolicSyntaxKind::Number || exponent->number < 0 || exponent->number > maximalDegree)
     return fail("expected a number from 0 to " + llvm::Twine(maximalDegree) + " as exponent");
   std::vector<SymbolicSyntax> operands;
   operands.push_back(std::move(base));
@@ -264,9 +261,8 @@ std::optional<SymbolicSyntax> Parser::parsePower(SymbolicSyntax base) {
 
 std::optional<SymbolicRelation> Parser::consumeRelation() {
   static constexpr std::pair<llvm::StringLiteral, SymbolicRelation> relations[] = {
-      {"==", SymbolicRelation::Equal},          {"!=", SymbolicRelation::NotEqual},
-      {"<=", SymbolicRelation::LessOrEqual},    {"<", SymbolicRelation::Less},
-      {">=", SymbolicRelation::GreaterOrEqual}, {">", SymbolicRelation::Greater},
+      {"==", SymbolicRelation::Equal}, {"!=", SymbolicRelation::NotEqual},       {"<=", SymbolicRelation::LessOrEqual},
+      {"<", SymbolicRelation::Less},   {">=", SymbolicRelation::GreaterOrEqual}, {">", SymbolicRelation::Greater},
   };
   for (const auto &[text, relation] : relations)
     if (consume(text))
@@ -359,8 +355,7 @@ std::optional<SymbolicSyntax> parseSymbolicSyntax(llvm::StringRef text, std::str
   return Parser(text, error).parseAll();
 }
 
-std::optional<std::vector<SymbolicComparison>> parseSymbolicComparisons(llvm::StringRef text,
-                                                                        std::string *error) {
+std::optional<std::vector<SymbolicComparison>> parseSymbolicComparisons(llvm::StringRef text, std::string *error) {
   return Parser(text, error).parseComparisons();
 }
 
@@ -381,8 +376,7 @@ std::optional<SymbolicInt> SymbolicInt::parse(llvm::StringRef text, std::string 
   if (!result.isPoison())
     return result;
   if (error)
-    *error = "symbolic integer: expected a value within the limits, got '" +
-             text.take_front(80).str() +
+    *error = "symbolic integer: expected a value within the limits, got '" + text.take_front(80).str() +
              "', which overflows 64 bits, divides by 0 or is too large; hint: see SymbolicInt.h";
   return std::nullopt;
 }

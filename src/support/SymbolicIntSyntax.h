@@ -50,8 +50,8 @@ struct SymbolicComparison {
 std::optional<SymbolicSyntax> parseSymbolicSyntax(llvm::StringRef text, std::string *error = nullptr);
 
 /// Comparisons separated by commas; the empty text is the empty list.
-std::optional<std::vector<SymbolicComparison>>
-parseSymbolicComparisons(llvm::StringRef text, std::string *error = nullptr);
+std::optional<std::vector<SymbolicComparison>> parseSymbolicComparisons(llvm::StringRef text,
+                                                                        std::string *error = nullptr);
 
 } // namespace perpend::support
 

@@ -22,9 +22,7 @@ std::string simplified(llvm::StringRef text) {
   return value ? value->str() : error;
 }
 
-SymbolicInt parsed(llvm::StringRef text) {
-  return SymbolicInt::parse(text).value_or(SymbolicInt::poison());
-}
+SymbolicInt parsed(llvm::StringRef text) { return SymbolicInt::parse(text).value_or(SymbolicInt::poison()); }
 
 TEST(SymbolicInt, ArithmeticIsInNormalForm) {
   SymbolicInt n = sym("n"), m = sym("m");
@@ -109,14 +107,12 @@ TEST(SymbolicInt, ParseNamesTheFault) {
     return error;
   };
   EXPECT_EQ(message(""), "symbolic integer: expected a number, a name or '(', got '' at offset 0");
-  EXPECT_EQ(message("n +"),
-            "symbolic integer: expected a number, a name or '(', got '' at offset 3");
+  EXPECT_EQ(message("n +"), "symbolic integer: expected a number, a name or '(', got '' at offset 3");
   EXPECT_EQ(message("n n"), "symbolic integer: expected the end of the text, got 'n' at offset 2");
   EXPECT_EQ(message("sin(n)"), "symbolic integer: expected floordiv, ceildiv, mod, min or max, "
                                "got function 'sin' at offset 4");
   EXPECT_EQ(message("mod(n)"), "symbolic integer: expected 2 operands of mod, got 1 at offset 6");
-  EXPECT_EQ(message("n**m"),
-            "symbolic integer: expected a number from 0 to 64 as exponent at offset 4");
+  EXPECT_EQ(message("n**m"), "symbolic integer: expected a number from 0 to 64 as exponent at offset 4");
   EXPECT_EQ(message("9223372036854775808"),
             "symbolic integer: expected a number of 64 bits, got '9223372036854775808' at offset 0");
   EXPECT_NE(message("n // 0").find("divides by 0"), std::string::npos);
@@ -194,8 +190,7 @@ TEST(SymbolicInt, EvaluateChecksItsInput) {
 TEST(SymbolicInt, SubstituteSimplifiesAgain) {
   llvm::StringMap<SymbolicInt> replacements;
   replacements["n"] = sym("k") * 8;
-  EXPECT_EQ(parsed("floordiv(n + m, 4)").substitute(replacements),
-            parsed("2*k + floordiv(m, 4)"));
+  EXPECT_EQ(parsed("floordiv(n + m, 4)").substitute(replacements), parsed("2*k + floordiv(m, 4)"));
   std::set<std::string> names;
   parsed("floordiv(n + m, 4)*k").symbols(names);
   EXPECT_EQ(names, (std::set<std::string>{"k", "m", "n"}));
@@ -213,7 +208,12 @@ TEST(SymbolicInt, BoundsUsePositiveSymbols) {
   EXPECT_TRUE(parsed("n - mod(m, n)").knownPositive());
   EXPECT_TRUE(parsed("max(n, m) - m").knownNonNegative());
   EXPECT_TRUE(parsed("n + m - max(n, m)").knownPositive());
+  EXPECT_TRUE(parsed("b*n - b*floordiv(n, 2)").knownPositive());
+  EXPECT_TRUE(parsed("4*floordiv(n + 3, 4) - n").knownNonNegative());
+  EXPECT_TRUE(parsed("b*max(n, m) - b*n").knownNonNegative());
   EXPECT_FALSE(parsed("n - m").knownNonNegative());
+  EXPECT_FALSE(parsed("floordiv(n, 2)").knownPositive());
+  EXPECT_FALSE(parsed("(n - m)*max(n, m) - (n - m)*n").knownNonNegative());
   EXPECT_EQ((sym("n") * highest).lowerBound(), highest);
 }
 
@@ -255,8 +255,7 @@ std::string emit(const SymbolicInt &value) {
 }
 
 TEST(SymbolicInt, TermsAreEnoughToEmitCode) {
-  EXPECT_EQ(emit(parsed("3*n**2 + floordiv(n + 1, 4) - 5")),
-            "0+3*n*n+1*[0+1*n+1][0+4]+-5");
+  EXPECT_EQ(emit(parsed("3*n**2 + floordiv(n + 1, 4) - 5")), "0+3*n*n+1*[0+1*n+1][0+4]+-5");
 }
 
 TEST(SymbolicInt, TypicalShapesTakeMicroseconds) {
