@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Symbols.h"
 #include "tile/KernelBody.h"
 #include "tile/passes/Passes.h"
 
@@ -26,9 +27,10 @@ using namespace perpend::tile;
 namespace {
 struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   void runOnOperation() override {
-    SmallVector<StringRef> symbolNames;
-    if (auto names = getOperation()->getAttrOfType<ArrayAttr>("graph.symbols"))
-      symbolNames = llvm::to_vector(names.getAsValueRange<StringAttr>());
+    std::vector<std::string> symbols;
+    if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
+      symbols = graph::symbolsOf(main);
+    SmallVector<StringRef> symbolNames(symbols.begin(), symbols.end());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr("tile.kernel") && llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
         lower(kernel, symbolNames);

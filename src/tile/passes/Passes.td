@@ -27,6 +27,10 @@ def TileLowerKernels : Pass<"tile-lower-kernels", "::mlir::ModuleOp"> {
                            "::perpend::tile::TileDialect"];
 }
 
+def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives every value of main a place: input, output, weights or arena";
+}
+
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -1,0 +1,33 @@
+//===- Buffers.h - where the values of main lie ------------------*- C++ -*-===//
+//
+// PlanMemory's result, kept as attributes so that it can be printed and edited:
+//
+//   on a kernel call   tile.buffers = [space, number, ...], one pair per operand and result
+//   on a constant      tile.weight_offset
+//   on main            tile.weight_bytes, tile.buffer_bytes (expressions), tile.lifetimes ([first, last] of each
+//                      arena buffer), and, when all sizes are numbers, tile.offsets and tile.arena_bytes
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_BUFFERS_H
+#define PERPEND_TILE_BUFFERS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <vector>
+
+namespace perpend::tile {
+
+/// What the number of a buffer counts: inputs, outputs, bytes from the start of the weights, arena buffers.
+enum class Space : int64_t { Input, Output, Weights, Arena };
+
+/// Bytes of one element in memory.
+int64_t elementBytes(mlir::Type elementType);
+
+/// The elements of a constant as they lie in memory (row-major; bool one byte each). Points into the attribute where
+/// it can, else into `storage`.
+llvm::ArrayRef<char> constantBytes(mlir::ElementsAttr value, std::vector<char> &storage);
+} // namespace perpend::tile
+
+#endif
