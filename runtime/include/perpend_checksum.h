@@ -42,8 +42,8 @@ static inline uint64_t perpend_checksum(const void *data, uint64_t byteCount) {
       lanes[i] = perpend_checksum_mix(lanes[i], perpend_checksum_word(bytes + position + 8 * i, 8));
   uint64_t rest = byteCount - position;
   for (uint64_t i = 0; rest > 0 && i < 4; ++i)
-    lanes[i] = perpend_checksum_mix(
-        lanes[i], perpend_checksum_word(bytes + position + (8 * i < rest ? 8 * i : 0), 8 * i < rest ? rest - 8 * i : 0));
+    lanes[i] = perpend_checksum_mix(lanes[i], perpend_checksum_word(bytes + position + (8 * i < rest ? 8 * i : 0),
+                                                                    8 * i < rest ? rest - 8 * i : 0));
   uint64_t hash = perpend_checksum_mix(PERPEND_CHECKSUM_BASIS, byteCount);
   for (uint64_t i = 0; i < 4; ++i)
     hash = perpend_checksum_mix(hash, lanes[i]);

@@ -60,8 +60,8 @@ const Machine *findMachine(StringRef name) {
 }
 
 StringRef nearest(StringRef text, ArrayRef<StringRef> names) {
-  return *llvm::min_element(
-      names, [&](StringRef a, StringRef b) { return text.edit_distance(a) < text.edit_distance(b); });
+  return *llvm::min_element(names,
+                            [&](StringRef a, StringRef b) { return text.edit_distance(a) < text.edit_distance(b); });
 }
 
 std::vector<StringRef> isaNameList() { return {std::begin(isaNames), std::end(isaNames)}; }
@@ -117,8 +117,9 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
     return Error::success();
   }
   if (!llvm::is_contained(isaNames, feature))
-    return createStringError(formatv("target '{0}': unknown feature '{1}'\nhint: did you mean '{2}'? features: amx, {3}",
-                                     text, feature, nearest(feature, isaNameList()), join(isaNameList(), ", ")));
+    return createStringError(
+        formatv("target '{0}': unknown feature '{1}'\nhint: did you mean '{2}'? features: amx, {3}", text, feature,
+                nearest(feature, isaNameList()), join(isaNameList(), ", ")));
   changes[feature.str()] = on;
   return Error::success();
 }

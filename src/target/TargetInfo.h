@@ -23,10 +23,10 @@ struct GemmTile {
 };
 
 struct TargetInfo {
-  std::string name;     ///< canonical text, e.g. "x86-64-v3,+avxvnni"; resolves to this TargetInfo again
-  std::string triple;   ///< e.g. "x86_64-unknown-linux-gnu"
-  std::string cpu;      ///< LLVM's -mcpu
-  std::string features; ///< LLVM's -mattr on top of cpu, may be empty
+  std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni"; resolves to this TargetInfo again
+  std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
+  std::string cpu;              ///< LLVM's -mcpu
+  std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
   std::vector<std::string> isa; ///< every extension generated code may use, in the order of perpend_isa.def
 
   unsigned vectorBytes = 0;
