@@ -5,7 +5,8 @@
 #include "target/ScratchDirectory.h"
 #include "target/cpu/StartObject.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
@@ -52,6 +53,15 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   return moveIntoPlace(unfinished, request.output);
 }
 
+/// The C library's symbols and the loader's name are known for one architecture.
+Error checkArchitecture(const TargetInfo &target) {
+  if (Triple(target.triple).getArch() == Triple::x86_64)
+    return Error::success();
+  return createStringError(formatv("target '{0}': cannot link for '{1}', expected x86_64\n"
+                                   "hint: write a static library and link it with the system's own tools",
+                                   target.name, target.triple));
+}
+
 std::string exportScript(ArrayRef<std::string> patterns) {
   std::string script = "{\n  global:\n";
   for (const std::string &pattern : patterns)
@@ -61,7 +71,9 @@ std::string exportScript(ArrayRef<std::string> patterns) {
 
 } // namespace
 
-Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &) {
+Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
+  if (Error error = checkArchitecture(target))
+    return error;
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();
@@ -78,6 +90,8 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &) {
 }
 
 Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
+  if (Error error = checkArchitecture(target))
+    return error;
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();

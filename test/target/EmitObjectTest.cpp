@@ -8,52 +8,6 @@ using namespace perpend::target;
 
 namespace {
 
-/// y[i] += a * x[i], as a kernel and its caller. @table and @helper are local; the kernel is too.
-constexpr const char *saxpyIr = R"(
-@table = internal constant [2 x float] [float 2.0, float 3.0]
-@counter = internal global i64 0
-define internal float @helper(i64 %i) noinline {
-  %p = getelementptr [2 x float], ptr @table, i64 0, i64 %i
-  %v = load float, ptr %p
-  ret float %v
-}
-define internal void @kernel_saxpy(ptr %x, ptr %y, i64 %n) {
-entry:
-  %a = call float @helper(i64 0)
-  %c = load i64, ptr @counter
-  %c1 = add i64 %c, 1
-  store i64 %c1, ptr @counter
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
-  %px = getelementptr float, ptr %x, i64 %i
-  %py = getelementptr float, ptr %y, i64 %i
-  %vx = load float, ptr %px
-  %vy = load float, ptr %py
-  %m = fmul float %vx, %a
-  %s = fadd float %m, %vy
-  store float %s, ptr %py
-  %i1 = add nuw nsw i64 %i, 1
-  %more = icmp slt i64 %i1, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-define void @kernel_scale(ptr %y, i64 %n) {
-  %a = call float @helper(i64 1)
-  %v = load float, ptr %y
-  %m = fmul float %v, %a
-  store float %m, ptr %y
-  ret void
-}
-define i64 @perpend_module_run(ptr %x, ptr %y, i64 %n) {
-  call void @kernel_saxpy(ptr %x, ptr %y, i64 %n)
-  call void @kernel_scale(ptr %y, i64 %n)
-  %c = load i64, ptr @counter
-  ret i64 %c
-}
-)";
-
 std::string assemblyOf(const char *ir, const char *targetName, bool noAlias) {
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir);

@@ -1,6 +1,7 @@
 //===- LinkTest.cpp - Shared libraries, executables, archives ------------===//
 #include "TestModules.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
@@ -152,6 +153,72 @@ TEST(Link, UndefinedSymbolsAreReportedAndTheNextLinkWorks) {
   EXPECT_EQ(text.find("ld.lld"), std::string::npos) << text;
   EXPECT_FALSE(sys::fs::exists(bad.output));
   EXPECT_EQ(textOf(linkSharedLibrary(requestFor(folder, addIr, "good.so"), portable())), "");
+}
+
+TEST(Link, AFailedLinkKeepsTheOldOutput) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  const std::string bytes = readFile(request.output);
+  request.objects.push_back("/no/such/object.o");
+  EXPECT_NE(textOf(linkSharedLibrary(request, portable())).find("cannot open /no/such/object.o"), std::string::npos);
+  EXPECT_EQ(readFile(request.output), bytes);
+}
+
+TEST(Link, OnlyExportsAreVisible) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  request.exports = {"perpend_module_a*"};
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  EXPECT_TRUE(dlsym(library, "perpend_module_add"));
+  EXPECT_EQ(dlsym(library, "perpend_module_exp"), nullptr);
+  dlclose(library);
+}
+
+TEST(Link, StripDropsLocalSymbols) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  EXPECT_NE(readFile(request.output).find("kernel_exp"), std::string::npos);
+  request.strip = true;
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  EXPECT_EQ(readFile(request.output).find("kernel_exp"), std::string::npos);
+}
+
+TEST(Link, PartsOfAModuleWorkTogether) {
+  const ScratchDirectory folder = testFolder();
+  LLVMContext context;
+  std::unique_ptr<Module> module = parseIr(context, saxpyIr);
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  const auto parts = expectValue(emitObjectParts(*module, target, 3, 2));
+  LinkRequest request;
+  for (const auto &[index, part] : enumerate(parts))
+    request.objects.push_back(
+        expectValue(folder.write("part" + std::to_string(index) + ".o", StringRef(part.data(), part.size()))));
+  request.output = folder.pathOf("model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  const auto run = reinterpret_cast<int64_t (*)(const float *, float *, int64_t)>(dlsym(library, "perpend_module_run"));
+  std::vector<float> x(37, 5.0f), y(37, 1.0f);
+  EXPECT_EQ(run(x.data(), y.data(), 37), 1);
+  EXPECT_EQ(run(x.data(), y.data(), 36), 2);
+  EXPECT_EQ(y[0], ((1 + 10) * 3 + 10) * 3);
+  EXPECT_EQ(y[35], 21);
+  EXPECT_EQ(y[36], 11);
+  dlclose(library);
+}
+
+TEST(Link, AnotherArchitectureIsAnError) {
+  const ScratchDirectory folder = testFolder();
+  TargetInfo target = portable();
+  target.triple = "riscv64-unknown-linux-gnu";
+  const LinkRequest request = requestFor(folder, addIr, "model.so");
+  const std::string text = textOf(linkSharedLibrary(request, target));
+  EXPECT_NE(text.find("cannot link for 'riscv64-unknown-linux-gnu'"), std::string::npos) << text;
+  EXPECT_EQ(textOf(linkExecutable(request, target)), text);
 }
 
 TEST(Link, DuplicateSymbolsAndBadObjectsAreReported) {

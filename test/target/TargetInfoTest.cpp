@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
+#include <cpuid.h>
 
 using namespace llvm;
 using namespace perpend::target;
@@ -69,6 +70,24 @@ TEST(TargetInfo, HostIsAnEntryOfTheTable) {
   const StringMap<bool> offered = sys::getHostCPUFeatures();
   for (const std::string &extension : host.isa)
     EXPECT_TRUE(offered.lookup(extension)) << extension;
+}
+
+/// The rule by which the runtime reads perpend_isa.def.
+static bool processorHas(unsigned leaf, unsigned subleaf, unsigned reg, unsigned bit, uint64_t systemBits) {
+  unsigned registers[4] = {};
+  if (!__get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
+    return false;
+  unsigned low = 0, high = 0;
+  if (systemBits)
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (registers[reg] >> bit & 1) && (((uint64_t(high) << 32) | low) & systemBits) == systemBits;
+}
+
+TEST(TargetInfo, TheIsaListAgreesWithLlvmAboutThisProcessor) {
+  const StringMap<bool> offered = sys::getHostCPUFeatures();
+#define PERPEND_ISA(name, leaf, subleaf, reg, bit, xcr0)                                                               \
+  EXPECT_EQ(processorHas(leaf, subleaf, reg, bit, xcr0), offered.lookup(name)) << name;
+#include "perpend_isa.def"
 }
 
 TEST(TargetInfo, UnknownNamesGetHints) {
