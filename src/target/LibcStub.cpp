@@ -61,6 +61,7 @@ Expected<std::vector<std::string>> writeLibcStubs(const ScratchDirectory &scratc
         "-shared", "-m", "elf_x86_64", "-soname", library.str(), *nothing, "--version-script=" + *script};
     arguments.insert(arguments.end(), stub.definitions.begin(), stub.definitions.end());
     paths.push_back(scratch.pathOf(library));
+    arguments.insert(arguments.end(), {"-o", paths.back()});
     if (Error error = runLld(arguments, paths.back()))
       return std::move(error);
   }

@@ -48,7 +48,8 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   append(arguments, request.libraries);
   append(arguments, *stubs);
   const std::string unfinished = scratch.pathOf("output");
-  if (Error error = runLld(arguments, unfinished))
+  append(arguments, {"-o", unfinished});
+  if (Error error = runLld(arguments, request.output))
     return error;
   return moveIntoPlace(unfinished, request.output);
 }

@@ -20,7 +20,7 @@ using namespace llvm;
 
 namespace perpend::target {
 
-static Error linkError(StringRef output, StringRef report) {
+static Error linkError(StringRef product, StringRef report) {
   std::string text;
   SmallVector<StringRef> lines;
   report.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -33,15 +33,13 @@ static Error linkError(StringRef output, StringRef report) {
     text += "\nhint: an artifact may use the runtime, the libraries it is linked with, and the C library functions "
             "listed in "
             "LibcSymbols.def";
-  return createStringError(formatv("cannot link '{0}':{1}", output, text));
+  return createStringError(formatv("cannot link '{0}':{1}", product, text));
 }
 
-Error runLld(ArrayRef<std::string> arguments, StringRef output) {
+Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   static std::mutex oneAtATime;
   const std::lock_guard<std::mutex> lock(oneAtATime);
-  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never", "-o"};
-  const std::string outputText = output.str();
-  argv.push_back(outputText.c_str());
+  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never"};
   for (const std::string &argument : arguments)
     argv.push_back(argument.c_str());
   std::string report;
@@ -49,7 +47,7 @@ Error runLld(ArrayRef<std::string> arguments, StringRef output) {
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  return result.retCode == 0 ? Error::success() : linkError(output, report);
+  return result.retCode == 0 ? Error::success() : linkError(product, report);
 }
 
 } // namespace perpend::target

@@ -9,9 +9,9 @@
 
 namespace perpend::target {
 
-/// Runs the ELF linker with `arguments` and `-o output`. Threads: any; one link at a time.
+/// Runs the ELF linker with `arguments`; `product` is how messages name the result. Threads: any; one link at a time.
 /// Errors: what the linker reports, without its prefixes.
-llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef output);
+llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef product);
 
 } // namespace perpend::target
 

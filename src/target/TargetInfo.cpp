@@ -42,8 +42,9 @@ constexpr HostAlias hostAliases[] = {
 };
 
 constexpr StringLiteral isaNames[] = {
-#define PERPEND_ISA(name, leaf, subleaf, reg, bit, xcr0) name,
-#include "perpend_isa.def"
+#define PERPEND_ISA(name, ...) name,
+#define PERPEND_ISA_UNUSED(...)
+#include "runtime/IsaX86.def"
 };
 
 constexpr StringLiteral amxParts[] = {"amx-tile", "amx-int8", "amx-bf16"};

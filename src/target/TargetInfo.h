@@ -27,7 +27,7 @@ struct TargetInfo {
   std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
   std::string cpu;              ///< LLVM's -mcpu
   std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
-  std::vector<std::string> isa; ///< every extension generated code may use, in the order of perpend_isa.def
+  std::vector<std::string> isa; ///< every extension generated code may use, in the order of runtime/IsaX86.def
 
   unsigned vectorBytes = 0;
   unsigned vectorRegisters = 0;
@@ -53,7 +53,7 @@ struct TargetInfo {
 std::vector<llvm::StringRef> targetNames();
 
 /// `host`, or a name of Targets.def, each optionally followed by features: "x86-64-v3,+avxvnni", "x86-64,+amx".
-/// A feature is a name of perpend_isa.def, or `amx` for its three parts.
+/// A feature is a name of runtime/IsaX86.def, or `amx` for its three parts.
 /// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "target/WeightsObject.h"
 
-#include "perpend_checksum.h"
+#include "runtime/Checksum.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
@@ -133,17 +133,40 @@ Error cannotWrite(StringRef path, std::error_code reason) {
   return createStringError(reason, formatv("cannot write weights to '{0}': {1}", path, reason.message()));
 }
 
-Error writeFile(StringRef path, StringRef symbol, ArrayRef<WeightBlob> blobs, uint64_t byteCount, uint16_t machine) {
-  const Layout layout = layOut(byteCount, symbol);
+/// Writes bytes of the section and keeps its checksum.
+struct SectionStream {
+  raw_fd_ostream &stream;
+  uint32_t checksum = 0;
+
+  void write(ArrayRef<char> bytes) {
+    stream.write(bytes.data(), bytes.size());
+    checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
+  }
+
+  /// Up to this offset in the section.
+  void fill(uint64_t offset) {
+    static constexpr char zeros[pageBytes] = {};
+    while (stream.tell() < pageBytes + offset)
+      write(ArrayRef(zeros, std::min<uint64_t>(pageBytes, pageBytes + offset - stream.tell())));
+  }
+};
+
+Error writeFile(StringRef path, ArrayRef<WeightBlob> blobs, uint16_t machine, WeightsSummary &summary) {
+  const uint64_t byteCount = summary.byteCount;
+  const Layout layout = layOut(byteCount, summary.symbol);
   std::error_code reason;
   raw_fd_ostream stream(path, reason);
   if (reason)
     return cannotWrite(path, reason);
   writeHeader(stream, machine, layout);
+  stream.write_zeros(pageBytes - stream.tell());
+  SectionStream section{stream};
   for (const WeightBlob &blob : blobs) {
-    stream.write_zeros(pageBytes + blob.offset - stream.tell());
-    stream.write(blob.bytes.data(), blob.bytes.size());
+    section.fill(blob.offset);
+    section.write(blob.bytes);
   }
+  section.fill(byteCount);
+  summary.checksum = section.checksum;
   stream.write_zeros(layout.symbols - stream.tell());
   writeSymbols(stream, byteCount);
   stream << layout.stringTable;
@@ -153,21 +176,6 @@ Error writeFile(StringRef path, StringRef symbol, ArrayRef<WeightBlob> blobs, ui
   reason = stream.error();
   stream.clear_error();
   return reason ? cannotWrite(path, reason) : Error::success();
-}
-
-/// Of what was written, read back through the page cache.
-Expected<uint64_t> checksumOfFile(StringRef path, uint64_t byteCount) {
-  if (byteCount == 0)
-    return perpend_checksum(nullptr, 0);
-  Expected<sys::fs::file_t> file = sys::fs::openNativeFileForRead(path);
-  if (!file)
-    return file.takeError();
-  std::error_code reason;
-  sys::fs::mapped_file_region region(*file, sys::fs::mapped_file_region::readonly, pageBytes + byteCount, 0, reason);
-  sys::fs::closeFile(*file);
-  if (reason)
-    return createStringError(reason, formatv("cannot read '{0}': {1}", path, reason.message()));
-  return perpend_checksum(region.const_data() + pageBytes, byteCount);
 }
 
 } // namespace
@@ -180,12 +188,8 @@ Expected<WeightsSummary> writeWeightsObject(StringRef path, StringRef name, Arra
   if (!machine)
     return machine.takeError();
   WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
-  if (Error error = writeFile(path, summary.symbol, blobs, byteCount, *machine))
+  if (Error error = writeFile(path, blobs, *machine, summary))
     return std::move(error);
-  Expected<uint64_t> checksum = checksumOfFile(path, byteCount);
-  if (!checksum)
-    return checksum.takeError();
-  summary.checksum = *checksum;
   return summary;
 }
 

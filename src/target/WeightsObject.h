@@ -21,7 +21,7 @@ struct WeightBlob {
 struct WeightsSummary {
   std::string symbol; ///< "perpend_weights_<name>", hidden, its size is byteCount
   uint64_t byteCount = 0;
-  uint64_t checksum = 0; ///< perpend_checksum of all bytes of the section
+  uint32_t checksum = 0; ///< CRC-32C of all bytes of the section, as the runtime verifies it
 };
 
 /// Writes a relocatable object with one 4096-aligned read-only section of `byteCount` bytes; gaps between blobs are

@@ -151,6 +151,7 @@ TEST(Link, UndefinedSymbolsAreReportedAndTheNextLinkWorks) {
                                      "bad.so");
   const std::string text = textOf(linkSharedLibrary(bad, portable()));
   EXPECT_NE(text.find("undefined symbol: no_such_function"), std::string::npos) << text;
+  EXPECT_EQ(text.find("cannot link '" + bad.output + "':"), 0u) << text;
   EXPECT_NE(text.find("hint:"), std::string::npos) << text;
   EXPECT_EQ(text.find("ld.lld"), std::string::npos) << text;
   EXPECT_FALSE(sys::fs::exists(bad.output));

@@ -1,9 +1,9 @@
 //===- TargetInfoTest.cpp - Names, features and rules of targets ---------===//
 #include "TestModules.h"
+#include "runtime/Isa.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
-#include <cpuid.h>
 
 using namespace llvm;
 using namespace perpend::target;
@@ -72,22 +72,11 @@ TEST(TargetInfo, HostIsAnEntryOfTheTable) {
     EXPECT_TRUE(offered.lookup(extension)) << extension;
 }
 
-/// The rule by which the runtime reads perpend_isa.def.
-static bool processorHas(unsigned leaf, unsigned subleaf, unsigned reg, unsigned bit, uint64_t systemBits) {
-  unsigned registers[4] = {};
-  if (!__get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
-    return false;
-  unsigned low = 0, high = 0;
-  if (systemBits)
-    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (registers[reg] >> bit & 1) && (((uint64_t(high) << 32) | low) & systemBits) == systemBits;
-}
-
-TEST(TargetInfo, TheIsaListAgreesWithLlvmAboutThisProcessor) {
+TEST(TargetInfo, TheRuntimeAgreesWithLlvmAboutThisProcessor) {
   const StringMap<bool> offered = sys::getHostCPUFeatures();
-#define PERPEND_ISA(name, leaf, subleaf, reg, bit, xcr0)                                                               \
-  EXPECT_EQ(processorHas(leaf, subleaf, reg, bit, xcr0), offered.lookup(name)) << name;
-#include "perpend_isa.def"
+#define PERPEND_ISA(name, ...) EXPECT_EQ(perpend::runtime::hasInstructionSet(name), offered.lookup(name)) << name;
+#define PERPEND_ISA_UNUSED(...)
+#include "runtime/IsaX86.def"
 }
 
 TEST(TargetInfo, UnknownNamesGetHints) {

@@ -2,7 +2,7 @@
 #include "target/WeightsObject.h"
 #include "TestModules.h"
 
-#include "perpend_checksum.h"
+#include "runtime/Checksum.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include <dlfcn.h>
 #include <fstream>
@@ -59,7 +59,7 @@ TEST(WeightsObject, IsAValidObject) {
   std::vector<char> expected(192, 0);
   std::copy(first.begin(), first.end(), expected.begin());
   std::copy(second.begin(), second.end(), expected.begin() + 128);
-  EXPECT_EQ(summary.checksum, perpend_checksum(expected.data(), expected.size()));
+  EXPECT_EQ(summary.checksum, perpend::runtime::crc32c(expected.data(), expected.size()));
 
   const std::string bytes = readFile(path);
   auto file = expectValue(object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes, "weights")));
@@ -97,7 +97,7 @@ TEST(WeightsObject, AreMappedReadOnlyByPageAndShared) {
   ASSERT_TRUE(library) << dlerror();
   const auto weights = reinterpret_cast<const char *(*)()>(dlsym(library, "perpend_module_weights"))();
   EXPECT_EQ(uintptr_t(weights) % 4096, 0u);
-  EXPECT_EQ(perpend_checksum(weights, summary.byteCount), summary.checksum);
+  EXPECT_EQ(perpend::runtime::crc32c(weights, summary.byteCount), summary.checksum);
   EXPECT_EQ(weights[0], 0);
   EXPECT_EQ(memcmp(weights + 4096, data.data(), data.size()), 0);
   EXPECT_EQ(mappingField(weights + 4096, "permissions"), "r--p");
@@ -110,7 +110,7 @@ TEST(WeightsObject, EmptyIsFine) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
   const WeightsSummary summary = expectValue(writeWeightsObject(folder.pathOf("w.o"), "net", {}, 0, target));
-  EXPECT_EQ(summary.checksum, perpend_checksum("", 0));
+  EXPECT_EQ(summary.checksum, perpend::runtime::crc32c("", 0));
   LinkRequest request;
   request.objects = {expectValue(folder.write("code.o", objectOf(weightsUserIr))), folder.pathOf("w.o")};
   request.output = folder.pathOf("model.so");
@@ -141,35 +141,4 @@ TEST(WeightsObject, AFullDiskIsAnError) {
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
   const std::string text = textOf(writeWeightsObject("/dev/full", "net", blobs, data.size(), target).takeError());
   EXPECT_NE(text.find("cannot write weights to '/dev/full': No space left on device"), std::string::npos) << text;
-}
-
-TEST(Checksum, FollowsItsDefinition) {
-  const auto mix = [](uint64_t hash, uint64_t word) {
-    const uint64_t product = (hash ^ word) * 0x100000001b3ull;
-    return product ^ (product >> 32);
-  };
-  const uint64_t basis = 0xcbf29ce484222325ull;
-  const char bytes[] = "perpendicular weights, 35 bytes long";
-  uint64_t words[8] = {};
-  std::memcpy(words, bytes, 35);
-  uint64_t expected = mix(basis, 35);
-  for (unsigned lane = 0; lane < 4; ++lane)
-    expected = mix(expected, mix(mix(basis + lane, words[lane]), words[4 + lane]));
-  EXPECT_EQ(perpend_checksum(bytes, 35), expected);
-  EXPECT_EQ(perpend_checksum("", 0), mix(mix(mix(mix(mix(basis, 0), basis), basis + 1), basis + 2), basis + 3));
-}
-
-TEST(Checksum, SeesEveryBit) {
-  std::vector<char> data = countedBytes(77);
-  const uint64_t original = perpend_checksum(data.data(), data.size());
-  for (size_t bit = 0; bit < data.size() * 8; ++bit) {
-    data[bit / 8] ^= char(1 << (bit % 8));
-    EXPECT_NE(perpend_checksum(data.data(), data.size()), original) << bit;
-    data[bit / 8] ^= char(1 << (bit % 8));
-  }
-  EXPECT_NE(perpend_checksum(data.data(), 76), original);
-  // The top bits of two words: plain FNV-1a on words would not see this.
-  data[7] ^= char(0x80);
-  data[39] ^= char(0x80);
-  EXPECT_NE(perpend_checksum(data.data(), data.size()), original);
 }
