@@ -1,0 +1,100 @@
+//===- SymbolicCode.cpp - code that computes symbolic integers ------------===//
+
+#include "graph/SymbolicCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using perpend::support::SymbolicAtom;
+using perpend::support::SymbolicAtomKind;
+using perpend::support::SymbolicInt;
+using perpend::support::SymbolicTerm;
+
+namespace {
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc, llvm::function_ref<Value(StringRef)> symbol)
+      : builder(builder), loc(loc), symbol(symbol) {}
+
+  Value emit(const SymbolicInt &value) {
+    Value sum;
+    for (const SymbolicTerm &term : value.terms())
+      sum = sum ? builder.createOrFold<arith::AddIOp>(loc, sum, emit(term)) : emit(term);
+    return sum ? sum : constant(0);
+  }
+
+private:
+  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+
+  Value emit(const SymbolicTerm &term) {
+    Value product;
+    for (const auto &factor : term.factors)
+      for (unsigned i = 0; i < factor.power; ++i) {
+        Value atom = emit(factor.atom);
+        product = product ? builder.createOrFold<arith::MulIOp>(loc, product, atom) : atom;
+      }
+    if (!product)
+      return constant(term.coefficient);
+    return term.coefficient == 1 ? product
+                                 : builder.createOrFold<arith::MulIOp>(loc, product, constant(term.coefficient));
+  }
+
+  Value emit(const SymbolicAtom &atom) {
+    if (atom.kind() == SymbolicAtomKind::Symbol)
+      return symbol(atom.name());
+    SmallVector<Value> operands;
+    for (const SymbolicInt &operand : atom.operands())
+      operands.push_back(emit(operand));
+    return combine(atom, operands);
+  }
+
+  Value combine(const SymbolicAtom &atom, ArrayRef<Value> operands) {
+    switch (atom.kind()) {
+    case SymbolicAtomKind::FloorDiv:
+      return floorDivision(atom, operands);
+    case SymbolicAtomKind::Mod: {
+      Value product = builder.create<arith::MulIOp>(loc, floorDivision(atom, operands), operands[1]);
+      return builder.create<arith::SubIOp>(loc, operands[0], product);
+    }
+    case SymbolicAtomKind::Min:
+      return fold<arith::MinSIOp>(operands);
+    default:
+      return fold<arith::MaxSIOp>(operands);
+    }
+  }
+
+  template <typename Op>
+  Value fold(ArrayRef<Value> operands) {
+    Value result = operands[0];
+    for (Value operand : operands.drop_front())
+      result = builder.create<Op>(loc, result, operand);
+    return result;
+  }
+
+  /// Rounds to minus infinity; plain division where nothing is negative.
+  Value floorDivision(const SymbolicAtom &atom, ArrayRef<Value> operands) {
+    if (atom.operands()[0].knownNonNegative() && atom.operands()[1].knownPositive())
+      return builder.create<arith::DivUIOp>(loc, operands[0], operands[1]);
+    Value quotient = builder.create<arith::DivSIOp>(loc, operands[0], operands[1]);
+    Value back = builder.create<arith::MulIOp>(loc, quotient, operands[1]);
+    Value remainder = builder.create<arith::SubIOp>(loc, operands[0], back);
+    auto isNegative = [&](Value value) {
+      return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value, constant(0));
+    };
+    Value isInexact = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, remainder, constant(0));
+    Value differ = builder.create<arith::XOrIOp>(loc, isNegative(operands[0]), isNegative(operands[1]));
+    Value roundsUp = builder.create<arith::AndIOp>(loc, isInexact, differ);
+    Value lower = builder.create<arith::SubIOp>(loc, quotient, constant(1));
+    return builder.create<arith::SelectOp>(loc, roundsUp, lower, quotient);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  llvm::function_ref<Value(StringRef)> symbol;
+};
+} // namespace
+
+Value perpend::graph::emitSymbolicInt(OpBuilder &builder, Location loc, const SymbolicInt &value,
+                                      llvm::function_ref<Value(StringRef)> symbol) {
+  return Emitter(builder, loc, symbol).emit(value);
+}
