@@ -40,6 +40,32 @@ TEST(EmitObject, NoAliasGivesAlignedAccess) {
   EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", false).find("movups"), std::string::npos);
 }
 
+TEST(EmitObject, AmxComesWithItsFeature) {
+  const char *ir = R"(
+    declare void @llvm.x86.ldtilecfg(ptr)
+    declare void @llvm.x86.tilezero(i8)
+    declare void @llvm.x86.tileloadd64(i8, ptr, i64)
+    declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
+    declare void @llvm.x86.tilestored64(i8, ptr, i64)
+    declare void @llvm.x86.tilerelease()
+    define void @kernel_saxpy(ptr %config, ptr %a, ptr %c) {
+      call void @llvm.x86.ldtilecfg(ptr %config)
+      call void @llvm.x86.tilezero(i8 0)
+      call void @llvm.x86.tileloadd64(i8 4, ptr %a, i64 64)
+      call void @llvm.x86.tdpbf16ps(i8 0, i8 4, i8 4)
+      call void @llvm.x86.tilestored64(i8 0, ptr %c, i64 64)
+      call void @llvm.x86.tilerelease()
+      ret void
+    }
+    define void @perpend_module_run() {
+      ret void
+    })";
+  for (const char *target : {"x86-64,+amx", "sapphirerapids"}) {
+    const std::string text = assemblyOf(ir, target, true);
+    EXPECT_NE(text.find("tdpbf16ps\t%tmm4, %tmm4, %tmm0"), std::string::npos) << target << text;
+  }
+}
+
 TEST(EmitObject, TheSameTwice) {
   EXPECT_EQ(objectOf(saxpyIr), objectOf(saxpyIr));
   EXPECT_NE(objectOf(saxpyIr, "x86-64-v2", 0), objectOf(saxpyIr, "x86-64-v2", 3));
