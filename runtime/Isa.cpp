@@ -1,0 +1,108 @@
+// CPUID and XGETBV on x86-64 (a set counts only if the operating system saves its registers), hwcaps on AArch64. One
+// table per architecture (IsaX86.def for x86-64); a new instruction set is one row.
+#include "Isa.h"
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+namespace perpend::runtime {
+
+#if defined(__x86_64__)
+enum Register : uint8_t { Eax, Ebx, Ecx, Edx };
+enum State : uint8_t { None = 0, Avx = 0x06, Avx512 = 0xE6, Amx = 0x60 }; // bits of XCR0; Amx is shifted by 12
+
+struct FeatureRow {
+  const char *name;
+  uint32_t leaf;
+  uint8_t subleaf;
+  Register reg;
+  uint8_t bit;
+  State state;
+};
+
+static const FeatureRow featureTable[] = {
+#define PERPEND_ISA(...) {__VA_ARGS__},
+#define PERPEND_ISA_UNUSED(...) {__VA_ARGS__},
+#include "IsaX86.def"
+};
+
+static void readCpuid(uint32_t leaf, uint32_t subleaf, uint32_t (&registers)[4]) {
+  asm volatile("cpuid"
+               : "=a"(registers[0]), "=b"(registers[1]), "=c"(registers[2]), "=d"(registers[3])
+               : "a"(leaf), "c"(subleaf));
+}
+
+static bool hasState(State state) {
+  if (state == None)
+    return true;
+  uint32_t registers[4], low, high;
+  readCpuid(1, 0, registers);
+  if (!(registers[Ecx] & (1u << 27))) // OSXSAVE
+    return false;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  uint32_t needed = state == Amx ? uint32_t{Amx} << 12 : uint32_t{state};
+  return (low & needed) == needed;
+}
+
+static bool isPresent(const FeatureRow &row) {
+  uint32_t registers[4];
+  readCpuid(row.leaf & 0x80000000u, 0, registers);
+  if (registers[Eax] < row.leaf)
+    return false;
+  if (row.subleaf) {
+    readCpuid(row.leaf, 0, registers);
+    if (registers[Eax] < row.subleaf)
+      return false;
+  }
+  readCpuid(row.leaf, row.subleaf, registers);
+  return (registers[row.reg] & (1u << row.bit)) && hasState(row.state);
+}
+
+bool requestInstructionSet(const char *name) {
+  if (strncmp(name, "amx-", 4))
+    return true;
+  const long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
+#elif defined(__aarch64__)
+struct FeatureRow {
+  const char *name;
+  uint64_t word; // AT_HWCAP or AT_HWCAP2
+  uint8_t bit;
+};
+
+static const FeatureRow featureTable[] = {
+    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},  {"crc", AT_HWCAP, 7},   {"lse", AT_HWCAP, 8},
+    {"fullfp16", AT_HWCAP, 9}, {"rdm", AT_HWCAP, 12},  {"dotprod", AT_HWCAP, 20}, {"fp16fml", AT_HWCAP, 23},
+    {"sve", AT_HWCAP, 22},     {"sve2", AT_HWCAP2, 1}, {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},
+};
+
+static bool isPresent(const FeatureRow &row) { return (getauxval(row.word) >> row.bit) & 1; }
+
+bool requestInstructionSet(const char *) { return true; }
+#else
+#error "no table of instruction sets for this architecture: add one"
+#endif
+
+bool hasInstructionSet(const char *name) {
+  for (const FeatureRow &row : featureTable)
+    if (!strcmp(row.name, name))
+      return isPresent(row);
+  return false;
+}
+
+void describeInstructionSets(char *text, size_t capacity) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const FeatureRow &row : featureTable)
+    if (isPresent(row) && used + strlen(row.name) + 2 < capacity)
+      used += static_cast<size_t>(snprintf(text + used, capacity - used, "%s%s", used ? "," : "", row.name));
+}
+
+} // namespace perpend::runtime

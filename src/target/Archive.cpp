@@ -1,0 +1,85 @@
+//===- Archive.cpp - Static libraries ------------------------------------===//
+#include "target/Link.h"
+#include "target/ScratchDirectory.h"
+
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+namespace {
+
+/// Archives whose members are copied into the new one; they own the bytes until it is written.
+struct OpenArchive {
+  std::unique_ptr<MemoryBuffer> bytes;
+  std::unique_ptr<object::Archive> archive;
+};
+
+Error cannotRead(StringRef path, const Twine &reason) {
+  return createStringError(formatv("cannot read '{0}': {1}", path, reason.str()));
+}
+
+Error addObject(StringRef path, std::vector<NewArchiveMember> &members) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return cannotRead(path, file.getError().message());
+  NewArchiveMember member;
+  member.Buf = std::move(*file);
+  member.MemberName = sys::path::filename(path);
+  member.Perms = 0644;
+  members.push_back(std::move(member));
+  return Error::success();
+}
+
+Error addMembers(const OpenArchive &open, std::vector<NewArchiveMember> &members) {
+  Error error = Error::success();
+  for (const object::Archive::Child &child : open.archive->children(error)) {
+    Expected<NewArchiveMember> member = NewArchiveMember::getOldMember(child, /*Deterministic=*/true);
+    if (!member)
+      return joinErrors(std::move(error), member.takeError());
+    members.push_back(std::move(*member));
+  }
+  return error;
+}
+
+Expected<OpenArchive> openArchive(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return cannotRead(path, file.getError().message());
+  Expected<std::unique_ptr<object::Archive>> archive = object::Archive::create((*file)->getMemBufferRef());
+  if (!archive)
+    return cannotRead(path, toString(archive.takeError()));
+  return OpenArchive{std::move(*file), std::move(*archive)};
+}
+
+} // namespace
+
+Error writeStaticLibrary(const LinkRequest &request) {
+  Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
+  if (!scratch)
+    return scratch.takeError();
+  std::vector<NewArchiveMember> members;
+  std::vector<OpenArchive> archives;
+  for (const std::string &path : request.objects)
+    if (Error error = addObject(path, members))
+      return error;
+  for (const std::string &path : request.archives) {
+    Expected<OpenArchive> open = openArchive(path);
+    if (!open)
+      return open.takeError();
+    archives.push_back(std::move(*open));
+    if (Error error = addMembers(archives.back(), members))
+      return error;
+  }
+  const std::string unfinished = scratch->pathOf("output");
+  if (Error error = writeArchive(unfinished, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+                                 /*Deterministic=*/true, /*Thin=*/false))
+    return error;
+  return moveIntoPlace(unfinished, request.output);
+}
+
+} // namespace perpend::target

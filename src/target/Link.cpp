@@ -1,0 +1,112 @@
+//===- Link.cpp - Shared libraries and executables -----------------------===//
+#include "target/Link.h"
+#include "target/LibcStub.h"
+#include "target/Lld.h"
+#include "target/ScratchDirectory.h"
+#include "target/cpu/StartObject.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+void append(Arguments &arguments, ArrayRef<std::string> more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+/// What every output has in common: read-only after start, nothing unreachable, nothing undefined, nothing that depends
+/// on when and where it was made.
+Arguments commonArguments(const LinkRequest &request) {
+  Arguments arguments = {"-m",
+                         "elf_x86_64",
+                         "-z",
+                         "relro",
+                         "-z",
+                         "now",
+                         "-z",
+                         "noexecstack",
+                         "--gc-sections",
+                         "--build-id=none",
+                         "--hash-style=gnu",
+                         "--as-needed",
+                         "--error-limit=20"};
+  if (request.strip)
+    arguments.push_back("--strip-all");
+  return arguments;
+}
+
+/// Links into the scratch directory first.
+Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch) {
+  Expected<std::vector<std::string>> stubs = writeLibcStubs(scratch);
+  if (!stubs)
+    return stubs.takeError();
+  append(arguments, request.libraries);
+  append(arguments, *stubs);
+  const std::string unfinished = scratch.pathOf("output");
+  append(arguments, {"-o", unfinished});
+  if (Error error = runLld(arguments, request.output))
+    return error;
+  return moveIntoPlace(unfinished, request.output);
+}
+
+/// The C library's symbols and the loader's name are known for one architecture.
+Error checkArchitecture(const TargetInfo &target) {
+  if (Triple(target.triple).getArch() == Triple::x86_64)
+    return Error::success();
+  return createStringError(formatv("target '{0}': cannot link for '{1}', expected x86_64\n"
+                                   "hint: write a static library and link it with the system's own tools",
+                                   target.name, target.triple));
+}
+
+std::string exportScript(ArrayRef<std::string> patterns) {
+  std::string script = "{\n  global:\n";
+  for (const std::string &pattern : patterns)
+    script += "    " + pattern + ";\n";
+  return script + "  local: *;\n};\n";
+}
+
+} // namespace
+
+Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
+  if (Error error = checkArchitecture(target))
+    return error;
+  Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
+  if (!scratch)
+    return scratch.takeError();
+  Expected<std::string> script = scratch->write("exports", exportScript(request.exports));
+  if (!script)
+    return script.takeError();
+  Arguments arguments = commonArguments(request);
+  append(arguments, {"-shared", "-z", "defs", "--version-script=" + *script});
+  append(arguments, request.objects);
+  arguments.push_back("--whole-archive");
+  append(arguments, request.archives);
+  arguments.push_back("--no-whole-archive");
+  return finish(std::move(arguments), request, *scratch);
+}
+
+Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
+  if (Error error = checkArchitecture(target))
+    return error;
+  Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
+  if (!scratch)
+    return scratch.takeError();
+  Expected<SmallVector<char, 0>> startObject = emitStartObject(target);
+  if (!startObject)
+    return startObject.takeError();
+  Expected<std::string> start = scratch->write("start.o", StringRef(startObject->data(), startObject->size()));
+  if (!start)
+    return start.takeError();
+  Arguments arguments = commonArguments(request);
+  append(arguments, {"-pie", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-e", "_start", *start});
+  append(arguments, request.objects);
+  append(arguments, request.archives);
+  return finish(std::move(arguments), request, *scratch);
+}
+
+} // namespace perpend::target

@@ -1,0 +1,53 @@
+//===- Lld.cpp - The linker as a function --------------------------------===//
+//
+// lld keeps one context per process and ends fatal errors by leaving the process unless crash recovery is on; both are
+// dealt with here.
+//
+//===----------------------------------------------------------------------===//
+#include "target/Lld.h"
+
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <mutex>
+#include <vector>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace llvm;
+
+namespace perpend::target {
+
+static Error linkError(StringRef product, StringRef report) {
+  std::string text;
+  SmallVector<StringRef> lines;
+  report.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) {
+    line.consume_front("ld.lld: ");
+    line.consume_front("error: ");
+    text += "\n  " + line.str();
+  }
+  if (report.contains("undefined symbol"))
+    text += "\nhint: an artifact may use the runtime, the libraries it is linked with, and the C library functions "
+            "listed in "
+            "LibcSymbols.def";
+  return createStringError(formatv("cannot link '{0}':{1}", product, text));
+}
+
+Error runLld(ArrayRef<std::string> arguments, StringRef product) {
+  static std::mutex oneAtATime;
+  const std::lock_guard<std::mutex> lock(oneAtATime);
+  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never"};
+  for (const std::string &argument : arguments)
+    argv.push_back(argument.c_str());
+  std::string report;
+  raw_string_ostream stream(report);
+  CrashRecoveryContext::Enable();
+  const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
+  const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  return result.retCode == 0 ? Error::success() : linkError(product, report);
+}
+
+} // namespace perpend::target

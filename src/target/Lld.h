@@ -1,0 +1,18 @@
+//===- Lld.h - The linker as a function --------------------------*- C++ -*-===//
+#ifndef PERPEND_TARGET_LLD_H
+#define PERPEND_TARGET_LLD_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace perpend::target {
+
+/// Runs the ELF linker with `arguments`; `product` is how messages name the result. Threads: any; one link at a time.
+/// Errors: what the linker reports, without its prefixes.
+llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef product);
+
+} // namespace perpend::target
+
+#endif

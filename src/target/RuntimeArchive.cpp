@@ -1,0 +1,50 @@
+//===- RuntimeArchive.cpp - Finds the runtime's archive -------------------===//
+#include "target/Link.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace llvm;
+
+namespace perpend::target {
+
+/// The folder of the program or shared library that this code is part of.
+static std::string ownFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void *>(&ownFolder), &info) || !info.dli_fname)
+    return {};
+  SmallString<256> path;
+  if (sys::fs::real_path(info.dli_fname, path))
+    return {};
+  return sys::path::parent_path(path).str();
+}
+
+static SmallVector<std::string> runtimeFolders() {
+  if (const char *chosen = std::getenv("PERPEND_RUNTIME_DIR"))
+    return {chosen};
+  SmallVector<std::string> folders;
+  if (std::string own = ownFolder(); !own.empty())
+    folders = {own + "/../lib", own + "/lib", own};
+  folders.push_back(PERPEND_BUILD_RUNTIME_DIR);
+  return folders;
+}
+
+Expected<std::string> runtimeArchivePath(StringRef name) {
+  std::string places;
+  for (const std::string &folder : runtimeFolders()) {
+    SmallString<256> path(folder);
+    sys::path::append(path, name);
+    sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+    if (sys::fs::exists(path))
+      return path.str().str();
+    places += "\n  " + path.str().str();
+  }
+  return createStringError(
+      formatv("'{0}' is in none of:{1}\nhint: set PERPEND_RUNTIME_DIR to the folder that holds it", name, places));
+}
+
+} // namespace perpend::target

@@ -1,0 +1,62 @@
+//===- TargetInfo.h - What the compiler knows about a machine ---*- C++ -*-===//
+//
+// A target is data: the rules of the schedules and of the cost model read these numbers and never ask for a name.
+// Targets.def holds the list. A target resolves to the same TargetInfo on every machine, `host` included, so that an
+// artifact does not depend on where it was made.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_TARGETINFO_H
+#define PERPEND_TARGET_TARGETINFO_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perpend::target {
+
+/// The register tile of a matrix product: `rows` rows by `vectors` vectors of columns.
+struct GemmTile {
+  unsigned rows = 0;
+  unsigned vectors = 0;
+};
+
+struct TargetInfo {
+  std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni"; resolves to this TargetInfo again
+  std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
+  std::string cpu;              ///< LLVM's -mcpu
+  std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
+  std::vector<std::string> isa; ///< every extension generated code may use, in the order of runtime/IsaX86.def
+
+  unsigned vectorBytes = 0;
+  unsigned vectorRegisters = 0;
+  uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
+  unsigned fmaPerCycle = 0;  ///< vector multiply-adds
+  unsigned loadPerCycle = 0; ///< vector loads
+  GemmTile gemm;             ///< for 32-bit floating point
+  double bytesPerSecond = 0; ///< reading memory with one thread
+  double cyclesPerSecond = 0;
+
+  bool hasIsa(llvm::StringRef extension) const;
+  unsigned vectorLanes(unsigned elementBytes) const { return vectorBytes / elementBytes; }
+  /// Peak of one thread in 32-bit floating point.
+  double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }
+  double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
+  /// The least time one thread needs for this much arithmetic and memory traffic: the larger of the two roofs.
+  double leastSeconds(double flops, double bytes) const;
+  /// One line for people.
+  std::string describe() const;
+};
+
+/// The names in Targets.def, in order.
+std::vector<llvm::StringRef> targetNames();
+
+/// `host`, or a name of Targets.def, each optionally followed by features: "x86-64-v3,+avxvnni", "x86-64,+amx".
+/// A feature is a name of runtime/IsaX86.def, or `amx` for its three parts.
+/// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign.
+llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
+
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,196 @@
+//===- WeightsObject.cpp - Weights as an object file ---------------------===//
+//
+// Written by hand because the file is mostly weights: header, the section at 4096, then a symbol table of one entry.
+// The section is marked large, so that the linker keeps it out of the way of code and data, which reach each other with
+// 32-bit distances.
+//
+//===----------------------------------------------------------------------===//
+#include "target/WeightsObject.h"
+
+#include "runtime/Checksum.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+#include <bit>
+#include <cstring>
+
+using namespace llvm;
+
+static_assert(std::endian::native == std::endian::little, "ELF structures are written as they lie in memory");
+
+namespace perpend::target {
+namespace {
+
+constexpr uint64_t pageBytes = 4096;
+enum SectionIndex : uint16_t { nullSection, weightsSection, symbolSection, stringSection, stackNote, sectionCount };
+constexpr char strings[] = "\0.perpend.weights\0.symtab\0.strtab\0.note.GNU-stack"; // names at 1, 18, 26, 34
+constexpr uint32_t weightsName = 1, symtabName = 18, strtabName = 26, stackNoteName = 34;
+
+struct Layout {
+  uint64_t symbols, strings, sections; // file offsets
+  std::string stringTable;
+};
+
+Layout layOut(uint64_t byteCount, StringRef symbol) {
+  Layout layout;
+  layout.stringTable.assign(strings, sizeof(strings));
+  layout.stringTable += symbol.str() + '\0';
+  layout.symbols = alignTo(pageBytes + byteCount, 8);
+  layout.strings = layout.symbols + 2 * sizeof(ELF::Elf64_Sym);
+  layout.sections = alignTo(layout.strings + layout.stringTable.size(), 8);
+  return layout;
+}
+
+template <typename T> void writeRaw(raw_ostream &stream, const T &value) {
+  stream.write(reinterpret_cast<const char *>(&value), sizeof(value));
+}
+
+void writeHeader(raw_ostream &stream, uint16_t machine, const Layout &layout) {
+  ELF::Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELF::ElfMagic, 4);
+  header.e_ident[ELF::EI_CLASS] = ELF::ELFCLASS64;
+  header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
+  header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
+  header.e_type = ELF::ET_REL;
+  header.e_machine = machine;
+  header.e_version = ELF::EV_CURRENT;
+  header.e_shoff = layout.sections;
+  header.e_ehsize = sizeof(ELF::Elf64_Ehdr);
+  header.e_shentsize = sizeof(ELF::Elf64_Shdr);
+  header.e_shnum = sectionCount;
+  header.e_shstrndx = stringSection;
+  writeRaw(stream, header);
+}
+
+void writeSymbols(raw_ostream &stream, uint64_t byteCount) {
+  writeRaw(stream, ELF::Elf64_Sym{});
+  ELF::Elf64_Sym symbol = {};
+  symbol.st_name = sizeof(strings);
+  symbol.setBindingAndType(ELF::STB_GLOBAL, ELF::STT_OBJECT);
+  symbol.st_other = ELF::STV_HIDDEN;
+  symbol.st_shndx = weightsSection;
+  symbol.st_size = byteCount;
+  writeRaw(stream, symbol);
+}
+
+ELF::Elf64_Shdr describeSection(uint32_t name, uint32_t type, uint64_t offset, uint64_t size, uint64_t alignment) {
+  ELF::Elf64_Shdr section = {};
+  section.sh_name = name;
+  section.sh_type = type;
+  section.sh_offset = offset;
+  section.sh_size = size;
+  section.sh_addralign = alignment;
+  return section;
+}
+
+void writeSections(raw_ostream &stream, uint16_t machine, uint64_t byteCount, const Layout &layout) {
+  ELF::Elf64_Shdr sections[sectionCount] = {};
+  sections[weightsSection] = describeSection(weightsName, ELF::SHT_PROGBITS, pageBytes, byteCount, pageBytes);
+  sections[weightsSection].sh_flags = ELF::SHF_ALLOC | (machine == ELF::EM_X86_64 ? ELF::SHF_X86_64_LARGE : 0u);
+  sections[symbolSection] = describeSection(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * sizeof(ELF::Elf64_Sym), 8);
+  sections[symbolSection].sh_link = stringSection;
+  sections[symbolSection].sh_info = 1; // the first symbol that is not local
+  sections[symbolSection].sh_entsize = sizeof(ELF::Elf64_Sym);
+  sections[stringSection] = describeSection(strtabName, ELF::SHT_STRTAB, layout.strings, layout.stringTable.size(), 1);
+  sections[stackNote] = describeSection(stackNoteName, ELF::SHT_PROGBITS, layout.strings, 0, 1);
+  for (const ELF::Elf64_Shdr &section : sections)
+    writeRaw(stream, section);
+}
+
+Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount) {
+  uint64_t end = 0;
+  for (const auto &[index, blob] : enumerate(blobs)) {
+    if (blob.offset < end)
+      return createStringError(
+          formatv("perpend bug: weights of '{0}': blob {1} starts at {2}, expected {3} or more (W1)", name, index,
+                  blob.offset, end));
+    end = blob.offset + blob.bytes.size();
+    if (end > byteCount || end < blob.offset)
+      return createStringError(formatv("perpend bug: weights of '{0}': blob {1} ends at {2}, expected {3} or less (W2)",
+                                       name, index, end, byteCount));
+  }
+  return Error::success();
+}
+
+Expected<uint16_t> machineNumber(const TargetInfo &target) {
+  switch (Triple(target.triple).getArch()) {
+  case Triple::x86_64:
+    return ELF::EM_X86_64;
+  case Triple::aarch64:
+    return ELF::EM_AARCH64;
+  case Triple::riscv64:
+    return ELF::EM_RISCV;
+  default:
+    return createStringError(formatv("target '{0}': no object format for '{1}'", target.name, target.triple));
+  }
+}
+
+Error cannotWrite(StringRef path, std::error_code reason) {
+  return createStringError(reason, formatv("cannot write weights to '{0}': {1}", path, reason.message()));
+}
+
+/// Writes bytes of the section and keeps its checksum.
+struct SectionStream {
+  raw_fd_ostream &stream;
+  uint32_t checksum = 0;
+
+  void write(ArrayRef<char> bytes) {
+    stream.write(bytes.data(), bytes.size());
+    checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
+  }
+
+  /// Up to this offset in the section.
+  void fill(uint64_t offset) {
+    static constexpr char zeros[pageBytes] = {};
+    while (stream.tell() < pageBytes + offset)
+      write(ArrayRef(zeros, std::min<uint64_t>(pageBytes, pageBytes + offset - stream.tell())));
+  }
+};
+
+Error writeFile(StringRef path, ArrayRef<WeightBlob> blobs, uint16_t machine, WeightsSummary &summary) {
+  const uint64_t byteCount = summary.byteCount;
+  const Layout layout = layOut(byteCount, summary.symbol);
+  std::error_code reason;
+  raw_fd_ostream stream(path, reason);
+  if (reason)
+    return cannotWrite(path, reason);
+  writeHeader(stream, machine, layout);
+  stream.write_zeros(pageBytes - stream.tell());
+  SectionStream section{stream};
+  for (const WeightBlob &blob : blobs) {
+    section.fill(blob.offset);
+    section.write(blob.bytes);
+  }
+  section.fill(byteCount);
+  summary.checksum = section.checksum;
+  stream.write_zeros(layout.symbols - stream.tell());
+  writeSymbols(stream, byteCount);
+  stream << layout.stringTable;
+  stream.write_zeros(layout.sections - stream.tell());
+  writeSections(stream, machine, byteCount, layout);
+  stream.close();
+  reason = stream.error();
+  stream.clear_error();
+  return reason ? cannotWrite(path, reason) : Error::success();
+}
+
+} // namespace
+
+Expected<WeightsSummary> writeWeightsObject(StringRef path, StringRef name, ArrayRef<WeightBlob> blobs,
+                                            uint64_t byteCount, const TargetInfo &target) {
+  if (Error error = checkBlobs(name, blobs, byteCount))
+    return std::move(error);
+  Expected<uint16_t> machine = machineNumber(target);
+  if (!machine)
+    return machine.takeError();
+  WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
+  if (Error error = writeFile(path, blobs, *machine, summary))
+    return std::move(error);
+  return summary;
+}
+
+} // namespace perpend::target

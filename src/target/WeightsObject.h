@@ -1,0 +1,36 @@
+//===- WeightsObject.h - Weights as an object file ---------------*- C++ -*-===//
+//
+// Weights go from the memory-mapped model straight into an object file: they are never LLVM constants and never copied
+// in memory. The linked artifact maps them page by page, read-only and shared between processes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_WEIGHTSOBJECT_H
+#define PERPEND_TARGET_WEIGHTSOBJECT_H
+
+#include "target/TargetInfo.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace perpend::target {
+
+struct WeightBlob {
+  uint64_t offset = 0; ///< from the start of the section
+  llvm::ArrayRef<char> bytes;
+};
+
+struct WeightsSummary {
+  std::string symbol; ///< "perpend_weights_<name>", hidden, its size is byteCount
+  uint64_t byteCount = 0;
+  uint32_t checksum = 0; ///< CRC-32C of all bytes of the section, as the runtime verifies it
+};
+
+/// Writes a relocatable object with one 4096-aligned read-only section of `byteCount` bytes; gaps between blobs are
+/// zero. Blobs are in the order of their offsets and do not overlap (W1), and lie inside byteCount (W2). Errors: W1,
+/// W2, a target without a machine number, file cannot be written.
+llvm::Expected<WeightsSummary> writeWeightsObject(llvm::StringRef path, llvm::StringRef name,
+                                                  llvm::ArrayRef<WeightBlob> blobs, uint64_t byteCount,
+                                                  const TargetInfo &target);
+
+} // namespace perpend::target
+
+#endif

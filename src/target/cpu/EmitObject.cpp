@@ -1,0 +1,168 @@
+//===- EmitObject.cpp - LLVM IR to an object file ------------------------===//
+//
+// LLVM's standard pipeline with our TargetMachine. Vectors have the full width of the machine (LLVM prefers 256 bits on
+// several AVX-512 processors), no vector library is assumed, and code is position independent.
+//
+//===----------------------------------------------------------------------===//
+#include "target/cpu/EmitObject.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <array>
+#include <mutex>
+
+using namespace llvm;
+
+namespace perpend::target {
+namespace {
+
+void initializeBackend() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+  });
+}
+
+CodeGenOptLevel codeGenLevel(unsigned optLevel) {
+  return CodeGenOpt::getLevel(int(std::min(optLevel, 3u))).value_or(CodeGenOptLevel::Default);
+}
+
+Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, unsigned optLevel) {
+  initializeBackend();
+  std::string reason;
+  const Target *backend = TargetRegistry::lookupTarget(target.triple, reason);
+  if (!backend)
+    return createStringError(
+        formatv("target '{0}': this LLVM cannot generate code for '{1}': {2}", target.name, target.triple, reason));
+  TargetOptions options;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
+      target.triple, target.cpu, target.features, options, Reloc::PIC_, CodeModel::Small, codeGenLevel(optLevel)));
+}
+
+void setFunctionAttributes(Function &function, const TargetInfo &target) {
+  function.addFnAttr("target-cpu", target.cpu);
+  if (!target.features.empty())
+    function.addFnAttr("target-features", target.features);
+  function.addFnAttr("prefer-vector-width", std::to_string(target.vectorBytes * 8));
+  function.addFnAttr("frame-pointer", "none");
+  function.setDoesNotThrow();
+}
+
+void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
+  module.setTargetTriple(target.triple);
+  module.setDataLayout(machine.createDataLayout());
+  module.setPICLevel(PICLevel::BigPIC);
+  hideDefinitions(module);
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      setFunctionAttributes(function, target);
+}
+
+void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
+  const std::array levels = {OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
+                             OptimizationLevel::O3};
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = optLevel > 0;
+  tuning.SLPVectorization = optLevel > 1;
+  tuning.LoopInterleaving = optLevel > 0;
+  PassBuilder builder(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager callGraph;
+  ModuleAnalysisManager modules;
+  TargetLibraryInfoImpl library{Triple(module.getTargetTriple())};
+  functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  const OptimizationLevel level = levels[std::min<size_t>(optLevel, 3)];
+  ModulePassManager passes =
+      optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
+}
+
+Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw_pwrite_stream &output) {
+  legacy::PassManager passes;
+  TargetLibraryInfoImpl library{Triple(module.getTargetTriple())};
+  passes.add(new TargetLibraryInfoWrapperPass(library));
+  if (machine.addPassesToEmitFile(passes, output, nullptr, type))
+    return createStringError("perpend bug: LLVM cannot write this kind of file for " + module.getTargetTriple());
+  passes.run(module);
+  return Error::success();
+}
+
+/// Code generation consumes a module, so the text is made from a copy.
+Error printAssembly(const Module &module, TargetMachine &machine, raw_ostream &output) {
+  SmallString<0> text;
+  raw_svector_ostream stream(text);
+  if (Error error = generate(*CloneModule(module), machine, CodeGenFileType::AssemblyFile, stream))
+    return error;
+  output << text;
+  return Error::success();
+}
+
+} // namespace
+
+Error verifyIr(const Module &module) {
+  std::string problems;
+  raw_string_ostream stream(problems);
+  if (verifyModule(module, &stream))
+    return createStringError(
+        formatv("perpend bug: invalid LLVM IR in module '{0}': {1}", module.getModuleIdentifier(), problems));
+  return Error::success();
+}
+
+void hideDefinitions(Module &module) {
+  for (GlobalValue &value : module.global_values()) {
+    if (!value.isDeclaration() && !value.hasLocalLinkage() && !value.getName().starts_with("perpend_module"))
+      value.setVisibility(GlobalValue::HiddenVisibility);
+    if (value.hasHiddenVisibility())
+      value.setDSOLocal(true);
+  }
+}
+
+Error emitObject(Module &module, const TargetInfo &target, unsigned optLevel, raw_pwrite_stream &output,
+                 const EmitTexts &texts) {
+  Expected<std::unique_ptr<TargetMachine>> machine = makeMachine(target, optLevel);
+  if (!machine)
+    return machine.takeError();
+  if (Error error = verifyIr(module))
+    return error;
+  prepare(module, target, **machine);
+  optimise(module, **machine, optLevel);
+  if (texts.optimisedIr)
+    *texts.optimisedIr << module;
+  if (texts.assembly)
+    if (Error error = printAssembly(module, **machine, *texts.assembly))
+      return error;
+  return generate(module, **machine, CodeGenFileType::ObjectFile, output);
+}
+
+void markNoAlias(Function &kernel, unsigned alignment) {
+  AttrBuilder attributes(kernel.getContext());
+  attributes.addAttribute(Attribute::NoAlias);
+  attributes.addAttribute(Attribute::NoCapture);
+  if (alignment > 1)
+    attributes.addAlignmentAttr(Align(alignment));
+  for (Argument &argument : kernel.args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttrs(attributes);
+}
+
+} // namespace perpend::target

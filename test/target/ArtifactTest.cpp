@@ -1,0 +1,160 @@
+//===- ArtifactTest.cpp - A whole model: code, weights, runtime ----------===//
+//
+// y = x + w on four numbers, as the compiler will make it: the module in LLVM IR, w in the weights object, the runtime
+// linked in. Loaded and run through the C interface of another copy of the runtime, and as an executable.
+//
+//===----------------------------------------------------------------------===//
+#include "TestModules.h"
+#include "perpend.h"
+#include "target/WeightsObject.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Program.h"
+#include <cstdlib>
+
+using namespace llvm;
+using namespace perpend::target;
+
+namespace {
+
+constexpr const char *moduleIr = R"(
+%module = type { i64, i32, i32, i32, i32, i32, i32, ptr, i64, ptr, i64, ptr, ptr, i64, ptr, ptr, ptr }
+@perpend_weights_sum = external hidden constant [16 x i8]
+@descriptor = private constant [{0} x i8] c"{1}\00"
+@offsets = private constant [1 x i64] zeroinitializer
+@module = internal constant %module { i64 4921959757226791504, i32 1, i32 1, i32 1, i32 0, i32 0, i32 0,
+  ptr @descriptor, i64 {2}, ptr @perpend_weights_sum, i64 16, ptr null, ptr @offsets, i64 0,
+  ptr @bind, ptr @sizes, ptr @run }
+define ptr @perpend_module_main() {
+  ret ptr @module
+}
+define internal i32 @bind(ptr %dims, ptr %symbols, ptr %error) {
+  ret i32 0
+}
+define internal void @sizes(ptr %symbols, ptr %bytes, ptr %dims) {
+  store i64 4, ptr %dims
+  ret void
+}
+define internal void @run(ptr %frame) {
+  %inputs = load ptr, ptr %frame
+  %x = load ptr, ptr %inputs
+  %outputsField = getelementptr ptr, ptr %frame, i64 1
+  %outputs = load ptr, ptr %outputsField
+  %y = load ptr, ptr %outputs
+  %weightsField = getelementptr ptr, ptr %frame, i64 2
+  %w = load ptr, ptr %weightsField
+  %vx = load <4 x float>, ptr %x, align 4
+  %vw = load <4 x float>, ptr %w, align 4
+  %vy = fadd <4 x float> %vx, %vw
+  store <4 x float> %vy, ptr %y, align 4
+  ret void
+}
+)";
+
+/// The module's IR with this descriptor; formatv cannot be used on text full of braces.
+std::string irWithDescriptor(StringRef descriptor) {
+  std::string escaped, ir = moduleIr;
+  for (char c : descriptor)
+    escaped += c == '"' ? "\\22" : std::string(1, c);
+  const std::string values[] = {std::to_string(descriptor.size() + 1), escaped, std::to_string(descriptor.size())};
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string mark = "{" + std::to_string(i) + "}";
+    ir.replace(ir.find(mark), mark.size(), values[i]);
+  }
+  return ir;
+}
+
+/// Objects of the model, with `checksumChange` added to the checksum in the descriptor.
+LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &target, uint32_t checksumChange = 0) {
+  const float weights[] = {10, 20, 30, 40};
+  const WeightBlob blobs[] = {{0, ArrayRef(reinterpret_cast<const char *>(weights), sizeof(weights))}};
+  LinkRequest request;
+  request.objects = {folder.pathOf("weights.o")};
+  const WeightsSummary summary = expectValue(writeWeightsObject(request.objects[0], "sum", blobs, 16, target));
+  std::string isa;
+  for (const std::string &name : target.isa)
+    isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
+  const std::string descriptor =
+      R"({"perpend": "0.1.0", "abi": 1, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
+      R"(], "symbols": [], "kernels": [], "inputs": [{"name": "x", "type": "f32", "shape": [4]}], )" +
+      R"("outputs": [{"name": "y", "type": "f32", "shape": [4]}], "weightsBytes": 16, "weightsChecksum": ")" +
+      formatv("{0:x-8}", summary.checksum + checksumChange).str() + "\"}";
+  request.objects.push_back(
+      expectValue(folder.write("module.o", objectOf(irWithDescriptor(descriptor).c_str(), target.name.c_str()))));
+  return request;
+}
+
+struct RuntimeDirectory {
+  RuntimeDirectory() { setenv("PERPEND_RUNTIME_DIR", TEST_RUNTIME_DIR, 1); }
+  ~RuntimeDirectory() { unsetenv("PERPEND_RUNTIME_DIR"); }
+};
+
+} // namespace
+
+TEST(Artifact, ASharedLibraryRunsThroughTheRuntime) {
+  const RuntimeDirectory directory;
+  const ScratchDirectory folder = testFolder();
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  LinkRequest request = modelRequest(folder, target);
+  request.archives = {expectValue(runtimeArchivePath())};
+  request.output = folder.pathOf("sum.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
+
+  perpend_model *model = nullptr;
+  ASSERT_EQ(perpend_model_load(request.output.c_str(), &model), PERPEND_OK) << perpend_error_message();
+  EXPECT_STREQ(perpend_model_name(model), "sum");
+  EXPECT_EQ(perpend_model_verify(model), PERPEND_OK) << perpend_error_message();
+  perpend_session *session = nullptr;
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK) << perpend_error_message();
+  float x[4] = {1, 2, 3, 4};
+  const int64_t shape[] = {4};
+  const perpend_tensor input = {x, shape, 1, PERPEND_F32};
+  perpend_tensor output = {nullptr, nullptr, 0, PERPEND_F32};
+  ASSERT_EQ(perpend_session_run(session, &input, 1, &output, 1), PERPEND_OK) << perpend_error_message();
+  const float *y = static_cast<const float *>(output.data);
+  EXPECT_EQ(std::vector<float>(y, y + 4), (std::vector<float>{11, 22, 33, 44}));
+  perpend_session_free(session);
+  perpend_model_free(model);
+}
+
+TEST(Artifact, DamagedWeightsAreRefused) {
+  const RuntimeDirectory directory;
+  const ScratchDirectory folder = testFolder();
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  LinkRequest request = modelRequest(folder, target, /*checksumChange=*/1);
+  request.archives = {expectValue(runtimeArchivePath())};
+  request.output = folder.pathOf("damaged.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
+  perpend_model *model = nullptr;
+  EXPECT_EQ(perpend_model_load(request.output.c_str(), &model), PERPEND_CORRUPT);
+}
+
+TEST(Artifact, AnExecutableHasTheRuntimesMain) {
+  const RuntimeDirectory directory;
+  const ScratchDirectory folder = testFolder();
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  LinkRequest request = modelRequest(folder, target);
+  request.archives = {expectValue(runtimeArchivePath("libperpend_main.a")), expectValue(runtimeArchivePath())};
+  request.output = folder.pathOf("sum");
+  ASSERT_EQ(textOf(linkExecutable(request, target)), "");
+  const std::string out = folder.pathOf("out");
+  const std::optional<StringRef> redirects[] = {std::nullopt, StringRef(out), StringRef(out)};
+  const int status = sys::ExecuteAndWait(request.output, {request.output, "--help"}, std::nullopt, redirects, 10);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(readFile(out).find("usage"), std::string::npos) << readFile(out);
+}
+
+TEST(Artifact, AStaticLibraryHoldsTheRuntime) {
+  const RuntimeDirectory directory;
+  const ScratchDirectory folder = testFolder();
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  LinkRequest request = modelRequest(folder, target);
+  request.archives = {expectValue(runtimeArchivePath())};
+  request.output = folder.pathOf("sum.a");
+  ASSERT_EQ(textOf(writeStaticLibrary(request)), "");
+  LinkRequest fromArchive;
+  fromArchive.archives = {request.output, expectValue(runtimeArchivePath("libperpend_main.a"))};
+  fromArchive.output = folder.pathOf("sum");
+  EXPECT_EQ(textOf(linkExecutable(fromArchive, target)), "");
+}

@@ -1,0 +1,129 @@
+//===- EmitObjectTest.cpp - LLVM IR to objects ---------------------------===//
+#include "TestModules.h"
+
+#include "llvm/Object/ELFObjectFile.h"
+
+using namespace llvm;
+using namespace perpend::target;
+
+namespace {
+
+std::string assemblyOf(const char *ir, const char *targetName, bool noAlias) {
+  LLVMContext context;
+  std::unique_ptr<Module> module = parseIr(context, ir);
+  if (noAlias)
+    markNoAlias(*module->getFunction("kernel_saxpy"), 64);
+  SmallVector<char, 0> object;
+  raw_svector_ostream stream(object);
+  std::string assembly, optimisedIr;
+  raw_string_ostream assemblyStream(assembly), irStream(optimisedIr);
+  const TargetInfo target = expectValue(resolveTarget(targetName));
+  EXPECT_EQ(textOf(emitObject(*module, target, 3, stream, {&irStream, &assemblyStream})), "");
+  EXPECT_NE(optimisedIr.find("@perpend_module_run"), std::string::npos);
+  EXPECT_EQ(optimisedIr.find("uwtable"), std::string::npos);
+  return assembly;
+}
+
+} // namespace
+
+TEST(EmitObject, UsesTheFullVectorsOfTheMachine) {
+  EXPECT_NE(assemblyOf(saxpyIr, "sapphirerapids", true).find("%zmm"), std::string::npos);
+  EXPECT_NE(assemblyOf(saxpyIr, "znver5", true).find("%zmm"), std::string::npos);
+  const std::string third = assemblyOf(saxpyIr, "x86-64-v3", true);
+  EXPECT_NE(third.find("%ymm"), std::string::npos);
+  EXPECT_EQ(third.find("%zmm"), std::string::npos);
+  EXPECT_EQ(assemblyOf(saxpyIr, "x86-64-v2", true).find("%ymm"), std::string::npos);
+}
+
+TEST(EmitObject, NoAliasGivesAlignedAccess) {
+  EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", true).find("movaps"), std::string::npos);
+  EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", false).find("movups"), std::string::npos);
+}
+
+TEST(EmitObject, AmxComesWithItsFeature) {
+  const char *ir = R"(
+    declare void @llvm.x86.ldtilecfg(ptr)
+    declare void @llvm.x86.tilezero(i8)
+    declare void @llvm.x86.tileloadd64(i8, ptr, i64)
+    declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
+    declare void @llvm.x86.tilestored64(i8, ptr, i64)
+    declare void @llvm.x86.tilerelease()
+    define void @kernel_saxpy(ptr %config, ptr %a, ptr %c) {
+      call void @llvm.x86.ldtilecfg(ptr %config)
+      call void @llvm.x86.tilezero(i8 0)
+      call void @llvm.x86.tileloadd64(i8 4, ptr %a, i64 64)
+      call void @llvm.x86.tdpbf16ps(i8 0, i8 4, i8 4)
+      call void @llvm.x86.tilestored64(i8 0, ptr %c, i64 64)
+      call void @llvm.x86.tilerelease()
+      ret void
+    }
+    define void @perpend_module_run() {
+      ret void
+    })";
+  for (const char *target : {"x86-64,+amx", "sapphirerapids"}) {
+    const std::string text = assemblyOf(ir, target, true);
+    EXPECT_NE(text.find("tdpbf16ps\t%tmm4, %tmm4, %tmm0"), std::string::npos) << target << text;
+  }
+}
+
+TEST(EmitObject, TheSameTwice) {
+  EXPECT_EQ(objectOf(saxpyIr), objectOf(saxpyIr));
+  EXPECT_NE(objectOf(saxpyIr, "x86-64-v2", 0), objectOf(saxpyIr, "x86-64-v2", 3));
+}
+
+TEST(EmitObject, OnlyTheModulesEntryIsVisible) {
+  const std::string object = objectOf(saxpyIr);
+  auto file = expectValue(object::ObjectFile::createELFObjectFile(MemoryBufferRef(object, "test")));
+  unsigned entries = 0;
+  for (const object::ELFSymbolRef symbol : cast<object::ELFObjectFileBase>(*file).symbols()) {
+    const StringRef name = expectValue(symbol.getName());
+    EXPECT_FALSE(name.contains("eh_frame"));
+    if (name == "perpend_module_run") {
+      ++entries;
+      EXPECT_EQ(symbol.getOther(), ELF::STV_DEFAULT);
+    } else if (name.starts_with("kernel_") && symbol.getBinding() == ELF::STB_GLOBAL) {
+      EXPECT_EQ(symbol.getOther(), ELF::STV_HIDDEN) << name.str();
+    }
+  }
+  EXPECT_EQ(entries, 1u);
+}
+
+TEST(EmitObject, InvalidIrIsAnError) {
+  LLVMContext context;
+  std::unique_ptr<Module> module = parseIr(context, "define void @f() { ret void }");
+  module->getFunction("f")->front().getTerminator()->eraseFromParent();
+  SmallVector<char, 0> object;
+  raw_svector_ostream stream(object);
+  const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
+  const std::string text = textOf(emitObject(*module, target, 2, stream));
+  EXPECT_NE(text.find("perpend bug: invalid LLVM IR"), std::string::npos) << text;
+  EXPECT_NE(text.find("does not have terminator"), std::string::npos) << text;
+}
+
+TEST(EmitObjectParts, EveryBodyIsInOnePart) {
+  LLVMContext context;
+  const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
+  std::vector<std::string> first;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    std::unique_ptr<Module> module = parseIr(context, saxpyIr);
+    auto parts = expectValue(emitObjectParts(*module, target, 0, 2));
+    ASSERT_EQ(parts.size(), 2u);
+    std::map<std::string, int> definitions;
+    std::vector<std::string> bytes;
+    for (const SmallVector<char, 0> &part : parts) {
+      bytes.emplace_back(part.data(), part.size());
+      auto file = expectValue(object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes.back(), "part")));
+      for (const object::ELFSymbolRef symbol : cast<object::ELFObjectFileBase>(*file).symbols())
+        if (!(expectValue(symbol.getFlags()) & object::SymbolRef::SF_Undefined))
+          ++definitions[expectValue(symbol.getName()).str()];
+    }
+    EXPECT_EQ(definitions["kernel_saxpy"], 1);
+    EXPECT_EQ(definitions["kernel_scale"], 1);
+    EXPECT_EQ(definitions["perpend_module_run"], 1);
+    EXPECT_EQ(definitions["counter"], 1);
+    EXPECT_EQ(definitions["helper"], 2) << "local functions go with their users";
+    if (repetition == 0)
+      first = bytes;
+    EXPECT_EQ(first, bytes);
+  }
+}

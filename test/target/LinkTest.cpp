@@ -1,0 +1,331 @@
+//===- LinkTest.cpp - Shared libraries, executables, archives ------------===//
+#include "TestModules.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Program.h"
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace llvm;
+using namespace perpend::target;
+
+namespace {
+
+constexpr const char *addIr = R"(
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare float @expf(float)
+define float @kernel_exp(float %x) noinline {
+  %e = call float @expf(float %x)
+  ret float %e
+}
+define i32 @perpend_module_add(i32 %a, i32 %b) {
+  %p = call ptr @malloc(i64 4)
+  store volatile i32 %a, ptr %p
+  %v = load volatile i32, ptr %p
+  call void @free(ptr %p)
+  %s = add i32 %v, %b
+  ret i32 %s
+}
+define float @perpend_module_exp(float %x) {
+  %e = call float @kernel_exp(float %x)
+  ret float %e
+}
+)";
+
+constexpr const char *mainIr = R"(
+@format = private constant [17 x i8] c"argc %d, last %s\00"
+@stdout = external global ptr
+declare i32 @fprintf(ptr, ptr, ...)
+define i32 @main(i32 %argc, ptr %argv) {
+  %out = load ptr, ptr @stdout
+  %where = getelementptr ptr, ptr %argv, i64 2
+  %last = load ptr, ptr %where
+  %n = call i32 (ptr, ptr, ...) @fprintf(ptr %out, ptr @format, i32 %argc, ptr %last)
+  ret i32 7
+}
+)";
+
+TargetInfo portable() { return expectValue(resolveTarget("x86-64-v2")); }
+
+LinkRequest requestFor(const ScratchDirectory &folder, const char *ir, const char *outputName) {
+  LinkRequest request;
+  request.objects = {expectValue(folder.write("code.o", objectOf(ir)))};
+  request.output = folder.pathOf(outputName);
+  return request;
+}
+
+std::vector<std::string> neededLibraries(const std::string &path) {
+  const std::string bytes = readFile(path);
+  auto file = expectValue(object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes, path)));
+  const auto &elf = cast<object::ELF64LEObjectFile>(*file).getELFFile();
+  std::vector<uint64_t> offsets;
+  uint64_t strings = 0;
+  for (const auto &entry : expectValue(elf.dynamicEntries())) {
+    if (entry.d_tag == ELF::DT_NEEDED)
+      offsets.push_back(entry.d_un.d_val);
+    if (entry.d_tag == ELF::DT_STRTAB)
+      strings = entry.d_un.d_ptr;
+  }
+  std::vector<std::string> names;
+  for (uint64_t offset : offsets)
+    names.push_back(reinterpret_cast<const char *>(expectValue(elf.toMappedAddr(strings)) + offset));
+  return names;
+}
+
+/// What a program prints, and its exit status.
+std::pair<std::string, int> runProgram(const ScratchDirectory &folder, const std::string &program,
+                                       std::vector<StringRef> arguments) {
+  const std::string out = folder.pathOf("stdout");
+  arguments.insert(arguments.begin(), program);
+  const std::optional<StringRef> redirects[] = {std::nullopt, StringRef(out), StringRef(out)};
+  const int status = sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 10);
+  return {readFile(out), status};
+}
+
+} // namespace
+
+TEST(Link, ASharedLibraryCanBeCalled) {
+  const ScratchDirectory folder = testFolder();
+  const LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  const auto add = reinterpret_cast<int (*)(int, int)>(dlsym(library, "perpend_module_add"));
+  ASSERT_TRUE(add);
+  EXPECT_EQ(add(40, 2), 42);
+  const auto exp = reinterpret_cast<float (*)(float)>(dlsym(library, "perpend_module_exp"));
+  EXPECT_NEAR(exp(1.0f), 2.7182818f, 1e-6);
+  EXPECT_EQ(dlsym(library, "kernel_exp"), nullptr) << "only perpend_* is exported";
+  dlclose(library);
+}
+
+TEST(Link, OnlyTheCLibraryIsNeeded) {
+  const ScratchDirectory folder = testFolder();
+  const LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  EXPECT_EQ(neededLibraries(request.output), (std::vector<std::string>{"libc.so.6", "libm.so.6"}));
+  if (ErrorOr<std::string> ldd = sys::findProgramByName("ldd")) {
+    const auto [text, status] = runProgram(folder, *ldd, {request.output});
+    EXPECT_EQ(status, 0) << text;
+    EXPECT_NE(text.find("libc.so.6 =>"), std::string::npos) << text;
+    EXPECT_EQ(text.find("not found"), std::string::npos) << text;
+  }
+}
+
+TEST(Link, NothingNewerThanGlibc228) {
+  const ScratchDirectory folder = testFolder();
+  const LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  const std::string bytes = readFile(request.output);
+  EXPECT_NE(bytes.find("GLIBC_2.2.5"), std::string::npos);
+  EXPECT_NE(bytes.find("GLIBC_2.27"), std::string::npos) << "expf";
+  for (const char *newer : {"GLIBC_2.29", "GLIBC_2.3\x00", "GLIBC_2.33", "GLIBC_2.34"})
+    EXPECT_EQ(bytes.find(newer, 0, 10), std::string::npos) << newer;
+}
+
+TEST(Link, TheSameBytesTwiceAndFiftyLinksInOneProcess) {
+  const ScratchDirectory folder = testFolder(), other = testFolder();
+  std::string first;
+  for (int repetition = 0; repetition < 50; ++repetition) {
+    const LinkRequest request = requestFor(repetition % 2 ? other : folder, addIr, "model.so");
+    ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+    const std::string bytes = readFile(request.output);
+    if (repetition == 0)
+      first = bytes;
+    ASSERT_EQ(first, bytes) << repetition;
+  }
+}
+
+TEST(Link, UndefinedSymbolsAreReportedAndTheNextLinkWorks) {
+  const ScratchDirectory folder = testFolder();
+  const LinkRequest bad = requestFor(folder, R"(
+    declare void @no_such_function()
+    define void @perpend_module_f() {
+      call void @no_such_function()
+      ret void
+    })",
+                                     "bad.so");
+  const std::string text = textOf(linkSharedLibrary(bad, portable()));
+  EXPECT_NE(text.find("undefined symbol: no_such_function"), std::string::npos) << text;
+  EXPECT_EQ(text.find("cannot link '" + bad.output + "':"), 0u) << text;
+  EXPECT_NE(text.find("hint:"), std::string::npos) << text;
+  EXPECT_EQ(text.find("ld.lld"), std::string::npos) << text;
+  EXPECT_FALSE(sys::fs::exists(bad.output));
+  EXPECT_EQ(textOf(linkSharedLibrary(requestFor(folder, addIr, "good.so"), portable())), "");
+}
+
+TEST(Link, AFailedLinkKeepsTheOldOutput) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  const std::string bytes = readFile(request.output);
+  request.objects.push_back("/no/such/object.o");
+  EXPECT_NE(textOf(linkSharedLibrary(request, portable())).find("cannot open /no/such/object.o"), std::string::npos);
+  EXPECT_EQ(readFile(request.output), bytes);
+}
+
+TEST(Link, OnlyExportsAreVisible) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  request.exports = {"perpend_module_a*"};
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  EXPECT_TRUE(dlsym(library, "perpend_module_add"));
+  EXPECT_EQ(dlsym(library, "perpend_module_exp"), nullptr);
+  dlclose(library);
+}
+
+TEST(Link, StripDropsLocalSymbols) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  EXPECT_NE(readFile(request.output).find("kernel_exp"), std::string::npos);
+  request.strip = true;
+  ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  EXPECT_EQ(readFile(request.output).find("kernel_exp"), std::string::npos);
+}
+
+TEST(Link, PartsOfAModuleWorkTogether) {
+  const ScratchDirectory folder = testFolder();
+  LLVMContext context;
+  std::unique_ptr<Module> module = parseIr(context, saxpyIr);
+  const TargetInfo target = expectValue(resolveTarget("host"));
+  const auto parts = expectValue(emitObjectParts(*module, target, 3, 2));
+  LinkRequest request;
+  for (const auto &[index, part] : enumerate(parts))
+    request.objects.push_back(
+        expectValue(folder.write("part" + std::to_string(index) + ".o", StringRef(part.data(), part.size()))));
+  request.output = folder.pathOf("model.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  const auto run = reinterpret_cast<int64_t (*)(const float *, float *, int64_t)>(dlsym(library, "perpend_module_run"));
+  std::vector<float> x(37, 5.0f), y(37, 1.0f);
+  EXPECT_EQ(run(x.data(), y.data(), 37), 1);
+  EXPECT_EQ(run(x.data(), y.data(), 36), 2);
+  EXPECT_EQ(y[0], ((1 + 10) * 3 + 10) * 3);
+  EXPECT_EQ(y[35], 21);
+  EXPECT_EQ(y[36], 11);
+  dlclose(library);
+}
+
+TEST(Link, AnotherArchitectureIsAnError) {
+  const ScratchDirectory folder = testFolder();
+  TargetInfo target = portable();
+  target.triple = "riscv64-unknown-linux-gnu";
+  const LinkRequest request = requestFor(folder, addIr, "model.so");
+  const std::string text = textOf(linkSharedLibrary(request, target));
+  EXPECT_NE(text.find("cannot link for 'riscv64-unknown-linux-gnu'"), std::string::npos) << text;
+  EXPECT_EQ(textOf(linkExecutable(request, target)), text);
+}
+
+TEST(Link, DuplicateSymbolsAreReported) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest twice = requestFor(folder, addIr, "model.so");
+  twice.objects.push_back(twice.objects.front());
+  EXPECT_NE(textOf(linkSharedLibrary(twice, portable())).find("duplicate symbol: perpend_module_add"),
+            std::string::npos);
+}
+
+TEST(Link, AMissingArchiveIsReported) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest missing = requestFor(folder, addIr, "model.so");
+  missing.archives = {"/no/such/runtime.a"};
+  EXPECT_NE(textOf(linkSharedLibrary(missing, portable())).find("cannot open /no/such/runtime.a"), std::string::npos);
+}
+
+TEST(Link, BrokenObjectsAreReportedAndTheNextLinkWorks) {
+  const ScratchDirectory folder = testFolder();
+  const std::string object = objectOf(addIr);
+  for (size_t length : {size_t(3), size_t(20), size_t(64), size_t(300), object.size() - 1}) {
+    LinkRequest broken = requestFor(folder, addIr, "broken.so");
+    broken.objects.push_back(expectValue(folder.write("broken.o", object.substr(0, length))));
+    const std::string text = textOf(linkSharedLibrary(broken, portable()));
+    EXPECT_NE(text.find("broken.o"), std::string::npos) << length << ": " << text;
+    EXPECT_FALSE(sys::fs::exists(broken.output));
+    EXPECT_EQ(textOf(linkSharedLibrary(requestFor(folder, addIr, "good.so"), portable())), "") << length;
+  }
+}
+
+TEST(Link, OutputThatCannotBeWritten) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest request = requestFor(folder, addIr, "model.so");
+  request.output = folder.pathOf("no/such/folder/model.so");
+  std::string text = textOf(linkSharedLibrary(request, portable()));
+  EXPECT_NE(text.find("cannot write '" + request.output + "': No such file or directory"), std::string::npos) << text;
+  EXPECT_EQ(textOf(linkExecutable(request, portable())), text);
+  EXPECT_EQ(textOf(writeStaticLibrary(request)), text);
+  request.output = folder.pathOf("folder");
+  ASSERT_FALSE(sys::fs::create_directory(request.output));
+  text = textOf(linkSharedLibrary(request, portable()));
+  EXPECT_NE(text.find("cannot write '" + request.output + "': Is a directory"), std::string::npos) << text;
+}
+
+TEST(Link, NothingIsLeftBesideTheOutput) {
+  const ScratchDirectory folder = testFolder();
+  ASSERT_EQ(textOf(linkSharedLibrary(requestFor(folder, addIr, "model.so"), portable())), "");
+  std::error_code reason;
+  std::vector<std::string> names;
+  for (sys::fs::directory_iterator entry(folder.pathOf(""), reason), end; entry != end; entry.increment(reason))
+    names.push_back(entry->path());
+  EXPECT_EQ(names.size(), 2u) << "code.o and model.so";
+}
+
+TEST(Link, AnExecutableRunsWithoutStartFiles) {
+  const ScratchDirectory folder = testFolder();
+  const LinkRequest request = requestFor(folder, mainIr, "program");
+  ASSERT_EQ(textOf(linkExecutable(request, portable())), "");
+  EXPECT_EQ(neededLibraries(request.output), std::vector<std::string>{"libc.so.6"});
+  const auto [text, status] = runProgram(folder, request.output, {"a", "b"});
+  EXPECT_EQ(text, "argc 3, last b");
+  EXPECT_EQ(status, 7);
+}
+
+TEST(Link, AnExecutableWithoutMain) {
+  const ScratchDirectory folder = testFolder();
+  const std::string text = textOf(linkExecutable(requestFor(folder, addIr, "program"), portable()));
+  EXPECT_NE(text.find("undefined symbol: main"), std::string::npos) << text;
+}
+
+TEST(Link, ArchivesHoldObjectsAndMembersOfArchives) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest runtime = requestFor(folder, "define i32 @perpend_runtime_version() { ret i32 19 }", "runtime.a");
+  ASSERT_EQ(textOf(writeStaticLibrary(runtime)), "");
+  LinkRequest request;
+  request.objects = {expectValue(folder.write("model.o", objectOf(addIr)))};
+  request.archives = {runtime.output};
+  request.output = folder.pathOf("model.a");
+  ASSERT_EQ(textOf(writeStaticLibrary(request)), "");
+  const std::string bytes = readFile(request.output);
+  auto archive = expectValue(object::Archive::create(MemoryBufferRef(bytes, "model.a")));
+  EXPECT_TRUE(expectValue(archive->findSym("perpend_runtime_version")).has_value());
+  EXPECT_TRUE(expectValue(archive->findSym("perpend_module_add")).has_value());
+  ASSERT_EQ(textOf(writeStaticLibrary(request)), "");
+  EXPECT_EQ(readFile(request.output), bytes);
+
+  LinkRequest whole;
+  whole.archives = {request.output};
+  whole.output = folder.pathOf("whole.so");
+  ASSERT_EQ(textOf(linkSharedLibrary(whole, portable())), "");
+  void *library = dlopen(whole.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  EXPECT_TRUE(dlsym(library, "perpend_module_add"));
+  dlclose(library);
+}
+
+TEST(Link, TheRuntimeArchiveIsFoundOrTheErrorSaysWhere) {
+  const ScratchDirectory folder = testFolder();
+  const std::string path = expectValue(folder.write("libperpend_runtime.a", "!<arch>\n"));
+  setenv("PERPEND_RUNTIME_DIR", folder.pathOf("").c_str(), 1);
+  EXPECT_EQ(expectValue(runtimeArchivePath()), path);
+  const std::string text = textOf(runtimeArchivePath("libother.a").takeError());
+  EXPECT_NE(text.find(folder.pathOf("libother.a")), std::string::npos) << text;
+  EXPECT_NE(text.find("hint: set PERPEND_RUNTIME_DIR"), std::string::npos) << text;
+  unsetenv("PERPEND_RUNTIME_DIR");
+  EXPECT_NE(textOf(runtimeArchivePath("libother.a").takeError()).find("lib/libother.a"), std::string::npos);
+}
