@@ -11,7 +11,7 @@
 #include "tile/Buffers.h"
 #include "tile/passes/Passes.h"
 
-#include "Planner.h"
+#include "../runtime/Planner.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILEPLANMEMORY
@@ -115,13 +115,14 @@ private:
       sizes.push_back(*buffer.bytes.constant());
       lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
     }
-    int64_t total = planOffsets(sizes, lifetimes, offsets);
+    int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
+    if (total < 0) {
+      main.emitError("the intermediate values do not fit in memory");
+      return;
+    }
     main->setAttr("tile.offsets", builder.getDenseI64ArrayAttr(offsets));
     main->setAttr("tile.arena_bytes", builder.getI64IntegerAttr(total));
   }
-
-  static int64_t planOffsets(ArrayRef<int64_t> sizes, ArrayRef<perpend_buffer_lifetime> lifetimes,
-                             std::vector<int64_t> &offsets);
 
   func::FuncOp main;
   Builder builder;

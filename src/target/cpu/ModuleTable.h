@@ -1,0 +1,38 @@
+//===- ModuleTable.h - the table that a compiled model exports ---*- C++ -*-===//
+//
+// Adds perpend_module_<name>() and the perpend_module it returns
+// (runtime/include/perpend_module.h) to the LLVM module of a model.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_CPU_MODULETABLE_H
+#define PERPEND_TARGET_CPU_MODULETABLE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace perpend::target {
+
+struct ModuleTable {
+  std::string name;         ///< an identifier
+  std::string descriptor;   ///< JSON, see perpend_module.h
+  std::string weightsSymbol; ///< empty: no weights
+  uint64_t weightsBytes = 0;
+  uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0;
+  std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
+  std::optional<std::vector<int64_t>> staticOffsets;
+  int64_t staticArenaBytes = 0;
+};
+
+void addModuleTable(llvm::Module &module, const ModuleTable &table);
+} // namespace perpend::target
+
+#endif

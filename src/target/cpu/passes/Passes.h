@@ -1,0 +1,15 @@
+//===- Passes.h - the passes of the CPU target ------------------*- C++ -*-===//
+
+#ifndef PERPEND_TARGET_CPU_PASSES_PASSES_H
+#define PERPEND_TARGET_CPU_PASSES_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace perpend::target {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "target/CpuPasses.h.inc"
+} // namespace perpend::target
+
+#endif

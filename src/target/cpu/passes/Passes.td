@@ -1,0 +1,14 @@
+//===- Passes.td - the passes of the CPU target ----------------------------===//
+
+#ifndef PERPEND_TARGET_CPU_PASSES_TD
+#define PERPEND_TARGET_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
+  let summary = "Replaces main by the functions of the module ABI: bind, sizes, run, and an entry for each kernel";
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+#endif
