@@ -1,7 +1,31 @@
 /* The contract between generated code and the runtime: what one compiled model exports.
- * Users of a model include perpend.h instead. */
+ * Users of a model include perpend.h instead.
+ *
+ * The object exports `const perpend_module *perpend_module_<name>(void)`; a shared object and an executable also have
+ * that function under the name perpend_module_main. Link a shared object with the whole of libperpend_runtime.a, without
+ * -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v1 must stay unique in the process.
+ *
+ * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
+ * those marked optional:
+ *   "perpend": "0.1.0"            version of the compiler
+ *   "abi": 1                      equals perpend_module.abi
+ *   "name": "resnet"              the model's name
+ *   "target": "x86-64-v3"         optional
+ *   "precision": "f32"            optional
+ *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name. A name
+ *                                 that runtime/Isa.cpp does not list is taken as missing, so list only those.
+ *   "symbols": ["n"]              symbolCount names
+ *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
+ *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
+ *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4
+ *   "outputs": [...]              outputCount entries, likewise
+ *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
+ *   "weightsBytes": 1234          equals perpend_module.weightsBytes
+ *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
+ */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H
+#include "perpend.h"
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -23,7 +47,8 @@ struct perpend_frame {
   uint8_t *arena;             /* 64-byte aligned */
   const int64_t *offsets;     /* byte offset in the arena of each planned buffer */
   const int64_t *symbols;     /* value of each symbol, in the descriptor's order */
-  /* Runs kernel over [0, extent), split into parts of at least grain units when threads are available. */
+  /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split into
+   * parts of at least grain units when threads are available. extent <= 0 runs nothing. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers, int64_t extent,
                    int64_t grain);
 };
@@ -32,13 +57,14 @@ typedef struct perpend_buffer_lifetime {
   int32_t first, last; /* positions of the first write and the last read in the order of kernels, inclusive */
 } perpend_buffer_lifetime;
 
-/* Why bind refused: which dimension of which input, and what it should have been. */
+/* Why bind refused: which dimension of which input, and what it should have been (-1: no one number; the runtime then
+ * shows the expression). Static dimensions have been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;
 } perpend_bind_error;
 
-typedef struct perpend_module {
+struct perpend_module {
   uint64_t magic;
   uint32_t abi;
   uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
@@ -51,10 +77,11 @@ typedef struct perpend_module {
   int64_t staticArenaBytes;                 /* meaningful with staticOffsets */
   /* dims[i] points at the extents of input i. Writes symbolCount symbols. Returns 0, or 1 with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
-  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs. */
+  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs.
+   * bufferBytes is never NULL, also with staticOffsets. Must not fail; a negative size is reported as an overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   void (*run)(perpend_frame *frame);
-} perpend_module;
+};
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,129 @@
+// From the shapes of the inputs to symbols, sizes and offsets. All of it is skipped when the shapes are those of the run
+// before.
+#include "Errors.h"
+#include "Planner.h"
+#include "Session.h"
+#include "Types.h"
+#include <cstdio>
+#include <cstring>
+
+namespace perpend::runtime {
+namespace {
+
+// "[n, 3, 224]", cut at capacity.
+void describeShape(const perpend_tensor_info &info, char *text, size_t capacity) {
+  size_t used = static_cast<size_t>(snprintf(text, capacity, "["));
+  for (int32_t i = 0; i < info.rank; ++i) {
+    size_t length = strlen(info.dimTexts[i]);
+    if (used + length + 4 > capacity)
+      break;
+    used += static_cast<size_t>(snprintf(text + used, capacity - used, "%s%s", i ? ", " : "", info.dimTexts[i]));
+  }
+  snprintf(text + used, capacity - used, "]");
+}
+
+perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64_t expected, int64_t got) {
+  char shape[160], number[24];
+  describeShape(info, shape, sizeof shape);
+  snprintf(number, sizeof number, "%lld", static_cast<long long>(expected));
+  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %.60s, got %lld; hint: its shape is %s",
+              info.name, dim, expected >= 0 ? number : info.dimTexts[dim], static_cast<long long>(got), shape);
+}
+
+perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {
+  if (input.type != info.type)
+    return fail(PERPEND_TYPE_MISMATCH, "input '%.60s': type: expected %s, got %s; hint: convert the data before the run",
+                info.name, perpend_type_name(info.type), perpend_type_name(input.type));
+  if (input.rank != info.rank || (!input.shape && info.rank)) {
+    char shape[160];
+    describeShape(info, shape, sizeof shape);
+    return fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': rank: expected %d, got %d%s; hint: its shape is %s", info.name,
+                info.rank, input.rank, input.shape ? "" : " and no shape", shape);
+  }
+  bool isEmpty = false;
+  for (int32_t i = 0; i < info.rank; ++i) {
+    if (input.shape[i] < 0 || (info.dims[i] >= 0 && input.shape[i] != info.dims[i]))
+      return failDimension(info, i, info.dims[i], input.shape[i]);
+    isEmpty |= input.shape[i] == 0;
+  }
+  if (needsData && !input.data && !isEmpty)
+    return fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': expected data, got NULL; hint: set perpend_tensor.data",
+                info.name);
+  return PERPEND_OK;
+}
+
+// Copies the shapes; returns whether they are those of the current binding.
+bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
+  bool isSame = session.isBound;
+  for (int32_t i = 0; i < count; ++i) {
+    int64_t *dims = session.inputDims[i];
+    for (int32_t d = 0; d < inputs[i].rank; ++d) {
+      isSame &= dims[d] == inputs[i].shape[d];
+      dims[d] = inputs[i].shape[d];
+    }
+  }
+  return isSame;
+}
+
+perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes) {
+  for (uint32_t i = 0; i < list.count; ++i)
+    if (!tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
+      return fail(PERPEND_OUT_OF_MEMORY, "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions",
+                  kind, list.tensors[i].name);
+  return PERPEND_OK;
+}
+
+perpend_status bindSymbols(perpend_session &session) {
+  const Descriptor &descriptor = session.model->descriptor;
+  perpend_bind_error error{0, 0, -1, 0};
+  if (session.model->module->bind(session.inputDims, session.symbols, &error)) {
+    bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
+                     error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
+    if (!isInRange)
+      return fail(PERPEND_SHAPE_MISMATCH, "inputs: their shapes do not fit together");
+    return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
+  }
+  session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
+  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes);
+}
+
+} // namespace
+
+perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData) {
+  const TensorList &declared = session.model->descriptor.inputs;
+  if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !inputs))
+    return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of inputs: expected %u, got %d%s; hint: pass all inputs in "
+                "the order of perpend_model_input", session.model->descriptor.name, declared.count, count,
+                count && !inputs ? " and NULL" : "");
+  for (int32_t i = 0; i < count; ++i) {
+    perpend_status status = checkInput(declared.tensors[i], inputs[i], needsData);
+    if (status != PERPEND_OK)
+      return status;
+  }
+  if (recordShapes(session, inputs, count))
+    return PERPEND_OK;
+  session.isBound = session.isPlanned = false;
+  perpend_status status = sizeTensors(declared, "input", session.inputDims, session.inputBytes);
+  if (status == PERPEND_OK)
+    status = bindSymbols(session);
+  session.isBound = status == PERPEND_OK;
+  return status;
+}
+
+perpend_status planArena(perpend_session &session) {
+  const perpend_module &module = *session.model->module;
+  int64_t arenaBytes = module.staticArenaBytes;
+  if (!module.staticOffsets) {
+    auto count = static_cast<int32_t>(module.bufferCount);
+    arenaBytes = planOffsets(session.bufferBytes, module.lifetimes, count, session.offsets);
+    if (arenaBytes < 0)
+      return fail(PERPEND_OUT_OF_MEMORY, "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
+                  "smaller input dimensions", session.model->descriptor.name);
+  }
+  if (!session.arena.reserve(arenaBytes))
+    return failAllocation(arenaBytes);
+  session.isPlanned = true;
+  return PERPEND_OK;
+}
+
+} // namespace perpend::runtime

@@ -1,0 +1,32 @@
+// The parsed descriptor of a model. perpend_module.h defines the JSON format.
+#ifndef PERPEND_RUNTIME_DESCRIPTOR_H
+#define PERPEND_RUNTIME_DESCRIPTOR_H
+#include "Region.h"
+#include "include/perpend_module.h"
+
+namespace perpend::runtime {
+
+struct NameList {
+  const char *const *names = nullptr;
+  uint32_t count = 0;
+};
+
+struct TensorList {
+  const perpend_tensor_info *tensors = nullptr;
+  uint32_t count = 0;
+};
+
+struct Descriptor {
+  const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
+  int64_t abi = -1, weightsBytes = -1;
+  NameList symbols, kernels, isa;
+  TensorList inputs, outputs;
+  bool hasChecksum = false;
+  uint32_t checksum = 0;
+};
+
+// Reads the module's descriptor and checks it against the module's counts. Errors: CORRUPT, INCOMPATIBLE.
+perpend_status parseDescriptor(const perpend_module &module, Region &region, Descriptor &descriptor);
+
+} // namespace perpend::runtime
+#endif

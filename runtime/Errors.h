@@ -1,0 +1,13 @@
+// Error reporting: fail() stores the message that perpend_error_message returns and hands the status back.
+#ifndef PERPEND_RUNTIME_ERRORS_H
+#define PERPEND_RUNTIME_ERRORS_H
+#include "include/perpend.h"
+
+namespace perpend::runtime {
+
+__attribute__((format(printf, 2, 3))) perpend_status fail(perpend_status status, const char *format, ...);
+
+perpend_status failAllocation(int64_t sizeBytes);
+
+} // namespace perpend::runtime
+#endif

@@ -1,0 +1,18 @@
+// Which instruction sets this processor and operating system offer, by LLVM feature name.
+#ifndef PERPEND_RUNTIME_ISA_H
+#define PERPEND_RUNTIME_ISA_H
+#include <cstddef>
+
+namespace perpend::runtime {
+
+// False for names that the table does not list.
+bool hasInstructionSet(const char *name);
+
+// Asks the operating system for state that must be requested (AMX tiles). False when it refuses.
+bool requestInstructionSet(const char *name);
+
+// Comma-separated names of what the machine has, cut at capacity.
+void describeInstructionSets(char *text, size_t capacity);
+
+} // namespace perpend::runtime
+#endif

@@ -1,0 +1,171 @@
+// Opening a module (every check that can be made before the first run) and introspection.
+#include "Model.h"
+#include "Checksum.h"
+#include "Errors.h"
+#include "Isa.h"
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace perpend::runtime {
+
+void retain(perpend_model *model) { model->holders.fetch_add(1, std::memory_order_relaxed); }
+
+void release(perpend_model *model) {
+  if (model->holders.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  auto unload = model->unload;
+  void *handle = model->handle;
+  model->~perpend_model();
+  free(model);
+  if (unload)
+    unload(handle);
+}
+
+static perpend_status checkModule(const perpend_module &module) {
+  if (module.magic != PERPEND_MODULE_MAGIC)
+    return fail(PERPEND_INCOMPATIBLE, "module: magic: expected %016llx, got %016llx; hint: pass what perpend_module_<name>"
+                "() returns", static_cast<unsigned long long>(PERPEND_MODULE_MAGIC),
+                static_cast<unsigned long long>(module.magic));
+  if (module.abi != PERPEND_MODULE_ABI)
+    return fail(PERPEND_INCOMPATIBLE, "module: ABI version: expected %u, got %u; hint: compile the model with the "
+                "compiler of this runtime (%s)", PERPEND_MODULE_ABI, module.abi, PERPEND_VERSION);
+  bool isComplete = module.descriptor && (module.weights || !module.weightsBytes) && module.bind && module.sizes &&
+                    module.run && (module.lifetimes || !module.bufferCount) && module.bufferCount <= INT32_MAX;
+  if (!isComplete || module.descriptor[module.descriptorBytes] != '\0' || module.staticArenaBytes < 0)
+    return fail(PERPEND_CORRUPT, "module: a required field is missing; hint: compile the model again");
+  return PERPEND_OK;
+}
+
+static perpend_status checkInstructionSets(const Descriptor &descriptor) {
+  char needed[256] = "", available[160];
+  bool isSupported = true;
+  size_t used = 0;
+  for (uint32_t i = 0; i < descriptor.isa.count; ++i) {
+    const char *name = descriptor.isa.names[i];
+    if (hasInstructionSet(name) && requestInstructionSet(name))
+      continue;
+    isSupported = false;
+    if (used + strlen(name) + 2 < sizeof needed)
+      used += static_cast<size_t>(snprintf(needed + used, sizeof needed - used, "%s%s", used ? "," : "", name));
+  }
+  if (isSupported)
+    return PERPEND_OK;
+  describeInstructionSets(available, sizeof available);
+  return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
+              "(target %.40s was asked for)", descriptor.name, needed, available, descriptor.target);
+}
+
+static perpend_status verifyWeights(const perpend_module &module, const Descriptor &descriptor) {
+  if (!descriptor.hasChecksum)
+    return PERPEND_OK;
+  uint32_t got = crc32c(module.weights, module.weightsBytes);
+  if (got == descriptor.checksum)
+    return PERPEND_OK;
+  return fail(PERPEND_CORRUPT, "weights: checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile "
+              "it again", descriptor.checksum, got);
+}
+
+static perpend_status open(const perpend_module &module, perpend_model &model) {
+  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // some 10 ms
+  model.module = &module;
+  perpend_status status = checkModule(module);
+  if (status == PERPEND_OK)
+    status = parseDescriptor(module, model.region, model.descriptor);
+  if (status == PERPEND_OK)
+    status = checkInstructionSets(model.descriptor);
+  if (status == PERPEND_OK && module.weightsBytes <= maxVerifiedBytes)
+    status = verifyWeights(module, model.descriptor);
+  return status;
+}
+
+static perpend_status findTensor(const TensorList &list, const char *kind, const char *name, int32_t *index) {
+  if (!name || !index)
+    return fail(PERPEND_INVALID_ARGUMENT, "find %s: expected a name and an index, got NULL", kind);
+  char known[256] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < list.count; ++i) {
+    const char *candidate = list.tensors[i].name;
+    if (!strcmp(candidate, name)) {
+      *index = static_cast<int32_t>(i);
+      return PERPEND_OK;
+    }
+    if (used + strlen(candidate) + 5 < sizeof known)
+      used += static_cast<size_t>(snprintf(known + used, sizeof known - used, "%s'%s'", used ? ", " : "", candidate));
+  }
+  return fail(PERPEND_INVALID_ARGUMENT, "%s: expected one of %s, got '%.60s'; hint: names are those of the model file",
+              kind, *known ? known : "none", name);
+}
+
+static const perpend_tensor_info *at(const TensorList &list, int32_t index) {
+  return index >= 0 && static_cast<uint32_t>(index) < list.count ? &list.tensors[index] : nullptr;
+}
+
+} // namespace perpend::runtime
+
+using namespace perpend::runtime;
+
+perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model) {
+  if (!module || !model)
+    return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_from_module: expected a module and a place for the model, got "
+                "NULL");
+  *model = nullptr;
+  void *memory = malloc(sizeof(perpend_model));
+  if (!memory)
+    return failAllocation(sizeof(perpend_model));
+  auto *created = new (memory) perpend_model();
+  perpend_status status = perpend::runtime::open(*module, *created);
+  if (status != PERPEND_OK) {
+    release(created);
+    return status;
+  }
+  *model = created;
+  return PERPEND_OK;
+}
+
+void perpend_model_free(perpend_model *model) {
+  if (model)
+    release(model);
+}
+
+perpend_status perpend_model_verify(const perpend_model *model) {
+  if (!model)
+    return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_verify: expected a model, got NULL");
+  return verifyWeights(*model->module, model->descriptor);
+}
+
+const char *perpend_model_name(const perpend_model *model) { return model->descriptor.name; }
+
+const char *perpend_model_descriptor(const perpend_model *model) { return model->module->descriptor; }
+
+int32_t perpend_model_input_count(const perpend_model *model) {
+  return static_cast<int32_t>(model->descriptor.inputs.count);
+}
+
+int32_t perpend_model_output_count(const perpend_model *model) {
+  return static_cast<int32_t>(model->descriptor.outputs.count);
+}
+
+const perpend_tensor_info *perpend_model_input(const perpend_model *model, int32_t index) {
+  return at(model->descriptor.inputs, index);
+}
+
+const perpend_tensor_info *perpend_model_output(const perpend_model *model, int32_t index) {
+  return at(model->descriptor.outputs, index);
+}
+
+perpend_status perpend_model_find_input(const perpend_model *model, const char *name, int32_t *index) {
+  return findTensor(model->descriptor.inputs, "input", name, index);
+}
+
+perpend_status perpend_model_find_output(const perpend_model *model, const char *name, int32_t *index) {
+  return findTensor(model->descriptor.outputs, "output", name, index);
+}
+
+int32_t perpend_model_kernel_count(const perpend_model *model) {
+  return static_cast<int32_t>(model->descriptor.kernels.count);
+}
+
+const char *perpend_model_kernel_name(const perpend_model *model, int32_t index) {
+  return index >= 0 && index < perpend_model_kernel_count(model) ? model->descriptor.kernels.names[index] : nullptr;
+}

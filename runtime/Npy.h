@@ -1,0 +1,30 @@
+// Reads and writes NumPy's .npy files (format versions 1 to 3, little endian, C order) without the C++ library.
+#ifndef PERPEND_RUNTIME_NPY_H
+#define PERPEND_RUNTIME_NPY_H
+#include "include/perpend.h"
+#include <cstddef>
+
+namespace perpend::runtime {
+
+struct NpyArray {
+  perpend_type type; // two-byte void ('V2') is read as bf16
+  int32_t rank;
+  int64_t shape[PERPEND_MAX_RANK];
+  int64_t dataOffset, dataBytes; // within the file
+};
+
+struct NpyError {
+  char message[256] = "";
+};
+
+// Parses the header of a whole file in memory. False with error set for anything malformed.
+bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &error);
+
+// Reads a file. *data is 64-byte aligned; the caller frees it with free(). It is null on failure.
+bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error);
+
+// bf16 is written as 'V2', i4 and u4 as one byte per element.
+bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error);
+
+} // namespace perpend::runtime
+#endif

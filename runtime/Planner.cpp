@@ -1,0 +1,124 @@
+// Greedy offset assignment (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): take the
+// buffers in some order and put each into the smallest gap left by the placed buffers whose lifetimes meet its own.
+#include "Planner.h"
+#include <algorithm>
+#include <cstdlib>
+
+namespace perpend::runtime {
+namespace {
+
+struct Item {
+  int64_t size, breadth, offset; // size rounded up to the alignment; breadth: most bytes alive during the lifetime
+  int32_t first, last, index, placed; // placed: scratch, the index of the k-th placed item in order of offsets
+};
+
+enum class Order { BySize, ByBreadth, ByFirstUse };
+
+bool comesBefore(const Item &a, const Item &b, Order order) {
+  if (order == Order::ByFirstUse && a.first != b.first)
+    return a.first < b.first;
+  if (order == Order::ByBreadth && a.breadth != b.breadth)
+    return a.breadth > b.breadth;
+  if (a.size != b.size)
+    return a.size > b.size;
+  return a.index < b.index;
+}
+
+bool liveTogether(const Item &a, const Item &b) { return a.first <= b.last && b.first <= a.last; }
+
+bool readItems(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, Item *items) {
+  int64_t total = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    constexpr int64_t limit = int64_t{1} << 62;
+    if (sizes[i] < 0 || sizes[i] > limit - arenaAlignment || lifetimes[i].first > lifetimes[i].last)
+      return false;
+    int64_t size = (sizes[i] + arenaAlignment - 1) / arenaAlignment * arenaAlignment;
+    if (total > limit - size)
+      return false;
+    total += size;
+    items[i] = {size, 0, 0, lifetimes[i].first, lifetimes[i].last, i, 0};
+  }
+  return true;
+}
+
+// The bytes alive change only where a lifetime begins, so those points are the candidates.
+int64_t measureBreadth(Item *items, int32_t count) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    int64_t alive = 0;
+    for (int32_t j = 0; j < count; ++j)
+      if (items[j].first <= items[i].first && items[i].first <= items[j].last)
+        alive += items[j].size;
+    for (int32_t j = 0; j < count; ++j)
+      if (items[j].first <= items[i].first && items[i].first <= items[j].last)
+        items[j].breadth = std::max(items[j].breadth, alive);
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+// Offset of the smallest gap that holds items[next], looking at the items placed before it.
+int64_t bestGap(const Item *items, int32_t next) {
+  int64_t gapStart = 0, best = -1, bestSize = 0;
+  for (int32_t k = 0; k < next; ++k) {
+    const Item &other = items[items[k].placed];
+    if (!liveTogether(other, items[next]))
+      continue;
+    int64_t gap = other.offset - gapStart;
+    if (gap >= items[next].size && (best < 0 || gap < bestSize)) {
+      best = gapStart;
+      bestSize = gap;
+    }
+    gapStart = std::max(gapStart, other.offset + other.size);
+  }
+  return best < 0 ? gapStart : best;
+}
+
+int64_t place(Item *items, int32_t count, Order order) {
+  std::sort(items, items + count, [order](const Item &a, const Item &b) { return comesBefore(a, b, order); });
+  int64_t arena = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    items[i].offset = items[i].size ? bestGap(items, i) : 0;
+    arena = std::max(arena, items[i].offset + items[i].size);
+    int32_t k = i;
+    for (; k > 0 && items[items[k - 1].placed].offset > items[i].offset; --k)
+      items[k].placed = items[k - 1].placed;
+    items[k].placed = i;
+  }
+  return arena;
+}
+
+} // namespace
+
+int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets) {
+  if (count <= 0)
+    return 0;
+  auto *items = static_cast<Item *>(malloc(static_cast<size_t>(count) * sizeof(Item)));
+  int64_t best = -1;
+  if (items && readItems(sizes, lifetimes, count, items)) {
+    int64_t bound = measureBreadth(items, count);
+    for (Order order : {Order::ByBreadth, Order::BySize, Order::ByFirstUse}) {
+      int64_t arena = place(items, count, order);
+      if (best < 0 || arena < best) {
+        best = arena;
+        for (int32_t i = 0; i < count; ++i)
+          offsets[items[i].index] = items[i].offset;
+      }
+      if (best == bound)
+        break;
+    }
+  }
+  free(items);
+  return best;
+}
+
+int64_t lowerBound(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count) {
+  if (count <= 0)
+    return 0;
+  auto *items = static_cast<Item *>(malloc(static_cast<size_t>(count) * sizeof(Item)));
+  int64_t bound = items && readItems(sizes, lifetimes, count, items) ? measureBreadth(items, count) : -1;
+  free(items);
+  return bound;
+}
+
+} // namespace perpend::runtime

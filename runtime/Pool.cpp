@@ -1,0 +1,270 @@
+// A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim its parts from an
+// atomic counter. After work a worker polls for some microseconds, then sleeps on a condition variable.
+//
+// One pool per process: perpend_pool_v1 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
+// for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
+// After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
+// child makes a new pool.
+#include "Pool.h"
+#include "Cores.h"
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <dlfcn.h>
+#include <new>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// Static programs need no dynamic loader.
+extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
+extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
+
+namespace perpend::runtime {
+namespace {
+
+struct Job {
+  const ParallelTask *task;
+  int64_t parts, partUnits, longerParts; // the first longerParts parts have one unit more
+  std::atomic<int64_t> nextPart{0};
+  std::atomic<int32_t> activeHelpers{0}; // written under the mutex
+  int32_t seats;                         // helpers that may still join
+  bool callerSleeps = false;
+  Job *next = nullptr;
+};
+
+struct Pool {
+  std::atomic<uint32_t> isAlive; // 0 in a fork's child
+  bool isWipedOnFork;
+  pid_t owner;
+  void (*run)(Pool &pool, const ParallelTask &task);
+  pthread_mutex_t mutex;
+  pthread_cond_t workArrived, helpersLeft;
+  Job *jobs;                      // first in, first served
+  std::atomic<int32_t> openSeats; // over all jobs; polled without the mutex
+  int32_t workers, sleepers;
+  int64_t spinNs; // 0 on one core
+};
+
+int64_t nowNs() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Polls until ready() or the time is over.
+template <typename Ready> bool spin(int64_t spinNs, Ready ready) {
+  int64_t limit = 0;
+  for (int turn = 0; spinNs > 0; ++turn) {
+    if (ready())
+      return true;
+    pauseCore();
+    if (turn % 16)
+      continue;
+    int64_t now = nowNs();
+    limit = limit ? limit : now + spinNs;
+    if (now > limit)
+      break;
+  }
+  return ready();
+}
+
+// A thread inherits its creator's modes; kernels expect the defaults.
+void resetFloatingPoint() {
+#if defined(__x86_64__)
+  uint32_t defaults = 0x1f80;
+  asm volatile("fninit\n\tldmxcsr %0" : : "m"(defaults));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+#endif
+}
+
+void runParts(Job &job) {
+  int64_t part;
+  while ((part = job.nextPart.fetch_add(1, std::memory_order_relaxed)) < job.parts) {
+    int64_t begin = part * job.partUnits + std::min(part, job.longerParts);
+    int64_t end = begin + job.partUnits + (part < job.longerParts);
+    job.task->body(job.task->context, begin, end);
+  }
+}
+
+Job *findOpenJob(Pool &pool) {
+  for (Job *job = pool.jobs; job; job = job->next)
+    if (job->seats > 0 && job->nextPart.load(std::memory_order_relaxed) < job->parts)
+      return job;
+  return nullptr;
+}
+
+// With the mutex held before and after; the job may end as soon as activeHelpers drops.
+void helpWith(Pool &pool, Job &job) {
+  --job.seats;
+  pool.openSeats.fetch_sub(1, std::memory_order_relaxed);
+  job.activeHelpers.fetch_add(1, std::memory_order_relaxed);
+  pthread_mutex_unlock(&pool.mutex);
+  runParts(job);
+  pthread_mutex_lock(&pool.mutex);
+  bool wakesCaller = job.callerSleeps && job.activeHelpers.load(std::memory_order_relaxed) == 1;
+  job.activeHelpers.fetch_sub(1, std::memory_order_release);
+  if (wakesCaller)
+    pthread_cond_broadcast(&pool.helpersLeft);
+}
+
+void *workerMain(void *argument) {
+  Pool &pool = *static_cast<Pool *>(argument);
+  resetFloatingPoint();
+  pthread_setname_np(pthread_self(), "perpend");
+  pthread_mutex_lock(&pool.mutex);
+  while (true) {
+    if (Job *job = findOpenJob(pool)) {
+      helpWith(pool, *job);
+      continue;
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    spin(pool.spinNs, [&pool] { return pool.openSeats.load(std::memory_order_relaxed) > 0; });
+    pthread_mutex_lock(&pool.mutex);
+    if (findOpenJob(pool))
+      continue;
+    ++pool.sleepers;
+    pthread_cond_wait(&pool.workArrived, &pool.mutex);
+    --pool.sleepers;
+  }
+}
+
+// Detached and with all signals blocked. If the system gives no more threads, the caller does the work.
+void startWorkers(Pool &pool, int32_t wanted) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  while (pool.workers < wanted && pthread_create(&thread, &attributes, workerMain, &pool) == 0)
+    ++pool.workers;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void offer(Pool &pool, Job &job) {
+  pthread_mutex_lock(&pool.mutex);
+  if (pool.workers < job.seats)
+    startWorkers(pool, job.seats);
+  Job **tail = &pool.jobs;
+  while (*tail)
+    tail = &(*tail)->next;
+  *tail = &job;
+  pool.openSeats.fetch_add(job.seats, std::memory_order_relaxed);
+  int32_t wakeups = std::min(pool.sleepers, job.seats);
+  pthread_mutex_unlock(&pool.mutex);
+  for (; wakeups > 0; --wakeups)
+    pthread_cond_signal(&pool.workArrived);
+}
+
+void withdraw(Pool &pool, Job &job) {
+  pthread_mutex_lock(&pool.mutex);
+  pool.openSeats.fetch_sub(job.seats, std::memory_order_relaxed);
+  Job **link = &pool.jobs;
+  while (*link != &job)
+    link = &(*link)->next;
+  *link = job.next;
+  pthread_mutex_unlock(&pool.mutex);
+  auto isDone = [&job] { return job.activeHelpers.load(std::memory_order_acquire) == 0; };
+  if (isDone() || spin(pool.spinNs, isDone))
+    return;
+  pthread_mutex_lock(&pool.mutex);
+  job.callerSleeps = true;
+  while (!isDone())
+    pthread_cond_wait(&pool.helpersLeft, &pool.mutex);
+  pthread_mutex_unlock(&pool.mutex);
+}
+
+void runInPool(Pool &pool, const ParallelTask &task) {
+  constexpr int64_t partsPerThread = 4; // evens out cores of different speed and load
+  int64_t wholeGrains = task.extent / std::max<int64_t>(task.grain, 1);
+  int32_t threads = std::clamp(task.threads, 1, maxThreads);
+  int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, wholeGrains);
+  Job job;
+  job.task = &task;
+  job.parts = parts;
+  job.partUnits = task.extent / parts;
+  job.longerParts = task.extent % parts;
+  job.seats = static_cast<int32_t>(std::min<int64_t>(threads, parts)) - 1;
+  offer(pool, job);
+  runParts(job);
+  withdraw(pool, job);
+}
+
+Pool *createPool() {
+  void *page = mmap(nullptr, sizeof(Pool), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return nullptr;
+  auto *pool = new (page) Pool();
+  pool->isWipedOnFork = madvise(page, sizeof(Pool), MADV_WIPEONFORK) == 0;
+  pool->owner = getpid();
+  pool->run = runInPool;
+  pool->mutex = PTHREAD_MUTEX_INITIALIZER;
+  pool->workArrived = PTHREAD_COND_INITIALIZER;
+  pool->helpersLeft = PTHREAD_COND_INITIALIZER;
+  pool->spinNs = usableCores() > 1 ? 20000 : 0;
+  pool->isAlive.store(1, std::memory_order_relaxed);
+  return pool;
+}
+
+// The workers' code must stay when the model that started them is unloaded.
+void pinThisObject() {
+  Dl_info info;
+  if (dladdr && dlopen && dladdr(reinterpret_cast<void *>(&workerMain), &info) && info.dli_fname)
+    dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+bool belongsToProcess(const Pool &pool) {
+  return pool.isAlive.load(std::memory_order_relaxed) && (pool.isWipedOnFork || pool.owner == getpid());
+}
+
+} // namespace
+
+// Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
+extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v1;
+asm(".pushsection .bss.perpend_pool_v1,\"aw\",@nobits\n"
+    ".p2align 3\n"
+    ".type perpend_pool_v1, @gnu_unique_object\n"
+    ".size perpend_pool_v1, 8\n"
+    "perpend_pool_v1:\n"
+    ".zero 8\n"
+    ".popsection\n");
+
+static Pool *acquirePool() {
+  void *pool = perpend_pool_v1.load(std::memory_order_acquire);
+  while (!pool || !belongsToProcess(*static_cast<Pool *>(pool))) {
+    Pool *created = createPool();
+    if (!created)
+      return nullptr;
+    pinThisObject();
+    if (perpend_pool_v1.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
+      return created;
+    munmap(created, sizeof(Pool));
+  }
+  return static_cast<Pool *>(pool);
+}
+
+void parallelFor(const ParallelTask &task) {
+  if (task.extent <= 0)
+    return;
+  bool isSerial = task.threads <= 1 || task.extent / 2 < std::max<int64_t>(task.grain, 1);
+  Pool *pool = isSerial ? nullptr : acquirePool();
+  if (pool)
+    pool->run(*pool, task);
+  else
+    task.body(task.context, 0, task.extent);
+}
+
+} // namespace perpend::runtime

@@ -1,0 +1,57 @@
+// A list of blocks that are freed together: names and tables of a model or session. Zero-initialised memory.
+#ifndef PERPEND_RUNTIME_REGION_H
+#define PERPEND_RUNTIME_REGION_H
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+namespace perpend::runtime {
+
+class Region {
+public:
+  Region() = default;
+  Region(const Region &) = delete;
+  Region &operator=(const Region &) = delete;
+  ~Region() {
+    while (blocks) {
+      Block *next = blocks->next;
+      free(blocks);
+      blocks = next;
+    }
+  }
+
+  // count zeroed objects of a trivial type; nullptr when memory is exhausted. count may be 0.
+  template <typename T> T *allocate(size_t count) {
+    if (count > SIZE_MAX / 2 / sizeof(T))
+      return nullptr;
+    return static_cast<T *>(allocateBytes(count * sizeof(T)));
+  }
+
+private:
+  struct alignas(16) Block {
+    Block *next;
+    size_t used, capacity;
+  };
+  static constexpr size_t defaultCapacity = 4000;
+
+  void *allocateBytes(size_t bytes) {
+    bytes = (bytes + 15) & ~size_t{15};
+    if (!blocks || blocks->capacity - blocks->used < bytes) {
+      size_t capacity = bytes > defaultCapacity ? bytes : defaultCapacity;
+      auto *block = static_cast<Block *>(calloc(1, sizeof(Block) + capacity));
+      if (!block)
+        return nullptr;
+      block->next = blocks;
+      block->capacity = capacity;
+      blocks = block;
+    }
+    void *result = reinterpret_cast<char *>(blocks + 1) + blocks->used;
+    blocks->used += bytes;
+    return result;
+  }
+
+  Block *blocks = nullptr;
+};
+
+} // namespace perpend::runtime
+#endif

@@ -1,0 +1,58 @@
+// A session: everything one stream of runs needs, allocated when it is created or when shapes change.
+#ifndef PERPEND_RUNTIME_SESSION_H
+#define PERPEND_RUNTIME_SESSION_H
+#include "Model.h"
+
+namespace perpend::runtime {
+
+// 64-byte aligned memory that only grows. Old contents are not kept.
+struct Buffer {
+  uint8_t *data = nullptr;
+  int64_t capacityBytes = 0;
+
+  bool reserve(int64_t bytes);
+};
+
+struct KernelTime {
+  int64_t timeNs, calls;
+};
+
+struct SessionFrame {
+  perpend_frame base; // first: generated code hands it back to parallel
+  perpend_session *session;
+};
+
+} // namespace perpend::runtime
+
+struct perpend_session {
+  perpend_model *model = nullptr;
+  int32_t threads = 1;
+  bool isBound = false;   // symbols and everything computed from them belong to inputDims
+  bool isPlanned = false; // offsets and the arena do, too
+  bool isProfiling = false;
+  std::atomic<bool> isBusy{false};
+  perpend::runtime::Region region;
+
+  int64_t **inputDims = nullptr; // shapes of the latest binding
+  int64_t *inputBytes = nullptr, *symbols = nullptr;
+  int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
+  int64_t **outputDims = nullptr, *outputBytes = nullptr;
+  perpend::runtime::Buffer *outputBuffers = nullptr; // for outputs that the caller left to the session
+  perpend::runtime::Buffer arena;
+  const void **inputPointers = nullptr;
+  void **outputPointers = nullptr;
+  perpend::runtime::KernelTime *kernelTimes = nullptr;
+  perpend::runtime::SessionFrame frame{};
+};
+
+namespace perpend::runtime {
+
+// Binding.cpp: checks the inputs against the model and, when their shapes changed, computes symbols and all sizes.
+// needsData: NULL data is an error for inputs with elements.
+perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData);
+
+// Lays out the arena for the bound shapes, growing it if needed.
+perpend_status planArena(perpend_session &session);
+
+} // namespace perpend::runtime
+#endif

@@ -1,0 +1,17 @@
+// The element types: one table of names and sizes, indexed by perpend_type.
+#ifndef PERPEND_RUNTIME_TYPES_H
+#define PERPEND_RUNTIME_TYPES_H
+#include "include/perpend.h"
+
+namespace perpend::runtime {
+
+inline bool isType(perpend_type type) { return static_cast<uint32_t>(type) < PERPEND_TYPE_COUNT; }
+
+// The type of that name; false when there is none.
+bool findType(const char *name, perpend_type &type);
+
+// elements * sizeBytes(type) of a shape; false for negative extents and beyond 64 bits.
+bool tensorBytes(const int64_t *dims, int32_t rank, perpend_type type, int64_t &bytes);
+
+} // namespace perpend::runtime
+#endif

@@ -1,0 +1,156 @@
+/* Perpend: run a compiled model from C or C++ (C99 and later, C++11 and later).
+ *
+ * A compiled model is one shared object (or an archive) that contains this runtime; nothing else is needed at run time.
+ *   1. perpend_model_load or perpend_model_from_module   what was compiled; read-only, shared by threads
+ *   2. perpend_session_create                            memory and thread limit of one stream of runs
+ *   3. perpend_session_run                               inputs -> outputs
+ * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong.
+ * Threads: a model may be used from any number of threads; a session from one thread at a time. */
+#ifndef PERPEND_H
+#define PERPEND_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PERPEND_API __attribute__((visibility("default")))
+#define PERPEND_VERSION "0.1.0"
+
+typedef enum perpend_status {
+  PERPEND_OK = 0,
+  PERPEND_INVALID_ARGUMENT = 1, /* a NULL pointer, a wrong count, rank or name, overlapping buffers */
+  PERPEND_TYPE_MISMATCH = 2,    /* an element type is not the model's */
+  PERPEND_SHAPE_MISMATCH = 3,   /* a dimension is not what the model expects */
+  PERPEND_NOT_FOUND = 4,        /* no such file */
+  PERPEND_NOT_A_MODEL = 5,      /* not an ELF shared object, or one that exports no model */
+  PERPEND_INCOMPATIBLE = 6,     /* another magic or ABI version, or another machine architecture */
+  PERPEND_UNSUPPORTED_CPU = 7,  /* the model uses instructions that this processor lacks */
+  PERPEND_CORRUPT = 8,          /* truncated file, unreadable descriptor or wrong checksum */
+  PERPEND_OUT_OF_MEMORY = 9,    /* an allocation failed, or a size overflows 64 bits */
+  PERPEND_BUSY = 10             /* another thread is using the session */
+} perpend_status;
+
+/* Element types. Every type takes whole bytes in memory: bool, i4 and u4 take one byte per element. */
+typedef enum perpend_type {
+  PERPEND_F32 = 0,
+  PERPEND_F64 = 1,
+  PERPEND_F16 = 2,
+  PERPEND_BF16 = 3,
+  PERPEND_I8 = 4,
+  PERPEND_I16 = 5,
+  PERPEND_I32 = 6,
+  PERPEND_I64 = 7,
+  PERPEND_U8 = 8,
+  PERPEND_U16 = 9,
+  PERPEND_U32 = 10,
+  PERPEND_U64 = 11,
+  PERPEND_BOOL = 12,
+  PERPEND_I4 = 13,
+  PERPEND_U4 = 14
+} perpend_type;
+#define PERPEND_TYPE_COUNT 15
+#define PERPEND_MAX_RANK 32
+
+/* A dense row-major array. shape has rank entries (it may be NULL for rank 0). The struct owns nothing. */
+typedef struct perpend_tensor {
+  void *data;
+  const int64_t *shape;
+  int32_t rank;
+  perpend_type type;
+} perpend_tensor;
+
+/* What the model declares about one input or output. Ownership: the model's; valid until it is freed. */
+typedef struct perpend_tensor_info {
+  const char *name;
+  perpend_type type;
+  int32_t rank;
+  const int64_t *dims;         /* rank entries; -1 where the extent is symbolic */
+  const char *const *dimTexts; /* rank entries: "3", or the expression such as "n" or "2*n + 1" */
+} perpend_tensor_info;
+
+typedef struct perpend_module perpend_module; /* see perpend_module.h; generated headers declare one per model */
+typedef struct perpend_model perpend_model;
+typedef struct perpend_session perpend_session;
+
+typedef struct perpend_session_options {
+  int32_t threads; /* at most this many, the caller included; 0: all cores the process may use (affinity, cgroup) */
+} perpend_session_options;
+
+/* Version of the runtime, "major.minor.patch". */
+PERPEND_API const char *perpend_version(void);
+
+/* Text of the calling thread's latest error: what, expected, got, hint. Ownership: the runtime's; valid until the
+ * thread's next failing call. Empty when nothing failed yet. */
+PERPEND_API const char *perpend_error_message(void);
+
+/* "f32", "bf16", "i4" …; "?" for a value outside the enum. */
+PERPEND_API const char *perpend_type_name(perpend_type type);
+
+/* Bytes of one element in memory; 0 for a value outside the enum. */
+PERPEND_API int64_t perpend_type_size_bytes(perpend_type type);
+
+/* Loads a compiled model (.so). Errors: NOT_FOUND, NOT_A_MODEL, INCOMPATIBLE, UNSUPPORTED_CPU, CORRUPT, OUT_OF_MEMORY.
+ * The checksum of the weights is verified here when they have at most 64 MiB (see perpend_model_verify).
+ * Ownership: the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
+PERPEND_API perpend_status perpend_model_load(const char *path, perpend_model **model);
+
+/* The same for a model that is linked into the program. Ownership: the module must outlive *model. */
+PERPEND_API perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model);
+
+/* Gives the caller's hold on the model back; sessions that still exist keep it alive. NULL is ignored. */
+PERPEND_API void perpend_model_free(perpend_model *model);
+
+/* Compares the weights with the descriptor's CRC-32C, whatever their size. Errors: CORRUPT. */
+PERPEND_API perpend_status perpend_model_verify(const perpend_model *model);
+
+/* Name given at compilation; the whole descriptor as JSON text. Ownership: the model's. */
+PERPEND_API const char *perpend_model_name(const perpend_model *model);
+PERPEND_API const char *perpend_model_descriptor(const perpend_model *model);
+
+/* Inputs and outputs, in the order in which perpend_session_run takes them. NULL for an index out of range. */
+PERPEND_API int32_t perpend_model_input_count(const perpend_model *model);
+PERPEND_API int32_t perpend_model_output_count(const perpend_model *model);
+PERPEND_API const perpend_tensor_info *perpend_model_input(const perpend_model *model, int32_t index);
+PERPEND_API const perpend_tensor_info *perpend_model_output(const perpend_model *model, int32_t index);
+
+/* Position of the input or output of that name. Errors: INVALID_ARGUMENT (the message lists the names). */
+PERPEND_API perpend_status perpend_model_find_input(const perpend_model *model, const char *name, int32_t *index);
+PERPEND_API perpend_status perpend_model_find_output(const perpend_model *model, const char *name, int32_t *index);
+
+/* Kernels, for profiles. NULL for an index out of range. */
+PERPEND_API int32_t perpend_model_kernel_count(const perpend_model *model);
+PERPEND_API const char *perpend_model_kernel_name(const perpend_model *model, int32_t index);
+
+/* Creates a session; options may be NULL for defaults. Threads: any number of sessions may run at once; all share one
+ * thread pool per process. Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+PERPEND_API perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
+                                                  perpend_session **session);
+
+/* Frees the session and all memory it handed out. NULL is ignored. */
+PERPEND_API void perpend_session_free(perpend_session *session);
+
+/* Extents of one output for inputs of these shapes; the inputs' data may be NULL. shape must have room for the rank of
+ * the output. Errors: as perpend_session_run. */
+PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs,
+                                                        int32_t inputCount, int32_t outputIndex, int64_t *shape);
+
+/* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its memory
+ * belongs to the session and is valid until the next call with that session. An output with data is written there; its
+ * type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes are those of
+ * the run before allocates nothing.
+ * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then. */
+PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
+                                               int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
+
+/* Starts (enable != 0: from zero) or stops measuring every kernel. */
+PERPEND_API perpend_status perpend_session_profile(perpend_session *session, int32_t enable);
+
+/* Accumulated wall time in ns and number of calls of one kernel since profiling was started. */
+PERPEND_API perpend_status perpend_session_kernel_profile(const perpend_session *session, int32_t kernelIndex,
+                                                          int64_t *timeNs, int64_t *calls);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
