@@ -1,0 +1,126 @@
+#include "Pool.h"
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <set>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+using namespace perpend::runtime;
+
+template <typename Body> static void parallel(int64_t extent, int64_t grain, int32_t threads, Body body) {
+  parallelFor({[](void *context, int64_t begin, int64_t end) { (*static_cast<Body *>(context))(begin, end); }, &body,
+               extent, grain, threads});
+}
+
+static size_t threadCount() {
+  auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(Pool, EveryIndexOnceInPartsOfAtLeastGrain) {
+  for (int64_t extent : {0, 1, 2, 3, 7, 64, 1000, 1009})
+    for (int64_t grain : {-1, 0, 1, 2, 5, 100, 5000})
+      for (int32_t threads : {1, 2, 3, 8}) {
+        std::vector<std::atomic<int>> seen(static_cast<size_t>(extent));
+        std::atomic<bool> isTooSmall = false;
+        parallel(extent, grain, threads, [&](int64_t begin, int64_t end) {
+          if (end - begin < std::min(grain, extent))
+            isTooSmall = true;
+          for (int64_t i = begin; i < end; ++i)
+            ++seen[static_cast<size_t>(i)];
+        });
+        for (auto &count : seen)
+          EXPECT_EQ(count, 1);
+        EXPECT_FALSE(isTooSmall) << extent << " " << grain << " " << threads;
+      }
+}
+
+TEST(Pool, UsesSeveralThreadsButNotMoreThanAllowed) {
+  std::atomic<int> active = 0, most = 0;
+  parallel(64, 1, 3, [&](int64_t, int64_t) {
+    int now = ++active, before = most;
+    while (before < now && !most.compare_exchange_weak(before, now)) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    --active;
+  });
+  EXPECT_GE(most, 2);
+  EXPECT_LE(most, 3);
+}
+
+TEST(Pool, NestedAndConcurrentCallsFinish) {
+  std::atomic<int64_t> sum = 0;
+  auto outer = [&] {
+    for (int round = 0; round < 50; ++round)
+      parallel(8, 1, 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          parallel(100, 1, 3, [&](int64_t first, int64_t last) { sum += last - first; });
+      });
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back(outer);
+  for (auto &caller : callers)
+    caller.join();
+  EXPECT_EQ(sum, 4 * 50 * 8 * 100);
+}
+
+TEST(Pool, IdleWorkersTakeNoTime) {
+  parallel(1000, 1, 2, [](int64_t, int64_t) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.004);
+}
+
+TEST(Pool, WorkersAreStartedOnceAndReused) {
+  auto work = [](int64_t, int64_t) {};
+  parallel(100, 1, 9, work);
+  size_t threads = threadCount();
+  for (int i = 0; i < 100; ++i)
+    parallel(100, 1, 9, work);
+  EXPECT_EQ(threadCount(), threads);
+}
+
+TEST(Pool, ForkedChildGetsItsOwnWorkers) {
+  parallel(100, 1, 2, [](int64_t, int64_t) {});
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    std::atomic<int64_t> sum = 0;
+    parallel(100, 1, 2, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    _exit(sum == 100 && threadCount() == 2 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+#if defined(__x86_64__)
+TEST(Pool, WorkersHaveDefaultFloatingPointModesAndTheCallerKeepsItsOwn) {
+  unsigned before = _mm_getcsr(), flushToZero = before | 0x8040;
+  _mm_setcsr(flushToZero);
+  auto caller = std::this_thread::get_id();
+  std::atomic<int> others = 0, wrong = 0;
+  parallel(64, 1, 16, [&](int64_t, int64_t) { // more threads than before: new workers, started from here
+    if (std::this_thread::get_id() != caller) {
+      ++others;
+      wrong += (_mm_getcsr() & 0xffc0) != 0x1f80;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(after & 0xffc0, flushToZero & 0xffc0);
+  EXPECT_GT(others, 0);
+  EXPECT_EQ(wrong, 0);
+}
+#endif

@@ -1,0 +1,220 @@
+#include "FakeModel.h"
+#include <atomic>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+static void expectMessage(const char *part) {
+  EXPECT_NE(std::string(perpend_error_message()).find(part), std::string::npos) << perpend_error_message();
+}
+
+class Session : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK) << perpend_error_message();
+    setBatch(4);
+  }
+  void TearDown() override {
+    perpend_model_free(model); // the session keeps it alive
+    perpend_session_free(session);
+  }
+  void setBatch(int64_t n) {
+    shape[0] = n;
+    x.resize(static_cast<size_t>(n) * 3);
+    y.resize(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(i);
+      y[i] = 1.0f;
+    }
+    inputs[0] = {x.data(), shape, 2, PERPEND_F32};
+    inputs[1] = {y.data(), shape, 2, PERPEND_F32};
+  }
+  perpend_status run() { return perpend_session_run(session, inputs, 2, outputs, 2); }
+  void expectResult() {
+    auto *z = static_cast<float *>(outputs[0].data), *rows = static_cast<float *>(outputs[1].data);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(z[i], 2 * (x[i] + y[i])) << i;
+    for (size_t i = 0; i < x.size(); i += 3)
+      ASSERT_EQ(rows[i / 3], x[i] + x[i + 1] + x[i + 2] + 3) << i;
+  }
+
+  perpend_module module = fake::makeModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  std::vector<float> x, y;
+  int64_t shape[2] = {4, 3};
+  perpend_tensor inputs[2] = {}, outputs[2] = {};
+};
+
+TEST_F(Session, RunsWithMemoryOfTheSession) {
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(outputs[0].rank, 2);
+  EXPECT_EQ(outputs[0].shape[0], 4);
+  EXPECT_EQ(outputs[0].shape[1], 3);
+  EXPECT_EQ(outputs[1].shape[0], 4);
+  EXPECT_EQ(outputs[0].type, PERPEND_F32);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(outputs[0].data) % 64, 0u);
+  expectResult();
+}
+
+TEST_F(Session, FollowsChangingBatches) {
+  for (int64_t n : {1, 7, 1000, 3, 20000, 2}) {
+    setBatch(n);
+    ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+    EXPECT_EQ(outputs[0].shape[0], n);
+    expectResult();
+  }
+}
+
+TEST_F(Session, WritesToMemoryOfTheCaller) {
+  std::vector<float> z(12), rows(4);
+  int64_t rowsShape[] = {4};
+  outputs[0] = {z.data(), shape, 2, PERPEND_F32};
+  outputs[1] = {rows.data(), rowsShape, 1, PERPEND_F32};
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(outputs[0].data, z.data());
+  expectResult();
+  rowsShape[0] = 5;
+  EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
+  expectMessage("output 'rows', dimension 0: expected 4, got 5");
+  outputs[1].type = PERPEND_I32;
+  EXPECT_EQ(run(), PERPEND_TYPE_MISMATCH);
+  expectMessage("output 'rows': type: expected f32, got i32");
+  outputs[0].rank = 1;
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("output 'z': rank: expected 2, got 1");
+}
+
+TEST_F(Session, OutputShapeNeedsNoData) {
+  setBatch(9);
+  inputs[0].data = inputs[1].data = nullptr;
+  int64_t result[2] = {};
+  ASSERT_EQ(perpend_session_output_shape(session, inputs, 2, 0, result), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(result[0], 9);
+  EXPECT_EQ(result[1], 3);
+  EXPECT_EQ(perpend_session_output_shape(session, inputs, 2, 2, result), PERPEND_INVALID_ARGUMENT);
+  setBatch(9);
+  ASSERT_EQ(run(), PERPEND_OK);
+  expectResult();
+}
+
+TEST_F(Session, ReportsWrongInputs) {
+  EXPECT_EQ(perpend_session_run(session, inputs, 1, outputs, 2), PERPEND_INVALID_ARGUMENT);
+  expectMessage("number of inputs: expected 2, got 1");
+  EXPECT_EQ(perpend_session_run(session, inputs, 2, outputs, 1), PERPEND_INVALID_ARGUMENT);
+  expectMessage("number of outputs: expected 2, got 1");
+  inputs[1].type = PERPEND_F64;
+  EXPECT_EQ(run(), PERPEND_TYPE_MISMATCH);
+  expectMessage("input 'y': type: expected f32, got f64");
+  setBatch(4);
+  inputs[0].rank = 3;
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("input 'x': rank: expected 2, got 3; hint: its shape is [n, 3]");
+  setBatch(4);
+  int64_t wide[] = {4, 4};
+  inputs[0].shape = wide;
+  EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
+  expectMessage("input 'x', dimension 1: expected 3, got 4; hint: its shape is [n, 3]");
+  int64_t longer[] = {5, 3};
+  setBatch(4);
+  inputs[1].shape = longer;
+  EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
+  expectMessage("input 'y', dimension 0: expected 4, got 5");
+  setBatch(4);
+  inputs[1].data = nullptr;
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("input 'y': expected data, got NULL");
+  setBatch(0);
+  EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
+  expectMessage("input 'x', dimension 0: expected n, got 0");
+  setBatch(4);
+  EXPECT_EQ(run(), PERPEND_OK) << "an error must not spoil the session";
+  expectResult();
+}
+
+TEST_F(Session, ReportsSizesBeyond64Bits) {
+  setBatch(4);
+  shape[0] = INT64_MAX / 16;
+  int64_t result[2];
+  EXPECT_EQ(perpend_session_output_shape(session, inputs, 2, 0, result), PERPEND_OUT_OF_MEMORY);
+  expectMessage("does not fit 64 bits");
+}
+
+TEST_F(Session, ReportsOverlap) {
+  outputs[0] = {x.data(), shape, 2, PERPEND_F32};
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("output 'z': expected memory of its own, got an overlap with 'x'");
+}
+
+TEST_F(Session, ReportsNullHandles) {
+  EXPECT_EQ(perpend_session_run(nullptr, inputs, 2, outputs, 2), PERPEND_INVALID_ARGUMENT);
+  EXPECT_EQ(perpend_session_create(nullptr, nullptr, &session), PERPEND_INVALID_ARGUMENT);
+  perpend_session_options options{-1};
+  perpend_session *other = nullptr;
+  EXPECT_EQ(perpend_session_create(model, &options, &other), PERPEND_INVALID_ARGUMENT);
+  expectMessage("threads: expected 0 (all cores) to 1024, got -1");
+}
+
+TEST_F(Session, Profiles) {
+  ASSERT_EQ(perpend_session_profile(session, 1), PERPEND_OK);
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ(run(), PERPEND_OK);
+  ASSERT_EQ(perpend_session_profile(session, 0), PERPEND_OK);
+  ASSERT_EQ(run(), PERPEND_OK);
+  for (int32_t i = 0; i < 3; ++i) {
+    int64_t timeNs = 0, calls = 0;
+    ASSERT_EQ(perpend_session_kernel_profile(session, i, &timeNs, &calls), PERPEND_OK);
+    EXPECT_EQ(calls, 5);
+    EXPECT_GT(timeNs, 0);
+  }
+  int64_t timeNs, calls;
+  EXPECT_EQ(perpend_session_kernel_profile(session, 3, &timeNs, &calls), PERPEND_INVALID_ARGUMENT);
+}
+
+TEST_F(Session, SessionsRunConcurrently) {
+  auto work = [this](int64_t n) {
+    perpend_session *own = nullptr;
+    perpend_session_options options{3};
+    ASSERT_EQ(perpend_session_create(model, &options, &own), PERPEND_OK);
+    std::vector<float> data(static_cast<size_t>(n) * 3, 1.0f);
+    int64_t dims[] = {n, 3};
+    perpend_tensor in[] = {{data.data(), dims, 2, PERPEND_F32}, {data.data(), dims, 2, PERPEND_F32}}, out[2] = {};
+    for (int round = 0; round < 200; ++round) {
+      ASSERT_EQ(perpend_session_run(own, in, 2, out, 2), PERPEND_OK) << perpend_error_message();
+      for (int64_t i = 0; i < n * 3; ++i)
+        ASSERT_EQ(static_cast<float *>(out[0].data)[i], 4.0f);
+    }
+    perpend_session_free(own);
+  };
+  std::thread a(work, 300), b(work, 17), c(work, 1000);
+  a.join();
+  b.join();
+  c.join();
+}
+
+static std::atomic<bool> isInside, mayLeave;
+
+TEST_F(Session, SecondThreadIsRefused) {
+  perpend_module slow = module;
+  slow.run = [](perpend_frame *) {
+    isInside = true;
+    while (!mayLeave)
+      std::this_thread::yield();
+  };
+  perpend_model *slowModel = nullptr;
+  perpend_session *slowSession = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&slow, &slowModel), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(slowModel, nullptr, &slowSession), PERPEND_OK);
+  std::thread first([&] { perpend_session_run(slowSession, inputs, 2, outputs, 2); });
+  while (!isInside)
+    std::this_thread::yield();
+  perpend_tensor others[2] = {};
+  EXPECT_EQ(perpend_session_run(slowSession, inputs, 2, others, 2), PERPEND_BUSY);
+  expectMessage("one thread at a time");
+  mayLeave = true;
+  first.join();
+  perpend_session_free(slowSession);
+  perpend_model_free(slowModel);
+}
