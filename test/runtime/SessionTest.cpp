@@ -136,7 +136,7 @@ TEST_F(Session, ReportsWrongInputs) {
 
 TEST_F(Session, ReportsSizesBeyond64Bits) {
   setBatch(4);
-  shape[0] = INT64_MAX / 16;
+  shape[0] = INT64_MAX / 8;
   int64_t result[2];
   EXPECT_EQ(perpend_session_output_shape(session, inputs, 2, 0, result), PERPEND_OUT_OF_MEMORY);
   expectMessage("does not fit 64 bits");
