@@ -121,7 +121,7 @@ struct FeatureRow {
 };
 
 static const FeatureRow featureTable[] = {
-    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},  {"crc", AT_HWCAP, 7},   {"lse", AT_HWCAP, 8},
+    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},  {"crc", AT_HWCAP, 7},      {"lse", AT_HWCAP, 8},
     {"fullfp16", AT_HWCAP, 9}, {"rdm", AT_HWCAP, 12},  {"dotprod", AT_HWCAP, 20}, {"fp16fml", AT_HWCAP, 23},
     {"sve", AT_HWCAP, 22},     {"sve2", AT_HWCAP2, 1}, {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},
 };

@@ -45,7 +45,8 @@ private:
 };
 
 perpend_status failBusy() {
-  return fail(PERPEND_BUSY, "session: expected one thread at a time, got a second; hint: create one session per thread");
+  return fail(PERPEND_BUSY,
+              "session: expected one thread at a time, got a second; hint: create one session per thread");
 }
 
 int64_t nowNs() {
@@ -133,9 +134,10 @@ perpend_status checkOutput(const perpend_tensor_info &info, const int64_t *dims,
                 info.name, info.rank, output.rank, output.shape ? "" : " and no shape");
   for (int32_t i = 0; i < info.rank; ++i)
     if (output.shape[i] != dims[i])
-      return fail(PERPEND_SHAPE_MISMATCH, "output '%.60s', dimension %d: expected %lld, got %lld; hint: ask "
-                  "perpend_session_output_shape, or leave data NULL", info.name, i, static_cast<long long>(dims[i]),
-                  static_cast<long long>(output.shape[i]));
+      return fail(PERPEND_SHAPE_MISMATCH,
+                  "output '%.60s', dimension %d: expected %lld, got %lld; hint: ask "
+                  "perpend_session_output_shape, or leave data NULL",
+                  info.name, i, static_cast<long long>(dims[i]), static_cast<long long>(output.shape[i]));
   return PERPEND_OK;
 }
 
@@ -177,8 +179,10 @@ perpend_status checkOverlap(const perpend_session &session) {
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
         other = descriptor.outputs.tensors[p].name;
     if (other)
-      return fail(PERPEND_INVALID_ARGUMENT, "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
-                  "copy the data or use other memory for the output", name, other);
+      return fail(PERPEND_INVALID_ARGUMENT,
+                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
+                  "copy the data or use other memory for the output",
+                  name, other);
   }
   return PERPEND_OK;
 }
@@ -229,11 +233,13 @@ using namespace perpend::runtime;
 perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
                                       perpend_session **session) {
   if (!model || !session)
-    return fail(PERPEND_INVALID_ARGUMENT, "perpend_session_create: expected a model and a place for the session, got NULL");
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "perpend_session_create: expected a model and a place for the session, got NULL");
   *session = nullptr;
   int32_t threads = options ? options->threads : 0;
   if (threads < 0 || threads > maxThreads)
-    return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads, threads);
+    return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads,
+                threads);
   void *memory = malloc(sizeof(perpend_session));
   if (!memory)
     return failAllocation(sizeof(perpend_session));

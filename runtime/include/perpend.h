@@ -135,11 +135,11 @@ PERPEND_API void perpend_session_free(perpend_session *session);
 PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs,
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
-/* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its memory
- * belongs to the session and is valid until the next call with that session. An output with data is written there; its
- * type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes are those of
- * the run before allocates nothing.
- * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then. */
+/* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its
+ * memory belongs to the session and is valid until the next call with that session. An output with data is written
+ * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes
+ * are those of the run before allocates nothing. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH,
+ * OUT_OF_MEMORY, BUSY; nothing was run then. */
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
 

@@ -21,9 +21,7 @@ static size_t threadCount() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-static fs::path temporary(const char *name) {
-  return fs::path(testing::TempDir()) / (std::to_string(getpid()) + name);
-}
+static fs::path temporary(const char *name) { return fs::path(testing::TempDir()) / (std::to_string(getpid()) + name); }
 
 TEST(Loader, LoadsAndRuns) {
   perpend_model *model = nullptr;

@@ -24,7 +24,9 @@ struct Candidate {
   perpend_module module = fake::makeModule();
 };
 
-static std::string withTail(const std::string &extra) { return FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL + extra + "}"; }
+static std::string withTail(const std::string &extra) {
+  return FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL + extra + "}";
+}
 
 static void expectMessage(const char *part) {
   EXPECT_NE(std::string(perpend_error_message()).find(part), std::string::npos) << perpend_error_message();
@@ -129,7 +131,8 @@ TEST(Model, RefusesDescriptorsThatDoNotMatchTheModule) {
 }
 
 TEST(Model, ReadsAllOfJson) {
-  EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )")).open(),
+  EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )"))
+                .open(),
             PERPEND_OK)
       << perpend_error_message();
   for (const char *bad : {",", ",\"a\"", ",\"a\":", ",\"a\":1,", ",\"a\":[1,]", ",\"a\":\"\\x\"", ",\"a\":\"\\ud800\"",
