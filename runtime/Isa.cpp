@@ -133,11 +133,18 @@ bool requestInstructionSet(const char *) { return true; }
 #error "no table of instruction sets for this architecture: add one"
 #endif
 
-bool hasInstructionSet(const char *name) {
+static const FeatureRow *findRow(const char *name) {
   for (const FeatureRow &row : featureTable)
     if (!strcmp(row.name, name))
-      return isPresent(row);
-  return false;
+      return &row;
+  return nullptr;
+}
+
+bool isKnownInstructionSet(const char *name) { return findRow(name); }
+
+bool hasInstructionSet(const char *name) {
+  const FeatureRow *row = findRow(name);
+  return row && isPresent(*row);
 }
 
 void describeInstructionSets(char *text, size_t capacity) {
