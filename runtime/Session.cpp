@@ -164,7 +164,8 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
 
 bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
   auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
-  return aBegin < bBegin + static_cast<uintptr_t>(bBytes) && bBegin < aBegin + static_cast<uintptr_t>(aBytes);
+  return aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
+         bBegin < aBegin + static_cast<uintptr_t>(aBytes);
 }
 
 perpend_status checkOverlap(const perpend_session &session) {

@@ -4,7 +4,8 @@
  *   1. perpend_model_load or perpend_model_from_module   what was compiled; read-only, shared by threads
  *   2. perpend_session_create                            memory and thread limit of one stream of runs
  *   3. perpend_session_run                               inputs -> outputs
- * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong.
+ * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong. The others need a
+ * model that is not NULL.
  * Threads: a model may be used from any number of threads; a session from one thread at a time. */
 #ifndef PERPEND_H
 #define PERPEND_H
