@@ -3,6 +3,7 @@
 // PlanMemory's result, kept as attributes so that it can be printed and edited:
 //
 //   on a kernel call   tile.buffers = [space, number, ...], one pair per operand and result
+//   on a kernel        tile.number, its position in the artifact's list of kernels
 //   on a constant      tile.weight_offset
 //   on main            tile.weight_bytes, tile.buffer_bytes (expressions), tile.lifetimes ([first, last] of each
 //                      arena buffer), and, when all sizes are numbers, tile.offsets and tile.arena_bytes

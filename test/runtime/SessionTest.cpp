@@ -173,6 +173,54 @@ TEST_F(Session, Profiles) {
   EXPECT_EQ(perpend_session_kernel_profile(session, 3, &timeNs, &calls), PERPEND_INVALID_ARGUMENT);
 }
 
+<<<<<<< HEAD
+=======
+TEST_F(Session, UsesOffsetsOfTheCompiler) {
+  static const int64_t offsets[] = {128, 0};
+  static const uint8_t *arena, *sum;
+  static perpend_module planned; // outlives the model, which TearDown frees
+  planned = module;
+  planned.staticOffsets = offsets;
+  planned.staticArenaBytes = 128 + 12 * 4;
+  planned.run = [](perpend_frame *frame) {
+    arena = frame->arena;
+    sum = frame->arena + frame->offsets[0];
+    fake::run(frame);
+  };
+  perpend_session_free(session);
+  perpend_model_free(model);
+  ASSERT_EQ(perpend_model_from_module(&planned, &model), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK);
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(sum, arena + 128);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena) % 64, 0u);
+  expectResult();
+}
+
+TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
+  static const char text[] =
+      R"({"perpend":"0.1.0","abi":1,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
+    "weightsBytes":0})";
+  static int runs = 0;
+  perpend_module empty{};
+  empty.magic = PERPEND_MODULE_MAGIC;
+  empty.abi = PERPEND_MODULE_ABI;
+  empty.descriptor = text;
+  empty.descriptorBytes = sizeof text - 1;
+  empty.bind = [](const int64_t *const *, int64_t *, perpend_bind_error *) { return 0; };
+  empty.sizes = [](const int64_t *, int64_t *, int64_t *) {};
+  empty.run = [](perpend_frame *) { ++runs; };
+  perpend_model *emptyModel = nullptr;
+  perpend_session *emptySession = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&empty, &emptyModel), PERPEND_OK) << perpend_error_message();
+  ASSERT_EQ(perpend_session_create(emptyModel, nullptr, &emptySession), PERPEND_OK);
+  EXPECT_EQ(perpend_session_run(emptySession, nullptr, 0, nullptr, 0), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(runs, 1);
+  perpend_session_free(emptySession);
+  perpend_model_free(emptyModel);
+}
+
+>>>>>>> runtime
 TEST_F(Session, SessionsRunConcurrently) {
   auto work = [this](int64_t n) {
     perpend_session *own = nullptr;

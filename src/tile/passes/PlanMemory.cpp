@@ -92,6 +92,9 @@ private:
       add(output);
     }
     call->setAttr("tile.buffers", builder.getDenseI64ArrayAttr(pairs));
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    if (!kernel->hasAttr("tile.number"))
+      kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
   }
 
   void writeAttributes() {
@@ -128,7 +131,7 @@ private:
   Builder builder;
   llvm::DenseMap<Value, Place> places;
   std::vector<ArenaBuffer> arena;
-  int64_t weightBytes = 0;
+  int64_t weightBytes = 0, kernelCount = 0;
 };
 
 struct PlanMemory : perpend::tile::impl::TilePlanMemoryBase<PlanMemory> {

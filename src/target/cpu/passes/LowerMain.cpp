@@ -232,8 +232,7 @@ private:
     auto entry = module.lookupSymbol<func::FuncOp>(entryName);
     Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
     Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, pointer, function).getResult(0);
-    auto number = kernelNumbers.try_emplace(call.getKernel(), kernelNumbers.size()).first->second;
-    kernel->setAttr("tile.number", types.getI64IntegerAttr(number));
+    int64_t number = kernel->getAttrOfType<IntegerAttr>("tile.number").getInt();
     Value index = f.builder.create<arith::ConstantIntOp>(f.loc, number, 32);
     Value grain = f.integer(tile::Schedule::of(kernel).grain);
     auto type = LLVM::LLVMFunctionType::get(
@@ -249,7 +248,6 @@ private:
   std::vector<std::string> symbols;
   Builder types;
   Type pointer;
-  llvm::StringMap<int64_t> kernelNumbers;
 };
 
 struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {

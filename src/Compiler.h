@@ -1,0 +1,52 @@
+//===- Compiler.h - from a module to an artifact -----------------*- C++ -*-===//
+
+#ifndef PERPEND_COMPILER_H
+#define PERPEND_COMPILER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
+#include <vector>
+
+namespace perpend {
+
+/// The options of Options.def.
+struct CompileOptions {
+#define OPTION(member, flag, type, defaultValue, valueName, help) type member = defaultValue;
+#include "Options.def"
+};
+
+enum class ArtifactKind { SharedLibrary, StaticLibrary, Executable };
+
+/// ".so" a shared library, ".a" a static library, anything else an executable only if asked for.
+ArtifactKind artifactKindOf(llvm::StringRef path, bool wantsExecutable);
+
+struct PhaseTime {
+  std::string phase;
+  double seconds;
+};
+
+/// What a compilation reports besides the file.
+struct CompileReport {
+  std::vector<PhaseTime> times;
+  std::string descriptor; ///< JSON, see perpend_module.h
+  uint64_t artifactBytes = 0, weightsBytes = 0;
+  int64_t arenaBytes = -1; ///< -1: depends on symbols
+};
+
+/// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C header beside it
+/// for libraries. The module is consumed. `report` may be null. With stopAfter, nothing is written: the module
+/// is left as it is after that phase.
+/// Errors: diagnostics on the module's context; nothing is left half-written.
+mlir::LogicalResult compile(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind,
+                            llvm::StringRef output, CompileReport *report = nullptr);
+
+/// The optimised LLVM IR and the assembly of a module at graph level, for inspection.
+mlir::LogicalResult printLlvm(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream *ir,
+                              llvm::raw_ostream *assembly);
+} // namespace perpend
+
+#endif

@@ -1,0 +1,215 @@
+//===- Pipeline.cpp - the phases of the compiler ----------------------------===//
+//
+// Read this first. A model becomes graph operators on tensors (import, by the
+// front ends); each phase below lowers the same module a little further, until
+// LLVM can take it. What follows the last phase is in Compiler.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Pipeline.h"
+
+#include "graph/Graph.h"
+#include "graph/passes/Passes.h"
+#include "interp/Evaluate.h"
+#include "target/cpu/passes/Passes.h"
+#include "tile/Tile.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace perpend {
+
+//===----------------------------------------------------------------------===//
+// What each phase runs
+//===----------------------------------------------------------------------===//
+
+static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
+  if (context.optLevel > 0)
+    passes.addPass(graph::createGraphSimplify(interp::evaluate));
+}
+
+static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
+  if (context.optLevel == 0)
+    return;
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
+  passes.addPass(graph::createGraphSimplify(interp::evaluate));
+}
+
+static void buildPack(OpPassManager &passes, const PhaseContext &context) {
+  if (context.optLevel == 0)
+    return;
+  tile::TilePackContractionsOptions options;
+  options.lanes = context.target.vectorLanes(4);
+  passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions(options));
+  passes.addPass(graph::createGraphSimplify(interp::evaluate));
+}
+
+static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
+  if (context.optLevel > 0)
+    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
+  graph::GraphFuseKernelsOptions options;
+  options.isEnabled = context.optLevel > 0;
+  passes.addPass(graph::createGraphFuseKernels(options));
+}
+
+static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
+  const target::TargetInfo &target = context.target;
+  tile::TileScheduleKernelsOptions options;
+  options.lanes = target.vectorLanes(4);
+  options.registers = target.vectorRegisters;
+  options.rows = target.gemm.rows;
+  options.l2Bytes = target.l2Bytes;
+  options.flopsPerSecond = target.flopsPerSecond();
+  options.bytesPerSecond = target.bytesPerSecond;
+  passes.addPass(tile::createTileScheduleKernels(options));
+}
+
+static void buildTile(OpPassManager &passes, const PhaseContext &) {
+  passes.addPass(tile::createTileLowerKernels());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(tile::createTilePlanMemory()); }
+
+static void buildLower(OpPassManager &passes, const PhaseContext &context) {
+  tile::TileLowerMicroKernelsOptions microKernels;
+  microKernels.vectorLanes = context.target.vectorLanes(4);
+  passes.addPass(tile::createTileLowerMicroKernels(microKernels));
+  tile::TileExpandMathOptions math;
+  math.useFma = context.target.hasIsa("fma");
+  passes.addPass(tile::createTileExpandMath(math));
+  passes.addPass(target::createCpuLowerMain());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  passes.addPass(createConvertVectorToSCFPass());
+  passes.addPass(createConvertSCFToCFPass());
+  passes.addPass(memref::createExpandStridedMetadataPass());
+  passes.addPass(createLowerAffinePass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(arith::createArithExpandOpsPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  passes.addPass(createCanonicalizerPass());
+}
+
+//===----------------------------------------------------------------------===//
+// What each phase guarantees
+//===----------------------------------------------------------------------===//
+
+static LogicalResult holds(ModuleOp module, llvm::function_ref<bool(Operation *)> isAllowed, StringRef guarantee) {
+  WalkResult result = module.walk([&](Operation *op) {
+    if (isAllowed(op))
+      return WalkResult::advance();
+    op->emitError("perpend bug: ") << guarantee;
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+static LogicalResult checkGraph(ModuleOp module) {
+  return holds(module, [](Operation *op) { return !isa<UnrealizedConversionCastOp>(op); },
+               "a cast between levels is left in the graph");
+}
+
+static LogicalResult checkFused(ModuleOp module) {
+  return holds(
+      module,
+      [](Operation *op) {
+        auto parent = dyn_cast_or_null<func::FuncOp>(op->getParentOp());
+        return !parent || parent.getSymName() != "main" ||
+               isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, func::ReturnOp>(op);
+      },
+      "main holds an operator outside a kernel");
+}
+
+static LogicalResult checkScheduled(ModuleOp module) {
+  return holds(module, [](Operation *op) { return !op->hasAttr("tile.kernel") || op->hasAttr("tile.schedule"); },
+               "a kernel has no schedule");
+}
+
+static LogicalResult checkTiled(ModuleOp module) {
+  return holds(module,
+               [](Operation *op) {
+                 auto function = op->getParentOfType<func::FuncOp>();
+                 return !function || !function->hasAttr("tile.kernel") ||
+                        llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+               },
+               "a kernel still has tensors");
+}
+
+static LogicalResult checkPlanned(ModuleOp module) {
+  return holds(module, [](Operation *op) { return !isa<graph::CallKernelOp>(op) || op->hasAttr("tile.buffers"); },
+               "a kernel call has no buffers");
+}
+
+static LogicalResult checkLowered(ModuleOp module) {
+  return holds(module, [](Operation *op) { return isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()); },
+               "an operation did not reach LLVM");
+}
+
+static constexpr Phase table[] = {
+    {"simplify", "No constant expression, dead operator or needless movement is left.", buildSimplify, checkGraph},
+    {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
+     checkGraph},
+    {"pack", "Contractions that a micro-kernel can do are tile intrinsics on packed operands.", buildPack, checkGraph},
+    {"fuse", "Every operator is in a kernel function; main only calls kernels.", buildFuse, checkFused},
+    {"schedule", "Every kernel says how it runs.", buildSchedule, checkScheduled},
+    {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
+    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},
+    {"lower", "The module is in the LLVM dialect and exports bind, sizes and run.", buildLower, checkLowered},
+};
+
+llvm::ArrayRef<Phase> phases() { return table; }
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef first, StringRef last,
+                        llvm::function_ref<LogicalResult(const Phase &, double)> after) {
+  bool isRunning = first.empty();
+  for (const Phase &phase : phases()) {
+    isRunning |= phase.name == first;
+    if (!isRunning)
+      continue;
+    auto start = std::chrono::steady_clock::now();
+    PassManager passes(module.getContext(), module->getName().getStringRef());
+    phase.build(passes, context);
+    if (failed(passes.run(module)) || failed(phase.check(module)))
+      return failure();
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (failed(after(phase, seconds.count())))
+      return failure();
+    if (phase.name == last)
+      break;
+  }
+  return success();
+}
+
+void registerDialects(DialectRegistry &registry) {
+  registry.insert<graph::GraphDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
+}
+} // namespace perpend

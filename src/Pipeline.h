@@ -1,0 +1,45 @@
+//===- Pipeline.h - the phases of the compiler -------------------*- C++ -*-===//
+
+#ifndef PERPEND_PIPELINE_H
+#define PERPEND_PIPELINE_H
+
+#include "target/TargetInfo.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+
+namespace perpend {
+
+/// What phases depend on besides the module.
+struct PhaseContext {
+  const target::TargetInfo &target;
+  int64_t optLevel = 3;
+};
+
+/// One step from a model to LLVM. The table in Pipeline.cpp drives --stop-after, --start-from, --dump-phases,
+/// --override-phase, timing and documentation.
+struct Phase {
+  llvm::StringRef name;
+  /// What holds afterwards, in one sentence.
+  llvm::StringRef guarantees;
+  void (*build)(mlir::OpPassManager &passes, const PhaseContext &context);
+  /// `guarantees`, executable: emits an error and fails when it does not hold.
+  mlir::LogicalResult (*check)(mlir::ModuleOp module);
+};
+
+llvm::ArrayRef<Phase> phases();
+
+/// Runs the phases [first, last] by name (empty: from the beginning, to the end), calling `after` behind each; stops
+/// when it fails. Errors are diagnostics on the module's context.
+mlir::LogicalResult runPhases(mlir::ModuleOp module, const PhaseContext &context, llvm::StringRef first,
+                              llvm::StringRef last,
+                              llvm::function_ref<mlir::LogicalResult(const Phase &, double seconds)> after);
+
+/// Registers every dialect that modules may hold, and every pass, for tools.
+void registerDialects(mlir::DialectRegistry &registry);
+void registerPasses();
+} // namespace perpend
+
+#endif
