@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// From the shapes of the inputs to symbols, sizes and offsets. All of it is skipped when the shapes are those of the run
-// before.
-=======
 // From the shapes of the inputs to symbols, sizes and offsets. All of it is skipped when the shapes are those of the
 // run before.
->>>>>>> runtime
 #include "Errors.h"
 #include "Planner.h"
 #include "Session.h"
@@ -37,15 +32,6 @@ perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64
 
 perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {
   if (input.type != info.type)
-<<<<<<< HEAD
-    return fail(PERPEND_TYPE_MISMATCH, "input '%.60s': type: expected %s, got %s; hint: convert the data before the run",
-                info.name, perpend_type_name(info.type), perpend_type_name(input.type));
-  if (input.rank != info.rank || (!input.shape && info.rank)) {
-    char shape[160];
-    describeShape(info, shape, sizeof shape);
-    return fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': rank: expected %d, got %d%s; hint: its shape is %s", info.name,
-                info.rank, input.rank, input.shape ? "" : " and no shape", shape);
-=======
     return fail(PERPEND_TYPE_MISMATCH,
                 "input '%.60s': type: expected %s, got %s; hint: convert the data before the run", info.name,
                 perpend_type_name(info.type), perpend_type_name(input.type));
@@ -54,7 +40,6 @@ perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor 
     describeShape(info, shape, sizeof shape);
     return fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': rank: expected %d, got %d%s; hint: its shape is %s",
                 info.name, info.rank, input.rank, input.shape ? "" : " and no shape", shape);
->>>>>>> runtime
   }
   bool isEmpty = false;
   for (int32_t i = 0; i < info.rank; ++i) {
@@ -84,14 +69,9 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
 perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes) {
   for (uint32_t i = 0; i < list.count; ++i)
     if (!tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
-<<<<<<< HEAD
-      return fail(PERPEND_OUT_OF_MEMORY, "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions",
-                  kind, list.tensors[i].name);
-=======
       return fail(PERPEND_OUT_OF_MEMORY,
                   "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions", kind,
                   list.tensors[i].name);
->>>>>>> runtime
   return PERPEND_OK;
 }
 
@@ -114,16 +94,10 @@ perpend_status bindSymbols(perpend_session &session) {
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData) {
   const TensorList &declared = session.model->descriptor.inputs;
   if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !inputs))
-<<<<<<< HEAD
-    return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of inputs: expected %u, got %d%s; hint: pass all inputs in "
-                "the order of perpend_model_input", session.model->descriptor.name, declared.count, count,
-                count && !inputs ? " and NULL" : "");
-=======
     return fail(PERPEND_INVALID_ARGUMENT,
                 "model '%.60s': number of inputs: expected %u, got %d%s; hint: pass all inputs in "
                 "the order of perpend_model_input",
                 session.model->descriptor.name, declared.count, count, count && !inputs ? " and NULL" : "");
->>>>>>> runtime
   for (int32_t i = 0; i < count; ++i) {
     perpend_status status = checkInput(declared.tensors[i], inputs[i], needsData);
     if (status != PERPEND_OK)
@@ -146,15 +120,10 @@ perpend_status planArena(perpend_session &session) {
     auto count = static_cast<int32_t>(module.bufferCount);
     arenaBytes = planOffsets(session.bufferBytes, module.lifetimes, count, session.offsets);
     if (arenaBytes < 0)
-<<<<<<< HEAD
-      return fail(PERPEND_OUT_OF_MEMORY, "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
-                  "smaller input dimensions", session.model->descriptor.name);
-=======
       return fail(PERPEND_OUT_OF_MEMORY,
                   "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
                   "smaller input dimensions",
                   session.model->descriptor.name);
->>>>>>> runtime
   }
   if (!session.arena.reserve(arenaBytes))
     return failAllocation(arenaBytes);

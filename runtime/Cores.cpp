@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// Affinity mask and cgroup quotas. In a container the cgroup path in /proc may not exist under the mount, so that missing
-// files are skipped and the walk goes on up to the mount point.
-=======
 // Affinity mask and cgroup quotas. In a container the cgroup path in /proc may not exist under the mount, so that
 // missing files are skipped and the walk goes on up to the mount point.
->>>>>>> runtime
 #include "Cores.h"
 #include <algorithm>
 #include <cstdio>

@@ -195,14 +195,6 @@ perpend_status parseDescriptor(const perpend_module &module, Region &region, Des
   Parse parse{reader, region, module, descriptor};
   uint32_t seen = readObject(parse);
   if (reader.failed())
-<<<<<<< HEAD
-    return fail(PERPEND_CORRUPT, "descriptor: expected the format of perpend_module.h, got something else at byte %llu "
-                "of %llu; hint: compile the model again", static_cast<unsigned long long>(reader.errorOffset()),
-                static_cast<unsigned long long>(module.descriptorBytes));
-  for (const KeyRow &row : keyTable) {
-    if (row.required && !(seen & 1))
-      return fail(PERPEND_CORRUPT, "descriptor: expected key \"%s\", got none; hint: compile the model again", row.name);
-=======
     return fail(PERPEND_CORRUPT,
                 "descriptor: expected the format of perpend_module.h, got something else at byte %llu "
                 "of %llu; hint: compile the model again",
@@ -212,7 +204,6 @@ perpend_status parseDescriptor(const perpend_module &module, Region &region, Des
     if (row.required && !(seen & 1))
       return fail(PERPEND_CORRUPT, "descriptor: expected key \"%s\", got none; hint: compile the model again",
                   row.name);
->>>>>>> runtime
     seen >>= 1;
   }
   return checkAgainstModule(module, descriptor);

@@ -5,12 +5,9 @@
 
 namespace perpend::runtime {
 
-<<<<<<< HEAD
-=======
 // Whether the table lists the name. The compiler writes only such names into a descriptor.
 bool isKnownInstructionSet(const char *name);
 
->>>>>>> runtime
 // False for names that the table does not list.
 bool hasInstructionSet(const char *name);
 

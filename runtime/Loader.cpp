@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// perpend_model_load: looks at the ELF headers first, so that a wrong or truncated file is an error with a reason and not
-// a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
-=======
 // perpend_model_load: looks at the ELF headers first, so that a wrong or truncated file is an error with a reason and
 // not a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
->>>>>>> runtime
 #include "Errors.h"
 #include "Model.h"
 #include <cerrno>
@@ -34,13 +29,8 @@ perpend_status checkSegments(const char *path, int file, const Elf64_Ehdr &heade
     Elf64_Phdr segment;
     auto at = static_cast<off_t>(header.e_phoff + uint64_t{i} * sizeof segment);
     if (pread(file, &segment, sizeof segment, at) != static_cast<ssize_t>(sizeof segment))
-<<<<<<< HEAD
-      return fail(PERPEND_CORRUPT, "'%s': truncated: no program header %u in %lld bytes; hint: copy the file again", path,
-                  i, static_cast<long long>(fileBytes));
-=======
       return fail(PERPEND_CORRUPT, "'%s': truncated: no program header %u in %lld bytes; hint: copy the file again",
                   path, i, static_cast<long long>(fileBytes));
->>>>>>> runtime
     uint64_t end;
     if (segment.p_type != PT_LOAD)
       continue;
@@ -55,16 +45,6 @@ perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
   Elf64_Ehdr header;
   if (pread(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
       memcmp(header.e_ident, ELFMAG, SELFMAG))
-<<<<<<< HEAD
-    return fail(PERPEND_NOT_A_MODEL, "'%s': expected an ELF shared object, got something else; hint: compile the model "
-                "first (perpend compile)", path);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != hostMachine)
-    return fail(PERPEND_INCOMPATIBLE, "'%s': expected a 64-bit object for %s, got one for %s; hint: compile the model for "
-                "this machine", path, machineName(hostMachine), machineName(header.e_machine));
-  if (header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr))
-    return fail(PERPEND_NOT_A_MODEL, "'%s': expected a shared object, got another kind of ELF file; hint: compile to a .so",
-                path);
-=======
     return fail(PERPEND_NOT_A_MODEL,
                 "'%s': expected an ELF shared object, got something else; hint: compile the model "
                 "first (perpend compile)",
@@ -77,7 +57,6 @@ perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
   if (header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr))
     return fail(PERPEND_NOT_A_MODEL,
                 "'%s': expected a shared object, got another kind of ELF file; hint: compile to a .so", path);
->>>>>>> runtime
   return checkSegments(path, file, header, fileBytes);
 }
 
@@ -85,13 +64,9 @@ perpend_status checkFile(const char *path) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return fail(PERPEND_NOT_FOUND, "'%s': expected a readable file, got error %d%s; hint: check the path", path, errno,
-<<<<<<< HEAD
-                errno == ENOENT ? " (no such file)" : errno == EACCES ? " (permission denied)" : "");
-=======
                 errno == ENOENT   ? " (no such file)"
                 : errno == EACCES ? " (permission denied)"
                                   : "");
->>>>>>> runtime
   struct stat attributes;
   perpend_status status;
   if (fstat(file, &attributes) != 0 || !S_ISREG(attributes.st_mode))
@@ -117,12 +92,8 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   if (status != PERPEND_OK)
     return status;
   char withFolder[4096]; // a name without a slash would be searched in the library path
-<<<<<<< HEAD
-  if (snprintf(withFolder, sizeof withFolder, "%s%s", strchr(path, '/') ? "" : "./", path) >= static_cast<int>(sizeof withFolder))
-=======
   if (snprintf(withFolder, sizeof withFolder, "%s%s", strchr(path, '/') ? "" : "./", path) >=
       static_cast<int>(sizeof withFolder))
->>>>>>> runtime
     return fail(PERPEND_NOT_FOUND, "model path: expected fewer than %zu bytes", sizeof withFolder);
   void *handle = dlopen(withFolder, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
@@ -131,15 +102,10 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   }
   auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(handle, "perpend_module_main"));
   if (!getModule)
-<<<<<<< HEAD
-    status = fail(PERPEND_NOT_A_MODEL, "'%s': expected the symbol perpend_module_main, got none; hint: this shared object "
-                  "was not made by perpend compile", path);
-=======
     status = fail(PERPEND_NOT_A_MODEL,
                   "'%s': expected the symbol perpend_module_main, got none; hint: this shared object "
                   "was not made by perpend compile",
                   path);
->>>>>>> runtime
   else
     status = perpend_model_from_module(getModule(), model);
   if (status != PERPEND_OK) {

@@ -24,14 +24,6 @@ void release(perpend_model *model) {
 
 static perpend_status checkModule(const perpend_module &module) {
   if (module.magic != PERPEND_MODULE_MAGIC)
-<<<<<<< HEAD
-    return fail(PERPEND_INCOMPATIBLE, "module: magic: expected %016llx, got %016llx; hint: pass what perpend_module_<name>"
-                "() returns", static_cast<unsigned long long>(PERPEND_MODULE_MAGIC),
-                static_cast<unsigned long long>(module.magic));
-  if (module.abi != PERPEND_MODULE_ABI)
-    return fail(PERPEND_INCOMPATIBLE, "module: ABI version: expected %u, got %u; hint: compile the model with the "
-                "compiler of this runtime (%s)", PERPEND_MODULE_ABI, module.abi, PERPEND_VERSION);
-=======
     return fail(PERPEND_INCOMPATIBLE,
                 "module: magic: expected %016llx, got %016llx; hint: pass what perpend_module_<name>"
                 "() returns",
@@ -41,7 +33,6 @@ static perpend_status checkModule(const perpend_module &module) {
                 "module: ABI version: expected %u, got %u; hint: compile the model with the "
                 "compiler of this runtime (%s)",
                 PERPEND_MODULE_ABI, module.abi, PERPEND_VERSION);
->>>>>>> runtime
   bool isComplete = module.descriptor && (module.weights || !module.weightsBytes) && module.bind && module.sizes &&
                     module.run && (module.lifetimes || !module.bufferCount) && module.bufferCount <= INT32_MAX;
   if (!isComplete || module.descriptor[module.descriptorBytes] != '\0' || module.staticArenaBytes < 0)
@@ -64,15 +55,10 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
   if (isSupported)
     return PERPEND_OK;
   describeInstructionSets(available, sizeof available);
-<<<<<<< HEAD
-  return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
-              "(target %.40s was asked for)", descriptor.name, needed, available, descriptor.target);
-=======
   return fail(PERPEND_UNSUPPORTED_CPU,
               "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
               "(target %.40s was asked for)",
               descriptor.name, needed, available, descriptor.target);
->>>>>>> runtime
 }
 
 static perpend_status verifyWeights(const perpend_module &module, const Descriptor &descriptor) {
@@ -81,15 +67,10 @@ static perpend_status verifyWeights(const perpend_module &module, const Descript
   uint32_t got = crc32c(module.weights, module.weightsBytes);
   if (got == descriptor.checksum)
     return PERPEND_OK;
-<<<<<<< HEAD
-  return fail(PERPEND_CORRUPT, "weights: checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile "
-              "it again", descriptor.checksum, got);
-=======
   return fail(PERPEND_CORRUPT,
               "weights: checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile "
               "it again",
               descriptor.checksum, got);
->>>>>>> runtime
 }
 
 static perpend_status open(const perpend_module &module, perpend_model &model) {
@@ -134,11 +115,7 @@ using namespace perpend::runtime;
 perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model) {
   if (!module || !model)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_from_module: expected a module and a place for the model, got "
-<<<<<<< HEAD
-                "NULL");
-=======
                                           "NULL");
->>>>>>> runtime
   *model = nullptr;
   void *memory = malloc(sizeof(perpend_model));
   if (!memory)

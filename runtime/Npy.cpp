@@ -213,9 +213,6 @@ bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
                      static_cast<long long>(tensor.shape[i]), i + 1 < tensor.rank ? " " : "");
   used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "), }");
   int headerBytes = (10 + used + 1 + 63) / 64 * 64 - 10; // the data starts at a multiple of 64
-<<<<<<< HEAD
-  uint8_t prefix[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(headerBytes & 255),
-=======
   uint8_t prefix[10] = {0x93,
                         'N',
                         'U',
@@ -225,7 +222,6 @@ bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
                         1,
                         0,
                         static_cast<uint8_t>(headerBytes & 255),
->>>>>>> runtime
                         static_cast<uint8_t>(headerBytes >> 8)};
   FILE *file = fopen(path, "wb");
   if (!file)

@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// Greedy offset assignment (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): take the
-// buffers in some order and put each into the smallest gap left by the placed buffers whose lifetimes meet its own.
-=======
 // Greedy offset assignment (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): take
 // the buffers in some order and put each into the smallest gap left by the placed buffers whose lifetimes meet its own.
->>>>>>> runtime
 #include "Planner.h"
 #include <algorithm>
 #include <cstdlib>
@@ -13,11 +8,7 @@ namespace perpend::runtime {
 namespace {
 
 struct Item {
-<<<<<<< HEAD
-  int64_t size, breadth, offset; // size rounded up to the alignment; breadth: most bytes alive during the lifetime
-=======
   int64_t size, breadth, offset;      // size rounded up to the alignment; breadth: most bytes alive during the lifetime
->>>>>>> runtime
   int32_t first, last, index, placed; // placed: scratch, the index of the k-th placed item in order of offsets
 };
 

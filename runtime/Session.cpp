@@ -45,12 +45,8 @@ private:
 };
 
 perpend_status failBusy() {
-<<<<<<< HEAD
-  return fail(PERPEND_BUSY, "session: expected one thread at a time, got a second; hint: create one session per thread");
-=======
   return fail(PERPEND_BUSY,
               "session: expected one thread at a time, got a second; hint: create one session per thread");
->>>>>>> runtime
 }
 
 int64_t nowNs() {
@@ -138,16 +134,10 @@ perpend_status checkOutput(const perpend_tensor_info &info, const int64_t *dims,
                 info.name, info.rank, output.rank, output.shape ? "" : " and no shape");
   for (int32_t i = 0; i < info.rank; ++i)
     if (output.shape[i] != dims[i])
-<<<<<<< HEAD
-      return fail(PERPEND_SHAPE_MISMATCH, "output '%.60s', dimension %d: expected %lld, got %lld; hint: ask "
-                  "perpend_session_output_shape, or leave data NULL", info.name, i, static_cast<long long>(dims[i]),
-                  static_cast<long long>(output.shape[i]));
-=======
       return fail(PERPEND_SHAPE_MISMATCH,
                   "output '%.60s', dimension %d: expected %lld, got %lld; hint: ask "
                   "perpend_session_output_shape, or leave data NULL",
                   info.name, i, static_cast<long long>(dims[i]), static_cast<long long>(output.shape[i]));
->>>>>>> runtime
   return PERPEND_OK;
 }
 
@@ -174,12 +164,8 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
 
 bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
   auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
-<<<<<<< HEAD
-  return aBegin < bBegin + static_cast<uintptr_t>(bBytes) && bBegin < aBegin + static_cast<uintptr_t>(aBytes);
-=======
   return aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
          bBegin < aBegin + static_cast<uintptr_t>(aBytes);
->>>>>>> runtime
 }
 
 perpend_status checkOverlap(const perpend_session &session) {
@@ -194,15 +180,10 @@ perpend_status checkOverlap(const perpend_session &session) {
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
         other = descriptor.outputs.tensors[p].name;
     if (other)
-<<<<<<< HEAD
-      return fail(PERPEND_INVALID_ARGUMENT, "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
-                  "copy the data or use other memory for the output", name, other);
-=======
       return fail(PERPEND_INVALID_ARGUMENT,
                   "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
                   "copy the data or use other memory for the output",
                   name, other);
->>>>>>> runtime
   }
   return PERPEND_OK;
 }
@@ -253,13 +234,6 @@ using namespace perpend::runtime;
 perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
                                       perpend_session **session) {
   if (!model || !session)
-<<<<<<< HEAD
-    return fail(PERPEND_INVALID_ARGUMENT, "perpend_session_create: expected a model and a place for the session, got NULL");
-  *session = nullptr;
-  int32_t threads = options ? options->threads : 0;
-  if (threads < 0 || threads > maxThreads)
-    return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads, threads);
-=======
     return fail(PERPEND_INVALID_ARGUMENT,
                 "perpend_session_create: expected a model and a place for the session, got NULL");
   *session = nullptr;
@@ -267,7 +241,6 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   if (threads < 0 || threads > maxThreads)
     return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads,
                 threads);
->>>>>>> runtime
   void *memory = malloc(sizeof(perpend_session));
   if (!memory)
     return failAllocation(sizeof(perpend_session));

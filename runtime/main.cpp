@@ -167,16 +167,6 @@ bool runAll(Program &program) {
 // The value of element i for the types that print well; NaN for 16-bit floats, which are not summarised.
 double element(const perpend_tensor &tensor, int64_t i) {
   switch (tensor.type) {
-<<<<<<< HEAD
-  case PERPEND_F32: return static_cast<const float *>(tensor.data)[i];
-  case PERPEND_F64: return static_cast<const double *>(tensor.data)[i];
-  case PERPEND_I64: return static_cast<double>(static_cast<const int64_t *>(tensor.data)[i]);
-  case PERPEND_I32: return static_cast<const int32_t *>(tensor.data)[i];
-  case PERPEND_I8: return static_cast<const int8_t *>(tensor.data)[i];
-  case PERPEND_U8:
-  case PERPEND_BOOL: return static_cast<const uint8_t *>(tensor.data)[i];
-  default: return NAN;
-=======
   case PERPEND_F32:
     return static_cast<const float *>(tensor.data)[i];
   case PERPEND_F64:
@@ -192,7 +182,6 @@ double element(const perpend_tensor &tensor, int64_t i) {
     return static_cast<const uint8_t *>(tensor.data)[i];
   default:
     return NAN;
->>>>>>> runtime
   }
 }
 

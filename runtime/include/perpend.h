@@ -4,12 +4,8 @@
  *   1. perpend_model_load or perpend_model_from_module   what was compiled; read-only, shared by threads
  *   2. perpend_session_create                            memory and thread limit of one stream of runs
  *   3. perpend_session_run                               inputs -> outputs
-<<<<<<< HEAD
- * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong.
-=======
  * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong. The others need a
  * model that is not NULL.
->>>>>>> runtime
  * Threads: a model may be used from any number of threads; a session from one thread at a time. */
 #ifndef PERPEND_H
 #define PERPEND_H
@@ -140,19 +136,11 @@ PERPEND_API void perpend_session_free(perpend_session *session);
 PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs,
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
-<<<<<<< HEAD
-/* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its memory
- * belongs to the session and is valid until the next call with that session. An output with data is written there; its
- * type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes are those of
- * the run before allocates nothing.
- * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then. */
-=======
 /* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its
  * memory belongs to the session and is valid until the next call with that session. An output with data is written
  * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes
  * are those of the run before allocates nothing. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH,
  * OUT_OF_MEMORY, BUSY; nothing was run then. */
->>>>>>> runtime
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
 

@@ -2,13 +2,8 @@
  * Users of a model include perpend.h instead.
  *
  * The object exports `const perpend_module *perpend_module_<name>(void)`; a shared object and an executable also have
-<<<<<<< HEAD
- * that function under the name perpend_module_main. Link a shared object with the whole of libperpend_runtime.a, without
- * -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v1 must stay unique in the process.
-=======
  * that function under the name perpend_module_main. Link a shared object with the whole of libperpend_runtime.a,
  * without -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v1 must stay unique in the process.
->>>>>>> runtime
  *
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:
@@ -17,13 +12,8 @@
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
-<<<<<<< HEAD
- *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name. A name
- *                                 that runtime/Isa.cpp does not list is taken as missing, so list only those.
-=======
  *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
  *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
->>>>>>> runtime
  *   "symbols": ["n"]              symbolCount names
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
@@ -51,18 +41,6 @@ typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int
 /* What a run sees. Created by the runtime, read by generated code. */
 typedef struct perpend_frame perpend_frame;
 struct perpend_frame {
-<<<<<<< HEAD
-  const void *const *inputs;  /* one pointer per model input, 64-byte aligned or not */
-  void *const *outputs;       /* one pointer per model output */
-  const uint8_t *weights;     /* start of the module's constant section */
-  uint8_t *arena;             /* 64-byte aligned */
-  const int64_t *offsets;     /* byte offset in the arena of each planned buffer */
-  const int64_t *symbols;     /* value of each symbol, in the descriptor's order */
-  /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split into
-   * parts of at least grain units when threads are available. extent <= 0 runs nothing. */
-  void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers, int64_t extent,
-                   int64_t grain);
-=======
   const void *const *inputs; /* one pointer per model input, 64-byte aligned or not */
   void *const *outputs;      /* one pointer per model output */
   const uint8_t *weights;    /* start of the module's constant section */
@@ -73,7 +51,6 @@ struct perpend_frame {
    * into parts of at least grain units when threads are available. extent <= 0 runs nothing. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
->>>>>>> runtime
 };
 
 typedef struct perpend_buffer_lifetime {

@@ -1,20 +1,10 @@
-<<<<<<< HEAD
-// A hand-written module, as the compiler would make it: sum = x + y, z = weight * sum, rows = row sums of sum, for x and
-// y of shape [n, 3]. The sum is an intermediate value in the arena.
-=======
 // A hand-written module, as the compiler would make it: sum = x + y, z = weight * sum, rows = row sums of sum, for x
 // and y of shape [n, 3]. The sum is an intermediate value in the arena.
->>>>>>> runtime
 #ifndef PERPEND_TEST_FAKE_MODEL_H
 #define PERPEND_TEST_FAKE_MODEL_H
 #include "perpend_module.h"
 
-<<<<<<< HEAD
-#define FAKE_INPUTS                                                                                                    \
-  R"("inputs":[{"name":"x","type":"f32","shape":["n",3]},{"name":"y","type":"f32","shape":["n",3]}],)"
-=======
 #define FAKE_INPUTS R"("inputs":[{"name":"x","type":"f32","shape":["n",3]},{"name":"y","type":"f32","shape":["n",3]}],)"
->>>>>>> runtime
 #define FAKE_OUTPUTS                                                                                                   \
   R"("outputs":[{"name":"z","type":"f32","shape":["n",3]},{"name":"rows","type":"f32","shape":["n"]}],)"
 #define FAKE_HEAD R"({"perpend":"0.1.0","abi":1,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"

@@ -21,13 +21,7 @@ static size_t threadCount() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-<<<<<<< HEAD
-static fs::path temporary(const char *name) {
-  return fs::path(testing::TempDir()) / (std::to_string(getpid()) + name);
-}
-=======
 static fs::path temporary(const char *name) { return fs::path(testing::TempDir()) / (std::to_string(getpid()) + name); }
->>>>>>> runtime
 
 TEST(Loader, LoadsAndRuns) {
   perpend_model *model = nullptr;
@@ -61,12 +55,8 @@ TEST(Loader, ReportsWrongFiles) {
 TEST(Loader, ReportsTruncatedFiles) {
   fs::path path = temporary("truncated.so");
   perpend_model *model = nullptr;
-<<<<<<< HEAD
-  for (uintmax_t bytes = 0; bytes + 20000 < fs::file_size(modelPath); bytes = bytes < 1000 ? bytes + 97 : bytes + 4001) {
-=======
   constexpr uintmax_t loadedBytes = 30000; // the file has more than that in its segments
   for (uintmax_t bytes = 0; bytes < loadedBytes; bytes += bytes < 1000 ? 97 : 4001) {
->>>>>>> runtime
     fs::copy_file(modelPath, path, fs::copy_options::overwrite_existing);
     fs::resize_file(path, bytes);
     perpend_status status = perpend_model_load(path.c_str(), &model);

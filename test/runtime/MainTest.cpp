@@ -34,12 +34,8 @@ protected:
 
 TEST_F(Main, RunsAndWritesOutputs) {
   std::string output;
-<<<<<<< HEAD
-  ASSERT_EQ(run("--input x.npy --input y=x.npy --output-dir out --repeat 3 --threads 2 --profile", output), 0) << output;
-=======
   ASSERT_EQ(run("--input x.npy --input y=x.npy --output-dir out --repeat 3 --threads 2 --profile", output), 0)
       << output;
->>>>>>> runtime
   EXPECT_NE(output.find("runs: 3"), std::string::npos) << output;
   EXPECT_NE(output.find("z: f32 [2, 3] min 4, mean 14, max 24"), std::string::npos) << output;
   EXPECT_NE(output.find("3 calls  k1_scale"), std::string::npos) << output;

@@ -24,13 +24,9 @@ struct Candidate {
   perpend_module module = fake::makeModule();
 };
 
-<<<<<<< HEAD
-static std::string withTail(const std::string &extra) { return FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL + extra + "}"; }
-=======
 static std::string withTail(const std::string &extra) {
   return FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL + extra + "}";
 }
->>>>>>> runtime
 
 static void expectMessage(const char *part) {
   EXPECT_NE(std::string(perpend_error_message()).find(part), std::string::npos) << perpend_error_message();
@@ -98,11 +94,8 @@ TEST(Model, KnowsTheInstructionSetsThatTheCompilerKnows) {
   EXPECT_EQ(hasInstructionSet("avx512bf16"), __builtin_cpu_supports("avx512bf16") != 0);
   EXPECT_EQ(hasInstructionSet("sse4.2"), __builtin_cpu_supports("sse4.2") != 0);
   EXPECT_FALSE(hasInstructionSet(""));
-<<<<<<< HEAD
-=======
   EXPECT_TRUE(isKnownInstructionSet("amx-int8"));
   EXPECT_FALSE(isKnownInstructionSet("64bit"));
->>>>>>> runtime
 }
 #endif
 
@@ -140,12 +133,8 @@ TEST(Model, RefusesDescriptorsThatDoNotMatchTheModule) {
 }
 
 TEST(Model, ReadsAllOfJson) {
-<<<<<<< HEAD
-  EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )")).open(),
-=======
   EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )"))
                 .open(),
->>>>>>> runtime
             PERPEND_OK)
       << perpend_error_message();
   for (const char *bad : {",", ",\"a\"", ",\"a\":", ",\"a\":1,", ",\"a\":[1,]", ",\"a\":\"\\x\"", ",\"a\":\"\\ud800\"",

@@ -173,8 +173,6 @@ TEST_F(Session, Profiles) {
   EXPECT_EQ(perpend_session_kernel_profile(session, 3, &timeNs, &calls), PERPEND_INVALID_ARGUMENT);
 }
 
-<<<<<<< HEAD
-=======
 TEST_F(Session, UsesOffsetsOfTheCompiler) {
   static const int64_t offsets[] = {128, 0};
   static const uint8_t *arena, *sum;
@@ -220,7 +218,6 @@ TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
   perpend_model_free(emptyModel);
 }
 
->>>>>>> runtime
 TEST_F(Session, SessionsRunConcurrently) {
   auto work = [this](int64_t n) {
     perpend_session *own = nullptr;

@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// Measures what the runtime adds: a run of a model without kernels, an empty parallel region of two threads, and one with
-// 20 us of work, which takes 10 us at best.
-=======
 // Measures what the runtime adds: a run of a model without kernels, an empty parallel region of two threads, and one
 // with 20 us of work, which takes 10 us at best.
->>>>>>> runtime
 #include "FakeModel.h"
 #include "Pool.h"
 #include <algorithm>
@@ -38,13 +33,7 @@ int main() {
   perpend_tensor inputs[] = {{x, shape, 2, PERPEND_F32}, {y, shape, 2, PERPEND_F32}}, outputs[2] = {};
   auto run = [&] { perpend_session_run(session, inputs, 2, outputs, 2); };
   std::printf("{\"empty_run_ns\": %.1f", medianNs(1000, run));
-<<<<<<< HEAD
-  auto region = [] {
-    perpend::runtime::parallelFor({[](void *, int64_t, int64_t) {}, nullptr, 1000, 1, 2});
-  };
-=======
   auto region = [] { perpend::runtime::parallelFor({[](void *, int64_t, int64_t) {}, nullptr, 1000, 1, 2}); };
->>>>>>> runtime
   std::printf(", \"empty_region_ns\": %.1f", medianNs(1, region));
   auto busyRegion = [] {
     auto body = [](void *, int64_t begin, int64_t end) {
