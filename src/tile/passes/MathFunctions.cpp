@@ -184,7 +184,7 @@ Real perpend::tile::emitExp2(Real x) {
 
 /// Half of the result first: 2^number may be just beyond the range.
 Real perpend::tile::emitExpM1(Real x) {
-  ReducedExp reduced = reduceExp(clamp(x, -30, 89.5));
+  ReducedExp reduced = reduceExp(clamp(x, -30, 89));
   Real half = powerOfTwo(reduced.number - 1, x);
   Real result = multiplyAdd(half, reduced.fraction, half - 0.5) * 2;
   return select(x.absolute() < 0x1p-25, x, result);
