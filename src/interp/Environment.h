@@ -11,6 +11,7 @@
 #include "interp/Tensor.h"
 
 #include "graph/Graph.h"
+#include "tile/Tile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,7 +26,7 @@ public:
 
   llvm::StringMap<int64_t> symbols;
   /// The order of the symbols in a kernel's %symbols argument.
-  llvm::SmallVector<std::string> symbolOrder;
+  std::vector<std::string> symbolOrder;
   /// Into how many parts [begin, end) of a tiled kernel is cut.
   unsigned kernelParts = 1;
 
@@ -57,14 +58,17 @@ void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const
 // Bodies.cpp
 mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
-// Reductions.cpp (both)
+// Reductions.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-
 mlir::FailureOr<Tensor> evaluate(graph::ContractOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Windows.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 mlir::FailureOr<Tensor> evaluate(graph::WindowReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+
+// Packed.cpp
+mlir::FailureOr<Tensor> evaluate(tile::MatmulOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluate(tile::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Kernels.cpp
 /// Runs a kernel on memory. results are allocated by the caller.

@@ -1,9 +1,8 @@
 //===- Kernels.cpp - running kernels of the tile level --------------------===//
 //
 // A tiled kernel has the arguments (inputs, outputs, %symbols, %begin, %end).
-// Its attribute `tile.extent` (an expression, as text) is its outermost parallel
-// extent; `tile.symbols` of the kernel or of the module orders %symbols, which
-// otherwise follow their first appearance in the inputs of the main function.
+// Its attribute `tile.extent` (a #graph.shape of one expression) is its outermost
+// parallel extent; %symbols are in the order of graph::symbolsOf(main).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,23 +16,15 @@ using namespace mlir;
 namespace perpend::interp {
 
 static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &environment) {
-  auto text = kernel->getAttrOfType<StringAttr>("tile.extent");
-  std::string error = "no attribute";
-  std::optional<graph::SymbolicInt> extent = text ? graph::SymbolicInt::parse(text, &error) : std::nullopt;
-  if (!extent)
-    return kernel->emitError("expected the attribute tile.extent, an expression as text: ") << error;
-  return environment.evaluate(kernel, *extent);
+  auto extent = kernel->getAttrOfType<graph::ShapeAttr>("tile.extent");
+  if (!extent || extent.getDims().size() != 1)
+    return kernel->emitError("expected the attribute tile.extent, a #graph.shape of one expression");
+  return environment.evaluate(kernel, extent.values()[0]);
 }
 
 static FailureOr<std::vector<int64_t>> symbolValues(Operation *kernel, const Environment &environment) {
-  SmallVector<std::string> names = environment.symbolOrder;
-  auto order = kernel->getAttrOfType<ArrayAttr>("tile.symbols");
-  if (!order && kernel->getParentOp())
-    order = kernel->getParentOp()->getAttrOfType<ArrayAttr>("tile.symbols");
-  if (order)
-    names = llvm::map_to_vector(order.getAsRange<StringAttr>(), [](StringAttr name) { return name.str(); });
   std::vector<int64_t> values;
-  for (const std::string &name : names) {
+  for (const std::string &name : environment.symbolOrder) {
     FailureOr<int64_t> value = environment.evaluate(kernel, graph::SymbolicInt::symbol(name));
     if (failed(value))
       return failure();
