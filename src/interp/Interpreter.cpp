@@ -31,7 +31,8 @@ void registerDialects(DialectRegistry &registry) {
 static FailureOr<Tensor> evaluateConstant(ConstantOp op) {
   if (std::optional<Tensor> tensor = Tensor::fromAttribute(op.getValue()))
     return *tensor;
-  return op.emitError("expected dense elements or a resource with as many bytes as the type ") << op.getType() << " needs";
+  return op.emitError("expected dense elements or a resource with as many bytes as the type ")
+         << op.getType() << " needs";
 }
 
 FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
