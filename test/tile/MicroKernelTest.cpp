@@ -44,7 +44,7 @@ Jit compile(int64_t lanes) {
   std::string source;
   for (const Block &block : blocks)
     source += sourceOf(block);
-  return Jit(source, createTileLowerMicroKernels({lanes}));
+  return Jit(source, createTileLowerMicroKernels({lanes, lanes == 16 ? 32 : 16}));
 }
 
 /// The definition of tile.ukernel.

@@ -57,11 +57,10 @@ struct RegisterBlock {
   int64_t unroll;  // steps of k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
-  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes) : rows(rows), cols(cols), sets(1) {
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers) : rows(rows), cols(cols), sets(1) {
     lanes = cols < registerLanes ? cols : std::gcd(cols, registerLanes);
     vectors = cols / lanes;
     unroll = rows > maxUnrolledRows ? 1 : unrollFactor;
-    int64_t registers = registerLanes >= 16 ? 32 : 16;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
       sets *= 2;
@@ -79,9 +78,9 @@ struct Arguments {
         counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]} {}
 };
 
-class KernelEmitter {
+class MicroKernelEmitter {
 public:
-  KernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
       : builder(builder), block(block), arguments(arguments),
         vectorType(VectorType::get(block.lanes, builder.getF32Type())) {}
 
@@ -109,7 +108,7 @@ private:
   VectorType vectorType;
 };
 
-KernelEmitter::Values KernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
+MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
   auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -119,7 +118,7 @@ KernelEmitter::Values KernelEmitter::emitLoop(Value lower, Value upper, int64_t 
 }
 
 /// Accumulates one position of the window: the sum over k.
-KernelEmitter::Values KernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
+MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
   Values rowBases;
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.aStride, constant(row))));
@@ -142,7 +141,7 @@ KernelEmitter::Values KernelEmitter::emitDepth(Value aBase, Value bBase, ValueRa
 }
 
 /// One k for all rows and columns. The indices belong to the first k of the loop's body, `k` counts from there.
-void KernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
+void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
   emitPrefetch(bIndex, k);
   Values bRow;
   for (int64_t vector = 0; vector < block.vectors; ++vector)
@@ -158,13 +157,13 @@ void KernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, Mutab
   }
 }
 
-void KernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
+void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
   for (int64_t column = 0; column < block.cols; column += floatsPerCacheLine)
     builder.create<memref::PrefetchOp>(arguments.b, add(bIndex, (k + prefetchDistance) * block.cols + column), /*isWrite=*/false,
                                        /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-KernelEmitter::Values KernelEmitter::addSets(ValueRange accumulators) {
+MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) {
   Values sums(accumulators);
   for (int64_t sets = block.sets; sets > 1; sets /= 2) {
     int64_t half = sets / 2 * block.accumulators();
@@ -175,7 +174,7 @@ KernelEmitter::Values KernelEmitter::addSets(ValueRange accumulators) {
   return sums;
 }
 
-void KernelEmitter::emitStores(ValueRange accumulators) {
+void MicroKernelEmitter::emitStores(ValueRange accumulators) {
   for (int64_t row = 0; row < block.rows; ++row) {
     Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
     for (int64_t vector = 0; vector < block.vectors; ++vector)
@@ -183,7 +182,7 @@ void KernelEmitter::emitStores(ValueRange accumulators) {
   }
 }
 
-void KernelEmitter::emit() {
+void MicroKernelEmitter::emit() {
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(vectorType));
   Values accumulators(block.sets * block.accumulators(), zero);
   auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
@@ -210,7 +209,7 @@ func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block) 
   function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  KernelEmitter(builder, block, Arguments(function.getArguments())).emit();
+  MicroKernelEmitter(builder, block, Arguments(function.getArguments())).emit();
   return function;
 }
 
@@ -238,7 +237,7 @@ func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
   std::string name = llvm::formatv("ukernel_f32_{0}x{1}", rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes));
+  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes, vectorRegisters));
 }
 
 LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {

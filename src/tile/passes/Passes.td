@@ -41,7 +41,8 @@ def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
   let summary = "Emits each micro-kernel once, in the vector dialect, and calls it";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-  let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">];
+  let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
+                 Option<"vectorRegisters", "registers", "int64_t", "32", "vector registers">];
 }
 
 #endif
