@@ -34,7 +34,7 @@ def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
-  let options = [Option<"fma", "fma", "bool", "false", "Fuse multiply-adds; for targets that have the instruction">];
+  let options = [Option<"useFma", "fma", "bool", "false", "Fuse multiply-adds; for targets that have the instruction">];
 }
 
 def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
