@@ -136,7 +136,7 @@ TEST(OnnxImport, SoftmaxOfOldOperatorSetsFlattens) {
 TEST(OnnxImport, ResizeOfSymbolicExtents) {
   ModelText model = unary({"Resize", {"", "scales"}, {}, {{"mode", std::string("linear")}}, "", ""}, {"x", {1, 1, "h", 5}});
   model.initializers = {floats("scales", {4}, {1, 1, 1.5, 2})};
-  EXPECT_EQ(typesOf(model), "f32 [1, 1, floordiv(3*h, 2), 10]");
+  EXPECT_EQ(typesOf(model), "f32 [1, 1, h + floordiv(h, 2), 10]");
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,6 +151,11 @@ TEST(OnnxImportErrors, TruncatedFile) {
 
 TEST(OnnxImportErrors, NotAModel) { expectError(importBytes("hello, this is text"), "not a"); }
 TEST(OnnxImportErrors, NoGraph) { expectError(importBytes(""), "not an ONNX model: the file has no graph"); }
+
+TEST(OnnxImportErrors, NoOperatorSet) {
+  std::string bytes = serialize(unary({"Relu", {}, {}, {}, "", ""}, {"x", {3}}));
+  expectError(importBytes(bytes.substr(0, bytes.size() - 4)), "the model imports no operator set");
+}
 
 TEST(OnnxImportErrors, UnreadableFile) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
