@@ -24,15 +24,14 @@ using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-/// Whether a value is, or is computed elementwise from, a reduction that lies behind no other reshape.
+static bool isReduction(Value value) {
+  auto element = value.getDefiningOp<ElementInterface>();
+  return element && element.elementKind() == ElementKind::Reduction;
+}
+
+/// Whether a value is a reduction, or computed elementwise from one (maps have been merged before).
 static bool endsReduction(Value value) {
-  Operation *op = value.getDefiningOp();
-  auto element = dyn_cast_or_null<ElementInterface>(op);
-  if (!element)
-    return false;
-  if (element.elementKind() == ElementKind::Reduction)
-    return true;
-  return isa<MapOp>(op) && llvm::any_of(op->getOperands(), endsReduction);
+  return isReduction(value) || (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
 }
 
 namespace {
@@ -41,60 +40,77 @@ struct SinkReshape : OpRewritePattern<MapOp> {
 
   LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
     ReshapeOp reshape;
-    for (Value input : op.getInputs())
-      if (auto candidate = input.getDefiningOp<ReshapeOp>();
-          candidate && input.hasOneUse() && endsReduction(candidate.getInput()))
-        reshape = reshape ? reshape : candidate;
-    if (!reshape)
+    for (Value input : op.getInputs()) {
+      // Two contractions of different shapes would pull the map to and fro.
+      if (endsReduction(input))
+        return failure();
+      auto candidate = input.getDefiningOp<ReshapeOp>();
+      if (!candidate || !endsReduction(candidate.getInput()))
+        continue;
+      if (reshape && shapeOf(reshape.getInput()) != shapeOf(candidate.getInput()))
+        return failure();
+      if (!reshape || input.hasOneUse())
+        reshape = candidate;
+    }
+    if (!reshape || !reshape->hasOneUse())
       return failure();
+    SmallVector<Operand> operands;
+    for (Value input : op.getInputs()) {
+      std::optional<Operand> operand = reshapedOperand(input, reshape);
+      if (!operand)
+        return failure();
+      operands.push_back(*operand);
+    }
     Shape source = shapeOf(reshape.getInput());
     GraphBuilder builder(rewriter, op.getLoc());
-    SmallVector<Value> inputs;
-    for (Value input : op.getInputs()) {
-      Value reshaped = reshapedOperand(builder, input, reshape);
-      if (!reshaped)
-        return failure();
-      inputs.push_back(reshaped);
-    }
+    SmallVector<Value> inputs = llvm::map_to_vector(operands, [&](const Operand &operand) {
+      Value shaped = builder.reshape(operand.value, operand.shape);
+      return operand.broadcastDims ? builder.broadcast(shaped, *operand.broadcastDims, source) : shaped;
+    });
     auto map = rewriter.create<MapOp>(op.getLoc(), tensorType(source, tensorTypeOf(op.getResult()).getElementType()), inputs);
     rewriter.inlineRegionBefore(op.getBody(), map.getBody(), map.getBody().end());
     rewriter.replaceOp(op, builder.reshape(map, shapeOf(op.getResult())));
     return success();
   }
 
-  /// `input` in the shape of the reshape's operand, where that needs no new memory traffic; else null.
-  static Value reshapedOperand(GraphBuilder &builder, Value input, ReshapeOp reshape) {
+  /// How an operand comes to the shape of the reshape's operand: reshaped, then perhaps broadcast.
+  struct Operand {
+    Value value;
+    Shape shape;
+    std::optional<SmallVector<int64_t>> broadcastDims;
+  };
+
+  /// Null where it would need new memory traffic.
+  static std::optional<Operand> reshapedOperand(Value input, ReshapeOp reshape) {
     Shape source = shapeOf(reshape.getInput());
     if (auto own = input.getDefiningOp<ReshapeOp>(); own && shapeOf(own.getInput()) == source)
-      return own.getInput();
+      return Operand{own.getInput(), source, std::nullopt};
     if (auto broadcast = input.getDefiningOp<BroadcastOp>())
-      return reshapedBroadcast(builder, broadcast, reshape);
+      return reshapedBroadcast(broadcast, reshape);
     auto element = dyn_cast_or_null<ElementInterface>(input.getDefiningOp());
     bool liesInMemory = !element || element.elementKind() != ElementKind::View || isa<ConcatOp, ReshapeOp>(*element);
-    return liesInMemory ? builder.reshape(input, source) : Value();
+    return liesInMemory ? std::optional<Operand>({input, source, std::nullopt}) : std::nullopt;
   }
 
   /// A broadcast whose operand only has dimensions that the reshape leaves alone.
-  static Value reshapedBroadcast(GraphBuilder &builder, BroadcastOp broadcast, ReshapeOp reshape) {
-    Shape source = shapeOf(reshape.getInput()), result = shapeOf(reshape.getResult()),
-          small = shapeOf(broadcast.getInput());
-    Shape kept;
+  static std::optional<Operand> reshapedBroadcast(BroadcastOp broadcast, ReshapeOp reshape) {
+    Shape source = shapeOf(reshape.getInput()), result = shapeOf(reshape.getResult()), kept;
+    Shape resultStrides = rowMajorStrides(result), sourceStrides = rowMajorStrides(source);
     SmallVector<int64_t> dims;
-    for (auto [extent, dim] : llvm::zip(small, broadcast.getDims())) {
+    for (auto [extent, dim] : llvm::zip(shapeOf(broadcast.getInput()), broadcast.getDims())) {
       if (extent == SymbolicInt(1))
         continue;
       // The dimension with as many elements behind it, and of the same extent.
-      Shape resultStrides = rowMajorStrides(result), sourceStrides = rowMajorStrides(source);
       int64_t found = -1;
       for (size_t i = 0; i < source.size(); ++i)
         if (sourceStrides[i] == resultStrides[dim] && source[i] == result[dim])
           found = i;
       if (found < 0 || (!dims.empty() && found <= dims.back()))
-        return {};
+        return std::nullopt;
       dims.push_back(found);
       kept.push_back(extent);
     }
-    return builder.broadcast(builder.reshape(broadcast.getInput(), kept), dims, source);
+    return Operand{broadcast.getInput(), kept, dims};
   }
 };
 
