@@ -267,6 +267,9 @@ Value Builder::reshape(Value input, Extents shape) {
   if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
     return fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
                 ": the numbers of elements differ");
+  if (elementCount(shapeOf(input)) != elementCount(shape))
+    emitWarning(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
+                          << " assumes that these have the same number of elements";
   Value result = create<ReshapeOp>(shape, tensorTypeOf(input).getElementType(), input);
   if (std::optional<Shape> known = contents(input))
     recordContents(result, *known);

@@ -26,9 +26,9 @@ class Importer {
 public:
   Importer(MLIRContext &context, const ModelProto &model, std::shared_ptr<llvm::MemoryBuffer> file, StringRef name,
            StringRef folder, const ImportOptions &options)
-      : context(context), model(model), options(options), tensors(&context, std::move(file), folder.str()),
+      : context(context), model(model), tensors(&context, std::move(file), folder.str()),
         fileLocation(FileLineColLoc::get(&context, name, 0, 0)), operations(&context),
-        builder(operations, fileLocation) {}
+        builder(operations, fileLocation), inputShapes(options) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -48,11 +48,11 @@ private:
 
   MLIRContext &context;
   const ModelProto &model;
-  const ImportOptions &options;
   TensorReader tensors;
   Location fileLocation;
   OpBuilder operations;
   Builder builder;
+  InputShapes inputShapes;
   std::map<std::string, int64_t> operatorSets;
   llvm::StringMap<const TensorProto *> initializers;
   llvm::StringMap<Value> values;
@@ -110,7 +110,6 @@ LogicalResult Importer::declareInitializers() {
 }
 
 LogicalResult Importer::declareInputs(func::FuncOp function) {
-  InputShapes shapes(options);
   for (const ValueInfo &input : model.graph.inputs) {
     if (initializers.count(input.name))
       continue; // IR version 3 lists weights as inputs too
@@ -120,7 +119,7 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
     if (!input.isTensor || !elementType)
       return fail(location, "input '" + input.name + "': expected a tensor of numbers, got " +
                                 (input.isTensor ? nameOf(input.elementType) : "a sequence, map or optional"));
-    std::optional<Shape> shape = shapes.resolve(input, error);
+    std::optional<Shape> shape = inputShapes.resolve(input, error);
     if (!shape)
       return fail(location, "input '" + input.name + "': " + error);
     unsigned index = function.getNumArguments();
@@ -129,7 +128,7 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
     if (!values.try_emplace(input.name, function.getArgument(index)).second)
       return fail(location, "two inputs have the name '" + input.name + "'");
   }
-  if (std::string error = shapes.unusedOptions(); !error.empty())
+  if (std::string error = inputShapes.unusedOptions(); !error.empty())
     return fail(fileLocation, error);
   return success();
 }
@@ -190,7 +189,7 @@ LogicalResult Importer::bindOutputs(const NodeProto &proto, ArrayRef<Value> resu
 LogicalResult Importer::importNode(const NodeProto &proto) {
   builder.location = NameLoc::get(StringAttr::get(&context, nodeName(proto)));
   builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
-  Node node{builder, proto, {}, attributesOf(proto)};
+  Node node{builder, proto, {}, attributesOf(proto), inputShapes.freedDimensions()};
   for (StringRef name : proto.inputs)
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));
   if (builder.hasFailed())

@@ -5,7 +5,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace perpend::onnx {
-using graph::SymbolicInt;
 
 /// An identifier made of a name: other characters become '_'.
 static std::string identifier(StringRef name) {
@@ -58,8 +57,11 @@ std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &er
 std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input, size_t index, std::string &error) {
   const Dimension &dimension = (*input.dims)[index];
   std::string position = input.name.str() + ":" + std::to_string(index);
-  if (std::optional<SymbolicInt> chosen = apply(position, error); chosen || !error.empty())
+  if (std::optional<SymbolicInt> chosen = apply(position, error); chosen || !error.empty()) {
+    if (chosen && !chosen->isConstant() && dimension.value)
+      freed.try_emplace(chosen->str(), *dimension.value);
     return chosen;
+  }
   if (dimension.value && *dimension.value >= 0)
     return SymbolicInt(*dimension.value);
   bool unnamed = isUnnamed(dimension.parameter);

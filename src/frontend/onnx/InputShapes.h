@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringSet.h"
 
 namespace perpend::onnx {
+using graph::SymbolicInt;
 
 class InputShapes {
 public:
@@ -24,13 +25,16 @@ public:
   std::optional<graph::Shape> resolve(const ValueInfo &input, std::string &error);
   /// An error message when an option names no dimension of the inputs seen; else empty.
   std::string unusedOptions() const;
+  /// Symbols that options put in the place of numbers, with these numbers.
+  const llvm::StringMap<SymbolicInt> &freedDimensions() const { return freed; }
 
 private:
-  std::optional<graph::SymbolicInt> apply(StringRef subject, std::string &error);
-  std::optional<graph::SymbolicInt> resolveDimension(const ValueInfo &input, size_t index, std::string &error);
+  std::optional<SymbolicInt> apply(StringRef subject, std::string &error);
+  std::optional<SymbolicInt> resolveDimension(const ValueInfo &input, size_t index, std::string &error);
 
   const ImportOptions &options;
   std::vector<bool> used;
+  llvm::StringMap<SymbolicInt> freed;
   /// What options may name: symbols and input:dimension.
   std::vector<std::string> subjects;
   /// The parameter that each symbol stands for, so that two parameters never share one.

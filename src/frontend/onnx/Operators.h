@@ -26,6 +26,8 @@ struct Node {
   llvm::SmallVector<Value> inputs;
   /// Numbers, strings, lists and tensors; graphs are only in `proto`.
   Attributes attributes;
+  /// Symbols in the place of numbers that the model was exported with, and these numbers.
+  const llvm::StringMap<SymbolicInt> &freedDimensions;
 
   Value input(size_t index) const { return index < inputs.size() ? inputs[index] : Value(); }
   /// A composite with these inputs and this node's attributes, some of them replaced or added.

@@ -98,6 +98,31 @@ Results importEyeLike(Node &node) {
 // Reshaping
 //===----------------------------------------------------------------------===//
 
+/// A shape written for the numbers a model was exported with, for the symbols that took their place: an extent becomes
+/// the input's extent at its position, or what the other extents leave of the elements, when it equals its old value.
+static void followFreedDimensions(const Node &node, ArrayRef<SymbolicInt> from, Shape &to) {
+  if (node.freedDimensions.empty())
+    return;
+  auto wasEqual = [&](const SymbolicInt &extent, const SymbolicInt &number) {
+    return number.isConstant() && !extent.isConstant() && extent.substitute(node.freedDimensions) == number;
+  };
+  for (auto [extent, target] : llvm::zip(from, to))
+    if (wasEqual(extent, target))
+      target = extent;
+  if (llvm::is_contained(to, SymbolicInt(-1)) || elementCount(from) == elementCount(to))
+    return;
+  for (SymbolicInt &target : to) {
+    SymbolicInt others(1);
+    for (const SymbolicInt &other : to)
+      others *= &other == &target ? SymbolicInt(1) : other;
+    std::optional<SymbolicInt> rest = exactDiv(elementCount(from), others);
+    if (!rest || !wasEqual(*rest, target))
+      continue;
+    target = *rest;
+    return;
+  }
+}
+
 /// 0 copies the input's extent (unless allowzero), -1 follows.
 static Results reshapeOnnx(Node &node, Shape shape) {
   if (!node.input(0))
@@ -111,6 +136,7 @@ static Results reshapeOnnx(Node &node, Shape shape) {
                        toString(from) + ", which has none at that position");
     shape[i] = from[i];
   }
+  followFreedDimensions(node, from, shape);
   return {reshapeTo(node.builder, node.input(0), shape)};
 }
 
