@@ -14,7 +14,7 @@ static bool anyNull(ArrayRef<Value> values) { return llvm::is_contained(values, 
 
 Value Builder::fail(const Twine &message) {
   failed = true;
-  emitError(location) << message.str();
+  emitError(location) << subject << message.str();
   return {};
 }
 
@@ -132,7 +132,8 @@ Value Builder::bodyOp(StringRef name, Values inputs, Extents shape, Type element
   Block &block = region->emplaceBlock();
   for (Type type : argumentTypes)
     block.addArgument(type, location);
-  OpBuilder inner = OpBuilder::atBlockBegin(&block);
+  OpBuilder inner(context()); // the region has no parent yet
+  inner.setInsertionPointToStart(&block);
   inner.create<YieldOp>(location, body(inner, block));
   return operations.create(state)->getResult(0);
 }
@@ -191,7 +192,7 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
         fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
              " and " + extent.str());
         return std::nullopt;
-      } else if (shape[i].isConstant()) {
+      } else if (shape[i] != SymbolicInt(1) && shape[i].isConstant()) {
         extent = shape[i]; // an equality: prefer the number
       }
     }
@@ -266,6 +267,9 @@ Value Builder::reshape(Value input, Extents shape) {
   if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
     return fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
                 ": the numbers of elements differ");
+  if (elementCount(shapeOf(input)) != elementCount(shape))
+    emitWarning(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
+                          << " assumes that these have the same number of elements";
   Value result = create<ReshapeOp>(shape, tensorTypeOf(input).getElementType(), input);
   if (std::optional<Shape> known = contents(input))
     recordContents(result, *known);

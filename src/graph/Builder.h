@@ -46,8 +46,10 @@ public:
   mlir::OpBuilder &operations;
   /// Where following operations come from (the model's node).
   mlir::Location location;
+  /// What error messages begin with: "node 'conv1' (Conv): ".
+  std::string subject;
 
-  /// Emits `message` as an error at the current location. Always returns null.
+  /// Emits the subject and `message` as an error at the current location. Always returns null.
   mlir::Value fail(const llvm::Twine &message);
   bool hasFailed() const { return failed; }
   mlir::MLIRContext *context() { return operations.getContext(); }

@@ -1,0 +1,101 @@
+//===- InputShapes.cpp - the symbols of a model's inputs ------------------===//
+
+#include "frontend/onnx/InputShapes.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace perpend::onnx {
+
+/// An identifier made of a name: other characters become '_'.
+static std::string identifier(StringRef name) {
+  std::string result;
+  for (char letter : name)
+    result += llvm::isAlnum(letter) ? letter : '_';
+  if (result.empty() || llvm::isDigit(result[0]))
+    result.insert(result.begin(), '_');
+  return result;
+}
+
+/// Names that exporters invent for dimensions they know nothing about.
+static bool isUnnamed(StringRef parameter) {
+  return parameter.empty() || parameter == "?" || parameter.starts_with("unk__");
+}
+
+std::string InputShapes::symbolFor(StringRef parameter) {
+  std::string symbol = identifier(parameter);
+  for (;; symbol += "_") {
+    auto [entry, isNew] = parameterOf.try_emplace(symbol, parameter.str());
+    if (isNew || entry->second == parameter)
+      return symbol;
+  }
+}
+
+/// What an option makes of a dimension; nullopt without an error when no option names it.
+std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &error) {
+  subjects.push_back(subject.str());
+  std::optional<SymbolicInt> result;
+  for (size_t i = 0; i < options.dimensions.size(); ++i) {
+    if (options.dimensions[i].subject != subject)
+      continue;
+    used[i] = true;
+    StringRef value = options.dimensions[i].value;
+    int64_t number;
+    if (!value.getAsInteger(10, number)) {
+      if (number >= 0)
+        result = SymbolicInt(number);
+      else
+        error = "a dimension cannot be " + value.str();
+    } else if (identifier(value) == value) {
+      result = SymbolicInt::symbol(value);
+    } else {
+      error = "'" + value.str() + "' is neither a number nor a name of letters, digits and '_'";
+    }
+  }
+  return result;
+}
+
+std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input, size_t index, std::string &error) {
+  const Dimension &dimension = (*input.dims)[index];
+  std::string position = input.name.str() + ":" + std::to_string(index);
+  if (std::optional<SymbolicInt> chosen = apply(position, error); chosen || !error.empty()) {
+    if (chosen && !chosen->isConstant() && dimension.value)
+      freed.try_emplace(chosen->str(), *dimension.value);
+    return chosen;
+  }
+  if (dimension.value && *dimension.value >= 0)
+    return SymbolicInt(*dimension.value);
+  bool unnamed = isUnnamed(dimension.parameter);
+  std::string symbol = symbolFor(unnamed ? identifier(input.name) + "_dim" + std::to_string(index)
+                                         : dimension.parameter.str());
+  for (StringRef subject : {StringRef(symbol), dimension.parameter}) {
+    if (subject.empty() || (unnamed && subject != symbol))
+      continue;
+    if (std::optional<SymbolicInt> chosen = apply(subject, error); chosen || !error.empty())
+      return chosen;
+  }
+  return SymbolicInt::symbol(symbol);
+}
+
+std::optional<graph::Shape> InputShapes::resolve(const ValueInfo &input, std::string &error) {
+  if (!input.dims) {
+    error = "its rank is unknown\nhint: export the model with a shape for this input";
+    return std::nullopt;
+  }
+  graph::Shape shape;
+  for (size_t i = 0; i < input.dims->size(); ++i) {
+    std::optional<SymbolicInt> extent = resolveDimension(input, i, error);
+    if (!extent)
+      return std::nullopt;
+    shape.push_back(*extent);
+  }
+  return shape;
+}
+
+std::string InputShapes::unusedOptions() const {
+  for (size_t i = 0; i < used.size(); ++i)
+    if (!used[i])
+      return "no input has the dimension '" + options.dimensions[i].subject + "'\nhint: there are " +
+             llvm::join(subjects, ", ");
+  return "";
+}
+} // namespace perpend::onnx

@@ -1,0 +1,104 @@
+//===- Model.h - an ONNX file as plain structs ------------------*- C++ -*-===//
+//
+// The parts of ModelProto that the importer reads, as views into the mapped
+// file: raw tensor data is never copied.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_FRONTEND_ONNX_MODEL_H
+#define PERPEND_FRONTEND_ONNX_MODEL_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace perpend::onnx {
+using llvm::StringRef;
+
+/// TensorProto.DataType.
+enum class DataType : int32_t {
+  Undefined = 0, Float = 1, Uint8 = 2, Int8 = 3, Uint16 = 4, Int16 = 5, Int32 = 6, Int64 = 7, String = 8, Bool = 9,
+  Float16 = 10, Double = 11, Uint32 = 12, Uint64 = 13, Complex64 = 14, Complex128 = 15, Bfloat16 = 16,
+};
+
+struct TensorProto {
+  StringRef name;
+  DataType dataType = DataType::Undefined;
+  llvm::SmallVector<int64_t, 4> dims;
+  /// Raw little-endian elements; otherwise one of the typed lists.
+  std::optional<StringRef> raw;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<int32_t> ints;
+  std::vector<int64_t> longs;
+  std::vector<uint64_t> unsignedLongs;
+  /// Elements in another file, beside the model.
+  bool isExternal = false;
+  StringRef externalLocation, externalOffset, externalLength;
+};
+
+struct Dimension {
+  std::optional<int64_t> value;
+  StringRef parameter;
+};
+
+struct ValueInfo {
+  StringRef name;
+  /// False for sequences, maps, optionals and sparse tensors.
+  bool isTensor = false;
+  DataType elementType = DataType::Undefined;
+  /// Nullopt: the rank is unknown.
+  std::optional<llvm::SmallVector<Dimension, 4>> dims;
+};
+
+struct GraphProto;
+
+struct AttributeProto {
+  enum class Kind { Undefined, Float, Int, String, Tensor, Graph, Floats, Ints, Strings, Other };
+  StringRef name;
+  Kind kind = Kind::Undefined;
+  float number = 0;
+  int64_t integer = 0;
+  StringRef text;
+  std::vector<TensorProto> tensors;
+  std::vector<GraphProto> graphs;
+  std::vector<float> floats;
+  std::vector<int64_t> integers;
+  std::vector<StringRef> texts;
+};
+
+struct NodeProto {
+  StringRef name, operation, domain;
+  std::vector<StringRef> inputs, outputs;
+  std::vector<AttributeProto> attributes;
+};
+
+struct GraphProto {
+  StringRef name;
+  std::vector<NodeProto> nodes;
+  std::vector<TensorProto> initializers;
+  std::vector<ValueInfo> inputs, outputs;
+  bool hasSparseInitializers = false;
+};
+
+struct OperatorSet {
+  StringRef domain;
+  int64_t version = 0;
+};
+
+struct ModelProto {
+  int64_t irVersion = 0;
+  StringRef producer;
+  std::vector<OperatorSet> operatorSets;
+  GraphProto graph;
+};
+
+/// Parses the bytes of a model file, which must outlive the result. Errors: nullopt, and what is wrong in `error`.
+std::optional<ModelProto> parseModel(StringRef bytes, std::string &error);
+} // namespace perpend::onnx
+
+#endif

@@ -1,0 +1,73 @@
+//===- Operators.cpp - the table of ONNX operators ------------------------===//
+
+#include "frontend/onnx/Operators.h"
+
+using namespace mlir;
+
+namespace perpend::onnx {
+
+static const Operator operators[] = {
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE) {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr},
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION) {DOMAIN, NAME, SINCE, "", FUNCTION},
+#include "frontend/onnx/Operators.def"
+};
+
+const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operatorSet) {
+  if (domain == "ai.onnx")
+    domain = "";
+  const Operator *best = nullptr;
+  for (const Operator &candidate : operators)
+    if (candidate.name == name && candidate.domain == domain && candidate.since <= operatorSet &&
+        (!best || candidate.since > best->since))
+      best = &candidate;
+  return best;
+}
+
+NamedAttribute Node::attribute(StringRef name, Attribute value) const {
+  return NamedAttribute(StringAttr::get(builder.context(), name), value);
+}
+NamedAttribute Node::attribute(StringRef name, ArrayRef<SymbolicInt> dims) const {
+  return attribute(name, graph::ShapeAttr::get(builder.context(), dims));
+}
+NamedAttribute Node::attribute(StringRef name, ArrayRef<int64_t> integers) const {
+  return attribute(name, DenseI64ArrayAttr::get(builder.context(), integers));
+}
+
+Results Node::composite(StringRef name, ArrayRef<Value> operands, ArrayRef<NamedAttribute> changes) const {
+  NamedAttrList list(attributes.all());
+  for (NamedAttribute change : changes)
+    list.set(change.getName(), change.getValue());
+  return graph::applyComposite(builder, name, operands, Attributes(list.getDictionary(builder.context())));
+}
+
+Results Node::fail(const Twine &message) const {
+  builder.fail(message);
+  return {};
+}
+
+std::optional<Shape> Node::known(size_t index, StringRef what) const {
+  Value value = input(index);
+  std::optional<Shape> contents = builder.contents(value);
+  if (!value)
+    builder.fail("the input " + Twine(index) + " (" + what + ") is missing");
+  else if (!contents)
+    builder.fail("the " + what + " (input '" + proto.inputs[index] + "') is computed from run-time data"
+                 "\nhint: it must be a constant or follow from the shapes of the model's inputs");
+  return contents;
+}
+
+std::optional<SmallVector<int64_t>> Node::knownNumbers(size_t index, StringRef what) const {
+  std::optional<Shape> contents = known(index, what);
+  if (!contents)
+    return std::nullopt;
+  SmallVector<int64_t> numbers;
+  for (const SymbolicInt &value : *contents) {
+    if (!value.constant()) {
+      builder.fail("the " + what + " must be numbers, got " + graph::toString(*contents));
+      return std::nullopt;
+    }
+    numbers.push_back(*value.constant());
+  }
+  return numbers;
+}
+} // namespace perpend::onnx

@@ -1,0 +1,65 @@
+//===- Operators.h - the table of ONNX operators ----------------*- C++ -*-===//
+//
+// One table maps (domain, name, operator set) to a composite, when inputs and
+// attributes mean the same, or to a function that adapts them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_FRONTEND_ONNX_OPERATORS_H
+#define PERPEND_FRONTEND_ONNX_OPERATORS_H
+
+#include "frontend/onnx/Tensors.h"
+#include "graph/composites/Composites.h"
+
+namespace perpend::onnx {
+using graph::Attributes;
+using graph::Builder;
+using graph::Results;
+using graph::Shape;
+using graph::SymbolicInt;
+using mlir::Value;
+
+/// A node while it is imported. Absent inputs are null.
+struct Node {
+  Builder &builder;
+  const NodeProto &proto;
+  llvm::SmallVector<Value> inputs;
+  /// Numbers, strings, lists and tensors; graphs are only in `proto`.
+  Attributes attributes;
+  /// Symbols in the place of numbers that the model was exported with, and these numbers.
+  const llvm::StringMap<SymbolicInt> &freedDimensions;
+
+  Value input(size_t index) const { return index < inputs.size() ? inputs[index] : Value(); }
+  /// A composite with these inputs and this node's attributes, some of them replaced or added.
+  Results composite(StringRef name, llvm::ArrayRef<Value> operands,
+                    llvm::ArrayRef<mlir::NamedAttribute> changes = {}) const;
+  mlir::NamedAttribute attribute(StringRef name, mlir::Attribute value) const;
+  mlir::NamedAttribute attribute(StringRef name, llvm::ArrayRef<SymbolicInt> dims) const;
+  mlir::NamedAttribute attribute(StringRef name, llvm::ArrayRef<int64_t> integers) const;
+  Results fail(const llvm::Twine &message) const;
+  /// The known elements of an input that decides about shapes; an error otherwise.
+  std::optional<Shape> known(size_t index, StringRef what) const;
+  std::optional<llvm::SmallVector<int64_t>> knownNumbers(size_t index, StringRef what) const;
+};
+
+using ImportFunction = Results (*)(Node &);
+
+struct Operator {
+  StringRef domain, name;
+  /// Valid from this operator set on, until a later entry.
+  int64_t since;
+  /// Either a composite that takes the inputs and attributes as they are, or a function.
+  StringRef composite;
+  ImportFunction function;
+};
+
+/// Null when the operator is not supported.
+const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operatorSet);
+
+// The functions of the table.
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE)
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION) Results FUNCTION(Node &node);
+#include "frontend/onnx/Operators.def"
+} // namespace perpend::onnx
+
+#endif

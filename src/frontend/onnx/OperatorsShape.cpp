@@ -1,0 +1,287 @@
+//===- OperatorsShape.cpp - ONNX operators on shapes and positions --------===//
+//
+// Operators whose inputs or attributes say how elements move: these inputs
+// must be known, as numbers or as expressions of the model's symbols.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Operators.h"
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+
+static Results missing(Node &node, unsigned count) { return node.fail("expected " + Twine(count) + " inputs"); }
+
+//===----------------------------------------------------------------------===//
+// Constants and shapes
+//===----------------------------------------------------------------------===//
+
+static Value floatVector(Builder &b, ArrayRef<float> values, bool isScalar) {
+  SmallVector<int64_t, 1> shape;
+  if (!isScalar)
+    shape.push_back(values.size());
+  return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, b.f32()), values));
+}
+
+Results importConstant(Node &node) {
+  Builder &b = node.builder;
+  if (auto value = dyn_cast_or_null<ElementsAttr>(node.attributes.get("value")))
+    return {b.constant(value)};
+  for (const AttributeProto &attribute : node.proto.attributes) {
+    if (attribute.name == "value_float")
+      return {floatVector(b, attribute.number, true)};
+    if (attribute.name == "value_floats")
+      return {floatVector(b, attribute.floats, false)};
+    if (attribute.name == "value_int")
+      return {b.dims(SymbolicInt(attribute.integer), /*isScalar=*/true)};
+    if (attribute.name == "value_ints")
+      return {b.integers(attribute.integers)};
+  }
+  return node.fail("expected a value of numbers; strings and sparse tensors are not supported");
+}
+
+Results importConstantOfShape(Node &node) {
+  std::optional<Shape> shape = node.known(0, "shape");
+  if (!shape)
+    return {};
+  Attribute value = node.attributes.get("value");
+  if (!value)
+    return {node.builder.splat(*shape, 0, node.builder.f32())};
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  if (!dense || dense.getNumElements() != 1)
+    return node.fail("expected a value of one element");
+  Value scalar = node.builder.reshape(node.builder.constant(dense), {});
+  return {node.builder.broadcast(scalar, {}, *shape)};
+}
+
+Results importShape(Node &node) {
+  if (!node.input(0))
+    return missing(node, 1);
+  Shape shape = shapeOf(node.input(0));
+  int64_t rank = shape.size();
+  auto position = [&](StringRef name, int64_t otherwise) {
+    int64_t value = node.attributes.getInt(name, otherwise);
+    return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
+  };
+  int64_t start = position("start", 0), end = std::max(position("end", rank), start);
+  return {node.builder.dims(ArrayRef(shape).slice(start, end - start))};
+}
+
+Results importSize(Node &node) {
+  if (!node.input(0))
+    return missing(node, 1);
+  return {node.builder.dims(elementCount(shapeOf(node.input(0))), /*isScalar=*/true)};
+}
+
+Results importEyeLike(Node &node) {
+  Value x = node.input(0);
+  if (!x || rankOf(x) != 2)
+    return node.fail("expected a matrix");
+  Type type = node.attributes.has("dtype")
+                  ? onnx::elementTypeOf(node.builder.context(), static_cast<DataType>(node.attributes.getInt("dtype")))
+                  : graph::elementTypeOf(x);
+  if (!type)
+    return node.fail("the element type is not supported");
+  double diagonal = static_cast<double>(node.attributes.getInt("k"));
+  Value mask = node.builder.generate({}, shapeOf(x), node.builder.operations.getI1Type(),
+                                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
+                                       Scalar i(builder, loc, index[0]), j(builder, loc, index[1]);
+                                       return graph::equal(j, i + diagonal).value;
+                                     });
+  return {node.builder.cast(mask, type)};
+}
+
+//===----------------------------------------------------------------------===//
+// Reshaping
+//===----------------------------------------------------------------------===//
+
+/// A shape written for the numbers a model was exported with, for the symbols that took their place: an extent becomes
+/// the input's extent at its position, or what the other extents leave of the elements, when it equals its old value.
+static void followFreedDimensions(const Node &node, ArrayRef<SymbolicInt> from, Shape &to) {
+  if (node.freedDimensions.empty())
+    return;
+  auto wasEqual = [&](const SymbolicInt &extent, const SymbolicInt &number) {
+    return number.isConstant() && !extent.isConstant() && extent.substitute(node.freedDimensions) == number;
+  };
+  for (auto [extent, target] : llvm::zip(from, to))
+    if (wasEqual(extent, target))
+      target = extent;
+  if (llvm::is_contained(to, SymbolicInt(-1)) || elementCount(from) == elementCount(to))
+    return;
+  for (SymbolicInt &target : to) {
+    SymbolicInt others(1);
+    for (const SymbolicInt &other : to)
+      others *= &other == &target ? SymbolicInt(1) : other;
+    std::optional<SymbolicInt> rest = exactDiv(elementCount(from), others);
+    if (!rest || !wasEqual(*rest, target))
+      continue;
+    target = *rest;
+    return;
+  }
+}
+
+/// 0 copies the input's extent (unless allowzero), -1 follows.
+static Results reshapeOnnx(Node &node, Shape shape) {
+  if (!node.input(0))
+    return missing(node, 2);
+  Shape from = shapeOf(node.input(0));
+  for (size_t i = 0; i < shape.size() && !node.attributes.getInt("allowzero"); ++i) {
+    if (shape[i] != SymbolicInt(0))
+      continue;
+    if (i >= from.size())
+      return node.fail("dimension " + Twine(i) + " of the new shape " + toString(shape) + " copies one of shape " +
+                       toString(from) + ", which has none at that position");
+    shape[i] = from[i];
+  }
+  followFreedDimensions(node, from, shape);
+  return {reshapeTo(node.builder, node.input(0), shape)};
+}
+
+Results importReshape(Node &node) {
+  std::optional<Shape> shape = node.known(1, "shape");
+  return shape ? reshapeOnnx(node, *shape) : Results();
+}
+Results importReshapeAttribute(Node &node) { return reshapeOnnx(node, node.attributes.getDims("shape").value_or(Shape())); }
+
+Results importExpand(Node &node) {
+  std::optional<Shape> shape = node.known(1, "shape");
+  if (!shape || !node.input(0))
+    return {};
+  return {expandTo(node.builder, node.input(0), *shape)};
+}
+
+Results importTile(Node &node) {
+  std::optional<Shape> repeats = node.known(1, "repeats");
+  return {repeats ? tileTensor(node.builder, node.input(0), *repeats) : Value()};
+}
+
+/// Axes are an attribute before operator set 13, then an input.
+static Results withAxes(Node &node, StringRef composite) {
+  if (!node.input(1))
+    return node.composite(composite, node.input(0));
+  std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
+  return axes ? node.composite(composite, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes))) : Results();
+}
+Results importSqueeze(Node &node) { return withAxes(node, "squeeze"); }
+Results importUnsqueeze(Node &node) {
+  if (!node.input(1) && !node.attributes.has("axes"))
+    return node.fail("the axes are missing");
+  return withAxes(node, "unsqueeze");
+}
+
+//===----------------------------------------------------------------------===//
+// Slicing, splitting, padding
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> firstAxes(size_t count) { return llvm::to_vector(llvm::seq<int64_t>(0, count)); }
+
+Results importSliceAttributes(Node &node) {
+  std::optional<Shape> starts = node.attributes.getDims("starts"), ends = node.attributes.getDims("ends");
+  if (!starts || !ends || !node.input(0))
+    return node.fail("expected a tensor and the attributes starts and ends");
+  SmallVector<int64_t> axes = node.attributes.getInts("axes", firstAxes(starts->size()));
+  return {sliceAxes(node.builder, node.input(0), axes, *starts, *ends, SmallVector<int64_t>(starts->size(), 1))};
+}
+
+Results importSlice(Node &node) {
+  std::optional<Shape> starts = node.known(1, "starts"), ends = starts ? node.known(2, "ends") : std::nullopt;
+  if (!ends || !node.input(0))
+    return {};
+  std::optional<SmallVector<int64_t>> axes = firstAxes(starts->size()), steps = SmallVector<int64_t>(starts->size(), 1);
+  if (node.input(3))
+    axes = node.knownNumbers(3, "axes");
+  if (axes && node.input(4))
+    steps = node.knownNumbers(4, "steps");
+  if (!axes || !steps)
+    return {};
+  return {sliceAxes(node.builder, node.input(0), *axes, *starts, *ends, *steps)};
+}
+
+/// Sizes are an attribute before operator set 13, then an input; without them the parts are equal.
+Results importSplit(Node &node) {
+  std::optional<Shape> sizes = node.attributes.getDims("split");
+  if (node.input(1) && !(sizes = node.known(1, "split")))
+    return {};
+  if (sizes && sizes->size() != node.proto.outputs.size())
+    return node.fail("expected " + Twine(node.proto.outputs.size()) + " sizes, got " + Twine(sizes->size()));
+  if (sizes)
+    return node.composite("split", node.input(0), node.attribute("sizes", ArrayRef<SymbolicInt>(*sizes)));
+  auto count = node.builder.operations.getI64IntegerAttr(node.proto.outputs.size());
+  return node.composite("split", node.input(0), node.attribute("num_outputs", count));
+}
+
+/// The pads of listed axes spread over all dimensions.
+static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<int64_t> axes, size_t rank) {
+  Shape all(2 * rank, SymbolicInt(0));
+  if (pads.size() != 2 * axes.size()) {
+    node.fail("expected " + Twine(2 * axes.size()) + " pads, got " + Twine(pads.size()));
+    return std::nullopt;
+  }
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    int64_t dim = normalAxis(node.builder, axis, rank);
+    if (dim < 0)
+      return std::nullopt;
+    all[dim] = pads[index];
+    all[rank + dim] = pads[axes.size() + index];
+  }
+  return all;
+}
+
+static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value) {
+  std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
+  if (!all)
+    return {};
+  return node.composite("pad", node.input(0),
+                        {node.attribute("pads", ArrayRef<SymbolicInt>(*all)),
+                         node.attribute("value", node.builder.operations.getF64FloatAttr(value))});
+}
+
+Results importPad(Node &node) {
+  std::optional<Shape> pads = node.attributes.getDims(node.attributes.has("pads") ? "pads" : "paddings");
+  if (!pads || !node.input(0))
+    return node.fail("expected a tensor and the attribute pads");
+  return padOnnx(node, *pads, firstAxes(rankOf(node.input(0))), node.attributes.getFloat("value"));
+}
+
+Results importPad11(Node &node) {
+  std::optional<Shape> pads = node.known(1, "pads");
+  if (!pads || !node.input(0))
+    return {};
+  std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
+  std::optional<SmallVector<int64_t>> axes = firstAxes(rankOf(node.input(0)));
+  if (node.input(3))
+    axes = node.knownNumbers(3, "axes");
+  if (!value)
+    return node.fail("the padding value is computed from run-time data");
+  return axes ? padOnnx(node, *pads, *axes, *value) : Results();
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+Results importOneHot(Node &node) {
+  std::optional<Shape> depth = node.known(1, "depth");
+  Value values = node.input(2);
+  if (!depth || !node.input(0) || !values || rankOf(values) != 1)
+    return depth ? node.fail("expected indices, a depth and two values") : Results();
+  auto pick = [&](int64_t position) {
+    return node.builder.reshape(sliceAxis(node.builder, values, 0, SymbolicInt(position), SymbolicInt(1)), {});
+  };
+  return node.composite("one_hot", {node.input(0), pick(0), pick(1)},
+                        node.attribute("depth", ArrayRef<SymbolicInt>(*depth)));
+}
+
+Results importTrilu(Node &node) {
+  if (!node.input(1))
+    return node.composite("trilu", node.input(0));
+  std::optional<SmallVector<int64_t>> diagonal = node.knownNumbers(1, "diagonal");
+  if (!diagonal || diagonal->size() != 1)
+    return diagonal ? node.fail("expected one diagonal") : Results();
+  return node.composite("trilu", node.input(0),
+                        node.attribute("k", node.builder.operations.getI64IntegerAttr(diagonal->front())));
+}
+} // namespace perpend::onnx

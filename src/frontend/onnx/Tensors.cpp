@@ -1,0 +1,211 @@
+//===- Tensors.cpp - tensors of an ONNX file as attributes ----------------===//
+
+#include "frontend/onnx/Tensors.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Alignment.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+
+#include <cstring>
+
+using namespace mlir;
+
+namespace perpend::onnx {
+
+/// Up to this many elements become dense attributes: shape computations and scalars.
+static constexpr int64_t smallFloats = 64, smallIntegers = 128;
+
+Type elementTypeOf(MLIRContext *context, DataType type) {
+  auto integer = [&](unsigned width, bool isUnsigned = false) -> Type {
+    return IntegerType::get(context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
+  };
+  switch (type) {
+  case DataType::Float: return Float32Type::get(context);
+  case DataType::Double: return Float64Type::get(context);
+  case DataType::Float16: return Float16Type::get(context);
+  case DataType::Bfloat16: return BFloat16Type::get(context);
+  case DataType::Bool: return integer(1);
+  case DataType::Int8: return integer(8);
+  case DataType::Int16: return integer(16);
+  case DataType::Int32: return integer(32);
+  case DataType::Int64: return integer(64);
+  case DataType::Uint8: return integer(8, true);
+  case DataType::Uint16: return integer(16, true);
+  case DataType::Uint32: return integer(32, true);
+  case DataType::Uint64: return integer(64, true);
+  default: return {};
+  }
+}
+
+std::string nameOf(DataType type) {
+  static constexpr const char *names[] = {"undefined", "float",  "uint8",  "int8",      "uint16",     "int16",
+                                          "int32",     "int64",  "string", "bool",      "float16",    "double",
+                                          "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
+  auto index = static_cast<size_t>(type);
+  return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
+}
+
+/// Bytes of one stored element; i1 takes one byte.
+static uint64_t storedSize(Type elementType) {
+  return std::max<uint64_t>(elementType.getIntOrFloatBitWidth() / 8, 1);
+}
+
+static std::optional<uint64_t> elementCountOf(const TensorProto &tensor, std::string &error) {
+  uint64_t count = 1;
+  bool overflows = false;
+  for (int64_t extent : tensor.dims) {
+    if (extent < 0) {
+      error = "dimension " + std::to_string(extent) + " is negative";
+      return std::nullopt;
+    }
+    bool overflowed = false;
+    count = llvm::SaturatingMultiply(count, static_cast<uint64_t>(extent), &overflowed);
+    overflows |= overflowed;
+  }
+  if (!overflows && count < (uint64_t(1) << 48))
+    return count;
+  error = "the number of elements is too large";
+  return std::nullopt;
+}
+
+/// The elements of a typed list as stored bytes.
+template <typename Stored, typename List>
+static std::string storeAs(const List &list) {
+  std::string bytes(list.size() * sizeof(Stored), '\0');
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto element = static_cast<Stored>(list[i]);
+    std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
+  }
+  return bytes;
+}
+
+static std::string storeTyped(const TensorProto &tensor) {
+  switch (tensor.dataType) {
+  case DataType::Float: return storeAs<float>(tensor.floats);
+  case DataType::Double: return storeAs<double>(tensor.doubles);
+  case DataType::Int64: return storeAs<int64_t>(tensor.longs);
+  case DataType::Uint64: return storeAs<uint64_t>(tensor.unsignedLongs);
+  case DataType::Uint32: return storeAs<uint32_t>(tensor.unsignedLongs);
+  case DataType::Int32: return storeAs<int32_t>(tensor.ints);
+  case DataType::Bool:
+  case DataType::Int8:
+  case DataType::Uint8: return storeAs<uint8_t>(tensor.ints);
+  default: return storeAs<uint16_t>(tensor.ints);
+  }
+}
+
+TensorReader::Buffer TensorReader::openExternal(StringRef location, std::string &error) {
+  if (Buffer known = externalFiles.lookup(location))
+    return known;
+  std::string quoted = "'" + location.str() + "'";
+  bool climbs = llvm::any_of(llvm::make_range(llvm::sys::path::begin(location), llvm::sys::path::end(location)),
+                             [](StringRef part) { return part == ".."; });
+  if (location.empty() || location.contains('\0') || llvm::sys::path::is_absolute(location) || climbs) {
+    error = "the external file " + quoted + " must be a path inside the model's folder, without '..'";
+    return {};
+  }
+  if (folder.empty()) {
+    error = "external data needs a model that was read from a file";
+    return {};
+  }
+  llvm::SmallString<256> path(folder), real, realFolder;
+  llvm::sys::path::append(path, location);
+  if (std::error_code code = llvm::sys::fs::real_path(path, real)) {
+    error = "cannot open the external file " + quoted + ": " + code.message();
+    return {};
+  }
+  bool isConfined = !llvm::sys::fs::real_path(folder, realFolder) &&
+                    StringRef(real).starts_with((realFolder + llvm::sys::path::get_separator()).str());
+  if (!isConfined || !llvm::sys::fs::is_regular_file(real)) {
+    error = "the external file " + quoted + " leads out of the model's folder or is no regular file";
+    return {};
+  }
+  auto opened = llvm::MemoryBuffer::getFile(real, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!opened) {
+    error = "cannot read the external file " + quoted + ": " + opened.getError().message();
+    return {};
+  }
+  return externalFiles[location] = std::move(*opened);
+}
+
+std::optional<StringRef> TensorReader::externalBytes(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,
+                                                     std::string &error) {
+  uint64_t offset = 0, length = sizeBytes;
+  if ((!tensor.externalOffset.empty() && tensor.externalOffset.getAsInteger(10, offset)) ||
+      (!tensor.externalLength.empty() && tensor.externalLength.getAsInteger(10, length))) {
+    error = "the offset or length of its external data is no number";
+    return std::nullopt;
+  }
+  owner = openExternal(tensor.externalLocation, error);
+  if (!owner)
+    return std::nullopt;
+  StringRef bytes = owner->getBuffer();
+  if (offset > bytes.size() || length > bytes.size() - offset) {
+    error = "its external data ends at byte " + std::to_string(llvm::SaturatingAdd(offset, length)) + ", the file '" +
+            tensor.externalLocation.str() + "' has " + std::to_string(bytes.size());
+    return std::nullopt;
+  }
+  return bytes.substr(offset, length);
+}
+
+/// The stored elements where they lie; nullopt without an error when they must be taken from a typed list.
+std::optional<StringRef> TensorReader::bytesOf(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,
+                                               std::string &error) {
+  if (tensor.isExternal)
+    return externalBytes(tensor, sizeBytes, owner, error);
+  owner = file;
+  return tensor.raw;
+}
+
+static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef bytes,
+                             std::shared_ptr<llvm::MemoryBuffer> owner) {
+  uint64_t alignment = storedSize(type.getElementType());
+  ArrayRef<char> data(bytes.data(), bytes.size());
+  bool isAligned = llvm::isAddrAligned(llvm::Align(alignment), bytes.data());
+  AsmResourceBlob blob = owner && isAligned
+                             ? AsmResourceBlob(data, alignment, [owner](void *, size_t, size_t) {}, false)
+                             : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, std::max<uint64_t>(alignment, 64));
+  return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
+}
+
+ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
+  Type elementType = elementTypeOf(context, tensor.dataType);
+  std::optional<uint64_t> count = elementCountOf(tensor, error);
+  if (!count)
+    return {};
+  if (!elementType) {
+    error = "elements of type " + nameOf(tensor.dataType) + " are not supported";
+    return {};
+  }
+  uint64_t sizeBytes = *count * storedSize(elementType);
+  Buffer owner;
+  std::string typed;
+  std::optional<StringRef> bytes = bytesOf(tensor, sizeBytes, owner, error);
+  if (!error.empty())
+    return {};
+  if (!bytes) {
+    typed = storeTyped(tensor);
+    bytes = typed;
+    owner = nullptr;
+  }
+  if (bytes->size() != sizeBytes) {
+    error = "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " +
+            std::to_string(bytes->size());
+    return {};
+  }
+  auto type = RankedTensorType::get(tensor.dims, elementType);
+  bool isSmall = static_cast<int64_t>(*count) <= (isa<FloatType>(elementType) ? smallFloats : smallIntegers);
+  if (!isSmall)
+    return resource(type, tensor.name, *bytes, owner);
+  if (elementType.isInteger(1)) {
+    SmallVector<bool> values(llvm::map_range(*bytes, [](char byte) { return byte != 0; }));
+    return DenseElementsAttr::get(type, values);
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes->data(), bytes->size()));
+}
+} // namespace perpend::onnx

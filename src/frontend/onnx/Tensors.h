@@ -1,0 +1,50 @@
+//===- Tensors.h - tensors of an ONNX file as attributes --------*- C++ -*-===//
+//
+// Large tensors become resources that point into the mapped file; small ones
+// dense attributes, which folding can see. External data is confined to the
+// model's folder.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_FRONTEND_ONNX_TENSORS_H
+#define PERPEND_FRONTEND_ONNX_TENSORS_H
+
+#include "frontend/onnx/Model.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+
+namespace perpend::onnx {
+
+/// The tensor element type; null for strings, complex numbers and types this compiler does not know.
+mlir::Type elementTypeOf(mlir::MLIRContext *context, DataType type);
+/// ONNX's name of a data type, for messages.
+std::string nameOf(DataType type);
+
+class TensorReader {
+public:
+  /// `folder` holds external data (empty: none is allowed); `file` stays mapped while its tensors are in use.
+  TensorReader(mlir::MLIRContext *context, std::shared_ptr<llvm::MemoryBuffer> file, std::string folder)
+      : context(context), file(std::move(file)), folder(std::move(folder)) {}
+
+  /// Errors: null, and what is wrong (without the tensor's name) in `error`.
+  mlir::ElementsAttr read(const TensorProto &tensor, std::string &error);
+
+private:
+  using Buffer = std::shared_ptr<llvm::MemoryBuffer>;
+  std::optional<StringRef> bytesOf(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner, std::string &error);
+  std::optional<StringRef> externalBytes(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,
+                                         std::string &error);
+  Buffer openExternal(StringRef location, std::string &error);
+
+  mlir::MLIRContext *context;
+  Buffer file;
+  std::string folder;
+  llvm::StringMap<Buffer> externalFiles;
+};
+} // namespace perpend::onnx
+
+#endif

@@ -1,0 +1,99 @@
+//===- Formulas.h - what composites are written with ------------*- C++ -*-===//
+//
+// Typed functions on tensors that the composites share with each other and
+// with front ends. All propagate null.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_COMPOSITES_FORMULAS_H
+#define PERPEND_GRAPH_COMPOSITES_FORMULAS_H
+
+#include "graph/composites/Composites.h"
+#include "graph/composites/ScalarMath.h"
+
+namespace perpend::graph {
+
+using Formula = llvm::function_ref<Scalar(llvm::ArrayRef<Scalar>)>;
+/// How the elements of a small tensor follow from those of its inputs; nullopt when that cannot be said.
+using ContentsFormula = llvm::function_ref<std::optional<SymbolicInt>(llvm::ArrayRef<SymbolicInt>)>;
+
+inline mlir::Type elementTypeOf(mlir::Value tensor) { return tensorTypeOf(tensor).getElementType(); }
+inline bool isFloat(mlir::Value tensor) { return llvm::isa<mlir::FloatType>(elementTypeOf(tensor)); }
+inline int64_t rankOf(mlir::Value tensor) { return tensorTypeOf(tensor).getRank(); }
+inline mlir::Value optionalInput(Values in, size_t index) { return index < in.size() ? in[index] : mlir::Value(); }
+/// f32 for f16 and bf16: what a formula computes in, so that only its result is rounded to 16 bits.
+mlir::Type computeType(mlir::Type elementType);
+/// A negative axis counts from the end. -1, with an error, when it is out of range.
+int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank);
+/// nullopt, with an error, when an axis is out of range; sorted, without repetition.
+std::optional<llvm::SmallVector<int64_t>> normalAxes(Builder &builder, llvm::ArrayRef<int64_t> axes, int64_t rank);
+
+// Elementwise.
+/// An elementwise formula over inputs of one element type, broadcast; the result's is `resultType` (or the same).
+mlir::Value pointwise(Builder &builder, Values inputs, Formula formula, mlir::Type resultType = {});
+/// Follows the contents of small integer tensors through an elementwise formula.
+mlir::Value follow(Builder &builder, Values inputs, mlir::Value result, ContentsFormula formula);
+mlir::Value add(Builder &builder, mlir::Value a, mlir::Value b);
+mlir::Value sub(Builder &builder, mlir::Value a, mlir::Value b);
+mlir::Value mul(Builder &builder, mlir::Value a, mlir::Value b);
+mlir::Value div(Builder &builder, mlir::Value a, mlir::Value b);
+mlir::Value where(Builder &builder, mlir::Value condition, mlir::Value then, mlir::Value otherwise);
+/// A symbolic number as a scalar tensor.
+mlir::Value number(Builder &builder, const SymbolicInt &value, mlir::Type elementType);
+/// A small integer tensor of known elements, as a constant when all are numbers.
+mlir::Value knownIntegers(Builder &builder, llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<SymbolicInt> shape,
+                          mlir::Type elementType);
+/// The one element of a constant of one (possibly repeated) value.
+std::optional<double> constantNumber(mlir::Value tensor);
+
+// Reductions. Sums of f16 and bf16 are accumulated in f32.
+mlir::Value sum(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t> axes, bool keepDims);
+mlir::Value mean(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t> axes, bool keepDims);
+mlir::Value softmax(Builder &builder, mlir::Value input, int64_t axis, bool isLogarithmic);
+/// (x - mean) / sqrt(variance + epsilon) over some axes, in the compute type.
+struct Normalised {
+  mlir::Value result, mean, inverseDeviation;
+};
+Normalised normalise(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t> axes, double epsilon);
+
+// Views.
+/// A vector along dimension `axis` of a tensor of this shape.
+mlir::Value alongAxis(Builder &builder, mlir::Value vector, int64_t axis, llvm::ArrayRef<SymbolicInt> shape);
+/// A shape with at most one -1, which follows from the number of elements.
+mlir::Value reshapeTo(Builder &builder, mlir::Value input, Shape shape);
+/// The part [starts, ends) of the listed axes, as numpy slices (negative positions, clamping, steps).
+mlir::Value sliceAxes(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t> axes,
+                      llvm::ArrayRef<SymbolicInt> starts, llvm::ArrayRef<SymbolicInt> ends,
+                      llvm::ArrayRef<int64_t> steps);
+mlir::Value sliceAxis(Builder &builder, mlir::Value input, int64_t axis, const SymbolicInt &start,
+                      const SymbolicInt &size);
+/// `low` and `high` per dimension; mode constant, reflect, edge or wrap.
+mlir::Value padTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> low,
+                      llvm::ArrayRef<SymbolicInt> high, llvm::StringRef mode, double value = 0);
+mlir::Value tileTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> repeats);
+/// Numpy's broadcast_to, where a 1 in the shape keeps the input's extent.
+mlir::Value expandTo(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> shape);
+/// 0, 1, 2 ... as a vector.
+mlir::Value iota(Builder &builder, const SymbolicInt &count, mlir::Type elementType);
+/// Indices with negative ones counted from the end.
+mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
+
+// Products, accumulated in f32 for f16 and bf16.
+mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);
+
+// Resampling.
+struct Resampling {
+  llvm::StringRef mode = "nearest", coordinates = "half_pixel", rounding = "round_prefer_floor";
+  double cubicCoefficient = -0.75, extrapolation = 0;
+  bool excludeOutside = false;
+};
+/// One resampled axis: output extent, scale (0: output / input), region of interest in [0, 1].
+struct ResampledAxis {
+  int64_t axis;
+  SymbolicInt extent;
+  double scale = 0, regionStart = 0, regionEnd = 1;
+};
+mlir::Value resampleAxis(Builder &builder, mlir::Value input, const ResampledAxis &axis, const Resampling &options);
+} // namespace perpend::graph
+
+#endif

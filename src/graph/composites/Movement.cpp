@@ -1,0 +1,297 @@
+//===- Movement.cpp - reshaping, slicing, padding, joining ----------------===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+Value reshapeTo(Builder &b, Value input, Shape shape) {
+  if (!input)
+    return {};
+  SymbolicInt *open = nullptr, known(1);
+  for (SymbolicInt &extent : shape) {
+    if (extent != SymbolicInt(-1))
+      known *= extent;
+    else if (open)
+      return b.fail("reshape: at most one dimension may be -1, got " + toString(shape));
+    else
+      open = &extent;
+  }
+  if (open) {
+    SymbolicInt count = elementCount(shapeOf(input));
+    std::optional<SymbolicInt> quotient = exactDiv(count, known);
+    if (!quotient && known.constant() && count.constant())
+      return b.fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
+                    ": " + count.str() + " elements do not divide by " + known.str());
+    *open = quotient ? *quotient : floorDiv(count, known);
+  }
+  return b.reshape(input, shape);
+}
+
+/// Exporters write numbers from here on for "to the end".
+static constexpr int64_t unbounded = 1000000000;
+
+/// Where numpy's slice begins or ends: negative from the end, then clamped to [low, high].
+static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt &extent, int64_t low,
+                                 const SymbolicInt &high) {
+  std::optional<int64_t> constant = position.constant();
+  if (constant && *constant >= unbounded)
+    return high;
+  if (constant && *constant <= -unbounded)
+    return SymbolicInt(low);
+  bool isNegative = constant ? *constant < 0 : compareLess(position, SymbolicInt(0)) == true;
+  return max(min(isNegative ? position + extent : position, high), SymbolicInt(low));
+}
+
+Value sliceAxes(Builder &b, Value input, ArrayRef<int64_t> axes, ArrayRef<SymbolicInt> starts,
+                ArrayRef<SymbolicInt> ends, ArrayRef<int64_t> steps) {
+  if (!input)
+    return {};
+  Shape sizes = shapeOf(input), firsts(sizes.size(), SymbolicInt(0));
+  SmallVector<int64_t> strides(sizes.size(), 1);
+  if (axes.size() != starts.size() || axes.size() != ends.size() || axes.size() != steps.size())
+    return b.fail("slice: expected as many starts, ends and steps as axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t axis = normalAxis(b, axes[i], sizes.size()), step = steps[i];
+    if (axis < 0)
+      return {};
+    if (step == 0)
+      return b.fail("slice: step 0 of axis " + Twine(axis));
+    SymbolicInt extent = sizes[axis];
+    bool isForward = step > 0;
+    SymbolicInt start = slicePosition(starts[i], extent, 0, isForward ? extent : extent - 1);
+    SymbolicInt end = slicePosition(ends[i], extent, isForward ? 0 : -1, isForward ? extent : extent - 1);
+    SymbolicInt span = isForward ? end - start : start - end;
+    sizes[axis] = max(ceilDiv(span, SymbolicInt(isForward ? step : -step)), SymbolicInt(0));
+    firsts[axis] = start;
+    strides[axis] = step;
+  }
+  return b.slice(input, firsts, sizes, strides);
+}
+
+Value sliceAxis(Builder &b, Value input, int64_t axis, const SymbolicInt &start, const SymbolicInt &size) {
+  if (!input)
+    return {};
+  Shape sizes = shapeOf(input), starts(sizes.size(), SymbolicInt(0));
+  sizes[axis] = size;
+  starts[axis] = start;
+  return b.slice(input, starts, sizes, SmallVector<int64_t>(sizes.size(), 1));
+}
+
+static TypedAttr scalarAttribute(Type elementType, double value) {
+  Type scalar = scalarType(elementType);
+  if (auto floating = dyn_cast<FloatType>(scalar))
+    return FloatAttr::get(floating, value);
+  return IntegerAttr::get(scalar, APInt(scalar.getIntOrFloatBitWidth(), static_cast<int64_t>(value), true));
+}
+
+/// The source position of a position in the padded tensor, both along one dimension.
+static Scalar paddedSource(Scalar position, Scalar extent, StringRef mode) {
+  if (mode == "edge")
+    return max(min(position, extent - 1), 0);
+  if (mode == "wrap")
+    return floorMod(position, extent);
+  Scalar last = extent - 1;
+  Scalar period = max(last * 2, 1); // reflect; an extent of 1 repeats its only element
+  Scalar folded = floorMod(position, period);
+  return min(folded, last * 2 - folded);
+}
+
+Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, StringRef mode,
+                double value) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input), result;
+  if (low.size() != shape.size() || high.size() != shape.size())
+    return b.fail("pad: expected " + Twine(shape.size()) + " begins and ends, got " + Twine(low.size()) + " and " +
+                  Twine(high.size()));
+  if (mode == "constant")
+    return b.pad(input, low, high, scalarAttribute(elementTypeOf(input), value));
+  if (mode != "reflect" && mode != "edge" && mode != "wrap")
+    return b.fail("pad: expected mode constant, reflect, edge or wrap, got '" + mode + "'");
+  for (size_t i = 0; i < shape.size(); ++i)
+    result.push_back(shape[i] + low[i] + high[i]);
+  return b.generate(input, result, elementTypeOf(input),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                      SmallVector<Value> source(index);
+                      for (size_t i = 0; i < shape.size(); ++i) {
+                        if (low[i] == SymbolicInt(0) && high[i] == SymbolicInt(0))
+                          continue;
+                        Scalar begin(builder, loc, extent(builder, loc, low[i]));
+                        Scalar size(builder, loc, extent(builder, loc, shape[i]));
+                        source[i] = paddedSource(begin.with(index[i]) - begin, size, mode).value;
+                      }
+                      return load(builder, loc, tensors[0], source);
+                    });
+}
+
+Value tileTensor(Builder &b, Value input, ArrayRef<SymbolicInt> repeats) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input), wide, merged;
+  if (repeats.size() < shape.size())
+    return b.fail("tile: expected " + Twine(shape.size()) + " repeats, got " + Twine(repeats.size()));
+  shape.insert(shape.begin(), repeats.size() - shape.size(), SymbolicInt(1));
+  SmallVector<int64_t> dims;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    wide.push_back(repeats[i]);
+    wide.push_back(shape[i]);
+    dims.push_back(2 * i + 1);
+    merged.push_back(repeats[i] * shape[i]);
+  }
+  return b.reshape(b.broadcast(b.reshape(input, shape), dims, wide), merged);
+}
+
+Value expandTo(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
+  if (!input)
+    return {};
+  Shape from = shapeOf(input), result(shape);
+  if (from.size() > result.size())
+    result.insert(result.begin(), from.size() - result.size(), SymbolicInt(1));
+  size_t offset = result.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    SymbolicInt &extent = result[offset + i];
+    if (extent == SymbolicInt(1) || extent == SymbolicInt(-1) || from[i] == extent)
+      extent = from[i];
+    else if (from[i] != SymbolicInt(1) && provablyDiffer(from[i], extent))
+      return b.fail("cannot expand a tensor of shape " + toString(from) + " to " + toString(shape));
+  }
+  return b.broadcastTo(input, result);
+}
+
+namespace composites {
+static std::optional<Shape> dimsOf(Builder &b, const Attributes &a, StringRef name) {
+  std::optional<Shape> dims = a.getDims(name);
+  if (!dims)
+    b.fail("the attribute '" + name + "' is missing or no list of extents");
+  return dims;
+}
+
+Results reshape(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> shape = dimsOf(b, a, "shape");
+  return {shape ? reshapeTo(b, in[0], *shape) : Value()};
+}
+Results expand(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> shape = dimsOf(b, a, "shape");
+  return {shape ? expandTo(b, in[0], *shape) : Value()};
+}
+Results tile(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> repeats = dimsOf(b, a, "repeats");
+  return {repeats ? tileTensor(b, in[0], *repeats) : Value()};
+}
+Results transpose(Builder &b, Values in, const Attributes &a) {
+  SmallVector<int64_t> reversed = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rankOf(in[0]))));
+  SmallVector<int64_t> permutation = a.getInts("perm", reversed);
+  for (int64_t &dim : permutation)
+    dim = dim < 0 ? dim + rankOf(in[0]) : dim;
+  return {b.transpose(in[0], permutation)};
+}
+Results squeeze(Builder &b, Values in, const Attributes &a) {
+  SmallVector<int64_t> axes = a.getInts("axes");
+  if (!a.has("axes"))
+    for (auto [dim, extent] : llvm::enumerate(shapeOf(in[0])))
+      if (extent == SymbolicInt(1))
+        axes.push_back(dim);
+  return {b.squeeze(in[0], axes)};
+}
+Results unsqueeze(Builder &b, Values in, const Attributes &a) { return {b.unsqueeze(in[0], a.getInts("axes"))}; }
+
+/// To rank 2: the dimensions before `axis`, and the others.
+Results flatten(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]);
+  int64_t axis = a.getInt("axis", 1), rank = shape.size();
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis > rank)
+    return {b.fail("flatten: axis " + Twine(axis) + " of a tensor of rank " + Twine(rank))};
+  return {b.reshape(in[0], {elementCount(ArrayRef(shape).take_front(axis)), elementCount(ArrayRef(shape).drop_front(axis))})};
+}
+
+Results slice(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> starts = dimsOf(b, a, "starts"), ends = dimsOf(b, a, "ends");
+  if (!starts || !ends)
+    return {};
+  SmallVector<int64_t> axes = a.getInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, starts->size())));
+  SmallVector<int64_t> steps = a.getInts("steps", SmallVector<int64_t>(starts->size(), 1));
+  return {sliceAxes(b, in[0], axes, *starts, *ends, steps)};
+}
+
+Results concat(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));
+  return {axis < 0 ? Value() : b.concat(in, axis)};
+}
+Results stack(Builder &b, Values in, const Attributes &a) {
+  SmallVector<Value> parts;
+  for (Value part : in)
+    parts.push_back(b.unsqueeze(part, a.getInt("axis")));
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]) + 1);
+  return {axis < 0 ? Value() : b.concat(parts, axis)};
+}
+
+/// The attribute `sizes`, or `num_outputs` parts of equal size (the last may be smaller).
+Results split(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  SymbolicInt extent = shapeOf(in[0])[axis], start(0);
+  std::optional<Shape> sizes = a.getDims("sizes");
+  if (!sizes) {
+    int64_t parts = a.getInt("num_outputs", 1);
+    SymbolicInt size = ceilDiv(extent, SymbolicInt(parts));
+    sizes = Shape(parts, size);
+    sizes->back() = extent - size * (parts - 1);
+  }
+  SymbolicInt total(0);
+  for (const SymbolicInt &size : *sizes)
+    total += size;
+  if (provablyDiffer(total, extent))
+    return {b.fail("split: the sizes " + toString(*sizes) + " add up to " + total.str() + ", dimension " + Twine(axis) +
+                   " has " + extent.str())};
+  Results parts;
+  for (const SymbolicInt &size : *sizes) {
+    parts.push_back(sliceAxis(b, in[0], axis, start, size));
+    start += size;
+  }
+  return parts;
+}
+
+/// `pads`: all begins, then all ends; `mode` constant, reflect, edge or wrap; `value`.
+Results pad(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> pads = dimsOf(b, a, "pads");
+  if (!pads)
+    return {};
+  size_t half = pads->size() / 2;
+  return {padTensor(b, in[0], ArrayRef(*pads).take_front(half), ArrayRef(*pads).drop_front(half),
+                    a.getString("mode", "constant"), a.getFloat("value"))};
+}
+
+/// [n, c, h, w] to [n, c / s^2, h*s, w*s]; mode DCR (depth, column, row) or CRD.
+Results depth_to_space(Builder &b, Values in, const Attributes &a) {
+  SymbolicInt block(a.getInt("blocksize", 1));
+  Shape s = shapeOf(in[0]);
+  std::optional<SymbolicInt> channels;
+  if (s.size() == 4 && block.knownPositive())
+    channels = exactDiv(s[1], block * block);
+  if (!channels)
+    return {b.fail("depth_to_space: shape " + toString(s) + " does not divide into blocks of " + block.str())};
+  bool depthFirst = a.getString("mode", "DCR") == "DCR";
+  Value x = depthFirst ? b.reshape(in[0], {s[0], block, block, *channels, s[2], s[3]})
+                       : b.reshape(in[0], {s[0], *channels, block, block, s[2], s[3]});
+  x = depthFirst ? b.transpose(x, {0, 3, 4, 1, 5, 2}) : b.transpose(x, {0, 1, 4, 2, 5, 3});
+  return {b.reshape(x, {s[0], *channels, s[2] * block, s[3] * block})};
+}
+Results space_to_depth(Builder &b, Values in, const Attributes &a) {
+  SymbolicInt block(a.getInt("blocksize", 1));
+  Shape s = shapeOf(in[0]);
+  std::optional<SymbolicInt> height, width;
+  if (s.size() == 4 && block.knownPositive()) {
+    height = exactDiv(s[2], block);
+    width = exactDiv(s[3], block);
+  }
+  if (!height || !width)
+    return {b.fail("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};
+  Value x = b.transpose(b.reshape(in[0], {s[0], s[1], *height, block, *width, block}), {0, 3, 5, 1, 2, 4});
+  return {b.reshape(x, {s[0], s[1] * block * block, *height, *width})};
+}
+} // namespace composites
+} // namespace perpend::graph

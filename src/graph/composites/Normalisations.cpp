@@ -1,0 +1,157 @@
+//===- Normalisations.cpp - layer, batch, instance, group, lp and lrn -----===//
+//
+// Variances are computed in two passes (mean first), in f32 for f16 and bf16.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
+static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
+static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
+static Value addNumber(Builder &b, Value x, double number) {
+  return x ? add(b, x, b.scalar(number, elementTypeOf(x))) : x;
+}
+static SmallVector<int64_t> axesFrom(int64_t first, int64_t rank) {
+  return llvm::to_vector(llvm::seq<int64_t>(first, rank));
+}
+
+Value alongAxis(Builder &b, Value vector, int64_t axis, ArrayRef<SymbolicInt> shape) {
+  if (!vector)
+    return {};
+  if (rankOf(vector) != 1)
+    vector = b.reshape(vector, {elementCount(shapeOf(vector))});
+  return b.broadcast(vector, axis, shape);
+}
+
+Normalised normalise(Builder &b, Value input, ArrayRef<int64_t> axes, double epsilon) {
+  Value x = toCompute(b, input), average = mean(b, x, axes, true);
+  Value centred = sub(b, x, average);
+  Value variance = mean(b, mul(b, centred, centred), axes, true);
+  Value inverse = call(b, "rsqrt", addNumber(b, variance, epsilon));
+  return {mul(b, centred, inverse), average, inverse};
+}
+
+namespace composites {
+/// x * scale + shift, in x's type, then rounded to the type of `like`.
+static Value affine(Builder &b, Value x, Value scale, Value shift, Value like) {
+  if (scale)
+    x = mul(b, x, castLike(b, scale, x));
+  if (x && shift)
+    x = add(b, x, castLike(b, shift, x));
+  return castLike(b, x, like);
+}
+
+/// Results: the normalised tensor, the mean, the inverse standard deviation.
+Results layer_norm(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Normalised n = normalise(b, in[0], axesFrom(axis, rankOf(in[0])), a.getFloat("epsilon", 1e-5));
+  if (!n.result)
+    return {};
+  return {affine(b, n.result, optionalInput(in, 1), optionalInput(in, 2), in[0]), n.mean, n.inverseDeviation};
+}
+
+Results rms_norm(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Value x = toCompute(b, in[0]);
+  Value power = graph::mean(b, mul(b, x, x), axesFrom(axis, rankOf(x)), true);
+  Value scaled = mul(b, x, call(b, "rsqrt", addNumber(b, power, a.getFloat("epsilon", 1e-5))));
+  return {affine(b, scaled, optionalInput(in, 1), {}, in[0])};
+}
+
+/// in: x, scale, shift, mean, variance.
+Results batch_norm(Builder &b, Values in, const Attributes &a) {
+  if (rankOf(in[0]) < 2)
+    return {b.fail("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
+  Value x = toCompute(b, in[0]);
+  SmallVector<Value> statistics;
+  for (Value value : in.drop_front())
+    statistics.push_back(castLike(b, value, x));
+  Value inverse = call(b, "rsqrt", addNumber(b, statistics[3], a.getFloat("epsilon", 1e-5)));
+  Value scale = mul(b, statistics[0], inverse);
+  Value shift = sub(b, statistics[1], mul(b, statistics[2], scale));
+  Shape shape = shapeOf(x);
+  return {affine(b, x, alongAxis(b, scale, 1, shape), alongAxis(b, shift, 1, shape), in[0])};
+}
+
+Results instance_norm(Builder &b, Values in, const Attributes &a) {
+  if (rankOf(in[0]) < 3)
+    return {b.fail("instance_norm: expected rank 3 or more, got shape " + toString(shapeOf(in[0])))};
+  Normalised n = normalise(b, in[0], axesFrom(2, rankOf(in[0])), a.getFloat("epsilon", 1e-5));
+  Shape shape = shapeOf(in[0]);
+  Value scale = optionalInput(in, 1), shift = optionalInput(in, 2);
+  return {affine(b, n.result, alongAxis(b, scale, 1, shape), alongAxis(b, shift, 1, shape), in[0])};
+}
+
+/// Channels in `num_groups` groups; scale and shift per channel, or per group when `per_group` is set.
+Results group_norm(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]);
+  SymbolicInt groups(a.getInt("num_groups", 1));
+  std::optional<SymbolicInt> size;
+  if (shape.size() >= 2 && groups.knownPositive())
+    size = exactDiv(shape[1], groups);
+  if (!size)
+    return {b.fail("group_norm: the channels of shape " + toString(shape) + " do not divide into " + groups.str() +
+                   " groups")};
+  Shape grouped{shape[0], groups, *size};
+  grouped.append(shape.begin() + 2, shape.end());
+  Value x = b.reshape(in[0], grouped);
+  if (!x)
+    return {};
+  Normalised n = normalise(b, x, axesFrom(2, grouped.size()), a.getFloat("epsilon", 1e-5));
+  Value scale = optionalInput(in, 1), shift = optionalInput(in, 2);
+  if (a.getInt("per_group")) {
+    Value result = affine(b, n.result, alongAxis(b, scale, 1, grouped), alongAxis(b, shift, 1, grouped), in[0]);
+    return {b.reshape(result, shape)};
+  }
+  Value result = b.reshape(n.result, shape);
+  return {affine(b, result, alongAxis(b, scale, 1, shape), alongAxis(b, shift, 1, shape), in[0])};
+}
+
+/// x / norm, and 0 where the norm is 0 (as ONNX).
+Results lp_norm(Builder &b, Values in, const Attributes &a) {
+  int64_t p = a.getInt("p", 2), axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0 || (p != 1 && p != 2))
+    return {b.fail("lp_norm: expected p = 1 or 2 and an axis of the tensor, got p = " + Twine(p))};
+  Builder &builder = b;
+  auto axes = builder.operations.getDenseI64ArrayAttr(axis);
+  Attributes reduction(b.context(), builder.operations.getNamedAttr("axes", axes));
+  Value norm = applyComposite(b, p == 1 ? "reduce_l1" : "reduce_l2", in[0], reduction)[0];
+  return {pointwise(b, {in[0], norm}, [](ArrayRef<Scalar> v) {
+    return select(graph::equal(v[1], 0), v[1].constant(0), v[0] / v[1]);
+  })};
+}
+
+/// x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta.
+Results lrn(Builder &b, Values in, const Attributes &a) {
+  int64_t size = a.getInt("size", 1), rank = rankOf(in[0]);
+  double alpha = a.getFloat("alpha", 1e-4), beta = a.getFloat("beta", 0.75), bias = a.getFloat("bias", 1);
+  if (rank < 2 || size < 1)
+    return {b.fail("lrn: expected a tensor with channels and a positive size, got shape " + toString(shapeOf(in[0])))};
+  Value x = toCompute(b, in[0]);
+  SmallVector<int64_t> sizes(rank - 1, 1), low(rank - 1, 0), high(rank - 1, 0), ones(rank - 1, 1);
+  sizes[0] = size;
+  low[0] = (size - 1) / 2;
+  high[0] = size - 1 - low[0];
+  Window window{ones, low, high, ones, ones};
+  Value total = b.windowReduce(ReductionKind::Sum, mul(b, x, x), sizes, window);
+  Value result = pointwise(b, {x, total}, [=](ArrayRef<Scalar> v) {
+    return v[0] / graph::pow(bias + (alpha / size) * v[1], v[0].constant(beta));
+  });
+  return {castLike(b, result, in[0])};
+}
+
+Results mean_variance_norm(Builder &b, Values in, const Attributes &a) {
+  std::optional<SmallVector<int64_t>> axes = normalAxes(b, a.getInts("axes", {0, 2, 3}), rankOf(in[0]));
+  return {axes ? castLike(b, normalise(b, in[0], *axes, 1e-9).result, in[0]) : Value()};
+}
+} // namespace composites
+} // namespace perpend::graph

@@ -1,0 +1,207 @@
+//===- Reductions.cpp - reductions and what is made of them ---------------===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank) {
+  int64_t dim = axis < 0 ? axis + rank : axis;
+  if (dim >= 0 && dim < rank)
+    return dim;
+  builder.fail("axis " + Twine(axis) + " of a tensor of rank " + Twine(rank));
+  return -1;
+}
+
+std::optional<SmallVector<int64_t>> normalAxes(Builder &builder, ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<int64_t> dims;
+  for (int64_t axis : axes) {
+    int64_t dim = normalAxis(builder, axis, rank);
+    if (dim < 0)
+      return std::nullopt;
+    dims.push_back(dim);
+  }
+  llvm::sort(dims);
+  dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+  return dims;
+}
+
+static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
+
+/// A reduction in the compute type; the result is rounded to the input's type.
+static Value reduceRounded(Builder &b, ReductionKind kind, Value x, ArrayRef<int64_t> axes, bool keepDims) {
+  Value reduced = b.reduce(kind, toCompute(b, x), axes, keepDims);
+  return reduced ? b.cast(reduced, elementTypeOf(x)) : reduced;
+}
+
+Value sum(Builder &b, Value x, ArrayRef<int64_t> axes, bool keepDims) {
+  return x ? reduceRounded(b, ReductionKind::Sum, x, axes, keepDims) : x;
+}
+
+Value mean(Builder &b, Value x, ArrayRef<int64_t> axes, bool keepDims) {
+  if (!x)
+    return {};
+  std::optional<SmallVector<int64_t>> dims = normalAxes(b, axes, rankOf(x));
+  if (!dims)
+    return {};
+  SymbolicInt count(1);
+  for (int64_t dim : *dims)
+    count *= shapeOf(x)[dim];
+  Value total = b.reduce(ReductionKind::Sum, toCompute(b, x), *dims, keepDims);
+  if (!total)
+    return {};
+  return b.cast(div(b, total, number(b, count, elementTypeOf(total))), elementTypeOf(x));
+}
+
+Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
+  if (!input)
+    return {};
+  if (rankOf(input) == 0)
+    input = b.reshape(input, {SymbolicInt(1)});
+  int64_t dim = normalAxis(b, axis, rankOf(input));
+  if (dim < 0)
+    return {};
+  Value x = toCompute(b, input);
+  Value shifted = sub(b, x, b.reduce(ReductionKind::Max, x, dim, true));
+  Value power = shifted ? applyComposite(b, "exp", shifted)[0] : Value();
+  Value total = b.reduce(ReductionKind::Sum, power, dim, true);
+  if (!total)
+    return {};
+  Value result = isLogarithmic ? sub(b, shifted, applyComposite(b, "log", total)[0]) : div(b, power, total);
+  return result ? b.cast(result, elementTypeOf(input)) : result;
+}
+
+namespace composites {
+namespace {
+/// A reduction's common attributes: axes (all when absent), keepdims (default 1).
+struct Reduction {
+  SmallVector<int64_t> axes;
+  bool keepDims;
+};
+} // namespace
+
+static Reduction reductionOf(Value x, const Attributes &attributes) {
+  Reduction result{attributes.getInts("axes"), attributes.getInt("keepdims", 1) != 0};
+  if (result.axes.empty() && !attributes.getInt("noop_with_empty_axes"))
+    result.axes = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  return result;
+}
+
+static Value square(Builder &b, Value x) { return mul(b, x, x); }
+static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
+
+/// sum over the axes of f(x), in the compute type, then g of it.
+static Results reduceWith(Builder &b, Value input, const Attributes &attributes, llvm::function_ref<Value(Value)> before,
+                          llvm::function_ref<Value(Value)> after) {
+  Reduction reduction = reductionOf(input, attributes);
+  Value total = b.reduce(ReductionKind::Sum, before(toCompute(b, input)), reduction.axes, reduction.keepDims);
+  Value result = total ? after(total) : total;
+  return {result ? b.cast(result, elementTypeOf(input)) : result};
+}
+static Value same(Value x) { return x; }
+
+static Results reduceKind(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
+  Reduction reduction = reductionOf(in[0], attributes);
+  Value result = reduceRounded(b, kind, in[0], reduction.axes, reduction.keepDims);
+  std::optional<Shape> known = b.contents(in[0]);
+  if (!result || !known || tensorTypeOf(result).getNumElements() != 1)
+    return {result};
+  bool isSum = kind == ReductionKind::Sum, isProduct = kind == ReductionKind::Product;
+  if (known->empty() && !isSum && !isProduct)
+    return {result};
+  SymbolicInt value = known->empty() ? SymbolicInt(isProduct ? 1 : 0) : known->front();
+  for (const SymbolicInt &next : ArrayRef(*known).drop_front(known->empty() ? 0 : 1))
+    value = isSum ? value + next : isProduct ? value * next : kind == ReductionKind::Max ? max(value, next) : min(value, next);
+  if (isa<IntegerType>(elementTypeOf(result)))
+    return {knownIntegers(b, value, shapeOf(result), elementTypeOf(result))};
+  b.recordContents(result, value);
+  return {result};
+}
+
+Results reduce_sum(Builder &b, Values in, const Attributes &a) { return reduceKind(b, ReductionKind::Sum, in, a); }
+Results reduce_prod(Builder &b, Values in, const Attributes &a) { return reduceKind(b, ReductionKind::Product, in, a); }
+Results reduce_max(Builder &b, Values in, const Attributes &a) { return reduceKind(b, ReductionKind::Max, in, a); }
+Results reduce_min(Builder &b, Values in, const Attributes &a) { return reduceKind(b, ReductionKind::Min, in, a); }
+Results reduce_mean(Builder &b, Values in, const Attributes &attributes) {
+  Reduction reduction = reductionOf(in[0], attributes);
+  return {graph::mean(b, in[0], reduction.axes, reduction.keepDims)};
+}
+Results reduce_l1(Builder &b, Values in, const Attributes &a) {
+  return reduceWith(b, in[0], a, [&](Value x) { return call(b, "abs", x); }, same);
+}
+Results reduce_l2(Builder &b, Values in, const Attributes &a) {
+  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, [&](Value x) { return call(b, "sqrt", x); });
+}
+Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
+  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);
+}
+Results reduce_log_sum(Builder &b, Values in, const Attributes &a) {
+  return reduceWith(b, in[0], a, same, [&](Value x) { return call(b, "log", x); });
+}
+Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) {
+  Reduction reduction = reductionOf(in[0], attributes);
+  Value x = toCompute(b, in[0]), largest = b.reduce(ReductionKind::Max, x, reduction.axes, true);
+  Value total = b.reduce(ReductionKind::Sum, call(b, "exp", graph::sub(b, x, largest)), reduction.axes, true);
+  Value result = graph::add(b, call(b, "log", total), largest);
+  if (result && !reduction.keepDims)
+    result = b.squeeze(result, reduction.axes);
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+
+/// The first (or last) position of the extremum; a NaN counts as the extremum.
+static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
+  int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  bool wantsLast = attributes.getInt("select_last_index");
+  Shape shape = shapeOf(in[0]);
+  Value extremum = b.reduce(kind, in[0], axis, true);
+  Value isExtremum = pointwise(b, {in[0], extremum}, [](ArrayRef<Scalar> v) {
+    Scalar hit = equal(v[0], v[1]);
+    return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
+  }, b.operations.getI1Type());
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
+  Value candidates = graph::where(b, isExtremum, positions, other);
+  return {b.reduce(wantsLast ? ReductionKind::Max : ReductionKind::Min, candidates, axis,
+                   attributes.getInt("keepdims", 1) != 0)};
+}
+Results argmax(Builder &b, Values in, const Attributes &a) { return argExtremum(b, ReductionKind::Max, in, a); }
+Results argmin(Builder &b, Values in, const Attributes &a) { return argExtremum(b, ReductionKind::Min, in, a); }
+
+Results softmax(Builder &b, Values in, const Attributes &a) {
+  return {graph::softmax(b, in[0], a.getInt("axis", -1), false)};
+}
+Results log_softmax(Builder &b, Values in, const Attributes &a) {
+  return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
+}
+
+/// As a sum over a masked copy, [.., n, n] -> [.., n]: sum over j of (j <= i ? x[.., j] : 0).
+Results cumsum(Builder &b, Values in, const Attributes &attributes) {
+  int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  bool isExclusive = attributes.getInt("exclusive"), isReverse = attributes.getInt("reverse");
+  Value x = toCompute(b, in[0]);
+  SymbolicInt count = shapeOf(x)[axis];
+  Shape wide = shapeOf(x);
+  wide.insert(wide.begin() + axis, count); // dimension axis: i, axis + 1: j
+  Value mask = b.generate({}, {count, count}, b.operations.getI1Type(),
+                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
+                            Scalar i(builder, loc, index[0]), j(builder, loc, index[1]);
+                            if (isReverse)
+                              std::swap(i, j);
+                            return (isExclusive ? j < i : j <= i).value;
+                          });
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim <= rankOf(x); ++dim)
+    if (dim != axis)
+      dims.push_back(dim);
+  Value masked = graph::where(b, b.broadcast(mask, {axis, axis + 1}, wide), b.broadcast(x, dims, wide),
+                              b.splat(wide, 0, elementTypeOf(x)));
+  Value result = b.reduce(ReductionKind::Sum, masked, axis + 1, false);
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+} // namespace composites
+} // namespace perpend::graph

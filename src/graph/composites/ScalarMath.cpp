@@ -1,0 +1,137 @@
+//===- ScalarMath.cpp - scalar formulas as C++ expressions ----------------===//
+
+#include "graph/composites/ScalarMath.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+Scalar Scalar::constant(double number) const {
+  if (auto floating = dyn_cast<FloatType>(type()))
+    return call<arith::ConstantOp>(FloatAttr::get(floating, number));
+  return integer(static_cast<int64_t>(number));
+}
+
+Scalar Scalar::integer(int64_t number) const {
+  if (isFloat())
+    return constant(static_cast<double>(number));
+  return call<arith::ConstantOp>(IntegerAttr::get(type(), number));
+}
+
+Scalar Scalar::to(Type target) const {
+  Type from = type();
+  if (from == target)
+    return *this;
+  if (isa<IndexType>(from) && !isa<IntegerType>(target))
+    return to(builder->getI64Type()).to(target);
+  if (isa<IndexType>(target) && isa<FloatType>(from))
+    return to(builder->getI64Type()).to(target);
+  if (isa<IndexType>(from) || isa<IndexType>(target)) {
+    if (noSign)
+      return call<arith::IndexCastUIOp>(target, value);
+    return call<arith::IndexCastOp>(target, value);
+  }
+  bool fromFloat = isFloat(), toFloat = isa<FloatType>(target);
+  if (fromFloat && toFloat) {
+    if (from.getIntOrFloatBitWidth() < target.getIntOrFloatBitWidth())
+      return call<arith::ExtFOp>(target, value);
+    return call<arith::TruncFOp>(target, value);
+  }
+  if (fromFloat)
+    return call<arith::FPToSIOp>(target, value);
+  if (toFloat && noSign)
+    return call<arith::UIToFPOp>(target, value);
+  if (toFloat)
+    return call<arith::SIToFPOp>(target, value);
+  if (from.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth())
+    return call<arith::TruncIOp>(target, value);
+  if (noSign)
+    return call<arith::ExtUIOp>(target, value);
+  return call<arith::ExtSIOp>(target, value);
+}
+
+/// One operation for floats, one for signed and one for unsigned integers.
+template <typename Float, typename Signed, typename Unsigned = Signed>
+static Scalar binary(Scalar a, Scalar b) {
+  if (a.isFloat())
+    return a.call<Float>(a.value, b.value);
+  if (a.noSign)
+    return a.call<Unsigned>(a.value, b.value);
+  return a.call<Signed>(a.value, b.value);
+}
+
+Scalar operator+(Scalar a, Scalar b) { return binary<arith::AddFOp, arith::AddIOp>(a, b); }
+Scalar operator-(Scalar a, Scalar b) { return binary<arith::SubFOp, arith::SubIOp>(a, b); }
+Scalar operator*(Scalar a, Scalar b) { return binary<arith::MulFOp, arith::MulIOp>(a, b); }
+Scalar operator/(Scalar a, Scalar b) { return binary<arith::DivFOp, arith::DivSIOp, arith::DivUIOp>(a, b); }
+Scalar operator%(Scalar a, Scalar b) { return binary<arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(a, b); }
+Scalar max(Scalar a, Scalar b) { return binary<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(a, b); }
+Scalar min(Scalar a, Scalar b) { return binary<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(a, b); }
+
+Scalar operator-(Scalar a) {
+  if (a.isFloat())
+    return a.call<arith::NegFOp>(a.value);
+  return a.integer(0) - a;
+}
+
+static Scalar compare(Scalar a, Scalar b, arith::CmpFPredicate floats, arith::CmpIPredicate integers) {
+  Scalar result = a.isFloat() ? a.call<arith::CmpFOp>(floats, a.value, b.value)
+                              : a.call<arith::CmpIOp>(integers, a.value, b.value);
+  result.noSign = true;
+  return result;
+}
+
+Scalar operator<(Scalar a, Scalar b) {
+  return compare(a, b, arith::CmpFPredicate::OLT, a.noSign ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt);
+}
+Scalar operator<=(Scalar a, Scalar b) {
+  return compare(a, b, arith::CmpFPredicate::OLE, a.noSign ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle);
+}
+Scalar equal(Scalar a, Scalar b) { return compare(a, b, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq); }
+Scalar notEqual(Scalar a, Scalar b) { return compare(a, b, arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne); }
+
+Scalar operator&(Scalar a, Scalar b) { return a.call<arith::AndIOp>(a.value, b.value); }
+Scalar operator|(Scalar a, Scalar b) { return a.call<arith::OrIOp>(a.value, b.value); }
+Scalar operator^(Scalar a, Scalar b) { return a.call<arith::XOrIOp>(a.value, b.value); }
+Scalar operator~(Scalar a) { return a ^ a.integer(-1); }
+Scalar select(Scalar condition, Scalar then, Scalar otherwise) {
+  return then.call<arith::SelectOp>(condition.value, then.value, otherwise.value);
+}
+
+Scalar abs(Scalar a) {
+  if (a.isFloat())
+    return a.call<math::AbsFOp>(a.value);
+  return a.noSign ? a : a.call<math::AbsIOp>(a.value);
+}
+
+Scalar floorMod(Scalar a, Scalar b) {
+  Scalar remainder = a % b;
+  if (!a.isFloat() && a.noSign)
+    return remainder;
+  Scalar wrongSign = notEqual(remainder, 0) & ((remainder < 0) ^ (b < 0));
+  return select(wrongSign, remainder + b, remainder);
+}
+
+Scalar floorDiv(Scalar a, Scalar b) {
+  if (a.isFloat())
+    return floor(a / b);
+  if (a.noSign)
+    return a / b;
+  return a.call<arith::FloorDivSIOp>(a.value, b.value);
+}
+
+Scalar exp(Scalar a) { return a.call<math::ExpOp>(a.value); }
+Scalar log(Scalar a) { return a.call<math::LogOp>(a.value); }
+Scalar log1p(Scalar a) { return a.call<math::Log1pOp>(a.value); }
+Scalar sqrt(Scalar a) { return a.call<math::SqrtOp>(a.value); }
+Scalar tanh(Scalar a) { return a.call<math::TanhOp>(a.value); }
+Scalar erf(Scalar a) { return a.call<math::ErfOp>(a.value); }
+Scalar floor(Scalar a) { return a.isFloat() ? a.call<math::FloorOp>(a.value) : a; }
+Scalar ceil(Scalar a) { return a.isFloat() ? a.call<math::CeilOp>(a.value) : a; }
+Scalar roundEven(Scalar a) { return a.isFloat() ? a.call<math::RoundEvenOp>(a.value) : a; }
+Scalar pow(Scalar a, Scalar b) {
+  if (a.isFloat())
+    return a.call<math::PowFOp>(a.value, b.value);
+  return a.call<math::IPowIOp>(a.value, b.value);
+}
+} // namespace perpend::graph

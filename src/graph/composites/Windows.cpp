@@ -1,0 +1,280 @@
+//===- Windows.cpp - convolutions and pooling -----------------------------===//
+//
+// Attributes as ONNX: kernel_shape, strides, pads (all begins, then all ends),
+// dilations, group, auto_pad, ceil_mode. Tensors are channels first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+namespace {
+/// The window attributes of one operator, and its input with any padding that is not a number applied already.
+struct WindowInput {
+  Value input;
+  Window window;
+};
+} // namespace
+
+static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
+
+static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes &a) {
+  SmallVector<int64_t> ones(dims, 1), pads = a.getInts("pads", SmallVector<int64_t>(2 * dims, 0));
+  Window window{a.getInts("strides", ones), {}, {}, a.getInts("dilations", ones), ones};
+  window.groups = a.getInt("group", 1);
+  window.ceilMode = a.getInt("ceil_mode");
+  auto isPositive = [](int64_t value) { return value > 0; };
+  if (pads.size() != 2 * dims || window.strides.size() != dims || window.dilations.size() != dims ||
+      !llvm::all_of(window.strides, isPositive) || !llvm::all_of(window.dilations, isPositive)) {
+    b.fail("expected " + Twine(dims) + " positive strides and dilations and " + Twine(2 * dims) + " pads");
+    return std::nullopt;
+  }
+  window.padLow.assign(pads.begin(), pads.begin() + dims);
+  window.padHigh.assign(pads.begin() + dims, pads.end());
+  return window;
+}
+
+/// Resolves auto_pad: numbers go into the window, symbolic amounts are padded onto the input with `fill`.
+static std::optional<WindowInput> resolveAutoPad(Builder &b, Value input, Window window, ArrayRef<SymbolicInt> kernel,
+                                                 const Attributes &a, double fill) {
+  StringRef mode = a.getString("auto_pad", "NOTSET");
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+    if (mode == "VALID")
+      window.padLow = window.padHigh = SmallVector<int64_t>(kernel.size(), 0);
+    return WindowInput{input, window};
+  }
+  Shape shape = shapeOf(input), low(shape.size(), SymbolicInt(0)), high = low;
+  bool isSymbolic = false;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    SymbolicInt stride(window.strides[i]), extent = shape[2 + i];
+    SymbolicInt needed = (ceilDiv(extent, stride) - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - extent;
+    SymbolicInt total = max(needed, SymbolicInt(0)), half = floorDiv(total, SymbolicInt(2));
+    low[2 + i] = mode == "SAME_UPPER" ? half : total - half;
+    high[2 + i] = total - low[2 + i];
+    isSymbolic |= !total.constant();
+  }
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    window.padLow[i] = isSymbolic ? 0 : *low[2 + i].constant();
+    window.padHigh[i] = isSymbolic ? 0 : *high[2 + i].constant();
+  }
+  if (isSymbolic)
+    input = padTensor(b, input, low, high, "constant", fill);
+  if (!input)
+    return std::nullopt;
+  return WindowInput{input, window};
+}
+
+static Value addBias(Builder &b, Value result, Value bias) {
+  if (!result || !bias)
+    return result;
+  return add(b, result, b.cast(alongAxis(b, bias, 1, shapeOf(result)), elementTypeOf(result)));
+}
+
+static bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attributes &a) {
+  SmallVector<int64_t> wanted = a.getInts("kernel_shape");
+  bool fits = wanted.empty() || wanted.size() == kernel.size();
+  for (size_t i = 0; fits && i < wanted.size(); ++i)
+    fits = !provablyDiffer(kernel[i], SymbolicInt(wanted[i]));
+  if (!fits)
+    b.fail("the filter has the window " + toString(kernel) + ", which is not the attribute kernel_shape");
+  return fits;
+}
+
+static bool checkFilter(Builder &b, Value input, Value filter) {
+  if (rankOf(input) >= 3 && rankOf(filter) == rankOf(input))
+    return true;
+  b.fail("expected an input of rank 3 or more and a filter of the same rank, got shapes " + toString(shapeOf(input)) +
+         " and " + toString(shapeOf(filter)) + "\nhint: a dimension with channels follows the batch dimension");
+  return false;
+}
+
+namespace composites {
+/// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional).
+Results conv(Builder &b, Values in, const Attributes &a) {
+  if (!checkFilter(b, in[0], in[1]))
+    return {};
+  Shape filterShape = shapeOf(in[1]);
+  ArrayRef<SymbolicInt> kernel = ArrayRef(filterShape).drop_front(2);
+  std::optional<Window> window = windowOf(b, kernel.size(), a);
+  if (!window || !checkKernel(b, kernel, a))
+    return {};
+  std::optional<WindowInput> resolved = resolveAutoPad(b, toCompute(b, in[0]), *window, kernel, a, 0);
+  if (!resolved)
+    return {};
+  Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window);
+  result = addBias(b, result, optionalInput(in, 2));
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+
+/// [c, o/g, k...] to the filter of the equivalent convolution: [o, c/g, k... reversed].
+static Value transposedFilter(Builder &b, Value filter, int64_t groups) {
+  Shape shape = shapeOf(filter);
+  std::optional<SymbolicInt> perGroup = exactDiv(shape[0], SymbolicInt(groups));
+  if (!perGroup)
+    return b.fail("conv_transpose: " + shape[0].str() + " channels do not divide into " + Twine(groups) + " groups");
+  Shape grouped{SymbolicInt(groups), *perGroup}, merged{shape[1] * groups, *perGroup};
+  grouped.append(shape.begin() + 1, shape.end());
+  merged.append(shape.begin() + 2, shape.end());
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, grouped.size()));
+  std::swap(permutation[1], permutation[2]);
+  Value result = b.reshape(b.transpose(b.reshape(filter, grouped), permutation), merged);
+  Shape starts(merged.size(), SymbolicInt(0));
+  SmallVector<int64_t> steps(merged.size(), 1);
+  for (size_t i = 2; i < merged.size(); ++i) {
+    starts[i] = merged[i] - 1;
+    steps[i] = -1;
+  }
+  return b.slice(result, starts, merged, steps);
+}
+
+namespace {
+struct TransposedPadding {
+  SmallVector<int64_t> low;
+  Shape extents;
+};
+} // namespace
+
+/// The begin pads and the output extents of a transposed convolution.
+static std::optional<TransposedPadding> transposedPadding(Builder &b, ArrayRef<SymbolicInt> input,
+                                                          ArrayRef<SymbolicInt> kernel, const Window &window,
+                                                          const Attributes &a) {
+  size_t dims = kernel.size();
+  SmallVector<int64_t> outputPadding = a.getInts("output_padding", SmallVector<int64_t>(dims, 0));
+  SmallVector<int64_t> wanted = a.getInts("output_shape");
+  StringRef mode = a.getString("auto_pad", "NOTSET");
+  bool isSame = mode.starts_with("SAME");
+  if (wanted.size() == dims + 2)
+    wanted.erase(wanted.begin(), wanted.begin() + 2);
+  TransposedPadding result;
+  for (size_t i = 0; i < dims; ++i) {
+    SymbolicInt full = (input[i] - 1) * window.strides[i] + outputPadding[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    if (wanted.empty() && !isSame) {
+      int64_t low = mode == "VALID" ? 0 : window.padLow[i], high = mode == "VALID" ? 0 : window.padHigh[i];
+      result.low.push_back(low);
+      result.extents.push_back(full - low - high);
+      continue;
+    }
+    SymbolicInt extent = wanted.empty() ? input[i] * window.strides[i] : SymbolicInt(wanted[i]);
+    std::optional<int64_t> total = max(full - extent, SymbolicInt(0)).constant();
+    if (!total) {
+      b.fail("conv_transpose: the padding " + (full - extent).str() + " must be a number");
+      return std::nullopt;
+    }
+    result.low.push_back(mode == "SAME_UPPER" ? *total / 2 : *total - *total / 2);
+    result.extents.push_back(extent);
+  }
+  return result;
+}
+
+/// in: x [n, c, x...], filter [c, o/group, k...], bias [o] (optional).
+Results conv_transpose(Builder &b, Values in, const Attributes &a) {
+  if (!checkFilter(b, in[0], in[1]))
+    return {};
+  Shape shape = shapeOf(in[0]), filterShape = shapeOf(in[1]);
+  ArrayRef<SymbolicInt> kernel = ArrayRef(filterShape).drop_front(2);
+  std::optional<Window> window = windowOf(b, kernel.size(), a);
+  if (!window || !checkKernel(b, kernel, a))
+    return {};
+  if (window->groups < 1 || provablyDiffer(shape[1], filterShape[0]))
+    return {b.fail("conv_transpose: the input has " + shape[1].str() + " channels, the filter expects " +
+                   filterShape[0].str())};
+  auto padding = transposedPadding(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
+  if (!padding)
+    return {};
+  window->inputDilation = window->strides;
+  window->strides.assign(kernel.size(), 1);
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    std::optional<int64_t> size = kernel[i].constant();
+    if (!size)
+      return {b.fail("conv_transpose: the filter's window " + toString(kernel) + " must be numbers")};
+    window->padLow[i] = window->dilations[i] * (*size - 1) - padding->low[i];
+  }
+  Value filter = transposedFilter(b, toCompute(b, in[1]), window->groups);
+  Value result = b.conv(toCompute(b, in[0]), filter, *window, padding->extents);
+  result = addBias(b, result, optionalInput(in, 2));
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+
+namespace {
+struct Pooling {
+  SmallVector<int64_t> size;
+  WindowInput resolved;
+};
+} // namespace
+
+static std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, double fill) {
+  SmallVector<int64_t> size = a.getInts("kernel_shape");
+  if (size.empty() || rankOf(input) != static_cast<int64_t>(size.size()) + 2) {
+    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + Twine(size.size()) +
+           " for shape " + toString(shapeOf(input)));
+    return std::nullopt;
+  }
+  std::optional<Window> window = windowOf(b, size.size(), a);
+  if (!window)
+    return std::nullopt;
+  Shape kernel(size.begin(), size.end());
+  std::optional<WindowInput> resolved = resolveAutoPad(b, input, *window, kernel, a, fill);
+  if (!resolved)
+    return std::nullopt;
+  return Pooling{size, *resolved};
+}
+
+Results max_pool(Builder &b, Values in, const Attributes &a) {
+  bool floats = isFloat(in[0]);
+  auto pooling = poolingOf(b, in[0], a, floats ? -std::numeric_limits<double>::infinity() : -128);
+  if (!pooling)
+    return {};
+  return {b.windowReduce(ReductionKind::Max, pooling->resolved.input, pooling->size, pooling->resolved.window)};
+}
+
+/// How many elements each window covers, as a tensor [1, 1, y...] or a number.
+static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, bool includesPadding) {
+  const Window &window = pooling.resolved.window;
+  auto isZero = [](int64_t value) { return value == 0; };
+  bool isPadded = !llvm::all_of(window.padLow, isZero) || !llvm::all_of(window.padHigh, isZero);
+  if (!window.ceilMode && (includesPadding || !isPadded)) {
+    int64_t volume = 1;
+    for (int64_t extent : pooling.size)
+      volume *= extent;
+    return b.scalar(static_cast<double>(volume), elementTypeOf(input));
+  }
+  Shape shape = shapeOf(input);
+  shape[0] = shape[1] = SymbolicInt(1);
+  Value ones = b.splat(shape, 1, elementTypeOf(input));
+  Window counted = window;
+  if (includesPadding) {
+    Shape low(2, SymbolicInt(0)), high(2, SymbolicInt(0));
+    low.append(window.padLow.begin(), window.padLow.end());
+    high.append(window.padHigh.begin(), window.padHigh.end());
+    ones = padTensor(b, ones, low, high, "constant", 1);
+    counted.padLow = counted.padHigh = SmallVector<int64_t>(pooling.size.size(), 0);
+  }
+  return b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted);
+}
+
+Results average_pool(Builder &b, Values in, const Attributes &a) {
+  Value x = toCompute(b, in[0]);
+  bool includesPadding = a.getInt("count_include_pad");
+  auto pooling = poolingOf(b, x, a, 0);
+  if (!pooling)
+    return {};
+  if (pooling->resolved.input != x && !includesPadding) // auto_pad of symbolic extents: count what is not padding
+    return {b.fail("average_pool: auto_pad with a stride needs extents that are numbers"
+                   "\nhint: fix the dimension with --dim")};
+  Value total = b.windowReduce(ReductionKind::Sum, pooling->resolved.input, pooling->size, pooling->resolved.window);
+  Value population = total ? windowPopulation(b, pooling->resolved.input, *pooling, includesPadding) : Value();
+  Value result = div(b, total, population);
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+
+static SmallVector<int64_t> windowAxes(Value x) { return llvm::to_vector(llvm::seq<int64_t>(2, rankOf(x))); }
+Results global_average_pool(Builder &b, Values in, const Attributes &) {
+  return {graph::mean(b, in[0], windowAxes(in[0]), true)};
+}
+Results global_max_pool(Builder &b, Values in, const Attributes &) {
+  return {b.reduce(ReductionKind::Max, in[0], windowAxes(in[0]), true)};
+}
+} // namespace composites
+} // namespace perpend::graph
