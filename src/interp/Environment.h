@@ -57,10 +57,9 @@ void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const
 // Bodies.cpp
 mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
-// Reductions.cpp
+// Reductions.cpp (both)
 mlir::FailureOr<Tensor> evaluate(graph::ReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
-// Contractions.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ContractOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Windows.cpp
