@@ -87,19 +87,20 @@ struct Convolution {
     }
   }
 
+  int64_t groups() { return static_cast<int64_t>(op.getGroups()); }
   int64_t channels() { return filter.shape[op.filterInputDim()]; }
-  int64_t groupOutputs() { return filter.shape[op.filterOutputDim()] / op.getGroups(); }
+  int64_t groupOutputs() { return filter.shape[op.filterOutputDim()] / groups(); }
   LogicalResult check();
   template <typename T> void run(Tensor &result);
 };
 } // namespace
 
 LogicalResult Convolution::check() {
-  bool fits = channels() * op.getGroups() == input.shape[op.channelDim()] && resultShape[0] == input.shape[0] &&
-              resultShape[1] == filter.shape[op.filterOutputDim()] && resultShape[1] % op.getGroups() == 0;
+  bool fits = channels() * groups() == input.shape[op.channelDim()] && resultShape[0] == input.shape[0] &&
+              resultShape[1] == filter.shape[op.filterOutputDim()] && resultShape[1] % groups() == 0;
   if (fits)
     return checkWindows(op, dims);
-  return op->emitError("expected an input of ") << op.getGroups() << " groups of " << channels() << " channels, got "
+  return op->emitError("expected an input of ") << groups() << " groups of " << channels() << " channels, got "
                                                 << describe(input.shape) << " with a filter of " << describe(filter.shape)
                                                 << " and a result of " << describe(resultShape);
 }
@@ -125,7 +126,7 @@ template <typename T> void Convolution::run(Tensor &result) {
   std::vector<T> padded(channels() * bufferCount), sums(rows.size() * columns.size());
   int64_t first = 0, channelStride = inputStrides[op.channelDim()];
   for (int64_t image = 0; image < resultShape[0]; ++image)
-    for (int64_t group = 0; group < op.getGroups(); ++group) {
+    for (int64_t group = 0; group < groups(); ++group) {
       std::fill(sums.begin(), sums.end(), T(0));
       for (int64_t c = 0; c < channels(); ++c)
         fillBuffer(inputs.data() + image * inputStrides[0] + (group * channels() + c) * channelStride,
