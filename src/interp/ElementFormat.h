@@ -1,0 +1,65 @@
+//===- ElementFormat.h - scalars in memory and in registers -----*- C++ -*-===//
+//
+// In memory an element takes 1, 2, 4 or 8 bytes (bool and i4 take one). The
+// interpreter computes in registers of 8 bytes per element at most: integers
+// are int64_t, sign-extended from their width whatever the signedness of the
+// type; f32, f16 and bf16 are float; f64 is double.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_INTERP_ELEMENTFORMAT_H
+#define PERPEND_INTERP_ELEMENTFORMAT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace mlir {
+class Type;
+} // namespace mlir
+
+namespace perpend::interp {
+
+enum class RegisterKind : uint8_t { Integer, Single, Double };
+
+struct ElementFormat {
+  RegisterKind kind = RegisterKind::Integer;
+  uint8_t width = 64;
+  /// bf16 rather than f16, when kind is Single and width 16.
+  bool isBrain = false;
+
+  unsigned bytes() const { return width <= 8 ? 1 : width <= 16 ? 2 : width <= 32 ? 4 : 8; }
+  /// The size of a value in a register.
+  unsigned registerBytes() const { return kind == RegisterKind::Single ? 4 : 8; }
+  bool isFloat() const { return kind != RegisterKind::Integer; }
+  bool operator==(const ElementFormat &) const = default;
+};
+
+/// The format of a scalar type, or of the elements of a vector, tensor or memref type. nullopt: not supported
+/// (integers wider than 64 bits, 8-bit floats, complex numbers ...).
+std::optional<ElementFormat> formatOf(mlir::Type type);
+
+/// Elements from memory to registers and back. Memory needs no alignment. Writing keeps the low bits.
+void readElements(ElementFormat format, const std::byte *memory, int64_t count, void *registers);
+void writeElements(ElementFormat format, const void *registers, int64_t count, std::byte *memory);
+
+/// Rounds floats in registers to the precision of the format (f16 and bf16; nothing else changes).
+void roundElements(ElementFormat format, void *registers, int64_t count);
+
+// 16-bit floats; rounding is to nearest, ties to even; NaNs stay NaNs.
+float halfToFloat(uint16_t bits);
+uint16_t floatToHalf(float value);
+float brainToFloat(uint16_t bits);
+uint16_t floatToBrain(float value);
+/// To float such that a second rounding, to 16 bits, gives what rounding once would have given.
+float roundToOdd(double value);
+
+inline int64_t signExtend(int64_t value, unsigned width) {
+  return static_cast<int64_t>(static_cast<uint64_t>(value) << (64 - width)) >> (64 - width);
+}
+inline uint64_t zeroExtend(int64_t value, unsigned width) {
+  return static_cast<uint64_t>(value) << (64 - width) >> (64 - width);
+}
+} // namespace perpend::interp
+
+#endif

@@ -1,0 +1,28 @@
+//===- Evaluate.h - folding one operator of constants -----------*- C++ -*-===//
+
+#ifndef PERPEND_INTERP_EVALUATE_H
+#define PERPEND_INTERP_EVALUATE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/LogicalResult.h"
+
+#include <cstdint>
+
+namespace mlir {
+class Attribute;
+class Operation;
+} // namespace mlir
+
+namespace perpend::interp {
+
+/// The results of one graph operator with static shapes whose operands are these ElementsAttr. Results are splats,
+/// DenseElementsAttr up to 1 KiB, else DenseResourceElementsAttr with a heap blob (a reshape shares its input's).
+/// Errors (diagnostics at op): a null operand or one that is no dense constant, a dynamic shape, the memory limit, and
+/// those of interpret().
+llvm::LogicalResult evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> constantOperands,
+                             llvm::SmallVectorImpl<mlir::Attribute> &results,
+                             uint64_t memoryLimitBytes = uint64_t{16} << 30);
+} // namespace perpend::interp
+
+#endif

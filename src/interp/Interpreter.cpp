@@ -1,0 +1,270 @@
+//===- Interpreter.cpp - the executable meaning of graphs and kernels -----===//
+
+#include "interp/Interpreter.h"
+
+#include "interp/Environment.h"
+#include "interp/Evaluate.h"
+
+#include "graph/Shapes.h"
+#include "tile/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::interp {
+
+void registerDialects(DialectRegistry &registry) {
+  registry.insert<GraphDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect, func::FuncDialect,
+                  scf::SCFDialect, memref::MemRefDialect, vector::VectorDialect>();
+}
+
+//===----------------------------------------------------------------------===//
+// One operator
+//===----------------------------------------------------------------------===//
+
+static FailureOr<Tensor> evaluateConstant(ConstantOp op) {
+  if (std::optional<Tensor> tensor = Tensor::fromAttribute(op.getValue()))
+    return *tensor;
+  return op.emitError("expected dense elements or a resource with as many bytes as the type ") << op.getType() << " needs";
+}
+
+FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
+  return llvm::TypeSwitch<Operation *, FailureOr<Tensor>>(op)
+      .Case([](ConstantOp constant) { return evaluateConstant(constant); })
+      .Case<MapOp, GenerateOp>([&](auto) { return evaluateBody(op, operands, environment); })
+      .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
+          [&](auto) { return evaluateMove(op, operands, environment); })
+      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp>(
+          [&](auto specific) { return evaluate(specific, operands, environment); })
+      .Default([](Operation *other) -> FailureOr<Tensor> {
+        return other->emitError("the interpreter does not know '") << other->getName() << "'";
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+namespace {
+class FunctionRun {
+public:
+  FunctionRun(const Environment &environment, const InterpreterOptions &options)
+      : environment(environment), options(options) {}
+  FailureOr<Tensors> run(func::FuncOp function, ArrayRef<Tensor> inputs);
+
+private:
+  FailureOr<Tensors> runOperation(Operation &op);
+  FailureOr<Tensors> callKernel(CallKernelOp op, ArrayRef<Tensor> inputs);
+  Tensors lookup(ValueRange operands) const;
+  void freeAfter(Operation &op);
+
+  const Environment &environment;
+  const InterpreterOptions &options;
+  llvm::DenseMap<Value, Tensor> values;
+};
+} // namespace
+
+Tensors FunctionRun::lookup(ValueRange operands) const {
+  return llvm::map_to_vector<6>(operands, [&](Value value) { return values.find(value)->second; });
+}
+
+FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inputs) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  if (!kernel || kernel.isExternal())
+    return op.emitError("no kernel named '") << op.getKernel() << "' with a body in this module";
+  if (!llvm::any_of(kernel.getArgumentTypes(), [](Type type) { return isa<MemRefType>(type); }) &&
+      kernel.getNumResults() == op.getNumResults()) {
+    InterpreterOptions silent;
+    return FunctionRun(environment, silent).run(kernel, inputs);
+  }
+  Tensors results;
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    FailureOr<Tensor> result = environment.allocateResult(op, i);
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
+  }
+  if (failed(runKernel(kernel, inputs, results, environment)))
+    return failure();
+  return results;
+}
+
+FailureOr<Tensors> FunctionRun::runOperation(Operation &op) {
+  Tensors operands = lookup(op.getOperands());
+  if (auto call = dyn_cast<CallKernelOp>(op))
+    return callKernel(call, operands);
+  FailureOr<Tensor> result = evaluatePrimitive(&op, operands, environment);
+  if (failed(result))
+    return failure();
+  return Tensors{*result};
+}
+
+/// Frees what `op` is the last to use, and results that nothing uses.
+void FunctionRun::freeAfter(Operation &op) {
+  auto isLastUser = [&](Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) { return !op.isBeforeInBlock(user); });
+  };
+  for (Value operand : op.getOperands())
+    if (isLastUser(operand))
+      values.erase(operand);
+  for (Value result : op.getResults())
+    if (result.use_empty())
+      values.erase(result);
+}
+
+FailureOr<Tensors> FunctionRun::run(func::FuncOp function, ArrayRef<Tensor> inputs) {
+  if (function.getNumArguments() != inputs.size() || !llvm::hasSingleElement(function.getBody()))
+    return function.emitError("expected one block with ") << inputs.size() << " arguments";
+  Block &body = function.getBody().front();
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+    values[argument] = input;
+  for (Operation &op : body.without_terminator()) {
+    FailureOr<Tensors> results = runOperation(op);
+    if (failed(results))
+      return failure();
+    for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results))
+      values[value] = tensor;
+    if (options.observer)
+      options.observer(&op, *results);
+    freeAfter(op);
+  }
+  return lookup(body.getTerminator()->getOperands());
+}
+
+//===----------------------------------------------------------------------===//
+// Binding symbols to extents
+//===----------------------------------------------------------------------===//
+
+namespace {
+class SymbolBinder {
+public:
+  SymbolBinder(func::FuncOp main, ArrayRef<Tensor> inputs, Environment &environment)
+      : main(main), inputs(inputs), environment(environment) {}
+  LogicalResult bind();
+
+private:
+  LogicalResult checkTypes();
+  LogicalResult checkExtents();
+  void solve(const SymbolicInt &extent, int64_t value);
+  InFlightDiagnostic fail(size_t input) {
+    return main.emitError("input ") << input << " of '" << main.getSymName() << "': ";
+  }
+
+  func::FuncOp main;
+  ArrayRef<Tensor> inputs;
+  Environment &environment;
+};
+} // namespace
+
+LogicalResult SymbolBinder::checkTypes() {
+  if (inputs.size() != main.getNumArguments())
+    return main.emitError("expected ") << main.getNumArguments() << " inputs, got " << inputs.size();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    if (!type)
+      return fail(i) << "expected an argument that is a tensor, got " << main.getArgumentTypes()[i];
+    if (type.getElementType() != inputs[i].elementType)
+      return fail(i) << "expected elements of type " << type.getElementType() << ", got " << inputs[i].elementType;
+    if (type.getRank() != static_cast<int64_t>(inputs[i].shape.size()))
+      return fail(i) << "expected " << type.getRank() << " dimensions, got " << inputs[i].shape.size();
+  }
+  return success();
+}
+
+/// Binds the symbol of an extent of the form a * symbol + b, unless it has a value.
+void SymbolBinder::solve(const SymbolicInt &extent, int64_t value) {
+  std::set<std::string> names;
+  extent.symbols(names);
+  if (names.size() != 1 || environment.symbols.contains(*names.begin()))
+    return;
+  int64_t factor = 0, rest = value;
+  for (const auto &term : extent.terms()) {
+    bool isSymbol = term.factors.size() == 1 && term.factors[0].power == 1 &&
+                    term.factors[0].atom.kind() == support::SymbolicAtomKind::Symbol;
+    if (!isSymbol && !term.factors.empty())
+      return;
+    (isSymbol ? factor : rest) = isSymbol ? term.coefficient : rest - term.coefficient;
+  }
+  if (factor != 0 && rest % factor == 0 && rest / factor >= 1)
+    environment.symbols[*names.begin()] = rest / factor;
+}
+
+LogicalResult SymbolBinder::checkExtents() {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Shape shape = shapeOf(cast<RankedTensorType>(main.getArgumentTypes()[i]));
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t got = inputs[i].shape[dim];
+      std::optional<int64_t> expected = shape[dim].evaluate(environment.symbols);
+      if (expected == got)
+        continue;
+      InFlightDiagnostic error = fail(i);
+      error << "expected dimension " << dim << " to be " << shape[dim].str();
+      if (expected && !shape[dim].isConstant())
+        error << " = " << *expected;
+      error << ", got " << got;
+      if (!expected)
+        error << "\nhint: symbols are at least 1, and each must be an extent of some input";
+      return error;
+    }
+  }
+  return success();
+}
+
+LogicalResult SymbolBinder::bind() {
+  if (failed(checkTypes()))
+    return failure();
+  // Extents that are just a symbol first, then those to be solved for one.
+  for (bool wantsPlain : {true, false})
+    for (auto [type, input] : llvm::zip_equal(main.getArgumentTypes(), inputs))
+      for (auto [extent, value] : llvm::zip_equal(shapeOf(cast<RankedTensorType>(type)), input.shape)) {
+        std::set<std::string> names;
+        extent.symbols(names);
+        for (const std::string &name : names)
+          if (!llvm::is_contained(environment.symbolOrder, name))
+            environment.symbolOrder.push_back(name);
+        bool isPlain = names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
+        if (isPlain == wantsPlain)
+          solve(extent, value);
+      }
+  return checkExtents();
+}
+
+FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
+  Environment environment(options.memoryLimitBytes);
+  environment.kernelParts = options.kernelParts;
+  if (main.isExternal())
+    return main.emitError("expected a function with a body");
+  if (failed(SymbolBinder(main, inputs, environment).bind()))
+    return failure();
+  return FunctionRun(environment, options).run(main, inputs);
+}
+
+//===----------------------------------------------------------------------===//
+// Folding
+//===----------------------------------------------------------------------===//
+
+LogicalResult evaluate(Operation *op, ArrayRef<Attribute> constantOperands, SmallVectorImpl<Attribute> &results,
+                       uint64_t memoryLimitBytes) {
+  if (isa<CallKernelOp>(op) || constantOperands.size() != op->getNumOperands())
+    return op->emitError("cannot be evaluated with ") << constantOperands.size() << " constants";
+  Tensors operands;
+  for (auto [index, attribute] : llvm::enumerate(constantOperands)) {
+    auto elements = dyn_cast_or_null<ElementsAttr>(attribute);
+    std::optional<Tensor> tensor = elements ? Tensor::fromAttribute(elements) : std::nullopt;
+    if (!tensor)
+      return op->emitError("operand ") << index << ": expected dense elements";
+    operands.push_back(*tensor);
+  }
+  FailureOr<Tensor> result = evaluatePrimitive(op, operands, Environment(memoryLimitBytes));
+  if (failed(result))
+    return failure();
+  results.push_back(result->toAttribute());
+  return success();
+}
+} // namespace perpend::interp

@@ -1,0 +1,47 @@
+//===- Interpreter.h - the executable meaning of graphs and kernels -*- C++ -*-===//
+//
+// Runs a main function of the graph level on tensors. graph.call_kernel runs
+// the kernel function in either form: graph operators on tensors, or loops on
+// memory (the tile level). Compiled code is checked against this.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_INTERP_INTERPRETER_H
+#define PERPEND_INTERP_INTERPRETER_H
+
+#include "interp/Tensor.h"
+
+#include "llvm/Support/LogicalResult.h"
+
+#include <functional>
+
+namespace mlir {
+class DialectRegistry;
+class Operation;
+namespace func {
+class FuncOp;
+} // namespace func
+} // namespace mlir
+
+namespace perpend::interp {
+
+struct InterpreterOptions {
+  /// Called after each operation of main with its results, in program order.
+  std::function<void(mlir::Operation *op, llvm::ArrayRef<Tensor> results)> observer;
+  /// Of all live tensors; more is an error.
+  uint64_t memoryLimitBytes = uint64_t{16} << 30;
+  /// Tiled kernels are run in this many parts of their parallel extent.
+  unsigned kernelParts = 1;
+};
+
+/// The results of `main`. Symbols get their values from the extents of the inputs. Values are freed after their last use.
+/// Errors (diagnostics at the operation): an input's type or extent does not fit (names the input, the dimension, what was
+/// expected and got), sizes do not fit at run time, an access leaves its buffer, the memory limit.
+llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
+                                                     const InterpreterOptions &options = {});
+
+/// Registers the dialects that interpreted modules may use.
+void registerDialects(mlir::DialectRegistry &registry);
+} // namespace perpend::interp
+
+#endif

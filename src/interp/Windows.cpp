@@ -1,0 +1,227 @@
+//===- Windows.cpp - conv and window_reduce -------------------------------===//
+//
+// The input is first copied into a buffer that holds exactly the positions the
+// windows visit, so that the loops need no bounds: every position outside the
+// input is then a neutral element.
+//
+//===----------------------------------------------------------------------===//
+
+#include "interp/Accumulators.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::interp {
+
+namespace {
+/// How windows lie along one dimension.
+struct WindowDim {
+  int64_t positions, window, stride, dilation, padLow, inputDilation, inputExtent, inputStride;
+
+  /// The part of the padded, dilated input that some window visits.
+  int64_t bufferExtent() const {
+    return positions == 0 || window == 0 ? 0 : (positions - 1) * stride + (window - 1) * dilation + 1;
+  }
+  /// The input's position that a buffer position holds, or -1.
+  int64_t inputPosition(int64_t position) const {
+    int64_t shifted = position - padLow;
+    bool isElement = shifted >= 0 && shifted % inputDilation == 0 && shifted / inputDilation < inputExtent;
+    return isElement ? shifted / inputDilation : -1;
+  }
+};
+
+Extents bufferExtents(ArrayRef<WindowDim> dims) {
+  return llvm::map_to_vector(dims, [](const WindowDim &dim) { return dim.bufferExtent(); });
+}
+double bufferSize(ArrayRef<WindowDim> dims) {
+  double size = 1;
+  for (const WindowDim &dim : dims)
+    size *= static_cast<double>(dim.bufferExtent());
+  return size;
+}
+
+/// Copies what the windows visit; the buffer holds neutral elements.
+template <typename T> void fillBuffer(const T *input, ArrayRef<WindowDim> dims, T *buffer) {
+  if (dims.empty()) {
+    *buffer = *input;
+    return;
+  }
+  const WindowDim &dim = dims.front();
+  int64_t stride = *countElements(bufferExtents(dims.drop_front()));
+  for (int64_t i = 0; i < dim.bufferExtent(); ++i)
+    if (int64_t position = dim.inputPosition(i); position >= 0)
+      fillBuffer(input + position * dim.inputStride, dims.drop_front(), buffer + i * stride);
+}
+} // namespace
+
+static bool isInvalid(const WindowDim &dim) {
+  return dim.window < 0 || dim.stride < 1 || dim.dilation < 1 || dim.inputDilation < 1;
+}
+static LogicalResult checkWindows(Operation *op, ArrayRef<WindowDim> dims) {
+  if (llvm::any_of(dims, isInvalid))
+    return op->emitError("expected strides and dilations of at least 1");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Convolution: for each image and group, filter x buffer
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Convolution {
+  ConvOp op;
+  const Tensor &input, &filter;
+  Extents inputStrides, filterStrides;
+  /// The result with channels first.
+  Extents resultShape;
+  SmallVector<WindowDim> dims;
+
+  Convolution(ConvOp op, const Tensor &input, const Tensor &filter, ArrayRef<int64_t> result)
+      : op(op), input(input), filter(filter), inputStrides(rowMajorStrides(input.shape)),
+        filterStrides(rowMajorStrides(filter.shape)), resultShape{result[0], result[op.channelDim()]} {
+    for (unsigned i = 0; i < op.getStrides().size(); ++i) {
+      unsigned dim = op.windowDim(i);
+      resultShape.push_back(result[dim]);
+      dims.push_back({result[dim], filter.shape[op.filterWindowDim(i)], op.getStrides()[i], op.getDilations()[i],
+                      op.getPadLow()[i], op.getInputDilation()[i], input.shape[dim], inputStrides[dim]});
+    }
+  }
+
+  int64_t groups() { return static_cast<int64_t>(op.getGroups()); }
+  int64_t channels() { return filter.shape[op.filterInputDim()]; }
+  int64_t groupOutputs() { return filter.shape[op.filterOutputDim()] / groups(); }
+  LogicalResult check();
+  template <typename T> void run(Tensor &result);
+};
+} // namespace
+
+LogicalResult Convolution::check() {
+  bool fits = channels() * groups() == input.shape[op.channelDim()] && resultShape[0] == input.shape[0] &&
+              resultShape[1] == filter.shape[op.filterOutputDim()] && resultShape[1] % groups() == 0;
+  if (fits)
+    return checkWindows(op, dims);
+  return op->emitError("expected an input of ") << groups() << " groups of " << channels() << " channels, got "
+                                                << describe(input.shape) << " with a filter of " << describe(filter.shape)
+                                                << " and a result of " << describe(resultShape);
+}
+
+template <typename T> void Convolution::run(Tensor &result) {
+  std::vector<T> inputs(input.elementCount()), filters(filter.elementCount());
+  widen(input, result.elementType, 0, input.elementCount(), inputs.data());
+  widen(filter, result.elementType, 0, filter.elementCount(), filters.data());
+  Extents buffer = bufferExtents(dims), bufferStrides = rowMajorStrides(buffer);
+  int64_t bufferCount = *countElements(buffer);
+  Extents taps = {channels()}, filterTapStrides = {filterStrides[op.filterInputDim()]}, bufferTapStrides = {bufferCount},
+          positions, positionStrides;
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    taps.push_back(dim.window);
+    filterTapStrides.push_back(filterStrides[op.filterWindowDim(i)]);
+    bufferTapStrides.push_back(bufferStrides[i] * dim.dilation);
+    positions.push_back(dim.positions);
+    positionStrides.push_back(bufferStrides[i] * dim.stride);
+  }
+  SmallVector<int64_t> rows = offsetsOf({groupOutputs()}, {filterStrides[op.filterOutputDim()]}),
+                       filterDepth = offsetsOf(taps, filterTapStrides), bufferDepth = offsetsOf(taps, bufferTapStrides),
+                       columns = offsetsOf(positions, positionStrides);
+  std::vector<T> padded(channels() * bufferCount), sums(rows.size() * columns.size());
+  int64_t first = 0, channelStride = inputStrides[op.channelDim()];
+  for (int64_t image = 0; image < resultShape[0]; ++image)
+    for (int64_t group = 0; group < groups(); ++group) {
+      std::fill(sums.begin(), sums.end(), T(0));
+      for (int64_t c = 0; c < channels(); ++c)
+        fillBuffer(inputs.data() + image * inputStrides[0] + (group * channels() + c) * channelStride,
+                   ArrayRef<WindowDim>(dims), padded.data() + c * bufferCount);
+      const T *groupFilters = filters.data() + group * groupOutputs() * filterStrides[op.filterOutputDim()];
+      OffsetProduct<T>{groupFilters, padded.data(), sums.data(), rows, filterDepth, bufferDepth, columns}.run();
+      narrow(sums.data(), static_cast<int64_t>(sums.size()), result, first);
+      first += static_cast<int64_t>(sums.size());
+    }
+}
+
+FailureOr<Tensor> evaluate(ConvOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+  FailureOr<Tensor> result = environment.allocateResult(op);
+  if (failed(result))
+    return failure();
+  Convolution convolution(op, operands[0], operands[1], result->shape);
+  double scratch = static_cast<double>(operands[0].elementCount()) + static_cast<double>(operands[1].elementCount()) +
+                   static_cast<double>(result->elementCount()) +
+                   bufferSize(convolution.dims) * static_cast<double>(convolution.channels());
+  if (failed(convolution.check()) || failed(environment.checkScratch(op, 8.0 * scratch)))
+    return failure();
+  if (result->elementCount() == 0)
+    return result;
+  FailureOr<Tensor> channelsFirst =
+      op.getChannelsLast() ? environment.allocate(op, result->elementType, convolution.resultShape) : result;
+  if (failed(channelsFirst))
+    return failure();
+  if (result->format().isFloat())
+    convolution.run<double>(*channelsFirst);
+  else
+    convolution.run<uint64_t>(*channelsFirst);
+  if (op.getChannelsLast()) {
+    Extents strides = rowMajorStrides(convolution.resultShape);
+    std::rotate(strides.begin() + 1, strides.begin() + 2, strides.end());
+    copyStrided(result->mutableData(), rowMajorStrides(result->shape), channelsFirst->data(), strides, result->shape,
+                result->format().bytes());
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Pooling
+//===----------------------------------------------------------------------===//
+
+/// Combines one tap of the window with all positions, dimension by dimension.
+template <typename T>
+static void combineTap(WindowReduceOp op, ArrayRef<WindowDim> dims, const T *buffer, ArrayRef<int64_t> bufferStrides,
+                       T *carried, ArrayRef<int64_t> carriedStrides) {
+  Type type = cast<RankedTensorType>(op.getType()).getElementType();
+  if (dims.empty())
+    return combine(op.getKind(), type, 1, carried, 1, buffer, 1);
+  int64_t step = dims.front().stride * bufferStrides.front();
+  if (dims.size() == 1)
+    return combine(op.getKind(), type, dims.front().positions, carried, 1, buffer, step);
+  for (int64_t i = 0; i < dims.front().positions; ++i)
+    combineTap(op, dims.drop_front(), buffer + i * step, bufferStrides.drop_front(), carried + i * carriedStrides.front(),
+               carriedStrides.drop_front());
+}
+
+template <typename T>
+static void reduceWindows(WindowReduceOp op, ArrayRef<WindowDim> dims, const Tensor &input, Tensor &result) {
+  T initial = initialValue<T>(op.getKind(), result.elementType);
+  Extents buffer = bufferExtents(dims), bufferStrides = rowMajorStrides(buffer), taps, tapStrides;
+  for (auto [dim, stride] : llvm::zip(dims, bufferStrides)) {
+    taps.push_back(dim.window);
+    tapStrides.push_back(stride * dim.dilation);
+  }
+  std::vector<T> inputs(input.elementCount()), padded(*countElements(buffer), initial), carried(result.elementCount(), initial);
+  widen(input, result.elementType, 0, input.elementCount(), inputs.data());
+  if (!padded.empty())
+    fillBuffer(inputs.data(), dims, padded.data());
+  for (int64_t offset : offsetsOf(taps, tapStrides))
+    combineTap<T>(op, dims, padded.data() + offset, bufferStrides, carried.data(), rowMajorStrides(result.shape));
+  narrow(carried.data(), result.elementCount(), result, 0);
+}
+
+FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+  FailureOr<Tensor> result = environment.allocateResult(op);
+  if (failed(result))
+    return failure();
+  const Tensor &input = operands[0];
+  Extents inputStrides = rowMajorStrides(input.shape);
+  SmallVector<WindowDim> dims;
+  for (size_t i = 0; i < input.shape.size(); ++i)
+    dims.push_back({result->shape[i], op.getWindow()[i], op.getStrides()[i], op.getDilations()[i], op.getPadLow()[i], 1,
+                    input.shape[i], inputStrides[i]});
+  double scratch = bufferSize(dims) + static_cast<double>(input.elementCount()) + static_cast<double>(result->elementCount());
+  if (failed(checkWindows(op, dims)) || failed(environment.checkScratch(op, 8.0 * scratch)))
+    return failure();
+  if (result->elementCount() == 0)
+    return result;
+  if (result->format().isFloat())
+    reduceWindows<double>(op, dims, input, *result);
+  else
+    reduceWindows<uint64_t>(op, dims, input, *result);
+  return result;
+}
+} // namespace perpend::interp
