@@ -1,0 +1,80 @@
+"""Derives the polynomial coefficients of src/tile/passes/MathFunctions.cpp and prints them as C++ tables.
+
+Method: interpolation of the wanted function, in 60 digits, at the Chebyshev nodes of its interval, which is within a small factor of the minimax
+polynomial. The leading terms that the evaluation keeps exact (the 1 + r of exp, say) are taken out first. The comment of a table gives the
+largest error of the polynomial with rounded coefficients, before the rounding errors of its evaluation.
+"""
+
+from mpmath import mp, mpf
+
+mp.dps = 60
+
+
+def to_f32(value):
+    return mpf(__import__("numpy").float32(float(value)).item())
+
+
+def to_f64(value):
+    return mpf(float(value))
+
+
+def interpolate(function, low, high, degree):
+    """Coefficients, lowest power first, of the polynomial through `function` at the Chebyshev nodes of [low, high]."""
+    count = degree + 1
+    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    vandermonde = mp.matrix(count, count)
+    for row, node in enumerate(nodes):
+        for column in range(count):
+            vandermonde[row, column] = node**column
+    return mp.lu_solve(vandermonde, mp.matrix([function(node) for node in nodes]))
+
+
+def largest_error(function, coefficients, low, high):
+    points = [low + (high - low) * (i + mpf(1) / 3) / 500 for i in range(500)]
+    return max(abs(mp.polyval(coefficients[::-1], x) / function(x) - 1) for x in points)
+
+
+def table(name, what, function, low, high, degree, rounded=to_f32):
+    low, high = mpf(low), mpf(high)
+    coefficients = [rounded(c) for c in interpolate(function, low, high, degree)]
+    error = largest_error(function, coefficients, low, high)
+    digits = 9 if rounded is to_f32 else 17
+    print(f"/// {what}; relative error 2^{mp.nstr(mp.log(error, 2), 3)}.")
+    print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(c, digits) for c in coefficients) + "};")
+
+
+def split(name, value, bits):
+    """`value` as a sum of numbers of `bits` bits each, and a last one of full precision."""
+    rest, parts = value, []
+    for count in bits:
+        scale = mpf(2) ** (count - 1 - mp.floor(mp.log(abs(rest), 2)))
+        parts.append(mp.nint(rest * scale) / scale)
+        rest -= parts[-1]
+    print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(p, 17) for p in parts + [to_f64(rest)]) + "};")
+
+
+def series(function, small):
+    """`function` away from 0, and `small` (its limit there) at 0 itself."""
+    return lambda x: function(x) if abs(x) > mpf(10) ** -15 else mpf(small)
+
+
+half_ln2 = mp.log(2) / 2 * mpf("1.001")
+f_low, f_high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1
+quarter_pi_squared = (mp.pi / 4) ** 2 * mpf("1.001")
+s_squared = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
+
+table("expTerms", "(exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2", series(lambda r: (mp.exp(r) - 1 - r) / r**2, 0.5), -half_ln2, half_ln2, 4)
+table("exp2Terms", "(2^r - 1) / r, |r| <= 1/2", series(lambda r: (2**r - 1) / r, mp.log(2)), -0.5, 0.5, 5)
+table("exp2WideTerms", "(2^r - 1) / r, |r| <= 1/2, for f64", series(lambda r: (2**r - 1) / r, mp.log(2)), -0.5, 0.5, 7, to_f64)
+table("logTerms", "(log(1 + f) - f + f^2/2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2)", series(lambda f: (mp.log(1 + f) - f + f**2 / 2) / f**3, mpf(1) / 3), f_low,
+      f_high, 8)
+table("log2WideTerms", "log2((1 + s) / (1 - s)) / s in s^2, for f64, (1 + s) / (1 - s) as 1 + f above",
+      lambda z: mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) / mp.sqrt(z), mpf(10) ** -12, s_squared, 5, to_f64)
+table("tanhTerms", "(tanh(x) - x) / x^3 in x^2, |x| <= 0.625", lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, 0.625**2, 5)
+table("erfTerms", "erf(x) / x - 1 in x^2, |x| <= 1", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf(10) ** -12, 1, 7)
+table("logErfcTerms", "-log(erfc(x)), 1 <= x <= 4", lambda x: -mp.log(mp.erfc(x)), 1, 4, 8)
+table("sinTerms", "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4", lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, quarter_pi_squared, 3)
+table("cosTerms", "(cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mpf(10) ** -12, quarter_pi_squared, 3)
+table("atanTerms", "(atan(t) - t) / t^3 in t^2, |t| <= 1", lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, 1, 9)
+split("ln2Parts", mp.log(2), [12])
+split("halfPiParts", mp.pi / 2, [25, 25])

@@ -1,0 +1,84 @@
+//===- ExpandMath.cpp - elementary functions as arithmetic -------------------===//
+//
+// Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser turns loops over them
+// into vector code; a call of libm would stop it. Must come after everything that recognises the functions, and before the conversion
+// to the LLVM dialect. f16 and bf16 are computed in f32. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
+//
+//   %y = math.tanh %x : f32
+// becomes some forty operations of arith: see MathFunctions.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/MathFunctions.h"
+#include "tile/passes/Passes.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEEXPANDMATH
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend::tile;
+
+namespace {
+
+using UnaryFunction = Real (*)(Real);
+
+UnaryFunction unaryFunctionOf(Operation *op) {
+  return TypeSwitch<Operation *, UnaryFunction>(op)
+      .Case([](math::ExpOp) { return emitExp; })
+      .Case([](math::Exp2Op) { return emitExp2; })
+      .Case([](math::ExpM1Op) { return emitExpM1; })
+      .Case([](math::LogOp) { return emitLog; })
+      .Case([](math::Log2Op) { return emitLog2; })
+      .Case([](math::Log10Op) { return emitLog10; })
+      .Case([](math::Log1pOp) { return emitLog1p; })
+      .Case([](math::TanhOp) { return emitTanh; })
+      .Case([](math::ErfOp) { return emitErf; })
+      .Case([](math::SinOp) { return emitSin; })
+      .Case([](math::CosOp) { return emitCos; })
+      .Case([](math::AtanOp) { return emitAtan; })
+      .Case([](math::RsqrtOp) { return emitRsqrt; })
+      .Default([](Operation *) { return nullptr; });
+}
+
+bool isExpandable(Type type) {
+  if (isa<ShapedType>(type) && !isa<VectorType>(type))
+    return false;
+  Type element = getElementTypeOrSelf(type);
+  return element.isF32() || element.isF16() || element.isBF16();
+}
+
+class ExpandMath : public perpend::tile::impl::TileExpandMathBase<ExpandMath> {
+public:
+  using TileExpandMathBase::TileExpandMathBase;
+
+  void runOnOperation() override {
+    getOperation()->walk([&](Operation *op) {
+      UnaryFunction function = unaryFunctionOf(op);
+      if ((function || isa<math::PowFOp>(op)) && isExpandable(op->getResult(0).getType()))
+        expand(op, function);
+    });
+  }
+
+private:
+  /// A null `function` stands for the power of two operands.
+  void expand(Operation *op, UnaryFunction function) {
+    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), fma};
+    Type type = op->getResult(0).getType();
+    Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
+    auto operand = [&](unsigned i) -> Real {
+      Value value = op->getOperand(i);
+      return {&emitter, type == computed ? value : emitter.builder.create<arith::ExtFOp>(computed, value)};
+    };
+    Value result = (function ? function(operand(0)) : emitPow(operand(0), operand(1))).value;
+    if (type != computed)
+      result = emitter.builder.create<arith::TruncFOp>(type, result);
+    op->replaceAllUsesWith(ValueRange(result));
+    op->erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,261 @@
+//===- LowerMicroKernels.cpp - register-blocked contractions ----------------===//
+//
+// Each distinct block of tile.ukernel becomes one private function, and every use a call of it. Emitting the block once keeps code size
+// and compile time independent of the number of uses; the call costs a few nanoseconds against a microsecond of work. Must come after
+// tiling (which creates the ops) and before the conversion to the LLVM dialect.
+//
+// The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it loads one row of packed
+// b, and multiplies it by the broadcast of one element of each row of a. When the block has too few vectors to cover the latency of
+// the fused multiply-add, consecutive k go to separate sets of accumulators, which are added at the end.
+//
+//   tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %k window(%h, %w) steps(%ah, %aw)(%bh, %bw) block 8 x 32
+// becomes
+//   func.call @ukernel_f32_8x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tile/Tile.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <numeric>
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILELOWERMICROKERNELS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend::tile;
+
+namespace {
+
+/// Independent multiply-adds that keep two pipes of latency 4 busy, with a little slack.
+constexpr int64_t minAccumulators = 10;
+/// Steps of k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators or row addresses of
+/// tall blocks; a step of a tall block is long enough to hide the loop's own instructions.
+constexpr int64_t unrollFactor = 4;
+constexpr int64_t maxUnrolledRows = 8;
+/// Rows of b between the multiply-adds and the prefetch.
+constexpr int64_t prefetchDistance = 8;
+constexpr int64_t floatsPerCacheLine = 16;
+
+/// How a block is laid out in vector registers.
+struct RegisterBlock {
+  int64_t rows, cols;
+  int64_t lanes;   // f32 of one vector
+  int64_t vectors; // vectors of one row
+  int64_t unroll;  // steps of k in the body of the main loop
+  int64_t sets;    // independent copies of the accumulators; divides unroll
+
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes) : rows(rows), cols(cols), sets(1) {
+    lanes = cols < registerLanes ? cols : std::gcd(cols, registerLanes);
+    vectors = cols / lanes;
+    unroll = rows > maxUnrolledRows ? 1 : unrollFactor;
+    int64_t registers = registerLanes >= 16 ? 32 : 16;
+    auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
+    while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
+      sets *= 2;
+  }
+
+  int64_t accumulators() const { return rows * vectors; }
+};
+
+/// The arguments of the emitted function, in order.
+struct Arguments {
+  Value a, aOffset, aStride, b, bOffset, c, cOffset, cStride, depth, counts[2], aSteps[2], bSteps[2];
+
+  explicit Arguments(ValueRange v)
+      : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]), depth(v[8]),
+        counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]} {}
+};
+
+class KernelEmitter {
+public:
+  KernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
+      : builder(builder), block(block), arguments(arguments),
+        vectorType(VectorType::get(block.lanes, builder.getF32Type())) {}
+
+  void emit();
+
+private:
+  using Values = SmallVector<Value>;
+  using LoopBody = function_ref<Values(Value, ValueRange)>;
+
+  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
+  Value add(Value x, Value y) { return builder.create<arith::AddIOp>(x, y); }
+  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
+  Value multiply(Value x, Value y) { return builder.create<arith::MulIOp>(x, y); }
+
+  Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
+  Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
+  void emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators);
+  void emitPrefetch(Value bIndex, int64_t k);
+  Values addSets(ValueRange accumulators);
+  void emitStores(ValueRange accumulators);
+
+  ImplicitLocOpBuilder &builder;
+  RegisterBlock block;
+  Arguments arguments;
+  VectorType vectorType;
+};
+
+KernelEmitter::Values KernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
+  auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Values results = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  builder.create<scf::YieldOp>(results);
+  return loop.getResults();
+}
+
+/// Accumulates one position of the window: the sum over k.
+KernelEmitter::Values KernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
+  Values rowBases;
+  for (int64_t row = 0; row < block.rows; ++row)
+    rowBases.push_back(add(aBase, multiply(arguments.aStride, constant(row))));
+  auto emitSteps = [&](int64_t count) {
+    return [this, count, &rowBases, bBase](Value k, ValueRange current) {
+      Values aIndices, next(current);
+      for (Value base : rowBases)
+        aIndices.push_back(add(base, k));
+      Value bIndex = add(bBase, multiply(k, constant(block.cols)));
+      for (int64_t step = 0; step < count; ++step)
+        emitStep(aIndices, bIndex, step, next);
+      return next;
+    };
+  };
+  Value mainDepth = arguments.depth;
+  if (block.unroll > 1)
+    mainDepth = multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(block.unroll)), constant(block.unroll));
+  Values sums = emitLoop(constant(0), mainDepth, block.unroll, accumulators, emitSteps(block.unroll));
+  return block.unroll == 1 ? sums : emitLoop(mainDepth, arguments.depth, 1, sums, emitSteps(1));
+}
+
+/// One k for all rows and columns. The indices belong to the first k of the loop's body, `k` counts from there.
+void KernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
+  emitPrefetch(bIndex, k);
+  Values bRow;
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    bRow.push_back(builder.create<vector::LoadOp>(vectorType, arguments.b, add(bIndex, k * block.cols + vector * block.lanes)));
+  MutableArrayRef<Value> set = accumulators.slice((k % block.sets) * block.accumulators(), block.accumulators());
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value element = builder.create<memref::LoadOp>(arguments.a, add(aIndices[row], k));
+    Value broadcast = builder.create<vector::BroadcastOp>(vectorType, element);
+    for (int64_t vector = 0; vector < block.vectors; ++vector) {
+      Value &accumulator = set[row * block.vectors + vector];
+      accumulator = builder.create<vector::FMAOp>(broadcast, bRow[vector], accumulator);
+    }
+  }
+}
+
+void KernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
+  for (int64_t column = 0; column < block.cols; column += floatsPerCacheLine)
+    builder.create<memref::PrefetchOp>(arguments.b, add(bIndex, (k + prefetchDistance) * block.cols + column), /*isWrite=*/false,
+                                       /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+KernelEmitter::Values KernelEmitter::addSets(ValueRange accumulators) {
+  Values sums(accumulators);
+  for (int64_t sets = block.sets; sets > 1; sets /= 2) {
+    int64_t half = sets / 2 * block.accumulators();
+    for (int64_t i = 0; i < half; ++i)
+      sums[i] = builder.create<arith::AddFOp>(sums[i], sums[i + half]);
+  }
+  sums.resize(block.accumulators());
+  return sums;
+}
+
+void KernelEmitter::emitStores(ValueRange accumulators) {
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
+    for (int64_t vector = 0; vector < block.vectors; ++vector)
+      builder.create<vector::StoreOp>(accumulators[row * block.vectors + vector], arguments.c, add(rowIndex, vector * block.lanes));
+  }
+}
+
+void KernelEmitter::emit() {
+  Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(vectorType));
+  Values accumulators(block.sets * block.accumulators(), zero);
+  auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
+  Values sums = emitLoop(constant(0), arguments.counts[0], 1, accumulators, [&](Value outer, ValueRange outerSums) {
+    Value aOuter = offset(arguments.aOffset, outer, arguments.aSteps[0]);
+    Value bOuter = offset(arguments.bOffset, outer, arguments.bSteps[0]);
+    return emitLoop(constant(0), arguments.counts[1], 1, outerSums, [&](Value inner, ValueRange innerSums) {
+      return emitDepth(offset(aOuter, inner, arguments.aSteps[1]), offset(bOuter, inner, arguments.bSteps[1]), innerSums);
+    });
+  });
+  emitStores(addSets(sums));
+  builder.create<func::ReturnOp>();
+}
+
+MemRefType bufferType(MLIRContext *context) { return MemRefType::get({ShapedType::kDynamic}, Float32Type::get(context)); }
+
+func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block) {
+  ImplicitLocOpBuilder builder(module.getLoc(), module.getBodyRegion());
+  Type buffer = bufferType(module.getContext()), index = builder.getIndexType();
+  SmallVector<Type> inputs(15, index);
+  inputs[0] = inputs[3] = inputs[5] = buffer;
+  auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(inputs, {}));
+  function.setPrivate();
+  function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  KernelEmitter(builder, block, Arguments(function.getArguments())).emit();
+  return function;
+}
+
+class LowerMicroKernels : public perpend::tile::impl::TileLowerMicroKernelsBase<LowerMicroKernels> {
+public:
+  using TileLowerMicroKernelsBase::TileLowerMicroKernelsBase;
+
+  void runOnOperation() override {
+    if (vectorLanes < 1) {
+      getOperation().emitError("tile-lower-ukernels: expected lanes of at least 1, got ") << vectorLanes;
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](MicroKernelOp op) { return WalkResult(lower(op)); });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(MicroKernelOp op);
+  func::FuncOp kernelFor(MicroKernelOp op);
+};
+
+func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
+  int64_t rows = op.getRows(), cols = op.getCols();
+  std::string name = llvm::formatv("ukernel_f32_{0}x{1}", rows, cols);
+  if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
+    return existing;
+  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes));
+}
+
+LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {
+  MemRefType expected = bufferType(op.getContext());
+  OpBuilder builder(op);
+  SmallVector<Value> operands(op.getOperands());
+  for (Value &operand : operands) {
+    if (!isa<MemRefType>(operand.getType()) || operand.getType() == expected)
+      continue;
+    if (!memref::CastOp::areCastCompatible(operand.getType(), expected))
+      return op.emitOpError("expected contiguous one-dimensional f32 buffers, got ")
+             << operand.getType() << "; hint: address a part of a buffer by the offset operands";
+    operand = builder.create<memref::CastOp>(op.getLoc(), expected, operand);
+  }
+  builder.create<func::CallOp>(op.getLoc(), kernelFor(op), operands);
+  op.erase();
+  return success();
+}
+
+} // namespace

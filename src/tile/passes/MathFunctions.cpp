@@ -1,0 +1,261 @@
+//===- MathFunctions.cpp - elementary functions as arithmetic ---------------===//
+//
+// The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction. Functions whose result
+// cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
+//
+// docs/derive_math_coefficients.py derives the tables.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/MathFunctions.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+using namespace perpend::tile;
+
+namespace {
+
+/// (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2; relative error 2^-22.9.
+constexpr double expTerms[] = {0.5, 0.166665763, 0.0416665524, 0.00836323295, 0.00139262504};
+/// (2^r - 1) / r, |r| <= 1/2; relative error 2^-25.5.
+constexpr double exp2Terms[] = {0.693147182, 0.240226507, 0.0555035695, 0.00961808302, 0.00133908633, 0.000154531634};
+/// (2^r - 1) / r, |r| <= 1/2, for f64; relative error 2^-37.5.
+constexpr double exp2WideTerms[] = {0.69314718055683244, 0.24022650695888503, 0.055504109063258665, 0.0096181291352361396,
+    0.0013333478473685416, 0.00015403475186530786, 1.5303700711365693e-5, 1.325080551750225e-6};
+/// (log(1 + f) - f + f^2/2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2); relative error 2^-23.7.
+constexpr double logTerms[] = {0.333333313, -0.24999997, 0.200007156, -0.166678026, 0.142490581, -0.124256872, 0.116854198, -0.114797339,
+    0.0697161183};
+/// log2((1 + s) / (1 - s)) / s in s^2, for f64, (1 + s) / (1 - s) as 1 + f above; relative error 2^-45.1.
+constexpr double log2WideTerms[] = {2.8853900817778508, 0.96179669411226487, 0.57707794266030443, 0.41220922406110605, 0.3199068038069548,
+    0.28288502340820643};
+/// (tanh(x) - x) / x^3 in x^2, |x| <= 0.625; relative error 2^-24.6.
+constexpr double tanhTerms[] = {-0.333333343, 0.133333042, -0.0539592579, 0.0217689183, -0.00834394526, 0.00229274482};
+/// erf(x) / x - 1 in x^2, |x| <= 1; relative error 2^-17.7.
+constexpr double erfTerms[] = {0.128379166, -0.376126379, 0.112837821, -0.0268654302, 0.00522103161, -0.000848408032, 0.000112659589, -9.66704465e-6};
+/// -log(erfc(x)), 1 <= x <= 4; relative error 2^-25.6.
+constexpr double logErfcTerms[] = {-0.00032013806, 1.13023341, 0.631826043, 0.110080086, -0.0264211353, 0.0047595962, -0.00059680565,
+    4.60580413e-5, -1.6371514e-6};
+/// (sin(r) - r) / r^3 in r^2, |r| <= pi / 4; relative error 2^-25.0.
+constexpr double sinTerms[] = {-0.166666672, 0.00833333191, -0.000198400841, 2.72496209e-6};
+/// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4; relative error 2^-25.0.
+constexpr double cosTerms[] = {0.0416666679, -0.00138888881, 2.48005981e-5, -2.73007032e-7};
+/// (atan(t) - t) / t^3 in t^2, |t| <= 1; relative error 2^-24.1.
+constexpr double atanTerms[] = {-0.333333343, 0.199999496, -0.142840043, 0.110882618, -0.089318268, 0.0703191459, -0.0489605144,
+    0.0263050012, -0.00914462935, 0.00148869189};
+/// ln(2) as a sum; its product with an exponent is exact for the first part.
+constexpr double ln2Parts[] = {0.693115234375, 3.1946184945309415e-5};
+/// pi / 2 as a sum; products with integers below 2^28 are exact for the first two parts.
+constexpr double halfPiParts[] = {1.5707963109016418, 1.5893254712295857e-8, 6.123233995736766e-17};
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double smallestNormal = 0x1p-126;
+
+int64_t mantissaBits(Real x) { return x.width() == 32 ? 23 : 52; }
+int64_t exponentBias(Real x) { return x.width() == 32 ? 127 : 1023; }
+int64_t bitsOf(Real x, double number) {
+  return x.width() == 32 ? llvm::bit_cast<uint32_t>(static_cast<float>(number)) : llvm::bit_cast<uint64_t>(number);
+}
+
+/// A number whose unit in the last place is 1, with room for both signs: adding it moves an integer into the low bits.
+double integerOffset(Real x) { return x.width() == 32 ? 0x1.8p23 : 0x1.8p52; }
+
+struct Rounded {
+  Real value;
+  Integer number;
+};
+
+/// To the nearest integer, for |x| well below the largest integer that the type holds exactly.
+Rounded roundToInteger(Real x) {
+  Real shifted = x + integerOffset(x);
+  return {shifted - integerOffset(x), shifted.bits() - bitsOf(x, integerOffset(x))};
+}
+
+Real toReal(Integer number, Real like) {
+  return like.fromBits(number + bitsOf(like, integerOffset(like))) - integerOffset(like);
+}
+
+/// 2^number, for numbers in the range of normal exponents.
+Real powerOfTwo(Integer number, Real like) { return like.fromBits((number + exponentBias(like)) << mantissaBits(like)); }
+
+/// NaN stays.
+Real clamp(Real x, double low, double high) {
+  x = select(x < low, x.constant(low), x);
+  return select(x > high, x.constant(high), x);
+}
+
+/// x * 2^number in two exact steps, so that 2^number itself may overflow or underflow; rounds once.
+Real scale(Real x, Integer number) {
+  Integer half = number.shiftRightSigned(1);
+  return x * powerOfTwo(half, x) * powerOfTwo(number - half, x);
+}
+
+/// exp(x) - 1 = 2^number * (1 + fraction) - 1, |x| < 100
+struct ReducedExp {
+  Real fraction;
+  Integer number;
+};
+
+ReducedExp reduceExp(Real x) {
+  Rounded n = roundToInteger(x * std::numbers::log2e);
+  Real r = multiplyAdd(n.value, x.constant(-ln2Parts[0]), x);
+  r = multiplyAdd(n.value, x.constant(-ln2Parts[1]), r);
+  return {multiplyAdd(r * r, polynomial(expTerms, r), r), n.number};
+}
+
+/// exp(x) where neither x nor the result is extreme, |x| < 87.
+Real expModerate(Real x) {
+  ReducedExp reduced = reduceExp(x);
+  return (reduced.fraction + 1) * powerOfTwo(reduced.number, x);
+}
+
+struct Decomposed {
+  Real exponent; // an integer
+  Real mantissa; // in [sqrt(1/2), sqrt(2))
+};
+
+/// x = mantissa * 2^exponent, for positive normal x.
+Decomposed decompose(Real x) {
+  int64_t one = bitsOf(x, 1), root = bitsOf(x, std::numbers::sqrt2 / 2);
+  Integer biased = (x.bits() + (one - root)).shiftRightUnsigned(mantissaBits(x));
+  Integer exponent = biased - exponentBias(x);
+  return {toReal(exponent, x), x.fromBits(x.bits() - (exponent << mantissaBits(x)))};
+}
+
+/// log2(x) of a positive f64 x, `minusOne` being x - 1 (which may be known better than x).
+Real log2Wide(Real x, Real minusOne) {
+  Decomposed parts = decompose(x);
+  Real f = select(parts.exponent == 0.0, minusOne, parts.mantissa - 1);
+  Real s = f / (f + 2);
+  return multiplyAdd(s, polynomial(log2WideTerms, s * s), parts.exponent);
+}
+
+/// 2^x of an f64 x, to the range of f32.
+Real exp2Wide(Real x) {
+  x = clamp(x, -200, 200);
+  Rounded n = roundToInteger(x);
+  Real r = x - n.value;
+  return multiplyAdd(r, polynomial(exp2WideTerms, r), x.constant(1)) * powerOfTwo(n.number, x);
+}
+
+/// The logarithm of x, `result` where that is a number; -infinity at `pole`, NaN below.
+Real withLogarithmSpecials(Real x, double pole, Real result) {
+  result = select(x < infinity, result, x);
+  result = select(x == pole, x.constant(-infinity), result);
+  return select(x < pole, x.constant(notANumber), result);
+}
+
+Real logarithm(Real x, double scaleFromLog2) {
+  Real wide = x.widen();
+  return withLogarithmSpecials(x, 0, (log2Wide(wide, wide - 1) * scaleFromLog2).narrow());
+}
+
+/// sin of x + quarterTurns * pi/2.
+Real sineOfSum(Real x, int64_t quarterTurns) {
+  Real wide = x.widen();
+  Rounded n = roundToInteger(wide * (2 * std::numbers::inv_pi));
+  for (double part : halfPiParts)
+    wide = multiplyAdd(n.value, wide.constant(-part), wide);
+  Real r = clamp(wide, -0.8, 0.8).narrow();
+  Real z = r * r;
+  Real sine = select(r == 0.0, r, multiplyAdd(r * z, polynomial(sinTerms, z), r));
+  Real cosine = multiplyAdd(z * z, polynomial(cosTerms, z), multiplyAdd(z, z.constant(-0.5), z.constant(1)));
+  Integer quadrant = n.number.narrow() + quarterTurns;
+  Real magnitude = select((quadrant & 1) == 0, sine, cosine);
+  return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
+}
+
+} // namespace
+
+Real perpend::tile::emitExp(Real x) {
+  x = clamp(x, -104, 89);
+  ReducedExp reduced = reduceExp(x);
+  return scale(reduced.fraction + 1, reduced.number);
+}
+
+Real perpend::tile::emitExp2(Real x) {
+  x = clamp(x, -151, 129);
+  Rounded n = roundToInteger(x);
+  Real r = x - n.value;
+  return scale(multiplyAdd(r, polynomial(exp2Terms, r), x.constant(1)), n.number);
+}
+
+/// Half of the result first: 2^number may be just beyond the range.
+Real perpend::tile::emitExpM1(Real x) {
+  ReducedExp reduced = reduceExp(clamp(x, -30, 89));
+  Real half = powerOfTwo(reduced.number - 1, x);
+  Real result = multiplyAdd(half, reduced.fraction, half - 0.5) * 2;
+  return select(x.absolute() < 0x1p-25, x, result);
+}
+
+/// log(1 + f) = f - f^2/2 + f^3 * polynomial(f); the small terms are added first.
+Real perpend::tile::emitLog(Real x) {
+  Condition isTiny = x < smallestNormal;
+  Decomposed parts = decompose(select(isTiny, x * 0x1p23, x));
+  Real exponent = select(isTiny, parts.exponent - 23, parts.exponent);
+  Real f = parts.mantissa - 1;
+  Real square = f * f;
+  Real low = multiplyAdd(exponent, x.constant(ln2Parts[1]), square * f * polynomial(logTerms, f));
+  low = multiplyAdd(square, x.constant(-0.5), low);
+  return withLogarithmSpecials(x, 0, multiplyAdd(exponent, x.constant(ln2Parts[0]), f + low));
+}
+
+Real perpend::tile::emitLog2(Real x) { return logarithm(x, 1); }
+Real perpend::tile::emitLog10(Real x) { return logarithm(x, std::numbers::ln2 / std::numbers::ln10); }
+
+Real perpend::tile::emitLog1p(Real x) {
+  Real wide = x.widen();
+  Real result = (log2Wide(wide + 1, wide) * std::numbers::ln2).narrow();
+  return select(x == 0.0, x, withLogarithmSpecials(x, -1, result));
+}
+
+/// tanh(x) = 1 - 2 / (exp(2x) + 1), and a polynomial near 0 where that cancels.
+Real perpend::tile::emitTanh(Real x) {
+  Real a = clamp(x.absolute(), 0, 9.1);
+  Real z = a * a;
+  Real nearZero = multiplyAdd(a * z, polynomial(tanhTerms, z), a);
+  Real elsewhere = x.constant(1) - x.constant(2) / (expModerate(a * 2) + 1);
+  return select(a < 0.625, nearZero, elsewhere).withSignOf(x);
+}
+
+/// erf(x) = 1 - exp(log(erfc(x))), the logarithm as a polynomial; near 0 a polynomial of erf itself.
+Real perpend::tile::emitErf(Real x) {
+  Real a = clamp(x.absolute(), 0, 4);
+  Real nearZero = multiplyAdd(a, polynomial(erfTerms, a * a), a);
+  Real elsewhere = x.constant(1) - expModerate(polynomial(logErfcTerms, a) * -1);
+  return select(a < 1, nearZero, elsewhere).withSignOf(x);
+}
+
+Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
+Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
+
+Real perpend::tile::emitAtan(Real x) {
+  Real a = x.absolute();
+  Condition isSteep = a > 1;
+  Real t = select(isSteep, a.constant(1) / a, a);
+  Real z = t * t;
+  Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
+  return select(isSteep, a.constant(std::numbers::pi / 2) - angle, angle).withSignOf(x);
+}
+
+Real perpend::tile::emitRsqrt(Real x) { return x.constant(1) / x.squareRoot(); }
+
+/// |x|^y = 2^(y * log2|x|), then the sign of an odd power, and the cases where that formula says NaN and C99 does not, or the reverse.
+Real perpend::tile::emitPow(Real x, Real y) {
+  Real base = x.absolute().widen(), exponent = y.widen();
+  Real logarithm = log2Wide(base, base - 1);
+  logarithm = select(base == 0.0, base.constant(-infinity), select(base < infinity, logarithm, base));
+  Real magnitude = exp2Wide(exponent * logarithm).narrow();
+  magnitude = select(base == 1.0, x.constant(1), magnitude);
+
+  // Beyond 2^24 every f32 is an even integer.
+  Condition isLarge = exponent.absolute() > 0x1p24;
+  Condition isInteger = isLarge | (roundToInteger(exponent).value == exponent);
+  Real half = exponent * 0.5;
+  Condition isEven = isLarge | (roundToInteger(half).value == half);
+  Real result = select(isInteger & !isEven, magnitude.withSignOf(x), magnitude);
+  result = select((x < 0.0) & (x > -infinity) & !isInteger, x.constant(notANumber), result);
+  return select((x == 1.0) | (y == 0.0), x.constant(1), result);
+}

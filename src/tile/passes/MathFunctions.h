@@ -1,0 +1,32 @@
+//===- MathFunctions.h - elementary functions as arithmetic -----*- C++ -*-===//
+//
+// Each function emits straight-line code for an f32 argument, scalar or vector. Errors are in units in the last place against the correctly
+// rounded result; special values are those of C99.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_PASSES_MATHFUNCTIONS_H
+#define PERPEND_TILE_PASSES_MATHFUNCTIONS_H
+
+#include "tile/passes/MathExpressions.h"
+
+namespace perpend::tile {
+
+Real emitExp(Real x);
+Real emitExp2(Real x);
+Real emitExpM1(Real x);
+Real emitLog(Real x);
+Real emitLog2(Real x);
+Real emitLog10(Real x);
+Real emitLog1p(Real x);
+Real emitTanh(Real x);
+Real emitErf(Real x);
+Real emitSin(Real x); // accurate for |x| < 2^28; in [-1, 1] beyond
+Real emitCos(Real x); // likewise
+Real emitAtan(Real x);
+Real emitRsqrt(Real x);
+Real emitPow(Real x, Real y);
+
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,236 @@
+//===- ExpandMathTest.cpp - tile-expand-math against libm in double --------===//
+//
+// Every function is compiled as a loop, which LLVM vectorises, and run on all exponents and both signs with thousands of mantissas each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Jit.h"
+#include "tile/passes/Passes.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace perpend::tile;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
+
+double reciprocalSquareRoot(double x) { return 1 / std::sqrt(x); }
+
+struct UnaryCase {
+  const char *name;
+  double (*reference)(double);
+  int64_t bound;                // units in the last place
+  float limit = infinity;       // the largest |x| at which the bound holds
+};
+
+const UnaryCase unaryCases[] = {{"exp", std::exp, 2},        {"exp2", std::exp2, 2},   {"expm1", std::expm1, 2}, {"log", std::log, 2},
+                                {"log2", std::log2, 2},      {"log10", std::log10, 2}, {"log1p", std::log1p, 2}, {"tanh", std::tanh, 2},
+                                {"erf", std::erf, 2},        {"atan", std::atan, 2},   {"sin", std::sin, 2, 0x1p28f},
+                                {"cos", std::cos, 2, 0x1p28f}, {"rsqrt", reciprocalSquareRoot, 1}};
+
+std::string unarySource(llvm::StringRef name, llvm::StringRef type = "f32") {
+  std::string body = llvm::formatv("%y = math.{0} %x : f32", name);
+  if (type != "f32")
+    body = llvm::formatv("%n = arith.truncf %x : f32 to {1}\n %m = math.{0} %n : {1}\n %y = arith.extf %m : {1} to f32", name, type);
+  return llvm::formatv(R"(
+    func.func @{0}_{1}(%in: memref<?xf32>, %out: memref<?xf32>) attributes {{llvm.emit_c_interface} {{
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %size = memref.dim %in, %zero : memref<?xf32>
+      scf.for %i = %zero to %size step %one {{
+        %x = memref.load %in[%i] : memref<?xf32>
+        {2}
+        memref.store %y, %out[%i] : memref<?xf32>
+      }
+      return
+    })",
+                       name, type, body);
+}
+
+const char *powSource = R"(
+    func.func @pow(%base: memref<?xf32>, %exponent: memref<?xf32>, %out: memref<?xf32>) attributes {llvm.emit_c_interface} {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %size = memref.dim %base, %zero : memref<?xf32>
+      scf.for %i = %zero to %size step %one {
+        %x = memref.load %base[%i] : memref<?xf32>
+        %y = memref.load %exponent[%i] : memref<?xf32>
+        %z = math.powf %x, %y : f32
+        memref.store %z, %out[%i] : memref<?xf32>
+      }
+      return
+    })";
+
+const char *vectorSource = R"(
+    func.func @exp_vector(%in: memref<?xf32>, %out: memref<?xf32>) attributes {llvm.emit_c_interface} {
+      %zero = arith.constant 0 : index
+      %x = vector.load %in[%zero] : memref<?xf32>, vector<8xf32>
+      %y = math.exp %x : vector<8xf32>
+      vector.store %y, %out[%zero] : memref<?xf32>, vector<8xf32>
+      return
+    })";
+
+/// The number of floats from x to y; 0 if both are NaN, huge if one is, and 1 between -0 and 0 so that the sign of zero counts.
+int64_t distance(float x, float y) {
+  if (std::isnan(x) || std::isnan(y))
+    return std::isnan(x) && std::isnan(y) ? 0 : std::numeric_limits<int64_t>::max();
+  auto rank = [](float value) -> int64_t {
+    int64_t bits = llvm::bit_cast<uint32_t>(value);
+    return bits < 0x80000000 ? bits : 0x7fffffff - bits;
+  };
+  return std::abs(rank(x) - rank(y));
+}
+
+/// Every sign and exponent with `mantissas` mantissas.
+std::vector<float> allExponents(uint32_t mantissas) {
+  std::mt19937 random(11);
+  std::vector<float> values;
+  for (uint32_t high = 0; high < 512; ++high)
+    for (uint32_t i = 0; i < mantissas; ++i)
+      values.push_back(llvm::bit_cast<float>(high << 23 | (i == 0 ? 0u : static_cast<uint32_t>(random()) >> 9)));
+  return values;
+}
+
+/// Arguments where functions change their method or meet a limit.
+std::vector<float> specialValues() {
+  std::vector<float> values = {0,      1,       2,      3,       4,        0.5f,   0.25f,  0.625f, 1.5f,    3.92f,   9.01f,   10,
+                               16,     17.5f,   30,     64,      88.7228f, 88.73f, 89,     89.5f,  103.97f, 104,     126,     127,
+                               128,    149,     150,    151,     1000,     1e5f,   1e10f,  1e-5f,  1e-10f,  0x1p23f, 0x1p24f, 0x1.000002p24f,
+                               0x1p-126f, 0x1p-149f, 0x1.fffffep127f, infinity, notANumber, 0.70710678f, 1.4142135f, 0x1.fffffep-1f, 0x1.000002p0f};
+  for (size_t i = 0, count = values.size(); i < count; ++i)
+    values.push_back(-values[i]);
+  return values;
+}
+
+class ExpandMathTest : public testing::TestWithParam<bool> {
+protected:
+  using Unary = void(Buffer *, Buffer *);
+  using Binary = void(Buffer *, Buffer *, Buffer *);
+
+  Jit compile(const std::string &source) { return Jit(source, createTileExpandMath({GetParam()})); }
+
+  std::vector<float> run(Unary *function, std::vector<float> &arguments) {
+    std::vector<float> results(arguments.size());
+    Buffer in = bufferOf(arguments), out = bufferOf(results);
+    function(&in, &out);
+    return results;
+  }
+
+  void checkPow(Binary *function, std::vector<float> &bases, std::vector<float> &exponents) {
+    std::vector<float> results(bases.size());
+    Buffer base = bufferOf(bases), exponent = bufferOf(exponents), out = bufferOf(results);
+    function(&base, &exponent, &out);
+    for (size_t i = 0; i < bases.size(); ++i)
+      ASSERT_LE(distance(results[i], std::pow(double(bases[i]), double(exponents[i]))), 4)
+          << "pow(" << bases[i] << ", " << exponents[i] << ") = " << results[i];
+  }
+};
+
+TEST_P(ExpandMathTest, UnaryFunctionsAreWithinTheirBounds) {
+  std::string source;
+  for (const UnaryCase &function : unaryCases)
+    source += unarySource(function.name);
+  Jit jit = compile(source);
+  std::vector<float> arguments = allExponents(2048), specials = specialValues();
+  arguments.insert(arguments.end(), specials.begin(), specials.end());
+  for (const UnaryCase &function : unaryCases) {
+    std::vector<float> results = run(jit.function<Unary>(std::string(function.name) + "_f32"), arguments);
+    int64_t worst = 0;
+    float worstArgument = 0;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (std::abs(arguments[i]) > function.limit && std::isfinite(arguments[i])) {
+        ASSERT_LE(std::abs(results[i]), 1) << function.name << " of " << arguments[i];
+        continue;
+      }
+      int64_t error = distance(results[i], function.reference(arguments[i]));
+      if (error > worst)
+        worst = error, worstArgument = arguments[i];
+    }
+    EXPECT_LE(worst, function.bound) << function.name << " of " << worstArgument;
+    RecordProperty(function.name, std::to_string(worst));
+  }
+}
+
+TEST_P(ExpandMathTest, SpecialValues) {
+  struct Expectation {
+    const char *name;
+    float argument, result;
+  };
+  const Expectation expectations[] = {
+      {"exp", -104, 0},          {"exp", 89, infinity},       {"exp", -infinity, 0},      {"exp", -0.0f, 1},
+      {"exp2", 10, 1024},        {"exp2", -149, 0x1p-149f},   {"exp2", 128, infinity},    {"expm1", -0.0f, -0.0f},
+      {"expm1", -infinity, -1},  {"log", 0, -infinity},       {"log", -0.0f, -infinity},  {"log", -1, notANumber},
+      {"log", infinity, infinity}, {"log", 1, 0},             {"log2", 0x1p-149f, -149},  {"log2", 8, 3},
+      {"log10", 1000, 3},        {"log1p", -1, -infinity},    {"log1p", -0.0f, -0.0f},    {"log1p", -2, notANumber},
+      {"tanh", infinity, 1},     {"tanh", -infinity, -1},     {"tanh", -0.0f, -0.0f},     {"erf", infinity, 1},
+      {"erf", -infinity, -1},    {"erf", -0.0f, -0.0f},       {"sin", -0.0f, -0.0f},      {"sin", infinity, notANumber},
+      {"cos", -infinity, notANumber}, {"cos", 0, 1},          {"atan", -0.0f, -0.0f},     {"rsqrt", 0, infinity},
+      {"rsqrt", -1, notANumber}, {"rsqrt", infinity, 0},      {"rsqrt", 0.25f, 2}};
+  std::string source;
+  for (const UnaryCase &function : unaryCases)
+    source += unarySource(function.name);
+  Jit jit = compile(source);
+  for (const Expectation &expected : expectations) {
+    std::vector<float> arguments = {expected.argument};
+    float result = run(jit.function<Unary>(std::string(expected.name) + "_f32"), arguments)[0];
+    EXPECT_EQ(distance(result, expected.result), 0) << expected.name << " of " << expected.argument << " is " << result;
+  }
+  for (const UnaryCase &function : unaryCases) {
+    std::vector<float> arguments = {notANumber};
+    EXPECT_TRUE(std::isnan(run(jit.function<Unary>(std::string(function.name) + "_f32"), arguments)[0])) << function.name;
+  }
+}
+
+TEST_P(ExpandMathTest, PowIsWithinItsBound) {
+  Jit jit = compile(powSource);
+  auto *function = jit.function<Binary>("pow");
+  std::mt19937 random(5);
+  std::vector<float> bases, exponents;
+  for (float base : specialValues())
+    for (float exponent : specialValues())
+      bases.push_back(base), exponents.push_back(exponent);
+  std::vector<float> any = allExponents(64);
+  for (int i = 0; i < 500000; ++i)
+    bases.push_back(any[random() % any.size()]), exponents.push_back(any[random() % any.size()]);
+  for (int i = 0; i < 500000; ++i) {
+    bases.push_back(std::uniform_real_distribution<float>(0, 4)(random));
+    exponents.push_back(std::uniform_real_distribution<float>(-150, 150)(random));
+  }
+  for (int i = 0; i < 100000; ++i)
+    bases.push_back(std::uniform_real_distribution<float>(-4, 4)(random)), exponents.push_back(int(random() % 200) - 100);
+  checkPow(function, bases, exponents);
+}
+
+TEST_P(ExpandMathTest, NarrowTypesComputeInF32) {
+  Jit jit = compile(unarySource("exp", "f16") + unarySource("exp", "bf16"));
+  std::vector<float> arguments = {0, 1, -1, 5, 12, -20};
+  std::vector<float> half = run(jit.function<Unary>("exp_f16"), arguments), brain = run(jit.function<Unary>("exp_bf16"), arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    double exact = std::exp(double(arguments[i]));
+    EXPECT_NEAR(brain[i], exact, exact * 0x1p-8) << arguments[i];
+    if (exact < 65520)
+      EXPECT_NEAR(half[i], exact, exact * 0x1p-11 + 0x1p-25) << arguments[i];
+    else
+      EXPECT_EQ(half[i], infinity);
+  }
+}
+
+TEST_P(ExpandMathTest, Vectors) {
+  Jit jit = compile(vectorSource);
+  std::vector<float> arguments = {0, 1, -1, 50, -100, infinity, -infinity, 0.3f};
+  std::vector<float> results = run(jit.function<Unary>("exp_vector"), arguments);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    EXPECT_LE(distance(results[i], std::exp(double(arguments[i]))), 2) << arguments[i];
+}
+
+INSTANTIATE_TEST_SUITE_P(Fma, ExpandMathTest, testing::Bool(), [](const auto &info) { return info.param ? "Fused" : "Separate"; });
+
+} // namespace
