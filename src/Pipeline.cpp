@@ -38,7 +38,7 @@ namespace perpend {
 
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel > 0)
-    passes.addPass(graph::createGraphSimplify(interp::evaluate));
+    passes.addPass(graph::createGraphSimplify());
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
@@ -46,7 +46,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
-  passes.addPass(graph::createGraphSimplify(interp::evaluate));
+  passes.addPass(graph::createGraphSimplify());
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
@@ -55,7 +55,7 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   tile::TilePackContractionsOptions options;
   options.lanes = context.target.vectorLanes(4);
   passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions(options));
-  passes.addPass(graph::createGraphSimplify(interp::evaluate));
+  passes.addPass(graph::createGraphSimplify());
 }
 
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
@@ -211,5 +211,10 @@ void registerDialects(DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
                   vector::VectorDialect>();
+  registry.addExtension(+[](MLIRContext *, graph::GraphDialect *dialect) {
+    dialect->evaluator = [](Operation *op, ArrayRef<Attribute> operands, SmallVectorImpl<Attribute> &results) {
+      return interp::evaluate(op, operands, results);
+    };
+  });
 }
 } // namespace perpend

@@ -53,7 +53,8 @@ void widen(const Tensor &tensor, Type elementType, int64_t first, int64_t count,
       std::copy_n(static_cast<const double *>(registers), size, target);
     else
       for (int64_t i = 0; i < size; ++i)
-        target[i] = isUnsigned ? static_cast<double>(zeroExtend(integers[i], from.width)) : static_cast<double>(integers[i]);
+        target[i] =
+            isUnsigned ? static_cast<double>(zeroExtend(integers[i], from.width)) : static_cast<double>(integers[i]);
     if (from != to)
       for (int64_t i = 0; i < size; ++i)
         target[i] = roundTo(to, target[i]);
@@ -68,9 +69,10 @@ void widen(const Tensor &tensor, Type elementType, int64_t first, int64_t count,
     for (int64_t i = 0; i < size; ++i) {
       int64_t value = from.kind == RegisterKind::Single   ? truncateToInteger(static_cast<const float *>(registers)[i])
                       : from.kind == RegisterKind::Double ? truncateToInteger(static_cast<const double *>(registers)[i])
-                      : isUnsigned ? static_cast<int64_t>(zeroExtend(integers[i], from.width))
-                                   : integers[i];
-      values[start + i] = isResultUnsigned ? zeroExtend(value, to.width) : static_cast<uint64_t>(signExtend(value, to.width));
+                      : isUnsigned                        ? static_cast<int64_t>(zeroExtend(integers[i], from.width))
+                                                          : integers[i];
+      values[start + i] =
+          isResultUnsigned ? zeroExtend(value, to.width) : static_cast<uint64_t>(signExtend(value, to.width));
     }
   });
 }
@@ -119,6 +121,13 @@ template <> uint64_t initialValue(ReductionKind kind, Type elementType) {
 template <typename T, typename Function>
 static void combineEach(int64_t count, T *carried, int64_t carriedStride, const T *next, int64_t nextStride,
                         Function function) {
+  if (carriedStride == 0 && count > 0) {
+    T value = *carried; // in a register
+    for (int64_t i = 0; i < count; ++i)
+      value = function(value, next[i * nextStride]);
+    *carried = value;
+    return;
+  }
   for (int64_t i = 0; i < count; ++i)
     carried[i * carriedStride] = function(carried[i * carriedStride], next[i * nextStride]);
 }

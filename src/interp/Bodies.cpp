@@ -64,9 +64,8 @@ FailureOr<Tensor> evaluateBody(Operation *op, ArrayRef<Tensor> operands, const E
     return failure();
   Executor executor(*program, environment, nullptr);
   LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                           .Case<MapOp, GenerateOp>([&](auto specific) {
-                             return runBody(specific, *program, executor, operands, *result);
-                           })
+                           .Case<MapOp, GenerateOp>(
+                               [&](auto specific) { return runBody(specific, *program, executor, operands, *result); })
                            .Default([](Operation *other) { return other->emitError("has no body for each element"); });
   if (failed(done))
     return failure();

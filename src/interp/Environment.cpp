@@ -79,6 +79,7 @@ FailureOr<Tensor> Environment::allocateResult(Operation *op, unsigned index) con
 LogicalResult Environment::checkScratch(Operation *op, double bytes) const {
   if (bytes + static_cast<double>(*usedBytes) <= static_cast<double>(limitBytes))
     return success();
-  return op->emitError("temporary memory of ") << bytes << " bytes exceeds the memory limit of " << limitBytes << " bytes";
+  return op->emitError("temporary memory of ")
+         << bytes << " bytes exceeds the memory limit of " << limitBytes << " bytes";
 }
 } // namespace perpend::interp

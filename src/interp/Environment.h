@@ -11,6 +11,7 @@
 #include "interp/Tensor.h"
 
 #include "graph/Graph.h"
+#include "tile/Tile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
@@ -21,11 +22,12 @@ using Extents = llvm::SmallVector<int64_t>;
 
 class Environment {
 public:
-  explicit Environment(uint64_t memoryLimitBytes) : limitBytes(memoryLimitBytes), usedBytes(std::make_shared<uint64_t>(0)) {}
+  explicit Environment(uint64_t memoryLimitBytes)
+      : limitBytes(memoryLimitBytes), usedBytes(std::make_shared<uint64_t>(0)) {}
 
   llvm::StringMap<int64_t> symbols;
   /// The order of the symbols in a kernel's %symbols argument.
-  llvm::SmallVector<std::string> symbolOrder;
+  std::vector<std::string> symbolOrder;
   /// Into how many parts [begin, end) of a tiled kernel is cut.
   unsigned kernelParts = 1;
 
@@ -49,27 +51,34 @@ private:
 std::string describe(llvm::ArrayRef<int64_t> shape);
 
 // Moves.cpp
-mlir::FailureOr<Tensor> evaluateMove(mlir::Operation *op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-/// target[i...] = source[i...] for i < extents, strides in elements of 1, 2, 4 or 8 bytes; strides may be negative or 0.
+mlir::FailureOr<Tensor> evaluateMove(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
+                                     const Environment &environment);
+/// target[i...] = source[i...] for i < extents, strides in elements of 1, 2, 4 or 8 bytes; strides may be negative or
+/// 0.
 void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const std::byte *source,
                  llvm::ArrayRef<int64_t> sourceStrides, llvm::ArrayRef<int64_t> extents, unsigned elementBytes);
 
 // Bodies.cpp
-mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
+                                     const Environment &environment);
 
-// Reductions.cpp (both)
+// Reductions.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-
 mlir::FailureOr<Tensor> evaluate(graph::ContractOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Windows.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(graph::WindowReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluate(graph::WindowReduceOp op, llvm::ArrayRef<Tensor> operands,
+                                 const Environment &environment);
+
+// Packed.cpp
+mlir::FailureOr<Tensor> evaluate(tile::MatmulOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluate(tile::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Kernels.cpp
 /// Runs a kernel on memory. results are allocated by the caller.
-mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs, llvm::MutableArrayRef<Tensor> results,
-                              const Environment &environment);
+mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs,
+                              llvm::MutableArrayRef<Tensor> results, const Environment &environment);
 
 /// Any primitive with one result. Interpreter.cpp
 mlir::FailureOr<Tensor> evaluatePrimitive(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,

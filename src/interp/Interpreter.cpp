@@ -6,7 +6,7 @@
 #include "interp/Evaluate.h"
 
 #include "graph/Shapes.h"
-#include "tile/Tile.h"
+#include "graph/Symbols.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,7 +31,8 @@ void registerDialects(DialectRegistry &registry) {
 static FailureOr<Tensor> evaluateConstant(ConstantOp op) {
   if (std::optional<Tensor> tensor = Tensor::fromAttribute(op.getValue()))
     return *tensor;
-  return op.emitError("expected dense elements or a resource with as many bytes as the type ") << op.getType() << " needs";
+  return op.emitError("expected dense elements or a resource with as many bytes as the type ")
+         << op.getType() << " needs";
 }
 
 FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
@@ -40,7 +41,7 @@ FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, co
       .Case<MapOp, GenerateOp>([&](auto) { return evaluateBody(op, operands, environment); })
       .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
           [&](auto) { return evaluateMove(op, operands, environment); })
-      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp>(
+      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, tile::MatmulOp, tile::ConvOp>(
           [&](auto specific) { return evaluate(specific, operands, environment); })
       .Default([](Operation *other) -> FailureOr<Tensor> {
         return other->emitError("the interpreter does not know '") << other->getName() << "'";
@@ -219,15 +220,13 @@ LogicalResult SymbolBinder::checkExtents() {
 LogicalResult SymbolBinder::bind() {
   if (failed(checkTypes()))
     return failure();
+  environment.symbolOrder = symbolsOf(main);
   // Extents that are just a symbol first, then those to be solved for one.
   for (bool wantsPlain : {true, false})
     for (auto [type, input] : llvm::zip_equal(main.getArgumentTypes(), inputs))
       for (auto [extent, value] : llvm::zip_equal(shapeOf(cast<RankedTensorType>(type)), input.shape)) {
         std::set<std::string> names;
         extent.symbols(names);
-        for (const std::string &name : names)
-          if (!llvm::is_contained(environment.symbolOrder, name))
-            environment.symbolOrder.push_back(name);
         bool isPlain = names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
         if (isPlain == wantsPlain)
           solve(extent, value);

@@ -34,9 +34,9 @@ struct InterpreterOptions {
   unsigned kernelParts = 1;
 };
 
-/// The results of `main`. Symbols get their values from the extents of the inputs. Values are freed after their last use.
-/// Errors (diagnostics at the operation): an input's type or extent does not fit (names the input, the dimension, what was
-/// expected and got), sizes do not fit at run time, an access leaves its buffer, the memory limit.
+/// The results of `main`. Symbols get their values from the extents of the inputs. Values are freed after their last
+/// use. Errors (diagnostics at the operation): an input's type or extent does not fit (names the input, the dimension,
+/// what was expected and got), sizes do not fit at run time, an access leaves its buffer, the memory limit.
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
 

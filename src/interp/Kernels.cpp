@@ -1,9 +1,8 @@
 //===- Kernels.cpp - running kernels of the tile level --------------------===//
 //
 // A tiled kernel has the arguments (inputs, outputs, %symbols, %begin, %end).
-// Its attribute `tile.extent` (an expression, as text) is its outermost parallel
-// extent; `tile.symbols` of the kernel or of the module orders %symbols, which
-// otherwise follow their first appearance in the inputs of the main function.
+// Its attribute `tile.extent` (a #graph.shape of one expression) is its outermost
+// parallel extent; %symbols are in the order of graph::symbolsOf(main).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,23 +16,15 @@ using namespace mlir;
 namespace perpend::interp {
 
 static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &environment) {
-  auto text = kernel->getAttrOfType<StringAttr>("tile.extent");
-  std::string error = "no attribute";
-  std::optional<graph::SymbolicInt> extent = text ? graph::SymbolicInt::parse(text, &error) : std::nullopt;
-  if (!extent)
-    return kernel->emitError("expected the attribute tile.extent, an expression as text: ") << error;
-  return environment.evaluate(kernel, *extent);
+  auto extent = kernel->getAttrOfType<graph::ShapeAttr>("tile.extent");
+  if (!extent || extent.getDims().size() != 1)
+    return kernel->emitError("expected the attribute tile.extent, a #graph.shape of one expression");
+  return environment.evaluate(kernel, extent.values()[0]);
 }
 
 static FailureOr<std::vector<int64_t>> symbolValues(Operation *kernel, const Environment &environment) {
-  SmallVector<std::string> names = environment.symbolOrder;
-  auto order = kernel->getAttrOfType<ArrayAttr>("tile.symbols");
-  if (!order && kernel->getParentOp())
-    order = kernel->getParentOp()->getAttrOfType<ArrayAttr>("tile.symbols");
-  if (order)
-    names = llvm::map_to_vector(order.getAsRange<StringAttr>(), [](StringAttr name) { return name.str(); });
   std::vector<int64_t> values;
-  for (const std::string &name : names) {
+  for (const std::string &name : environment.symbolOrder) {
     FailureOr<int64_t> value = environment.evaluate(kernel, graph::SymbolicInt::symbol(name));
     if (failed(value))
       return failure();
@@ -46,12 +37,25 @@ static FailureOr<std::vector<int64_t>> symbolValues(Operation *kernel, const Env
 static LogicalResult bind(Operation *kernel, Executor &executor, const Slot &slot, Type type, const Tensor &tensor) {
   auto buffer = dyn_cast<MemRefType>(type);
   std::optional<ElementFormat> format = buffer ? formatOf(buffer) : std::nullopt;
-  if (!format || buffer.getRank() != 1 || *format != tensor.format())
+  ElementFormat stored = tensor.format(); // bool and i4 may lie in buffers of i8
+  bool isSame = format && format->kind == stored.kind && format->bytes() == stored.bytes() &&
+                format->isBrain == stored.isBrain && (!stored.isFloat() || format->width == stored.width);
+  if (!isSame || buffer.getRank() != 1)
     return kernel->emitError("expected a 1-D buffer of ") << tensor.elementType << ", got " << type;
   if (buffer.hasStaticShape() && buffer.getNumElements() != tensor.elementCount())
     return kernel->emitError("expected a buffer of ") << tensor.elementCount() << " elements, got " << type;
   executor.memory(slot) = {tensor.bytes.get(), *format, {tensor.elementCount()}, tensor.bytes};
   return success();
+}
+
+/// Clears the bits above the width of elements narrower than a byte, which a kernel may have left.
+static void normalise(Tensor &tensor) {
+  ElementFormat format = tensor.format();
+  for (int64_t i = 0; format.width < 8 && i < tensor.elementCount(); ++i) {
+    int64_t value;
+    readElements(format, tensor.data() + i, 1, &value);
+    writeElements(format, &value, 1, tensor.mutableData() + i);
+  }
 }
 
 LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArrayRef<Tensor> results,
@@ -66,22 +70,26 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   llvm::append_range(buffers, results);
   ArrayRef<Slot> arguments = program->code.arguments;
   if (arguments.size() != buffers.size() + 3)
-    return kernel->emitError("expected the arguments (")
-           << inputs.size() << " inputs, " << results.size() << " outputs, symbols, begin, end), got " << arguments.size();
+    return kernel->emitError("expected the arguments (") << inputs.size() << " inputs, " << results.size()
+                                                         << " outputs, symbols, begin, end), got " << arguments.size();
   Executor executor(*program, environment, &functions);
   ArrayRef<Type> types = cast<func::FuncOp>(kernel).getArgumentTypes();
   for (size_t i = 0; i < buffers.size(); ++i)
     if (failed(bind(kernel, executor, arguments[i], types[i], buffers[i])))
       return failure();
-  executor.memory(arguments[buffers.size()]) = {
-      reinterpret_cast<std::byte *>(symbols->data()), ElementFormat{}, {static_cast<int64_t>(symbols->size())}, nullptr};
-  int64_t parts = std::max<int64_t>(1, environment.kernelParts), size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
+  executor.memory(arguments[buffers.size()]) = {reinterpret_cast<std::byte *>(symbols->data()),
+                                                ElementFormat{},
+                                                {static_cast<int64_t>(symbols->size())},
+                                                nullptr};
+  int64_t parts = std::max<int64_t>(1, environment.kernelParts),
+          size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
   for (int64_t begin = 0; begin < *extent; begin += size) {
     executor.integer(arguments.drop_back().back()) = begin;
     executor.integer(arguments.back()) = std::min(begin + size, *extent);
     if (!executor.run(program->code))
       return failure();
   }
+  llvm::for_each(results, normalise);
   return success();
 }
 } // namespace perpend::interp

@@ -116,7 +116,8 @@ static std::byte *vectorAddress(Executor &executor, const Instruction &instructi
     return nullptr;
   int64_t end = indices.empty() ? 0 : executor.integer(indices.back()) + lanes;
   if (lanes > 0 && (indices.empty() || end > view.shape.back())) {
-    failOutside(instruction, indices.empty() ? 0 : indices.size() - 1, end - 1, indices.empty() ? 1 : view.shape.back());
+    failOutside(instruction, indices.empty() ? 0 : indices.size() - 1, end - 1,
+                indices.empty() ? 1 : view.shape.back());
     return nullptr;
   }
   return view.data + *offset * view.format.bytes();
@@ -268,11 +269,20 @@ static bool executeMicroKernel(Executor &executor, const Instruction &instructio
     op.emitError("expected buffers of f32");
     return false;
   }
-  MicroKernel kernel{static_cast<int64_t>(op.getRows()), static_cast<int64_t>(op.getCols()), number(8), number(9),
-                     number(10), number(2), number(7), number(11), number(12), number(13), number(14)};
+  MicroKernel kernel{static_cast<int64_t>(op.getRows()),
+                     static_cast<int64_t>(op.getCols()),
+                     number(8),
+                     number(9),
+                     number(10),
+                     number(2),
+                     number(7),
+                     number(11),
+                     number(12),
+                     number(13),
+                     number(14)};
   if (!kernel.isInside(a, number(1), b, number(4), c, number(6))) {
-    op.emitError("leaves its buffers of ") << describe(a.shape) << ", " << describe(b.shape) << " and "
-                                           << describe(c.shape) << " elements";
+    op.emitError("leaves its buffers of ")
+        << describe(a.shape) << ", " << describe(b.shape) << " and " << describe(c.shape) << " elements";
     return false;
   }
   kernel.run(reinterpret_cast<const float *>(a.data) + number(1), reinterpret_cast<const float *>(b.data) + number(4),

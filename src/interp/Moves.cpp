@@ -85,8 +85,10 @@ void copyStrided(std::byte *target, ArrayRef<int64_t> targetStrides, const std::
   auto copy = [&]<typename T>(T) {
     copyDims(reinterpret_cast<T *>(target), reinterpret_cast<const T *>(source), dims);
   };
-  elementBytes == 1 ? copy(uint8_t()) : elementBytes == 2 ? copy(uint16_t()) : elementBytes == 4 ? copy(uint32_t())
-                                                                                                  : copy(uint64_t());
+  elementBytes == 1   ? copy(uint8_t())
+  : elementBytes == 2 ? copy(uint16_t())
+  : elementBytes == 4 ? copy(uint32_t())
+                      : copy(uint64_t());
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,12 +171,12 @@ LogicalResult Move::run(SliceOp op) {
   int64_t offset = 0;
   for (size_t dim = 0; dim < strides.size() && !isEmpty; ++dim) {
     int64_t first = (*starts)[dim], last = 0;
-    bool overflows = llvm::MulOverflow(result.shape[dim] - 1, op.getSteps()[dim], last) ||
-                     llvm::AddOverflow(last, first, last);
+    bool overflows =
+        llvm::MulOverflow(result.shape[dim] - 1, op.getSteps()[dim], last) || llvm::AddOverflow(last, first, last);
     if (overflows || std::min(first, last) < 0 || std::max(first, last) >= input.shape[dim])
-      return op->emitError("slice of dimension ") << dim << " from " << first << " in " << result.shape[dim]
-                                                   << " steps of " << op.getSteps()[dim] << " leaves the extent "
-                                                   << input.shape[dim];
+      return op->emitError("slice of dimension ")
+             << dim << " from " << first << " in " << result.shape[dim] << " steps of " << op.getSteps()[dim]
+             << " leaves the extent " << input.shape[dim];
     offset += first * strides[dim];
     strides[dim] *= op.getSteps()[dim];
   }
@@ -200,7 +202,7 @@ LogicalResult Move::run(PadOp op) {
   std::byte scalar[8];
   writeScalar(op.getValue(), elementBytes, scalar);
   Extents zeros(result.shape.size(), 0), targetStrides = rowMajorStrides(result.shape),
-      sourceStrides = rowMajorStrides(input.shape), extents;
+                                         sourceStrides = rowMajorStrides(input.shape), extents;
   copyStrided(result.mutableData(), targetStrides, scalar, zeros, result.shape, elementBytes);
   int64_t targetOffset = 0, sourceOffset = 0;
   for (size_t dim = 0; dim < low->size(); ++dim) {
@@ -231,7 +233,8 @@ LogicalResult Move::run(ConcatOp op) {
     position += input.shape[axis];
   }
   if (position != result.shape[axis])
-    return op->emitError("expected inputs with ") << result.shape[axis] << " in dimension " << axis << ", got " << position;
+    return op->emitError("expected inputs with ")
+           << result.shape[axis] << " in dimension " << axis << ", got " << position;
   return success();
 }
 

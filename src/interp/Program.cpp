@@ -215,7 +215,8 @@ Program *ProgramCache::compile(Operation *function) {
 }
 
 Program *ProgramCache::find(Operation *caller, StringRef name) {
-  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(caller, StringAttr::get(caller->getContext(), name));
+  auto function =
+      SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(caller, StringAttr::get(caller->getContext(), name));
   if (function)
     return compile(function);
   caller->emitError("no function named '") << name << "' in this module";

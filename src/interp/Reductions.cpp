@@ -7,7 +7,8 @@ using namespace perpend::graph;
 
 namespace perpend::interp {
 
-/// Calls `visit` with the row-major number of each row of the innermost dimension and its index in the other dimensions.
+/// Calls `visit` with the row-major number of each row of the innermost dimension and its index in the other
+/// dimensions.
 template <typename Visit> static void forEachRow(ArrayRef<int64_t> outerExtents, Visit visit) {
   Extents index(outerExtents.size(), 0);
   int64_t rows = *countElements(outerExtents);
@@ -89,7 +90,8 @@ struct ContractOperand {
 } // namespace
 
 template <typename T>
-static void contract(const ContractOperand &lhs, const ContractOperand &rhs, ArrayRef<Tensor> operands, Tensor &result) {
+static void contract(const ContractOperand &lhs, const ContractOperand &rhs, ArrayRef<Tensor> operands,
+                     Tensor &result) {
   std::vector<T> left(operands[0].elementCount()), right(operands[1].elementCount());
   widen(operands[0], result.elementType, 0, operands[0].elementCount(), left.data());
   widen(operands[1], result.elementType, 0, operands[1].elementCount(), right.data());
@@ -101,7 +103,8 @@ static void contract(const ContractOperand &lhs, const ContractOperand &rhs, Arr
   for (auto [leftOffset, rightOffset] :
        llvm::zip(offsetsOf(lhs.batch, lhs.batchStrides), offsetsOf(rhs.batch, rhs.batchStrides))) {
     std::fill(sums.begin(), sums.end(), T(0));
-    OffsetProduct<T>{left.data() + leftOffset, right.data() + rightOffset, sums.data(), rows, lhsDepth, rhsDepth, columns}
+    OffsetProduct<T>{
+        left.data() + leftOffset, right.data() + rightOffset, sums.data(), rows, lhsDepth, rhsDepth, columns}
         .run();
     narrow(sums.data(), static_cast<int64_t>(sums.size()), result, first);
     first += static_cast<int64_t>(sums.size());

@@ -65,7 +65,7 @@ template <typename T, auto function> void binaryFloat(const ScalarArguments &cal
 template <typename T> void fusedMultiplyAdd(const ScalarArguments &call) {
   const T *a = operandOf<T>(call, 0), *b = operandOf<T>(call, 1), *c = operandOf<T>(call, 2);
   T *result = resultOf<T>(call);
-  bool isHalf = call.format.width == 16; // a double holds the exact product, so only the sum rounds
+  bool isHalf = call.format.width == 16; // a double holds the exact product of 16-bit floats
   for (Int i = 0; i < call.count; ++i)
     result[i] = isHalf ? static_cast<T>(roundToOdd(static_cast<double>(a[i]) * static_cast<double>(b[i]) +
                                                    static_cast<double>(c[i])))
@@ -93,38 +93,64 @@ void compareIntegers(const ScalarArguments &call) {
   using enum arith::CmpIPredicate;
   switch (static_cast<arith::CmpIPredicate>(call.predicate)) {
   // Sign extension keeps the order of unsigned numbers too, so the width does not matter.
-  case eq: return compareBlock<Int>(call, [](Int a, Int b) { return a == b; });
-  case ne: return compareBlock<Int>(call, [](Int a, Int b) { return a != b; });
-  case slt: return compareBlock<Int>(call, [](Int a, Int b) { return a < b; });
-  case sle: return compareBlock<Int>(call, [](Int a, Int b) { return a <= b; });
-  case sgt: return compareBlock<Int>(call, [](Int a, Int b) { return a > b; });
-  case sge: return compareBlock<Int>(call, [](Int a, Int b) { return a >= b; });
-  case ult: return compareBlock<UInt>(call, [](UInt a, UInt b) { return a < b; });
-  case ule: return compareBlock<UInt>(call, [](UInt a, UInt b) { return a <= b; });
-  case ugt: return compareBlock<UInt>(call, [](UInt a, UInt b) { return a > b; });
-  case uge: return compareBlock<UInt>(call, [](UInt a, UInt b) { return a >= b; });
+  case eq:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a == b; });
+  case ne:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a != b; });
+  case slt:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a < b; });
+  case sle:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a <= b; });
+  case sgt:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a > b; });
+  case sge:
+    return compareBlock<Int>(call, [](Int a, Int b) { return a >= b; });
+  case ult:
+    return compareBlock<UInt>(call, [](UInt a, UInt b) { return a < b; });
+  case ule:
+    return compareBlock<UInt>(call, [](UInt a, UInt b) { return a <= b; });
+  case ugt:
+    return compareBlock<UInt>(call, [](UInt a, UInt b) { return a > b; });
+  case uge:
+    return compareBlock<UInt>(call, [](UInt a, UInt b) { return a >= b; });
   }
 }
 
 template <typename T> void compareFloats(const ScalarArguments &call) {
   using enum arith::CmpFPredicate;
   switch (static_cast<arith::CmpFPredicate>(call.predicate)) {
-  case AlwaysFalse: return compareBlock<T>(call, [](T, T) { return false; });
-  case OEQ: return compareBlock<T>(call, [](T a, T b) { return a == b; });
-  case OGT: return compareBlock<T>(call, [](T a, T b) { return a > b; });
-  case OGE: return compareBlock<T>(call, [](T a, T b) { return a >= b; });
-  case OLT: return compareBlock<T>(call, [](T a, T b) { return a < b; });
-  case OLE: return compareBlock<T>(call, [](T a, T b) { return a <= b; });
-  case ONE: return compareBlock<T>(call, [](T a, T b) { return a < b || a > b; });
-  case ORD: return compareBlock<T>(call, [](T a, T b) { return !std::isunordered(a, b); });
-  case UEQ: return compareBlock<T>(call, [](T a, T b) { return !(a < b || a > b); });
-  case UGT: return compareBlock<T>(call, [](T a, T b) { return !(a <= b); });
-  case UGE: return compareBlock<T>(call, [](T a, T b) { return !(a < b); });
-  case ULT: return compareBlock<T>(call, [](T a, T b) { return !(a >= b); });
-  case ULE: return compareBlock<T>(call, [](T a, T b) { return !(a > b); });
-  case UNE: return compareBlock<T>(call, [](T a, T b) { return a != b; });
-  case UNO: return compareBlock<T>(call, [](T a, T b) { return std::isunordered(a, b); });
-  case AlwaysTrue: return compareBlock<T>(call, [](T, T) { return true; });
+  case AlwaysFalse:
+    return compareBlock<T>(call, [](T, T) { return false; });
+  case OEQ:
+    return compareBlock<T>(call, [](T a, T b) { return a == b; });
+  case OGT:
+    return compareBlock<T>(call, [](T a, T b) { return a > b; });
+  case OGE:
+    return compareBlock<T>(call, [](T a, T b) { return a >= b; });
+  case OLT:
+    return compareBlock<T>(call, [](T a, T b) { return a < b; });
+  case OLE:
+    return compareBlock<T>(call, [](T a, T b) { return a <= b; });
+  case ONE:
+    return compareBlock<T>(call, [](T a, T b) { return a < b || a > b; });
+  case ORD:
+    return compareBlock<T>(call, [](T a, T b) { return !std::isunordered(a, b); });
+  case UEQ:
+    return compareBlock<T>(call, [](T a, T b) { return !(a < b || a > b); });
+  case UGT:
+    return compareBlock<T>(call, [](T a, T b) { return !(a <= b); });
+  case UGE:
+    return compareBlock<T>(call, [](T a, T b) { return !(a < b); });
+  case ULT:
+    return compareBlock<T>(call, [](T a, T b) { return !(a >= b); });
+  case ULE:
+    return compareBlock<T>(call, [](T a, T b) { return !(a > b); });
+  case UNE:
+    return compareBlock<T>(call, [](T a, T b) { return a != b; });
+  case UNO:
+    return compareBlock<T>(call, [](T a, T b) { return std::isunordered(a, b); });
+  case AlwaysTrue:
+    return compareBlock<T>(call, [](T, T) { return true; });
   }
 }
 
@@ -268,13 +294,15 @@ constexpr auto minimumNumber = [](auto a, auto b) { return std::isnan(a) ? b : s
 
 template <typename T> void floatToIntegerPower(const ScalarArguments &call) {
   for (Int i = 0; i < call.count; ++i) {
-    double power = std::pow(static_cast<double>(operandOf<T>(call, 0)[i]), static_cast<double>(operandOf<Int>(call, 1)[i]));
+    double power =
+        std::pow(static_cast<double>(operandOf<T>(call, 0)[i]), static_cast<double>(operandOf<Int>(call, 1)[i]));
     resultOf<T>(call)[i] = static_cast<T>(power);
   }
 }
 
 void floatToIntegerPowerOfResult(const ScalarArguments &call) {
-  return call.format.kind == RegisterKind::Double ? floatToIntegerPower<double>(call) : floatToIntegerPower<float>(call);
+  return call.format.kind == RegisterKind::Double ? floatToIntegerPower<double>(call)
+                                                  : floatToIntegerPower<float>(call);
 }
 
 //===----------------------------------------------------------------------===//

@@ -104,7 +104,8 @@ std::optional<Tensor> Tensor::fromAttribute(ElementsAttr attribute) {
   if (!resource || !formatOf(resource.getType()))
     return std::nullopt;
   AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-  Tensor tensor = borrow(resource.getElementType(), resource.getType().getShape(), blob ? blob->getData() : ArrayRef<char>());
+  Tensor tensor =
+      borrow(resource.getElementType(), resource.getType().getShape(), blob ? blob->getData() : ArrayRef<char>());
   if (!blob || blob->getData().size() != tensor.sizeBytes())
     return std::nullopt;
   bool isAligned = reinterpret_cast<uintptr_t>(tensor.data()) % tensor.format().bytes() == 0;

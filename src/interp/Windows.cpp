@@ -100,9 +100,9 @@ LogicalResult Convolution::check() {
               resultShape[1] == filter.shape[op.filterOutputDim()] && resultShape[1] % groups() == 0;
   if (fits)
     return checkWindows(op, dims);
-  return op->emitError("expected an input of ") << groups() << " groups of " << channels() << " channels, got "
-                                                << describe(input.shape) << " with a filter of " << describe(filter.shape)
-                                                << " and a result of " << describe(resultShape);
+  return op->emitError("expected an input of ")
+         << groups() << " groups of " << channels() << " channels, got " << describe(input.shape)
+         << " with a filter of " << describe(filter.shape) << " and a result of " << describe(resultShape);
 }
 
 template <typename T> void Convolution::run(Tensor &result) {
@@ -111,8 +111,8 @@ template <typename T> void Convolution::run(Tensor &result) {
   widen(filter, result.elementType, 0, filter.elementCount(), filters.data());
   Extents buffer = bufferExtents(dims), bufferStrides = rowMajorStrides(buffer);
   int64_t bufferCount = *countElements(buffer);
-  Extents taps = {channels()}, filterTapStrides = {filterStrides[op.filterInputDim()]}, bufferTapStrides = {bufferCount},
-          positions, positionStrides;
+  Extents taps = {channels()}, filterTapStrides = {filterStrides[op.filterInputDim()]},
+          bufferTapStrides = {bufferCount}, positions, positionStrides;
   for (auto [i, dim] : llvm::enumerate(dims)) {
     taps.push_back(dim.window);
     filterTapStrides.push_back(filterStrides[op.filterWindowDim(i)]);
@@ -182,8 +182,8 @@ static void combineTap(WindowReduceOp op, ArrayRef<WindowDim> dims, const T *buf
   if (dims.size() == 1)
     return combine(op.getKind(), type, dims.front().positions, carried, 1, buffer, step);
   for (int64_t i = 0; i < dims.front().positions; ++i)
-    combineTap(op, dims.drop_front(), buffer + i * step, bufferStrides.drop_front(), carried + i * carriedStrides.front(),
-               carriedStrides.drop_front());
+    combineTap(op, dims.drop_front(), buffer + i * step, bufferStrides.drop_front(),
+               carried + i * carriedStrides.front(), carriedStrides.drop_front());
 }
 
 template <typename T>
@@ -194,7 +194,8 @@ static void reduceWindows(WindowReduceOp op, ArrayRef<WindowDim> dims, const Ten
     taps.push_back(dim.window);
     tapStrides.push_back(stride * dim.dilation);
   }
-  std::vector<T> inputs(input.elementCount()), padded(*countElements(buffer), initial), carried(result.elementCount(), initial);
+  std::vector<T> inputs(input.elementCount()), padded(*countElements(buffer), initial),
+      carried(result.elementCount(), initial);
   widen(input, result.elementType, 0, input.elementCount(), inputs.data());
   if (!padded.empty())
     fillBuffer(inputs.data(), dims, padded.data());
@@ -213,7 +214,8 @@ FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, const E
   for (size_t i = 0; i < input.shape.size(); ++i)
     dims.push_back({result->shape[i], op.getWindow()[i], op.getStrides()[i], op.getDilations()[i], op.getPadLow()[i], 1,
                     input.shape[i], inputStrides[i]});
-  double scratch = bufferSize(dims) + static_cast<double>(input.elementCount()) + static_cast<double>(result->elementCount());
+  double scratch =
+      bufferSize(dims) + static_cast<double>(input.elementCount()) + static_cast<double>(result->elementCount());
   if (failed(checkWindows(op, dims)) || failed(environment.checkScratch(op, 8.0 * scratch)))
     return failure();
   if (result->elementCount() == 0)

@@ -33,7 +33,9 @@ TEST(Interpreter, bindsSymbolsFromExtents) {
     EXPECT_EQ(results.size(), 1u);
     seen.push_back(op->getName().stripDialect().str());
   };
-  std::vector<Tensor> results = module.run({Tensor::of<float>(f32, {2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), Tensor::of<float>(f32, {2}, {10, 20})}, options);
+  std::vector<Tensor> results = module.run(
+      {Tensor::of<float>(f32, {2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), Tensor::of<float>(f32, {2}, {10, 20})},
+      options);
   ASSERT_EQ(results.size(), 2u) << module.messages;
   EXPECT_EQ(valuesOf<int64_t>(results[0]), (std::vector<int64_t>{2, 2}));
   EXPECT_EQ(valuesOf<float>(results[1]), (std::vector<float>{12, 14, 27, 29}));
@@ -51,14 +53,16 @@ TEST(Interpreter, inputsThatDoNotFitAreErrors) {
   Tensor good = *Tensor::allocate(f32, {2, 5});
   fails({good}, "expected 2 inputs, got 1");
   fails({good, *Tensor::allocate(f32, {3})}, "input 1 of 'main': expected dimension 0 to be n = 2, got 3");
-  fails({*Tensor::allocate(f32, {2, 4}), *Tensor::allocate(f32, {2})}, "input 0 of 'main': expected dimension 1 to be 2*m + 1, got 4");
+  fails({*Tensor::allocate(f32, {2, 4}), *Tensor::allocate(f32, {2})},
+        "input 0 of 'main': expected dimension 1 to be 2*m + 1, got 4");
   fails({*Tensor::allocate(f32, {0, 5}), *Tensor::allocate(f32, {0})}, "expected dimension 0 to be n, got 0");
   fails({good, *Tensor::allocate(f32, {2, 1})}, "expected 1 dimensions, got 2");
   fails({good, *Tensor::allocate(module.type("f64"), {2})}, "expected elements of type 'f32', got 'f64'");
 }
 
 TEST(Interpreter, memoryLimit) {
-  Module module(mainOf({"tensor<1xf32>"}, "graph.broadcast %a dims [0] : tensor<1xf32> -> tensor<1000000000000x1000000xf32>",
+  Module module(mainOf({"tensor<1xf32>"},
+                       "graph.broadcast %a dims [0] : tensor<1xf32> -> tensor<1000000000000x1000000xf32>",
                        "tensor<1000000000000x1000000xf32>"));
   EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {1})}).empty());
   EXPECT_NE(module.messages.find("memory limit"), std::string::npos) << module.messages;
@@ -67,7 +71,8 @@ TEST(Interpreter, memoryLimit) {
 TEST(Interpreter, valuesAreFreedAfterTheirLastUse) {
   std::string text = "func.func @main(%v0: tensor<65536xf32>) -> tensor<65536xf32> {\n";
   for (int i = 0; i < 20; ++i)
-    text += "%v" + std::to_string(i + 1) + " = graph.slice %v" + std::to_string(i) + " <[65535]> [-1] : tensor<65536xf32> -> tensor<65536xf32>\n";
+    text += "%v" + std::to_string(i + 1) + " = graph.slice %v" + std::to_string(i) +
+            " <[65535]> [-1] : tensor<65536xf32> -> tensor<65536xf32>\n";
   Module module(text + "return %v20 : tensor<65536xf32>\n}");
   InterpreterOptions options;
   options.memoryLimitBytes = 3 * 65536 * 4; // an input, a result and one more
@@ -101,7 +106,8 @@ TEST(Interpreter, generateOutsideIsAnError) {
   Module module(mainOf({"tensor<2xf32>"}, R"(graph.generate (%a) : (tensor<2xf32>) -> tensor<3xf32> {
     ^bb0(%i: index, %t: tensor<2xf32>):
       %x = graph.load %t[%i] : tensor<2xf32> -> f32
-      graph.yield %x : f32 })", "tensor<3xf32>"));
+      graph.yield %x : f32 })",
+                       "tensor<3xf32>"));
   EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {2})}).empty());
   EXPECT_NE(module.messages.find("inside an extent of 2, got 2"), std::string::npos) << module.messages;
 }
@@ -136,13 +142,15 @@ TEST(Interpreter, constantsOfEveryStorage) {
 static Operation *firstOp(Module &module) { return &module.main().getBody().front().front(); }
 
 TEST(Evaluate, smallResultsAreDenseAndLargeOnesResources) {
-  Module small(mainOf({"tensor<2x2xf32>"}, "graph.transpose %a [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>", "tensor<2x2xf32>"));
+  Module small(
+      mainOf({"tensor<2x2xf32>"}, "graph.transpose %a [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>", "tensor<2x2xf32>"));
   auto type = RankedTensorType::get({2, 2}, small.type("f32"));
   SmallVector<Attribute> results;
   ASSERT_TRUE(succeeded(evaluate(firstOp(small), {DenseElementsAttr::get<float>(type, {1, 2, 3, 4})}, results)));
   EXPECT_EQ(results[0], DenseElementsAttr::get<float>(type, {1, 3, 2, 4}));
 
-  Module large(mainOf({"tensor<100x200xf32>"}, "graph.transpose %a [1, 0] : tensor<100x200xf32> -> tensor<200x100xf32>", "tensor<200x100xf32>"));
+  Module large(mainOf({"tensor<100x200xf32>"}, "graph.transpose %a [1, 0] : tensor<100x200xf32> -> tensor<200x100xf32>",
+                      "tensor<200x100xf32>"));
   Random random;
   Tensor input = random.floats(large.type("f32"), {100, 200});
   Attribute constant = input.toAttribute();
@@ -158,7 +166,8 @@ TEST(Evaluate, smallResultsAreDenseAndLargeOnesResources) {
 }
 
 TEST(Evaluate, splatsStaySmall) {
-  Module module(mainOf({"tensor<f32>"}, "graph.broadcast %a dims [] : tensor<f32> -> tensor<1000x1000xf32>", "tensor<1000x1000xf32>"));
+  Module module(mainOf({"tensor<f32>"}, "graph.broadcast %a dims [] : tensor<f32> -> tensor<1000x1000xf32>",
+                       "tensor<1000x1000xf32>"));
   SmallVector<Attribute> results;
   auto one = DenseElementsAttr::get<float>(RankedTensorType::get({}, module.type("f32")), 1.5f);
   ASSERT_TRUE(succeeded(evaluate(firstOp(module), {one}, results)));

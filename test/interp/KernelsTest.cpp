@@ -6,7 +6,7 @@ using namespace perpend::interp;
 
 static constexpr const char *pointwiseKernel = R"(
   func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index)
-      attributes {tile.extent = "n"} {
+      attributes {tile.extent = #graph.shape<["n"]>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c3 = arith.constant 3 : index
@@ -93,14 +93,14 @@ TEST(Kernels, operatorsOnTensors) {
 TEST(Kernels, microKernel) {
   Module module(R"(
   func.func private @k(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index)
-      attributes {tile.extent = "1"} {
+      attributes {tile.extent = #graph.shape<[1]>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
     %c4 = arith.constant 4 : index
     %c6 = arith.constant 6 : index
     %c7 = arith.constant 7 : index
-    tile.ukernel %a[%c1, %c7], %b[%c0], %c[%c0, %c4] depth %c2 window(%c1, %c2; %c0, %c2; %c0, %c6) block 2 x 3
+    tile.ukernel %a[%c1, %c7], %b[%c0], %c[%c0, %c4] depth %c2 window(%c1, %c2) steps(%c0, %c2)(%c0, %c6) block 2 x 3
       : memref<?xf32>, memref<?xf32>, memref<?xf32>
     return
   }
@@ -135,7 +135,7 @@ TEST(Kernels, vectorsCallsAndOtherLoops) {
     return %y : vector<4xf32>
   }
   func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index)
-      attributes {tile.extent = "2"} {
+      attributes {tile.extent = #graph.shape<[2]>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c3 = arith.constant 3 : index
@@ -175,6 +175,28 @@ TEST(Kernels, vectorsCallsAndOtherLoops) {
   EXPECT_EQ(valuesOf<float>(results[0]), (std::vector<float>{2, 5, 5, 2, 10, 13, 0, 3}));
 }
 
+TEST(Kernels, narrowElementsInBytes) {
+  Module module(R"(
+  func.func private @k(%in: memref<?xi8>, %out: memref<?xi8>, %symbols: memref<?xi64>, %begin: index, %end: index)
+      attributes {tile.extent = #graph.shape<[4]>} {
+    %c1 = arith.constant 1 : index
+    scf.for %i = %begin to %end step %c1 {
+      %x = memref.load %in[%i] : memref<?xi8>
+      %b = arith.trunci %x : i8 to i1
+      %y = arith.extsi %b : i1 to i8
+      memref.store %y, %out[%i] : memref<?xi8>
+    }
+    return
+  }
+  func.func @main(%a: tensor<4xi1>) -> tensor<4xi1> {
+    %r = graph.call_kernel @k(%a) : (tensor<4xi1>) -> tensor<4xi1>
+    return %r : tensor<4xi1>
+  })");
+  std::vector<Tensor> results = module.run({Tensor::of<uint8_t>(module.type("i1"), {4}, {1, 0, 1, 1})});
+  ASSERT_EQ(results.size(), 1u) << module.messages;
+  EXPECT_EQ(valuesOf<uint8_t>(results[0]), (std::vector<uint8_t>{1, 0, 1, 1}));
+}
+
 TEST(Kernels, errorsNameWhatIsMissing) {
   Module module(R"(
   func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index) { return }
@@ -184,4 +206,65 @@ TEST(Kernels, errorsNameWhatIsMissing) {
   })");
   EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {8})}).empty());
   EXPECT_NE(module.messages.find("tile.extent"), std::string::npos) << module.messages;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor intrinsics on packed operands
+//===----------------------------------------------------------------------===//
+
+TEST(Packed, matmul) {
+  Random random;
+  for (int round = 0; round < 30; ++round) {
+    int64_t batch = random.extent(), m = random.extent(), k = random.extent(), n = random.extent(),
+            cols = random.integer(1, 4);
+    int64_t panels = (n + cols - 1) / cols;
+    std::string lhs = tensorText({batch, m, k}, "f32"), rhs = tensorText({batch, panels, k, cols}, "f32"),
+                type = tensorText({batch, m, n}, "f32");
+    Module module(mainOf({lhs, rhs}, "tile.matmul %a, %b : (" + lhs + ", " + rhs + ") -> " + type, type));
+    Tensor a = random.floats(module.type("f32"), {batch, m, k}),
+           b = random.floats(module.type("f32"), {batch, panels, k, cols});
+    std::vector<Tensor> results = module.run({a, b});
+    ASSERT_EQ(results.size(), 1u) << module.messages;
+    for (int64_t i = 0; i < results[0].elementCount(); ++i) {
+      std::vector<int64_t> at = indexOf(i, results[0].shape);
+      float sum = 0;
+      for (int64_t p = 0; p < k; ++p)
+        sum += a.elements<float>()[positionOf({at[0], at[1], p}, a.shape)] *
+               b.elements<float>()[positionOf({at[0], at[2] / cols, p, at[2] % cols}, b.shape)];
+      ASSERT_EQ(results[0].elements<float>()[i], sum);
+    }
+  }
+}
+
+TEST(Packed, conv) {
+  Random random;
+  for (int round = 0; round < 30; ++round) {
+    int64_t groups = random.integer(1, 2), channels = random.integer(1, 3), outputs = random.integer(1, 5),
+            cols = random.integer(1, 4);
+    int64_t kh = random.integer(1, 3), kw = random.integer(1, 3), sh = random.integer(1, 2), sw = random.integer(1, 2);
+    int64_t dh = random.integer(1, 2), dw = random.integer(1, 2), y = random.integer(1, 3), x = random.integer(0, 3);
+    llvm::SmallVector<int64_t> input = {2, (y - 1) * sh + (kh - 1) * dh + 1, 5 * sw + (kw - 1) * dw, groups * channels},
+                               filter = {groups, (outputs + cols - 1) / cols, kh, kw, channels, cols},
+                               result = {2, y, x, groups * outputs};
+    std::string from = tensorText(input, "f32"), weights = tensorText(filter, "f32"), to = tensorText(result, "f32");
+    Module module(mainOf({from, weights},
+                         "tile.conv %a, %b strides " + listText({sh, sw}) + " dilations " + listText({dh, dw}) +
+                             " : (" + from + ", " + weights + ") -> " + to,
+                         to));
+    Tensor a = random.floats(module.type("f32"), input), w = random.floats(module.type("f32"), filter);
+    std::vector<Tensor> results = module.run({a, w});
+    ASSERT_EQ(results.size(), 1u) << module.messages;
+    for (int64_t i = 0; i < results[0].elementCount(); ++i) {
+      std::vector<int64_t> at = indexOf(i, result);
+      int64_t group = at[3] / outputs, column = at[3] % outputs;
+      float sum = 0;
+      for (int64_t t = 0; t < kh * kw * channels; ++t) {
+        std::vector<int64_t> k = indexOf(t, {kh, kw, channels});
+        sum += a.elements<float>()[positionOf(
+                   {at[0], at[1] * sh + k[0] * dh, at[2] * sw + k[1] * dw, group * channels + k[2]}, input)] *
+               w.elements<float>()[positionOf({group, column / cols, k[0], k[1], k[2], column % cols}, filter)];
+      }
+      ASSERT_EQ(results[0].elements<float>()[i], sum);
+    }
+  }
 }

@@ -30,7 +30,8 @@ void check(const std::vector<Shape> &inputs, const Shape &result, const std::str
 }
 /// Operators with one input have no parentheses in their type.
 void checkOne(const Shape &input, const Shape &result, const std::string &op, Formula expected) {
-  Module module(mainOf({tensorText(input, "f32")}, op + " : " + tensorText(input, "f32") + " -> " + tensorText(result, "f32"),
+  Module module(mainOf({tensorText(input, "f32")},
+                       op + " : " + tensorText(input, "f32") + " -> " + tensorText(result, "f32"),
                        tensorText(result, "f32")));
   Tensor tensor = *Tensor::allocate(module.type("f32"), input);
   auto elements = tensor.mutableElements<float>();
@@ -90,7 +91,8 @@ TEST(Moves, broadcast) {
     checkOne({1, n}, {3, 4, n}, "graph.broadcast %a dims [0, 2]",
              [](auto index, auto &inputs) { return at(inputs[0], {0, index[2]}); });
   checkOne({}, {7}, "graph.broadcast %a dims []", [](auto, auto &inputs) { return at(inputs[0], {}); });
-  checkOne({3}, {3, 2}, "graph.broadcast %a dims [0]", [](auto index, auto &inputs) { return at(inputs[0], {index[0]}); });
+  checkOne({3}, {3, 2}, "graph.broadcast %a dims [0]",
+           [](auto index, auto &inputs) { return at(inputs[0], {index[0]}); });
 }
 
 TEST(Moves, reshape) {
@@ -115,7 +117,8 @@ TEST(Moves, slice) {
 }
 
 TEST(Moves, sliceOutsideIsAnError) {
-  Module module(mainOf({"tensor<4xf32>"}, "graph.slice %a <[2]> [1] : tensor<4xf32> -> tensor<3xf32>", "tensor<3xf32>"));
+  Module module(
+      mainOf({"tensor<4xf32>"}, "graph.slice %a <[2]> [1] : tensor<4xf32> -> tensor<3xf32>", "tensor<3xf32>"));
   EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {4})}).empty());
   EXPECT_NE(module.messages.find("leaves the extent 4"), std::string::npos) << module.messages;
 }
@@ -124,20 +127,22 @@ TEST(Moves, pad) {
   Random random;
   for (int round = 0; round < 60; ++round) {
     int64_t n = random.extent(), low = random.integer(-4, 4), result = random.integer(0, 9);
-    checkOne({3, n}, {3, result}, "graph.pad %a <[0, " + std::to_string(low) + "]> -2.5 : f32", [&](auto i, auto &inputs) {
-      int64_t source = i[1] - low;
-      return source >= 0 && source < n ? at(inputs[0], {i[0], source}) : -2.5f;
-    });
+    checkOne({3, n}, {3, result}, "graph.pad %a <[0, " + std::to_string(low) + "]> -2.5 : f32",
+             [&](auto i, auto &inputs) {
+               int64_t source = i[1] - low;
+               return source >= 0 && source < n ? at(inputs[0], {i[0], source}) : -2.5f;
+             });
   }
 }
 
 TEST(Moves, concat) {
   for (int64_t n : {0, 1, 3})
-    check({{2, 2, 3}, {2, n, 3}, {2, 1, 3}}, {2, 3 + n, 3}, "graph.concat %a, %b, %c axis 1", [&](auto i, auto &inputs) {
-      int64_t position = i[1], part = position < 2 ? 0 : position < 2 + n ? 1 : 2;
-      position -= part == 0 ? 0 : part == 1 ? 2 : 2 + n;
-      return at(inputs[part], {i[0], position, i[2]});
-    });
+    check({{2, 2, 3}, {2, n, 3}, {2, 1, 3}}, {2, 3 + n, 3}, "graph.concat %a, %b, %c axis 1",
+          [&](auto i, auto &inputs) {
+            int64_t position = i[1], part = position < 2 ? 0 : position < 2 + n ? 1 : 2;
+            position -= part == 0 ? 0 : part == 1 ? 2 : 2 + n;
+            return at(inputs[part], {i[0], position, i[2]});
+          });
 }
 
 TEST(Moves, gatherClamps) {
@@ -154,13 +159,16 @@ TEST(Moves, gatherClamps) {
     ASSERT_EQ(results.size(), 1u) << module.messages;
     int64_t clamped[] = {2, std::string(type) == "ui8" ? 2 : 0, 0, 2};
     for (int64_t i = 0; i < 16; ++i)
-      EXPECT_EQ(results[0].elements<float>()[i], static_cast<float>(i / 8 * 6 + clamped[i / 2 % 4] * 2 + i % 2)) << type;
+      EXPECT_EQ(results[0].elements<float>()[i], static_cast<float>(i / 8 * 6 + clamped[i / 2 % 4] * 2 + i % 2))
+          << type;
   }
 }
 
 TEST(Moves, gatherFromNothing) {
   Module module(mainOf({"tensor<0xf32>", "tensor<2xi64>"},
-                       "graph.gather %a[%b] axis 0 : (tensor<0xf32>, tensor<2xi64>) -> tensor<2xf32>", "tensor<2xf32>"));
-  EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {0}), *Tensor::allocate(module.type("i64"), {2})}).empty());
+                       "graph.gather %a[%b] axis 0 : (tensor<0xf32>, tensor<2xi64>) -> tensor<2xf32>",
+                       "tensor<2xf32>"));
+  EXPECT_TRUE(
+      module.run({*Tensor::allocate(module.type("f32"), {0}), *Tensor::allocate(module.type("i64"), {2})}).empty());
   EXPECT_NE(module.messages.find("empty dimension"), std::string::npos) << module.messages;
 }

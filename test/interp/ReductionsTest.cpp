@@ -27,7 +27,8 @@ TEST(Reductions, randomShapes) {
     }
     for (std::string kind : {"sum", "max", "min"}) {
       std::string from = tensorText(input, "f32"), to = tensorText(kept, "f32");
-      Module module(mainOf({from}, "graph.reduce " + kind + " %a dims " + listText(dims) + " : " + from + " -> " + to, to));
+      Module module(
+          mainOf({from}, "graph.reduce " + kind + " %a dims " + listText(dims) + " : " + from + " -> " + to, to));
       Tensor tensor = random.floats(module.type("f32"), input);
       Tensor result = runOne(module, {tensor});
       float initial = kind == "sum" ? 0 : (kind == "max" ? -1 : 1) * std::numeric_limits<float>::infinity();
@@ -47,7 +48,8 @@ TEST(Reductions, randomShapes) {
 
 TEST(Reductions, NaNAndSignsOfZero) {
   for (std::string kind : {"max", "min"}) {
-    Module module(mainOf({"tensor<3xf32>"}, "graph.reduce " + kind + " %a dims [0] : tensor<3xf32> -> tensor<f32>", "tensor<f32>"));
+    Module module(mainOf({"tensor<3xf32>"}, "graph.reduce " + kind + " %a dims [0] : tensor<3xf32> -> tensor<f32>",
+                         "tensor<f32>"));
     Tensor nan = Tensor::of<float>(module.type("f32"), {3}, {1, std::nanf(""), 2});
     EXPECT_TRUE(std::isnan(runOne(module, {nan}).elements<float>()[0]));
     Tensor zeros = Tensor::of<float>(module.type("f32"), {3}, {-0.0f, 0.0f, -0.0f});
@@ -78,7 +80,8 @@ TEST(Reductions, integersWrapAndKnowTheirSign) {
 }
 
 TEST(Reductions, sumsRoundOnce) {
-  Module module(mainOf({"tensor<4096xf16>"}, "graph.reduce sum %a dims [0] : tensor<4096xf16> -> tensor<f16>", "tensor<f16>"));
+  Module module(
+      mainOf({"tensor<4096xf16>"}, "graph.reduce sum %a dims [0] : tensor<4096xf16> -> tensor<f16>", "tensor<f16>"));
   Tensor ones = Tensor::of<uint16_t>(module.type("f16"), {4096}, std::vector<uint16_t>(4096, floatToHalf(1.0f)));
   EXPECT_EQ(halfToFloat(runOne(module, {ones}).elements<uint16_t>()[0]), 4096.0f);
 }
@@ -113,7 +116,8 @@ TEST(Contract, randomShapes) {
     std::string lhsType = tensorText(lhs, "f32"), rhsType = tensorText(rhs, "f32"), type = tensorText(result, "f32");
     Module module(mainOf({lhsType, rhsType},
                          "graph.contract %a, %b batch " + where(left, {0}) + " x " + where(right, {0}) + " over " +
-                             where(left, {1, 2}) + " x " + where(right, {1, 2}) + " : (" + lhsType + ", " + rhsType + ") -> " + type,
+                             where(left, {1, 2}) + " x " + where(right, {1, 2}) + " : (" + lhsType + ", " + rhsType +
+                             ") -> " + type,
                          type));
     Tensor a = random.floats(module.type("f32"), lhs), b = random.floats(module.type("f32"), rhs);
     Tensor got = runOne(module, {a, b});
@@ -136,10 +140,11 @@ TEST(Contract, randomShapes) {
 
 TEST(Contract, blocksOfLargeMatrices) {
   constexpr int64_t m = 37, k = 601, n = 1031;
-  Module module(mainOf({"tensor<37x601xf32>", "tensor<601x1031xf32>"},
-                       "graph.contract %a, %b batch [] x [] over [1] x [0] : (tensor<37x601xf32>, tensor<601x1031xf32>) -> "
-                       "tensor<37x1031xf32>",
-                       "tensor<37x1031xf32>"));
+  Module module(
+      mainOf({"tensor<37x601xf32>", "tensor<601x1031xf32>"},
+             "graph.contract %a, %b batch [] x [] over [1] x [0] : (tensor<37x601xf32>, tensor<601x1031xf32>) -> "
+             "tensor<37x1031xf32>",
+             "tensor<37x1031xf32>"));
   Random random;
   Tensor a = random.floats(module.type("f32"), {m, k}), b = random.floats(module.type("f32"), {k, n});
   Tensor got = runOne(module, {a, b});
@@ -153,18 +158,22 @@ TEST(Contract, blocksOfLargeMatrices) {
 }
 
 TEST(Contract, integersAreExtendedByTheirSign) {
-  Module module(mainOf({"tensor<2xui8>", "tensor<2xi8>"},
-                       "graph.contract %a, %b batch [] x [] over [0] x [0] : (tensor<2xui8>, tensor<2xi8>) -> tensor<i32>",
-                       "tensor<i32>"));
-  Tensor a = Tensor::of<uint8_t>(module.type("ui8"), {2}, {255, 2}), b = Tensor::of<int8_t>(module.type("i8"), {2}, {-1, 100});
+  Module module(
+      mainOf({"tensor<2xui8>", "tensor<2xi8>"},
+             "graph.contract %a, %b batch [] x [] over [0] x [0] : (tensor<2xui8>, tensor<2xi8>) -> tensor<i32>",
+             "tensor<i32>"));
+  Tensor a = Tensor::of<uint8_t>(module.type("ui8"), {2}, {255, 2}),
+         b = Tensor::of<int8_t>(module.type("i8"), {2}, {-1, 100});
   EXPECT_EQ(runOne(module, {a, b}).elements<int32_t>()[0], -55);
 }
 
 TEST(Contract, sixteenBitOperandsAndWideSums) {
-  Module module(mainOf({"tensor<3xf16>", "tensor<3xf16>"},
-                       "graph.contract %a, %b batch [] x [] over [0] x [0] : (tensor<3xf16>, tensor<3xf16>) -> tensor<f32>",
-                       "tensor<f32>"));
+  Module module(
+      mainOf({"tensor<3xf16>", "tensor<3xf16>"},
+             "graph.contract %a, %b batch [] x [] over [0] x [0] : (tensor<3xf16>, tensor<3xf16>) -> tensor<f32>",
+             "tensor<f32>"));
   uint16_t one = floatToHalf(1.0f), large = floatToHalf(2048.0f);
-  Tensor a = Tensor::of<uint16_t>(module.type("f16"), {3}, {large, one, one}), b = Tensor::of<uint16_t>(module.type("f16"), {3}, {large, one, one});
+  Tensor a = Tensor::of<uint16_t>(module.type("f16"), {3}, {large, one, one}),
+         b = Tensor::of<uint16_t>(module.type("f16"), {3}, {large, one, one});
   EXPECT_EQ(runOne(module, {a, b}).elements<float>()[0], 4194306.0f);
 }

@@ -75,7 +75,8 @@ TEST(ElementFormat, roundingMatchesApFloat) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Applies one operation through a map on tensors of one element. Numbers are given and returned as double, integers as int64_t.
+/// Applies one operation through a map on tensors of one element. Numbers are given and returned as double, integers as
+/// int64_t.
 class ScalarsTest : public ::testing::Test {
 protected:
   struct Number {
@@ -99,8 +100,8 @@ protected:
     }
     std::vector<std::string> argumentTypes(operands.size(), "tensor<1x" + from + ">");
     Module module(mainOf(argumentTypes,
-                         "graph.map (" + names + ") : (" + tensors + ") -> tensor<1x" + to + "> {\n  ^bb0(" + arguments +
-                             "):\n  %y = " + op + " " + call + " : " + (types.empty() ? from : types) +
+                         "graph.map (" + names + ") : (" + tensors + ") -> tensor<1x" + to + "> {\n  ^bb0(" +
+                             arguments + "):\n  %y = " + op + " " + call + " : " + (types.empty() ? from : types) +
                              "\n  graph.yield %y : " + to + "\n}",
                          "tensor<1x" + to + ">"));
     std::vector<Tensor> inputs;
@@ -160,8 +161,8 @@ TEST_F(ScalarsTest, integersWrap) {
 }
 
 TEST_F(ScalarsTest, divisionsAreDefined) {
-  for (const char *op : {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi",
-                         "arith.ceildivui"}) {
+  for (const char *op : {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi",
+                         "arith.ceildivsi", "arith.ceildivui"}) {
     EXPECT_EQ(integer(op, 17, 0), 0) << op;
     EXPECT_EQ(integer(op, 17, 0, "i64"), 0) << op;
   }
@@ -205,9 +206,18 @@ TEST_F(ScalarsTest, extremaAndComparisonsOfIntegers) {
   EXPECT_EQ(integer("arith.maxui", -1, 1), -1);
   EXPECT_EQ(integer("arith.minsi", -1, 1), -1);
   EXPECT_EQ(integer("arith.minui", -1, 1), 1);
-  for (auto [predicate, expected] : {std::pair{"slt", -1}, {"ult", 0}, {"sge", 0}, {"uge", -1}, {"eq", 0}, {"ne", -1},
-                                     {"sle", -1}, {"ule", 0}, {"sgt", 0}, {"ugt", -1}})
-    EXPECT_EQ(apply("arith.cmpi " + std::string(predicate) + ",", {-1, 1}, "i8", "i1", "i8").integer, expected) << predicate;
+  for (auto [predicate, expected] : {std::pair{"slt", -1},
+                                     {"ult", 0},
+                                     {"sge", 0},
+                                     {"uge", -1},
+                                     {"eq", 0},
+                                     {"ne", -1},
+                                     {"sle", -1},
+                                     {"ule", 0},
+                                     {"sgt", 0},
+                                     {"ugt", -1}})
+    EXPECT_EQ(apply("arith.cmpi " + std::string(predicate) + ",", {-1, 1}, "i8", "i1", "i8").integer, expected)
+        << predicate;
 }
 
 TEST_F(ScalarsTest, floatsCompareWithNaN) {
@@ -256,15 +266,36 @@ TEST_F(ScalarsTest, mathOfFloats) {
     const char *name;
     double x, expected;
   };
-  for (Case c : {Case{"math.exp", 1.5, std::exp(1.5)}, {"math.tanh", 0.5, std::tanh(0.5)}, {"math.erf", 0.3, std::erf(0.3)},
-                 {"math.log", 2, std::log(2)}, {"math.log1p", 0.25, std::log1p(0.25)}, {"math.sqrt", 2, std::sqrt(2)},
-                 {"math.rsqrt", 4, 0.5}, {"math.sin", 1, std::sin(1)}, {"math.cos", 1, std::cos(1)}, {"math.roundeven", 2.5, 2},
-                 {"math.round", 2.5, 3}, {"math.floor", -1.5, -2}, {"math.ceil", -1.5, -1}, {"math.trunc", -1.5, -1},
-                 {"math.absf", -2, 2}, {"arith.negf", 2, -2}, {"math.exp2", 3, 8}, {"math.expm1", 0.5, std::expm1(0.5)},
-                 {"math.log2", 8, 3}, {"math.log10", 100, 2}, {"math.cbrt", 27, 3}, {"math.tan", 1, std::tan(1)},
-                 {"math.asin", 0.5, std::asin(0.5)}, {"math.acos", 0.5, std::acos(0.5)}, {"math.atan", 2, std::atan(2)},
-                 {"math.sinh", 1, std::sinh(1)}, {"math.cosh", 1, std::cosh(1)}, {"math.asinh", 1, std::asinh(1)},
-                 {"math.acosh", 2, std::acosh(2)}, {"math.atanh", 0.5, std::atanh(0.5)}}) {
+  for (Case c : {Case{"math.exp", 1.5, std::exp(1.5)},
+                 {"math.tanh", 0.5, std::tanh(0.5)},
+                 {"math.erf", 0.3, std::erf(0.3)},
+                 {"math.log", 2, std::log(2)},
+                 {"math.log1p", 0.25, std::log1p(0.25)},
+                 {"math.sqrt", 2, std::sqrt(2)},
+                 {"math.rsqrt", 4, 0.5},
+                 {"math.sin", 1, std::sin(1)},
+                 {"math.cos", 1, std::cos(1)},
+                 {"math.roundeven", 2.5, 2},
+                 {"math.round", 2.5, 3},
+                 {"math.floor", -1.5, -2},
+                 {"math.ceil", -1.5, -1},
+                 {"math.trunc", -1.5, -1},
+                 {"math.absf", -2, 2},
+                 {"arith.negf", 2, -2},
+                 {"math.exp2", 3, 8},
+                 {"math.expm1", 0.5, std::expm1(0.5)},
+                 {"math.log2", 8, 3},
+                 {"math.log10", 100, 2},
+                 {"math.cbrt", 27, 3},
+                 {"math.tan", 1, std::tan(1)},
+                 {"math.asin", 0.5, std::asin(0.5)},
+                 {"math.acos", 0.5, std::acos(0.5)},
+                 {"math.atan", 2, std::atan(2)},
+                 {"math.sinh", 1, std::sinh(1)},
+                 {"math.cosh", 1, std::cosh(1)},
+                 {"math.asinh", 1, std::asinh(1)},
+                 {"math.acosh", 2, std::acosh(2)},
+                 {"math.atanh", 0.5, std::atanh(0.5)}}) {
     EXPECT_DOUBLE_EQ(floating(c.name, {c.x}, "f64"), c.expected) << c.name;
     EXPECT_FLOAT_EQ(static_cast<float>(floating(c.name, {c.x}, "f32")), static_cast<float>(c.expected)) << c.name;
   }

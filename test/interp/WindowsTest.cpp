@@ -79,12 +79,13 @@ TEST(Conv, randomGeometries) {
     std::string input = tensorText(c.inputShape(), "f32"), filter = tensorText(c.filterShape(), "f32"),
                 result = tensorText(c.resultShape(), "f32");
     Module module(mainOf({input, filter},
-                         "graph.conv %a, %b strides " + listText(c.strides) + " pad " + listText(c.low) + " dilations " +
-                             listText(c.dilations) + " input_dilation " + listText(c.inputDilation) + " groups " +
-                             std::to_string(c.groups) + (c.channelsLast ? " channels_last" : "") + " : (" + input + ", " +
-                             filter + ") -> " + result,
+                         "graph.conv %a, %b strides " + listText(c.strides) + " pad " + listText(c.low) +
+                             " dilations " + listText(c.dilations) + " input_dilation " + listText(c.inputDilation) +
+                             " groups " + std::to_string(c.groups) + (c.channelsLast ? " channels_last" : "") + " : (" +
+                             input + ", " + filter + ") -> " + result,
                          result));
-    Tensor a = random.floats(module.type("f32"), c.inputShape()), w = random.floats(module.type("f32"), c.filterShape());
+    Tensor a = random.floats(module.type("f32"), c.inputShape()),
+           w = random.floats(module.type("f32"), c.filterShape());
     std::vector<Tensor> results = module.run({a, w});
     ASSERT_EQ(results.size(), 1u) << module.messages;
     int64_t positions = 1;
@@ -101,12 +102,16 @@ TEST(Conv, randomGeometries) {
 }
 
 TEST(Conv, wrongChannelsAreAnError) {
-  Module module(R"(func.func @main(%a: tensor<1x?x4xf32, #graph.shape<[1, "c", 4]>>, %w: tensor<2x3x1xf32>) -> tensor<1x2x4xf32> {
+  Module module(
+      R"(func.func @main(%a: tensor<1x?x4xf32, #graph.shape<[1, "c", 4]>>, %w: tensor<2x3x1xf32>) -> tensor<1x2x4xf32> {
     %r = graph.conv %a, %w strides [1] pad [0] dilations [1] input_dilation [1] groups 1
       : (tensor<1x?x4xf32, #graph.shape<[1, "c", 4]>>, tensor<2x3x1xf32>) -> tensor<1x2x4xf32>
     return %r : tensor<1x2x4xf32> })");
-  EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {1, 4, 4}), *Tensor::allocate(module.type("f32"), {2, 3, 1})}).empty());
-  EXPECT_NE(module.messages.find("expected an input of 1 groups of 3 channels, got 1x4x4"), std::string::npos) << module.messages;
+  EXPECT_TRUE(
+      module.run({*Tensor::allocate(module.type("f32"), {1, 4, 4}), *Tensor::allocate(module.type("f32"), {2, 3, 1})})
+          .empty());
+  EXPECT_NE(module.messages.find("expected an input of 1 groups of 3 channels, got 1x4x4"), std::string::npos)
+      << module.messages;
 }
 
 TEST(WindowReduce, randomGeometries) {
@@ -124,8 +129,9 @@ TEST(WindowReduce, randomGeometries) {
     std::string kind = round % 3 == 0 ? "sum" : round % 3 == 1 ? "max" : "min";
     std::string from = tensorText(input, "f32"), to = tensorText(result, "f32");
     Module module(mainOf({from},
-                         "graph.window_reduce " + kind + " %a window " + listText(window) + " strides " + listText(strides) +
-                             " pad " + listText(low) + " dilations " + listText(dilations) + " : " + from + " -> " + to,
+                         "graph.window_reduce " + kind + " %a window " + listText(window) + " strides " +
+                             listText(strides) + " pad " + listText(low) + " dilations " + listText(dilations) + " : " +
+                             from + " -> " + to,
                          to));
     Tensor a = random.floats(module.type("f32"), input);
     std::vector<Tensor> results = module.run({a});
@@ -153,8 +159,10 @@ TEST(WindowReduce, randomGeometries) {
 }
 
 TEST(WindowReduce, nothingButPaddingGivesTheInitialValue) {
-  Module module(mainOf({"tensor<2xi8>"}, "graph.window_reduce max %a window [2] strides [2] pad [2] dilations [1] : tensor<2xi8> -> tensor<3xi8>",
-                       "tensor<3xi8>"));
+  Module module(
+      mainOf({"tensor<2xi8>"},
+             "graph.window_reduce max %a window [2] strides [2] pad [2] dilations [1] : tensor<2xi8> -> tensor<3xi8>",
+             "tensor<3xi8>"));
   std::vector<Tensor> results = module.run({Tensor::of<int8_t>(module.type("i8"), {2}, {-5, -7})});
   ASSERT_EQ(results.size(), 1u) << module.messages;
   EXPECT_EQ(valuesOf<int8_t>(results[0]), (std::vector<int8_t>{-128, -5, -128}));

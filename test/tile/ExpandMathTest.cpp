@@ -1,6 +1,7 @@
 //===- ExpandMathTest.cpp - tile-expand-math against libm in double --------===//
 //
-// Every function is compiled as a loop, which LLVM vectorises, and run on all exponents and both signs with thousands of mantissas each.
+// Every function is compiled as a loop, which LLVM vectorises, and run on all exponents and both signs with thousands
+// of mantissas each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,19 +28,29 @@ double reciprocalSquareRoot(double x) { return 1 / std::sqrt(x); }
 struct UnaryCase {
   const char *name;
   double (*reference)(double);
-  int64_t bound;                // units in the last place
-  float limit = infinity;       // the largest |x| at which the bound holds
+  int64_t bound;          // units in the last place
+  float limit = infinity; // the largest |x| at which the bound holds
 };
 
-const UnaryCase unaryCases[] = {{"exp", std::exp, 2},        {"exp2", std::exp2, 2},   {"expm1", std::expm1, 2}, {"log", std::log, 2},
-                                {"log2", std::log2, 2},      {"log10", std::log10, 2}, {"log1p", std::log1p, 2}, {"tanh", std::tanh, 2},
-                                {"erf", std::erf, 2},        {"atan", std::atan, 2},   {"sin", std::sin, 2, 0x1p28f},
-                                {"cos", std::cos, 2, 0x1p28f}, {"rsqrt", reciprocalSquareRoot, 1}};
+const UnaryCase unaryCases[] = {{"exp", std::exp, 2},
+                                {"exp2", std::exp2, 2},
+                                {"expm1", std::expm1, 2},
+                                {"log", std::log, 2},
+                                {"log2", std::log2, 2},
+                                {"log10", std::log10, 2},
+                                {"log1p", std::log1p, 2},
+                                {"tanh", std::tanh, 2},
+                                {"erf", std::erf, 2},
+                                {"atan", std::atan, 2},
+                                {"sin", std::sin, 2, 0x1p28f},
+                                {"cos", std::cos, 2, 0x1p28f},
+                                {"rsqrt", reciprocalSquareRoot, 1}};
 
 std::string unarySource(llvm::StringRef name, llvm::StringRef type = "f32") {
   std::string body = llvm::formatv("%y = math.{0} %x : f32", name);
   if (type != "f32")
-    body = llvm::formatv("%n = arith.truncf %x : f32 to {1}\n %m = math.{0} %n : {1}\n %y = arith.extf %m : {1} to f32", name, type);
+    body = llvm::formatv("%n = arith.truncf %x : f32 to {1}\n %m = math.{0} %n : {1}\n %y = arith.extf %m : {1} to f32",
+                         name, type);
   return llvm::formatv(R"(
     func.func @{0}_{1}(%in: memref<?xf32>, %out: memref<?xf32>) attributes {{llvm.emit_c_interface} {{
       %zero = arith.constant 0 : index
@@ -78,7 +89,8 @@ const char *vectorSource = R"(
       return
     })";
 
-/// The number of floats from x to y; 0 if both are NaN, huge if one is, and 1 between -0 and 0 so that the sign of zero counts.
+/// The number of floats from x to y; 0 if both are NaN, huge if one is, and 1 between -0 and 0 so that the sign of zero
+/// counts.
 int64_t distance(float x, float y) {
   if (std::isnan(x) || std::isnan(y))
     return std::isnan(x) && std::isnan(y) ? 0 : std::numeric_limits<int64_t>::max();
@@ -101,10 +113,51 @@ std::vector<float> allExponents(uint32_t mantissas) {
 
 /// Arguments where functions change their method or meet a limit.
 std::vector<float> specialValues() {
-  std::vector<float> values = {0,      1,       2,      3,       4,        0.5f,   0.25f,  0.625f, 1.5f,    3.92f,   9.01f,   10,
-                               16,     17.5f,   30,     64,      88.7228f, 88.73f, 89,     89.5f,  103.97f, 104,     126,     127,
-                               128,    149,     150,    151,     1000,     1e5f,   1e10f,  1e-5f,  1e-10f,  0x1p23f, 0x1p24f, 0x1.000002p24f,
-                               0x1p-126f, 0x1p-149f, 0x1.fffffep127f, infinity, notANumber, 0.70710678f, 1.4142135f, 0x1.fffffep-1f, 0x1.000002p0f};
+  std::vector<float> values = {0,
+                               1,
+                               2,
+                               3,
+                               4,
+                               0.5f,
+                               0.25f,
+                               0.625f,
+                               1.5f,
+                               3.92f,
+                               9.01f,
+                               10,
+                               16,
+                               17.5f,
+                               30,
+                               64,
+                               88.7228f,
+                               88.73f,
+                               89,
+                               89.5f,
+                               103.97f,
+                               104,
+                               126,
+                               127,
+                               128,
+                               149,
+                               150,
+                               151,
+                               1000,
+                               1e5f,
+                               1e10f,
+                               1e-5f,
+                               1e-10f,
+                               0x1p23f,
+                               0x1p24f,
+                               0x1.000002p24f,
+                               0x1p-126f,
+                               0x1p-149f,
+                               0x1.fffffep127f,
+                               infinity,
+                               notANumber,
+                               0.70710678f,
+                               1.4142135f,
+                               0x1.fffffep-1f,
+                               0x1.000002p0f};
   for (size_t i = 0, count = values.size(); i < count; ++i)
     values.push_back(-values[i]);
   return values;
@@ -164,16 +217,41 @@ TEST_P(ExpandMathTest, SpecialValues) {
     const char *name;
     float argument, result;
   };
-  const Expectation expectations[] = {
-      {"exp", -104, 0},          {"exp", 89, infinity},       {"exp", -infinity, 0},      {"exp", -0.0f, 1},
-      {"exp2", 10, 1024},        {"exp2", -149, 0x1p-149f},   {"exp2", 128, infinity},    {"expm1", -0.0f, -0.0f},
-      {"expm1", -infinity, -1},  {"log", 0, -infinity},       {"log", -0.0f, -infinity},  {"log", -1, notANumber},
-      {"log", infinity, infinity}, {"log", 1, 0},             {"log2", 0x1p-149f, -149},  {"log2", 8, 3},
-      {"log10", 1000, 3},        {"log1p", -1, -infinity},    {"log1p", -0.0f, -0.0f},    {"log1p", -2, notANumber},
-      {"tanh", infinity, 1},     {"tanh", -infinity, -1},     {"tanh", -0.0f, -0.0f},     {"erf", infinity, 1},
-      {"erf", -infinity, -1},    {"erf", -0.0f, -0.0f},       {"sin", -0.0f, -0.0f},      {"sin", infinity, notANumber},
-      {"cos", -infinity, notANumber}, {"cos", 0, 1},          {"atan", -0.0f, -0.0f},     {"rsqrt", 0, infinity},
-      {"rsqrt", -1, notANumber}, {"rsqrt", infinity, 0},      {"rsqrt", 0.25f, 2}};
+  const Expectation expectations[] = {{"exp", -104, 0},
+                                      {"exp", 89, infinity},
+                                      {"exp", -infinity, 0},
+                                      {"exp", -0.0f, 1},
+                                      {"exp2", 10, 1024},
+                                      {"exp2", -149, 0x1p-149f},
+                                      {"exp2", 128, infinity},
+                                      {"expm1", -0.0f, -0.0f},
+                                      {"expm1", -infinity, -1},
+                                      {"log", 0, -infinity},
+                                      {"log", -0.0f, -infinity},
+                                      {"log", -1, notANumber},
+                                      {"log", infinity, infinity},
+                                      {"log", 1, 0},
+                                      {"log2", 0x1p-149f, -149},
+                                      {"log2", 8, 3},
+                                      {"log10", 1000, 3},
+                                      {"log1p", -1, -infinity},
+                                      {"log1p", -0.0f, -0.0f},
+                                      {"log1p", -2, notANumber},
+                                      {"tanh", infinity, 1},
+                                      {"tanh", -infinity, -1},
+                                      {"tanh", -0.0f, -0.0f},
+                                      {"erf", infinity, 1},
+                                      {"erf", -infinity, -1},
+                                      {"erf", -0.0f, -0.0f},
+                                      {"sin", -0.0f, -0.0f},
+                                      {"sin", infinity, notANumber},
+                                      {"cos", -infinity, notANumber},
+                                      {"cos", 0, 1},
+                                      {"atan", -0.0f, -0.0f},
+                                      {"rsqrt", 0, infinity},
+                                      {"rsqrt", -1, notANumber},
+                                      {"rsqrt", infinity, 0},
+                                      {"rsqrt", 0.25f, 2}};
   std::string source;
   for (const UnaryCase &function : unaryCases)
     source += unarySource(function.name);
@@ -185,7 +263,8 @@ TEST_P(ExpandMathTest, SpecialValues) {
   }
   for (const UnaryCase &function : unaryCases) {
     std::vector<float> arguments = {notANumber};
-    EXPECT_TRUE(std::isnan(run(jit.function<Unary>(std::string(function.name) + "_f32"), arguments)[0])) << function.name;
+    EXPECT_TRUE(std::isnan(run(jit.function<Unary>(std::string(function.name) + "_f32"), arguments)[0]))
+        << function.name;
   }
 }
 
@@ -205,14 +284,16 @@ TEST_P(ExpandMathTest, PowIsWithinItsBound) {
     exponents.push_back(std::uniform_real_distribution<float>(-150, 150)(random));
   }
   for (int i = 0; i < 100000; ++i)
-    bases.push_back(std::uniform_real_distribution<float>(-4, 4)(random)), exponents.push_back(int(random() % 200) - 100);
+    bases.push_back(std::uniform_real_distribution<float>(-4, 4)(random)),
+        exponents.push_back(int(random() % 200) - 100);
   checkPow(function, bases, exponents);
 }
 
 TEST_P(ExpandMathTest, NarrowTypesComputeInF32) {
   Jit jit = compile(unarySource("exp", "f16") + unarySource("exp", "bf16"));
   std::vector<float> arguments = {0, 1, -1, 5, 12, -20};
-  std::vector<float> half = run(jit.function<Unary>("exp_f16"), arguments), brain = run(jit.function<Unary>("exp_bf16"), arguments);
+  std::vector<float> half = run(jit.function<Unary>("exp_f16"), arguments),
+                     brain = run(jit.function<Unary>("exp_bf16"), arguments);
   for (size_t i = 0; i < arguments.size(); ++i) {
     double exact = std::exp(double(arguments[i]));
     EXPECT_NEAR(brain[i], exact, exact * 0x1p-8) << arguments[i];
@@ -231,6 +312,7 @@ TEST_P(ExpandMathTest, Vectors) {
     EXPECT_LE(distance(results[i], std::exp(double(arguments[i]))), 2) << arguments[i];
 }
 
-INSTANTIATE_TEST_SUITE_P(Fma, ExpandMathTest, testing::Bool(), [](const auto &info) { return info.param ? "Fused" : "Separate"; });
+INSTANTIATE_TEST_SUITE_P(Fma, ExpandMathTest, testing::Bool(),
+                         [](const auto &info) { return info.param ? "Fused" : "Separate"; });
 
 } // namespace

@@ -19,8 +19,7 @@ public:
   /// Parses `source`, runs `pass` on it, lowers it to machine code with vectorisation for this machine.
   Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass);
 
-  template <typename Function>
-  Function *function(const std::string &name) {
+  template <typename Function> Function *function(const std::string &name) {
     return reinterpret_cast<Function *>(address("_mlir_ciface_" + name));
   }
 

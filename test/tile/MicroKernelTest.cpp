@@ -17,17 +17,17 @@ struct Shape {
   int64_t aOffset, aStride, bOffset, cOffset, cStride, depth, counts[2], aSteps[2], bSteps[2];
 };
 
-using Kernel = void(Buffer *, Buffer *, Buffer *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                    int64_t, int64_t);
+using Kernel = void(Buffer *, Buffer *, Buffer *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                    int64_t, int64_t, int64_t, int64_t, int64_t);
 
 struct Block {
   int64_t rows, cols;
   std::string name() const { return llvm::formatv("block_{0}x{1}", rows, cols); }
 };
 
-const std::vector<Block> blocks = {{1, 1},  {1, 8},  {1, 16},  {1, 32}, {1, 64},  {2, 16}, {2, 32}, {3, 5},  {3, 24},
-                                   {4, 24}, {6, 16}, {6, 64},  {7, 32}, {8, 8},   {8, 32}, {8, 48}, {9, 16}, {12, 8},
-                                   {5, 40}, {3, 33}, {13, 32}, {14, 7}, {14, 32}, {24, 16}};
+const std::vector<Block> blocks = {{1, 1},  {1, 8},  {1, 16}, {1, 32}, {1, 64},  {2, 16}, {2, 32},  {3, 5},
+                                   {3, 24}, {4, 24}, {6, 16}, {6, 64}, {7, 32},  {8, 8},  {8, 32},  {8, 48},
+                                   {9, 16}, {12, 8}, {5, 40}, {3, 33}, {13, 32}, {14, 7}, {14, 32}, {24, 16}};
 
 std::string sourceOf(const Block &block) {
   return llvm::formatv(R"(
@@ -44,11 +44,12 @@ Jit compile(int64_t lanes) {
   std::string source;
   for (const Block &block : blocks)
     source += sourceOf(block);
-  return Jit(source, createTileLowerMicroKernels({lanes}));
+  return Jit(source, createTileLowerMicroKernels({lanes, lanes == 16 ? 32 : 16}));
 }
 
 /// The definition of tile.ukernel.
-void contract(const Block &block, const Shape &s, const std::vector<float> &a, const std::vector<float> &b, std::vector<float> &c) {
+void contract(const Block &block, const Shape &s, const std::vector<float> &a, const std::vector<float> &b,
+              std::vector<float> &c) {
   for (int64_t m = 0; m < block.rows; ++m)
     for (int64_t n = 0; n < block.cols; ++n) {
       double sum = 0;
@@ -76,21 +77,24 @@ protected:
 
   Shape shapeFor(const Block &block, int64_t depth, int64_t outer, int64_t inner) {
     int64_t bStep = depth * block.cols + pick(0, 5);
-    return {pick(0, 9), depth + pick(0, 40), pick(0, 9), pick(0, 9), block.cols + pick(0, 9), depth, {outer, inner}, {pick(0, 90), pick(0, 9)},
-            {inner * bStep, bStep}};
+    return {pick(0, 9),     depth + pick(0, 40),       pick(0, 9),
+            pick(0, 9),     block.cols + pick(0, 9),   depth,
+            {outer, inner}, {pick(0, 90), pick(0, 9)}, {inner * bStep, bStep}};
   }
 
   void check(Kernel *kernel, const Block &block, const Shape &s) {
-    std::vector<float> a = numbers(s.aOffset + s.counts[0] * s.aSteps[0] + s.counts[1] * s.aSteps[1] + block.rows * s.aStride + s.depth);
-    std::vector<float> b = numbers(s.bOffset + s.counts[0] * s.bSteps[0] + s.counts[1] * s.bSteps[1] + s.depth * block.cols);
+    std::vector<float> a =
+        numbers(s.aOffset + s.counts[0] * s.aSteps[0] + s.counts[1] * s.aSteps[1] + block.rows * s.aStride + s.depth);
+    std::vector<float> b =
+        numbers(s.bOffset + s.counts[0] * s.bSteps[0] + s.counts[1] * s.bSteps[1] + s.depth * block.cols);
     std::vector<float> c = numbers(s.cOffset + block.rows * s.cStride + 64), expected = c;
     contract(block, s, a, b, expected);
     Buffer aBuffer = bufferOf(a), bBuffer = bufferOf(b), cBuffer = bufferOf(c);
-    kernel(&aBuffer, &bBuffer, &cBuffer, s.aOffset, s.aStride, s.bOffset, s.cOffset, s.cStride, s.depth, s.counts[0], s.counts[1],
-           s.aSteps[0], s.aSteps[1], s.bSteps[0], s.bSteps[1]);
+    kernel(&aBuffer, &bBuffer, &cBuffer, s.aOffset, s.aStride, s.bOffset, s.cOffset, s.cStride, s.depth, s.counts[0],
+           s.counts[1], s.aSteps[0], s.aSteps[1], s.bSteps[0], s.bSteps[1]);
     for (size_t i = 0; i < c.size(); ++i)
-      ASSERT_NEAR(c[i], expected[i], 1e-4) << block.name() << " at " << i << ", depth " << s.depth << ", window " << s.counts[0] << " x "
-                                           << s.counts[1];
+      ASSERT_NEAR(c[i], expected[i], 1e-4)
+          << block.name() << " at " << i << ", depth " << s.depth << ", window " << s.counts[0] << " x " << s.counts[1];
   }
 };
 

@@ -73,6 +73,8 @@ LogicalResult Importer::resolveOperatorSets() {
       return fail(fileLocation, "the model imports two versions of the operator set '" + set.domain + "': " +
                                     Twine(entry->second) + " and " + Twine(set.version));
   }
+  if (operatorSets.empty() && model.irVersion >= 3)
+    return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
   operatorSets.try_emplace("", 1); // IR version 1 and 2 have no list
   return success();
 }

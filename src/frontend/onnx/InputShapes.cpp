@@ -67,9 +67,10 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   bool unnamed = isUnnamed(dimension.parameter);
   std::string symbol = symbolFor(unnamed ? identifier(input.name) + "_dim" + std::to_string(index)
                                          : dimension.parameter.str());
-  for (StringRef subject : {StringRef(symbol), dimension.parameter}) {
-    if (subject.empty() || (unnamed && subject != symbol))
-      continue;
+  llvm::SmallVector<StringRef, 2> names{symbol};
+  if (!unnamed && dimension.parameter != symbol)
+    names.push_back(dimension.parameter);
+  for (StringRef subject : names) {
     if (std::optional<SymbolicInt> chosen = apply(subject, error); chosen || !error.empty())
       return chosen;
   }

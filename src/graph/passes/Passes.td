@@ -5,6 +5,18 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
+  let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
+}
+
+def GraphPlaceChannelsLast : Pass<"graph-place-channels-last", "::mlir::func::FuncOp"> {
+  let summary = "Convolutions and pools on channels-last tensors, with explicit padding";
+}
+
+def GraphPlaceTransposes : Pass<"graph-place-transposes", "::mlir::func::FuncOp"> {
+  let summary = "Moves transposes towards the results, so that they meet and cancel";
+}
+
 def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "Merges an elementwise operator into its only user, when that is elementwise too";
 }

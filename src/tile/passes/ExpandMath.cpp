@@ -1,8 +1,9 @@
 //===- ExpandMath.cpp - elementary functions as arithmetic -------------------===//
 //
-// Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser turns loops over them
-// into vector code; a call of libm would stop it. Must come after everything that recognises the functions, and before the conversion
-// to the LLVM dialect. f16 and bf16 are computed in f32. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
+// Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
+// turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
+// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32. f64 is left to libm, as
+// is what LLVM has instructions for (floor, sqrt, ...).
 //
 //   %y = math.tanh %x : f32
 // becomes some forty operations of arith: see MathFunctions.cpp.
@@ -66,7 +67,7 @@ public:
 private:
   /// A null `function` stands for the power of two operands.
   void expand(Operation *op, UnaryFunction function) {
-    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), fma};
+    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), useFma};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
     auto operand = [&](unsigned i) -> Real {

@@ -1,12 +1,13 @@
 //===- LowerMicroKernels.cpp - register-blocked contractions ----------------===//
 //
-// Each distinct block of tile.ukernel becomes one private function, and every use a call of it. Emitting the block once keeps code size
-// and compile time independent of the number of uses; the call costs a few nanoseconds against a microsecond of work. Must come after
-// tiling (which creates the ops) and before the conversion to the LLVM dialect.
+// Each distinct block of tile.ukernel becomes one private function, and every use a call of it. Emitting the block once
+// keeps code size and compile time independent of the number of uses; the call costs a few nanoseconds against a
+// microsecond of work. Must come after tiling (which creates the ops) and before the conversion to the LLVM dialect.
 //
-// The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it loads one row of packed
-// b, and multiplies it by the broadcast of one element of each row of a. When the block has too few vectors to cover the latency of
-// the fused multiply-add, consecutive k go to separate sets of accumulators, which are added at the end.
+// The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
+// loads one row of packed b, and multiplies it by the broadcast of one element of each row of a. When the block has too
+// few vectors to cover the latency of the fused multiply-add, consecutive k go to separate sets of accumulators, which
+// are added at the end.
 //
 //   tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %k window(%h, %w) steps(%ah, %aw)(%bh, %bw) block 8 x 32
 // becomes
@@ -41,8 +42,8 @@ namespace {
 
 /// Independent multiply-adds that keep two pipes of latency 4 busy, with a little slack.
 constexpr int64_t minAccumulators = 10;
-/// Steps of k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators or row addresses of
-/// tall blocks; a step of a tall block is long enough to hide the loop's own instructions.
+/// Steps of k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators
+/// or row addresses of tall blocks; a step of a tall block is long enough to hide the loop's own instructions.
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
@@ -57,11 +58,11 @@ struct RegisterBlock {
   int64_t unroll;  // steps of k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
-  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes) : rows(rows), cols(cols), sets(1) {
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers)
+      : rows(rows), cols(cols), sets(1) {
     lanes = cols < registerLanes ? cols : std::gcd(cols, registerLanes);
     vectors = cols / lanes;
     unroll = rows > maxUnrolledRows ? 1 : unrollFactor;
-    int64_t registers = registerLanes >= 16 ? 32 : 16;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
       sets *= 2;
@@ -75,13 +76,13 @@ struct Arguments {
   Value a, aOffset, aStride, b, bOffset, c, cOffset, cStride, depth, counts[2], aSteps[2], bSteps[2];
 
   explicit Arguments(ValueRange v)
-      : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]), depth(v[8]),
-        counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]} {}
+      : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]),
+        depth(v[8]), counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]} {}
 };
 
-class KernelEmitter {
+class MicroKernelEmitter {
 public:
-  KernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
       : builder(builder), block(block), arguments(arguments),
         vectorType(VectorType::get(block.lanes, builder.getF32Type())) {}
 
@@ -109,7 +110,8 @@ private:
   VectorType vectorType;
 };
 
-KernelEmitter::Values KernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
+MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial,
+                                                        LoopBody body) {
   auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -119,7 +121,7 @@ KernelEmitter::Values KernelEmitter::emitLoop(Value lower, Value upper, int64_t 
 }
 
 /// Accumulates one position of the window: the sum over k.
-KernelEmitter::Values KernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
+MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
   Values rowBases;
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.aStride, constant(row))));
@@ -136,17 +138,19 @@ KernelEmitter::Values KernelEmitter::emitDepth(Value aBase, Value bBase, ValueRa
   };
   Value mainDepth = arguments.depth;
   if (block.unroll > 1)
-    mainDepth = multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(block.unroll)), constant(block.unroll));
+    mainDepth =
+        multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(block.unroll)), constant(block.unroll));
   Values sums = emitLoop(constant(0), mainDepth, block.unroll, accumulators, emitSteps(block.unroll));
   return block.unroll == 1 ? sums : emitLoop(mainDepth, arguments.depth, 1, sums, emitSteps(1));
 }
 
 /// One k for all rows and columns. The indices belong to the first k of the loop's body, `k` counts from there.
-void KernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
+void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
   emitPrefetch(bIndex, k);
   Values bRow;
   for (int64_t vector = 0; vector < block.vectors; ++vector)
-    bRow.push_back(builder.create<vector::LoadOp>(vectorType, arguments.b, add(bIndex, k * block.cols + vector * block.lanes)));
+    bRow.push_back(
+        builder.create<vector::LoadOp>(vectorType, arguments.b, add(bIndex, k * block.cols + vector * block.lanes)));
   MutableArrayRef<Value> set = accumulators.slice((k % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
     Value element = builder.create<memref::LoadOp>(arguments.a, add(aIndices[row], k));
@@ -158,13 +162,14 @@ void KernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, Mutab
   }
 }
 
-void KernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
+void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
   for (int64_t column = 0; column < block.cols; column += floatsPerCacheLine)
-    builder.create<memref::PrefetchOp>(arguments.b, add(bIndex, (k + prefetchDistance) * block.cols + column), /*isWrite=*/false,
+    builder.create<memref::PrefetchOp>(arguments.b, add(bIndex, (k + prefetchDistance) * block.cols + column),
+                                       /*isWrite=*/false,
                                        /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-KernelEmitter::Values KernelEmitter::addSets(ValueRange accumulators) {
+MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) {
   Values sums(accumulators);
   for (int64_t sets = block.sets; sets > 1; sets /= 2) {
     int64_t half = sets / 2 * block.accumulators();
@@ -175,15 +180,16 @@ KernelEmitter::Values KernelEmitter::addSets(ValueRange accumulators) {
   return sums;
 }
 
-void KernelEmitter::emitStores(ValueRange accumulators) {
+void MicroKernelEmitter::emitStores(ValueRange accumulators) {
   for (int64_t row = 0; row < block.rows; ++row) {
     Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
     for (int64_t vector = 0; vector < block.vectors; ++vector)
-      builder.create<vector::StoreOp>(accumulators[row * block.vectors + vector], arguments.c, add(rowIndex, vector * block.lanes));
+      builder.create<vector::StoreOp>(accumulators[row * block.vectors + vector], arguments.c,
+                                      add(rowIndex, vector * block.lanes));
   }
 }
 
-void KernelEmitter::emit() {
+void MicroKernelEmitter::emit() {
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(vectorType));
   Values accumulators(block.sets * block.accumulators(), zero);
   auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
@@ -191,14 +197,17 @@ void KernelEmitter::emit() {
     Value aOuter = offset(arguments.aOffset, outer, arguments.aSteps[0]);
     Value bOuter = offset(arguments.bOffset, outer, arguments.bSteps[0]);
     return emitLoop(constant(0), arguments.counts[1], 1, outerSums, [&](Value inner, ValueRange innerSums) {
-      return emitDepth(offset(aOuter, inner, arguments.aSteps[1]), offset(bOuter, inner, arguments.bSteps[1]), innerSums);
+      return emitDepth(offset(aOuter, inner, arguments.aSteps[1]), offset(bOuter, inner, arguments.bSteps[1]),
+                       innerSums);
     });
   });
   emitStores(addSets(sums));
   builder.create<func::ReturnOp>();
 }
 
-MemRefType bufferType(MLIRContext *context) { return MemRefType::get({ShapedType::kDynamic}, Float32Type::get(context)); }
+MemRefType bufferType(MLIRContext *context) {
+  return MemRefType::get({ShapedType::kDynamic}, Float32Type::get(context));
+}
 
 func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block) {
   ImplicitLocOpBuilder builder(module.getLoc(), module.getBodyRegion());
@@ -210,7 +219,7 @@ func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block) 
   function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  KernelEmitter(builder, block, Arguments(function.getArguments())).emit();
+  MicroKernelEmitter(builder, block, Arguments(function.getArguments())).emit();
   return function;
 }
 
@@ -238,7 +247,7 @@ func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
   std::string name = llvm::formatv("ukernel_f32_{0}x{1}", rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes));
+  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes, vectorRegisters));
 }
 
 LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {

@@ -1,7 +1,8 @@
 //===- MathExpressions.h - arithmetic on SSA values -------------*- C++ -*-===//
 //
-// Real and Integer are SSA values, scalars or vectors, with the operators of C++, so that the functions of MathFunctions.cpp read as formulas.
-// Every operation is emitted without fast-math flags: the formulas depend on the order of roundings.
+// Real and Integer are SSA values, scalars or vectors, with the operators of C++, so that the functions of
+// MathFunctions.cpp read as formulas. Every operation is emitted without fast-math flags: the formulas depend on the
+// order of roundings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +41,7 @@ struct Expression {
 
   mlir::Type type() const { return value.getType(); }
   unsigned width() const { return mlir::getElementTypeOrSelf(type()).getIntOrFloatBitWidth(); }
-  template <typename Op, typename... Args>
-  mlir::Value create(Args &&...args) const {
+  template <typename Op, typename... Args> mlir::Value create(Args &&...args) const {
     return emitter->builder.create<Op>(std::forward<Args>(args)...);
   }
 };
@@ -59,17 +59,26 @@ struct Condition : Expression {
 struct Integer : Expression {
   Integer constant(int64_t number) const {
     mlir::Type element = mlir::getElementTypeOrSelf(type());
-    return {emitter, emitter->constant(type(), emitter->builder.getIntegerAttr(element, llvm::APInt(width(), number, true)))};
+    return {emitter,
+            emitter->constant(type(), emitter->builder.getIntegerAttr(element, llvm::APInt(width(), number, true)))};
   }
   Integer operator+(Integer other) const { return {emitter, create<mlir::arith::AddIOp>(value, other.value)}; }
   Integer operator-(Integer other) const { return {emitter, create<mlir::arith::SubIOp>(value, other.value)}; }
   Integer operator^(Integer other) const { return {emitter, create<mlir::arith::XOrIOp>(value, other.value)}; }
   Integer operator+(int64_t number) const { return *this + constant(number); }
   Integer operator-(int64_t number) const { return *this - constant(number); }
-  Integer operator&(int64_t number) const { return {emitter, create<mlir::arith::AndIOp>(value, constant(number).value)}; }
-  Integer operator<<(int64_t number) const { return {emitter, create<mlir::arith::ShLIOp>(value, constant(number).value)}; }
-  Integer shiftRightUnsigned(int64_t number) const { return {emitter, create<mlir::arith::ShRUIOp>(value, constant(number).value)}; }
-  Integer shiftRightSigned(int64_t number) const { return {emitter, create<mlir::arith::ShRSIOp>(value, constant(number).value)}; }
+  Integer operator&(int64_t number) const {
+    return {emitter, create<mlir::arith::AndIOp>(value, constant(number).value)};
+  }
+  Integer operator<<(int64_t number) const {
+    return {emitter, create<mlir::arith::ShLIOp>(value, constant(number).value)};
+  }
+  Integer shiftRightUnsigned(int64_t number) const {
+    return {emitter, create<mlir::arith::ShRUIOp>(value, constant(number).value)};
+  }
+  Integer shiftRightSigned(int64_t number) const {
+    return {emitter, create<mlir::arith::ShRSIOp>(value, constant(number).value)};
+  }
   Condition operator==(int64_t number) const {
     return {emitter, create<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, value, constant(number).value)};
   }
@@ -111,8 +120,12 @@ struct Real : Expression {
   Real squareRoot() const { return {emitter, create<mlir::math::SqrtOp>(value)}; }
   Real withSignOf(Real other) const { return {emitter, create<mlir::math::CopySignOp>(value, other.value)}; }
   /// To f64, and back to f32.
-  Real widen() const { return {emitter, create<mlir::arith::ExtFOp>(MathEmitter::like(type(), emitter->builder.getF64Type()), value)}; }
-  Real narrow() const { return {emitter, create<mlir::arith::TruncFOp>(MathEmitter::like(type(), emitter->builder.getF32Type()), value)}; }
+  Real widen() const {
+    return {emitter, create<mlir::arith::ExtFOp>(MathEmitter::like(type(), emitter->builder.getF64Type()), value)};
+  }
+  Real narrow() const {
+    return {emitter, create<mlir::arith::TruncFOp>(MathEmitter::like(type(), emitter->builder.getF32Type()), value)};
+  }
 };
 
 inline Real select(Condition condition, Real ifTrue, Real ifFalse) {

@@ -1,7 +1,7 @@
 //===- MathFunctions.cpp - elementary functions as arithmetic ---------------===//
 //
-// The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction. Functions whose result
-// cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
+// The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction.
+// Functions whose result cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
 //
 // docs/derive_math_coefficients.py derives the tables.
 //
@@ -22,28 +22,30 @@ constexpr double expTerms[] = {0.5, 0.166665763, 0.0416665524, 0.00836323295, 0.
 /// (2^r - 1) / r, |r| <= 1/2; relative error 2^-25.5.
 constexpr double exp2Terms[] = {0.693147182, 0.240226507, 0.0555035695, 0.00961808302, 0.00133908633, 0.000154531634};
 /// (2^r - 1) / r, |r| <= 1/2, for f64; relative error 2^-37.5.
-constexpr double exp2WideTerms[] = {0.69314718055683244, 0.24022650695888503, 0.055504109063258665, 0.0096181291352361396,
-    0.0013333478473685416, 0.00015403475186530786, 1.5303700711365693e-5, 1.325080551750225e-6};
+constexpr double exp2WideTerms[] = {0.69314718055683244,   0.24022650695888503,   0.055504109063258665,
+                                    0.0096181291352361396, 0.0013333478473685416, 0.00015403475186530786,
+                                    1.5303700711365693e-5, 1.325080551750225e-6};
 /// (log(1 + f) - f + f^2/2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2); relative error 2^-23.7.
-constexpr double logTerms[] = {0.333333313, -0.24999997, 0.200007156, -0.166678026, 0.142490581, -0.124256872, 0.116854198, -0.114797339,
-    0.0697161183};
+constexpr double logTerms[] = {0.333333313,  -0.24999997, 0.200007156,  -0.166678026, 0.142490581,
+                               -0.124256872, 0.116854198, -0.114797339, 0.0697161183};
 /// log2((1 + s) / (1 - s)) / s in s^2, for f64, (1 + s) / (1 - s) as 1 + f above; relative error 2^-45.1.
-constexpr double log2WideTerms[] = {2.8853900817778508, 0.96179669411226487, 0.57707794266030443, 0.41220922406110605, 0.3199068038069548,
-    0.28288502340820643};
+constexpr double log2WideTerms[] = {2.8853900817778508,  0.96179669411226487, 0.57707794266030443,
+                                    0.41220922406110605, 0.3199068038069548,  0.28288502340820643};
 /// (tanh(x) - x) / x^3 in x^2, |x| <= 0.625; relative error 2^-24.6.
 constexpr double tanhTerms[] = {-0.333333343, 0.133333042, -0.0539592579, 0.0217689183, -0.00834394526, 0.00229274482};
 /// erf(x) / x - 1 in x^2, |x| <= 1; relative error 2^-17.7.
-constexpr double erfTerms[] = {0.128379166, -0.376126379, 0.112837821, -0.0268654302, 0.00522103161, -0.000848408032, 0.000112659589, -9.66704465e-6};
+constexpr double erfTerms[] = {0.128379166,   -0.376126379,    0.112837821,    -0.0268654302,
+                               0.00522103161, -0.000848408032, 0.000112659589, -9.66704465e-6};
 /// -log(erfc(x)), 1 <= x <= 4; relative error 2^-25.6.
-constexpr double logErfcTerms[] = {-0.00032013806, 1.13023341, 0.631826043, 0.110080086, -0.0264211353, 0.0047595962, -0.00059680565,
-    4.60580413e-5, -1.6371514e-6};
+constexpr double logErfcTerms[] = {-0.00032013806, 1.13023341,     0.631826043,   0.110080086,  -0.0264211353,
+                                   0.0047595962,   -0.00059680565, 4.60580413e-5, -1.6371514e-6};
 /// (sin(r) - r) / r^3 in r^2, |r| <= pi / 4; relative error 2^-25.0.
 constexpr double sinTerms[] = {-0.166666672, 0.00833333191, -0.000198400841, 2.72496209e-6};
 /// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4; relative error 2^-25.0.
 constexpr double cosTerms[] = {0.0416666679, -0.00138888881, 2.48005981e-5, -2.73007032e-7};
 /// (atan(t) - t) / t^3 in t^2, |t| <= 1; relative error 2^-24.1.
-constexpr double atanTerms[] = {-0.333333343, 0.199999496, -0.142840043, 0.110882618, -0.089318268, 0.0703191459, -0.0489605144,
-    0.0263050012, -0.00914462935, 0.00148869189};
+constexpr double atanTerms[] = {-0.333333343, 0.199999496,   -0.142840043, 0.110882618,    -0.089318268,
+                                0.0703191459, -0.0489605144, 0.0263050012, -0.00914462935, 0.00148869189};
 /// ln(2) as a sum; its product with an exponent is exact for the first part.
 constexpr double ln2Parts[] = {0.693115234375, 3.1946184945309415e-5};
 /// pi / 2 as a sum; products with integers below 2^28 are exact for the first two parts.
@@ -78,7 +80,9 @@ Real toReal(Integer number, Real like) {
 }
 
 /// 2^number, for numbers in the range of normal exponents.
-Real powerOfTwo(Integer number, Real like) { return like.fromBits((number + exponentBias(like)) << mantissaBits(like)); }
+Real powerOfTwo(Integer number, Real like) {
+  return like.fromBits((number + exponentBias(like)) << mantissaBits(like));
+}
 
 /// NaN stays.
 Real clamp(Real x, double low, double high) {
@@ -242,7 +246,8 @@ Real perpend::tile::emitAtan(Real x) {
 
 Real perpend::tile::emitRsqrt(Real x) { return x.constant(1) / x.squareRoot(); }
 
-/// |x|^y = 2^(y * log2|x|), then the sign of an odd power, and the cases where that formula says NaN and C99 does not, or the reverse.
+/// |x|^y = 2^(y * log2|x|), then the sign of an odd power, and the cases where that formula says NaN and C99 does not,
+/// or the reverse.
 Real perpend::tile::emitPow(Real x, Real y) {
   Real base = x.absolute().widen(), exponent = y.widen();
   Real logarithm = log2Wide(base, base - 1);

@@ -1,7 +1,7 @@
 //===- MathFunctions.h - elementary functions as arithmetic -----*- C++ -*-===//
 //
-// Each function emits straight-line code for an f32 argument, scalar or vector. Errors are in units in the last place against the correctly
-// rounded result; special values are those of C99.
+// Each function emits straight-line code for an f32 argument, scalar or vector. Errors are in units in the last place
+// against the correctly rounded result; special values are those of C99.
 //
 //===----------------------------------------------------------------------===//
 

@@ -34,14 +34,15 @@ def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
-  let options = [Option<"fma", "fma", "bool", "false", "Fuse multiply-adds; for targets that have the instruction">];
+  let options = [Option<"useFma", "fma", "bool", "false", "Fuse multiply-adds; for targets that have the instruction">];
 }
 
 def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
   let summary = "Emits each micro-kernel once, in the vector dialect, and calls it";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-  let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">];
+  let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
+                 Option<"vectorRegisters", "registers", "int64_t", "32", "vector registers">];
 }
 
 #endif

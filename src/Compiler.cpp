@@ -1,0 +1,262 @@
+//===- Compiler.cpp - from a module to an artifact ---------------------------===//
+//
+// The phases of Pipeline.cpp, then: LLVM IR with the module's table, objects for
+// code and weights, and lld. What later steps need to know of main (weights,
+// names, sizes) is read just before the last phase replaces it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "Description.h"
+#include "Pipeline.h"
+#include "target/Link.h"
+#include "target/ScratchDirectory.h"
+#include "target/WeightsObject.h"
+#include "target/cpu/EmitObject.h"
+#include "target/cpu/ModuleTable.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace perpend {
+
+ArtifactKind artifactKindOf(StringRef path, bool wantsExecutable) {
+  if (wantsExecutable)
+    return ArtifactKind::Executable;
+  return path.ends_with(".a") ? ArtifactKind::StaticLibrary : ArtifactKind::SharedLibrary;
+}
+
+namespace {
+/// One compilation: the state that its steps share.
+class Compilation {
+public:
+  Compilation(ModuleOp module, const CompileOptions &options, CompileReport *report)
+      : module(module), options(options), report(report) {}
+
+  LogicalResult lower();
+  /// The LLVM IR of the lowered module, with the table.
+  std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
+  LogicalResult write(ArtifactKind kind, StringRef output);
+  bool isStopped() const { return !options.stopAfter.empty(); }
+  const target::TargetInfo &machine() const { return *target; }
+  LogicalResult fail(llvm::Error error) {
+    return module.emitError(llvm::toString(std::move(error)));
+  }
+
+private:
+  LogicalResult afterPhase(const Phase &phase, double seconds);
+  LogicalResult replaceModule(StringRef file);
+  LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
+  LogicalResult link(ArtifactKind kind, StringRef output, std::vector<std::string> objects);
+
+  ModuleOp module;
+  const CompileOptions &options;
+  CompileReport *report;
+  std::optional<target::TargetInfo> target;
+  ModelDescription description;
+  target::WeightsSummary weights;
+};
+} // namespace
+
+LogicalResult Compilation::lower() {
+  llvm::Expected<target::TargetInfo> resolved = target::resolveTarget(options.target);
+  if (!resolved)
+    return fail(resolved.takeError());
+  target = *resolved;
+  auto isPhase = [](StringRef name) {
+    return name.empty() || llvm::any_of(phases(), [&](const Phase &phase) { return phase.name == name; });
+  };
+  for (StringRef name : {StringRef(options.stopAfter), StringRef(options.startFrom),
+                         StringRef(options.overridePhase).split(':').first})
+    if (!isPhase(name))
+      return module.emitError("no phase is called '")
+             << name << "'\nhint: the phases are "
+             << llvm::join(llvm::map_range(phases(), [](const Phase &phase) { return phase.name; }), ", ");
+  return runPhases(module, {*target, options.optLevel}, options.startFrom, options.stopAfter,
+                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+}
+
+LogicalResult Compilation::replaceModule(StringRef file) {
+  ParserConfig config(module.getContext());
+  OwningOpRef<ModuleOp> replacement = parseSourceFile<ModuleOp>(file, config);
+  if (!replacement)
+    return failure();
+  module.getBodyRegion().takeBody(replacement->getBodyRegion());
+  module->setAttrs(replacement.get()->getAttrs());
+  return success();
+}
+
+LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
+  if (report)
+    report->times.push_back({phase.name.str(), seconds});
+  auto [overridden, file] = StringRef(options.overridePhase).split(':');
+  if (phase.name == overridden && failed(replaceModule(file)))
+    return failure();
+  if (!options.dumpPhases.empty()) {
+    size_t number = &phase - phases().begin();
+    std::error_code error = llvm::sys::fs::create_directories(options.dumpPhases);
+    llvm::SmallString<128> path(options.dumpPhases);
+    llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", number + 1, phase.name).str());
+    llvm::raw_fd_ostream file(path, error);
+    if (error)
+      return module.emitError("cannot write ") << path << ": " << error.message();
+    module.print(file);
+  }
+  // The last moment at which main says what its values are called and where they lie.
+  if (phase.name == "plan")
+    return describeModel(module, *target, options.name, description);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM IR
+//===----------------------------------------------------------------------===//
+
+/// Kernels are inlined into their entries; their buffers do not overlap.
+static void prepareKernels(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration() || !function.getName().starts_with("kernel_") || function.getName().ends_with("_entry"))
+      continue;
+    target::markNoAlias(function, 1);
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    function.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
+}
+
+std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context) {
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(module, context, description.table.name);
+  if (!ir) {
+    module.emitError("perpend bug: the module does not translate to LLVM IR");
+    return nullptr;
+  }
+  prepareKernels(*ir);
+  target::addModuleTable(*ir, description.table);
+  return ir;
+}
+
+//===----------------------------------------------------------------------===//
+// Objects and linking
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects) {
+  if (!description.weights.empty()) {
+    std::string path = scratch.pathOf("weights.o");
+    llvm::Expected<target::WeightsSummary> written = target::writeWeightsObject(
+        path, description.table.name, description.blobs(), description.table.weightsBytes, *target);
+    if (!written)
+      return fail(written.takeError());
+    description.table.weightsSymbol = written->symbol;
+    description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
+    objects.push_back(path);
+  }
+  description.table.descriptor = descriptorOf(description, *target);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> ir = translate(context);
+  if (!ir)
+    return failure();
+  auto parts = target::emitObjectParts(*ir, *target, options.optLevel == 0 ? 1 : 3, 2);
+  if (!parts)
+    return fail(parts.takeError());
+  for (auto [number, part] : llvm::enumerate(*parts)) {
+    llvm::Expected<std::string> path =
+        scratch.write(llvm::formatv("code{0}.o", number).str(), StringRef(part.data(), part.size()));
+    if (!path)
+      return fail(path.takeError());
+    objects.push_back(*path);
+  }
+  return success();
+}
+
+static LogicalResult writeHeader(ModuleOp module, const ModelDescription &description, StringRef output) {
+  llvm::SmallString<128> path(output);
+  llvm::sys::path::replace_extension(path, ".h");
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error)
+    return module.emitError("cannot write ") << path << ": " << error.message();
+  printHeader(description, file.os());
+  file.keep();
+  return success();
+}
+
+LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector<std::string> objects) {
+  target::LinkRequest request;
+  request.objects = std::move(objects);
+  request.output = output.str();
+  request.strip = true;
+  SmallVector<StringRef> archives;
+  if (kind == ArtifactKind::Executable)
+    archives.push_back("libperpend_main.a");
+  archives.push_back("libperpend_runtime.a");
+  for (StringRef archive : archives) {
+    llvm::Expected<std::string> path = target::runtimeArchivePath(archive);
+    if (!path)
+      return fail(path.takeError());
+    request.archives.push_back(*path);
+  }
+  llvm::Error error = kind == ArtifactKind::SharedLibrary   ? target::linkSharedLibrary(request, *target)
+                      : kind == ArtifactKind::StaticLibrary ? target::writeStaticLibrary(request)
+                                                            : target::linkExecutable(request, *target);
+  return error ? fail(std::move(error)) : success();
+}
+
+LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
+  auto scratch = target::ScratchDirectory::createBeside(output);
+  if (!scratch)
+    return fail(scratch.takeError());
+  std::vector<std::string> objects;
+  auto start = std::chrono::steady_clock::now();
+  if (failed(writeObjects(*scratch, objects)) || failed(link(kind, output, std::move(objects))))
+    return failure();
+  if (kind != ArtifactKind::Executable && failed(writeHeader(module, description, output)))
+    return failure();
+  if (report) {
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    report->times.push_back({"emit", seconds.count()});
+    report->descriptor = description.table.descriptor;
+    report->weightsBytes = description.table.weightsBytes;
+    report->arenaBytes = description.table.staticOffsets ? description.table.staticArenaBytes : -1;
+    (void)llvm::sys::fs::file_size(output, report->artifactBytes);
+  }
+  return success();
+}
+
+LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
+                      CompileReport *report) {
+  Compilation compilation(module, options, report);
+  if (failed(compilation.lower()))
+    return failure();
+  return compilation.isStopped() ? success() : compilation.write(kind, output);
+}
+
+LogicalResult printLlvm(ModuleOp module, const CompileOptions &options, llvm::raw_ostream *ir,
+                        llvm::raw_ostream *assembly) {
+  Compilation compilation(module, options, nullptr);
+  llvm::LLVMContext context;
+  if (failed(compilation.lower()))
+    return failure();
+  std::unique_ptr<llvm::Module> translated = compilation.translate(context);
+  if (!translated)
+    return failure();
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  target::EmitTexts texts{ir, assembly};
+  if (llvm::Error error = target::emitObject(*translated, compilation.machine(), options.optLevel == 0 ? 1 : 3, stream,
+                                             texts))
+    return compilation.fail(std::move(error));
+  return success();
+}
+} // namespace perpend

@@ -1,0 +1,153 @@
+//===- Description.cpp - what an artifact says of itself ----------------------===//
+
+#include "Description.h"
+
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "tile/Buffers.h"
+
+#include "runtime/Isa.h"
+#include "perpend_module.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace perpend {
+
+std::vector<target::WeightBlob> ModelDescription::blobs() {
+  std::vector<target::WeightBlob> result;
+  converted.reserve(weights.size());
+  for (auto &[offset, value] : weights)
+    result.push_back({static_cast<uint64_t>(offset), tile::constantBytes(value, converted.emplace_back())});
+  return result;
+}
+
+static std::string typeName(Type elementType) {
+  if (elementType.isInteger(1))
+    return "bool";
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
+  std::string text;
+  llvm::raw_string_ostream(text) << elementType;
+  return text;
+}
+
+static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
+  auto tensor = cast<RankedTensorType>(type);
+  TensorDescription description{fallback, typeName(tensor.getElementType()), {}};
+  if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
+    description.name = name.str();
+  for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
+    description.shape.push_back(extent.str());
+  return description;
+}
+
+static std::string identifier(StringRef name) {
+  std::string result;
+  for (char c : name)
+    result += llvm::isAlnum(c) ? c : '_';
+  if (result.empty() || llvm::isDigit(result[0]))
+    result = "m_" + result;
+  return result;
+}
+
+static void describeKernels(func::FuncOp main, ModelDescription &description) {
+  for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    if (auto number = kernel->getAttrOfType<IntegerAttr>("tile.number")) {
+      size_t position = number.getInt();
+      if (position >= description.kernels.size())
+        description.kernels.resize(position + 1);
+      description.kernels[position] = kernel.getSymName();
+    }
+  for (auto constant : main.getOps<graph::ConstantOp>())
+    if (auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset"))
+      description.weights.emplace_back(offset.getInt(), constant.getValue());
+}
+
+static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
+  table.weightsBytes = main->getAttrOfType<IntegerAttr>("tile.weight_bytes").getInt();
+  ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
+  table.lifetimes.assign(lifetimes.begin(), lifetimes.end());
+  if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>("tile.offsets")) {
+    table.staticOffsets.emplace(offsets.asArrayRef().begin(), offsets.asArrayRef().end());
+    table.staticArenaBytes = main->getAttrOfType<IntegerAttr>("tile.arena_bytes").getInt();
+  }
+}
+
+LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringRef name,
+                            ModelDescription &description) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto modelName = module->getAttrOfType<StringAttr>("graph.model_name");
+  description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
+  for (unsigned i = 0; i < main.getNumArguments(); ++i)
+    description.inputs.push_back(
+        describeTensor(main.getArgumentTypes()[i], main.getArgAttrDict(i), "input" + std::to_string(i)));
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    description.outputs.push_back(
+        describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
+  description.symbols = graph::symbolsOf(main);
+  describeKernels(main, description);
+  describeMemory(main, description.table);
+  description.table.inputCount = description.inputs.size();
+  description.table.outputCount = description.outputs.size();
+  description.table.symbolCount = description.symbols.size();
+  description.table.kernelCount = description.kernels.size();
+  return success();
+}
+
+static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
+  llvm::json::Array array;
+  for (const TensorDescription &tensor : tensors) {
+    llvm::json::Array shape;
+    for (const std::string &extent : tensor.shape) {
+      int64_t number;
+      if (StringRef(extent).getAsInteger(10, number))
+        shape.push_back(extent);
+      else
+        shape.push_back(number);
+    }
+    array.push_back(llvm::json::Object{{"name", tensor.name}, {"type", tensor.type}, {"shape", std::move(shape)}});
+  }
+  return array;
+}
+
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target) {
+  llvm::json::Array isa;
+  for (const std::string &extension : target.isa)
+    if (runtime::isKnownInstructionSet(extension.c_str()))
+      isa.push_back(extension);
+  llvm::json::Object object{{"perpend", "0.1.0"},
+                            {"abi", PERPEND_MODULE_ABI},
+                            {"name", description.table.name},
+                            {"target", target.name},
+                            {"precision", "f32"},
+                            {"isa", std::move(isa)},
+                            {"symbols", llvm::json::Array(description.symbols)},
+                            {"inputs", toJson(description.inputs)},
+                            {"outputs", toJson(description.outputs)},
+                            {"kernels", llvm::json::Array(description.kernels)},
+                            {"weightsBytes", description.table.weightsBytes}};
+  if (!description.checksum.empty())
+    object["weightsChecksum"] = description.checksum;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  return text;
+}
+
+void printHeader(const ModelDescription &description, llvm::raw_ostream &stream) {
+  const std::string &name = description.table.name;
+  std::string guard = "PERPEND_MODEL_" + StringRef(name).upper() + "_H";
+  stream << "/* A model compiled by Perpend. Run it with perpend.h: perpend_model_from_module(perpend_module_" << name
+         << "(), &model). */\n#ifndef " << guard << "\n#define " << guard << "\n#include <perpend.h>\n\n";
+  auto printTensors = [&](StringRef kind, const std::vector<TensorDescription> &tensors) {
+    for (auto [number, tensor] : llvm::enumerate(tensors))
+      stream << "/* " << kind << " " << number << ": " << tensor.name << ", " << tensor.type << " ["
+             << llvm::join(tensor.shape, ", ") << "] */\n";
+  };
+  printTensors("input", description.inputs);
+  printTensors("output", description.outputs);
+  stream << "#ifdef __cplusplus\nextern \"C\" {\n#endif\nconst perpend_module *perpend_module_" << name
+         << "(void);\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+}
+} // namespace perpend

@@ -1,0 +1,42 @@
+//===- Description.h - what an artifact says of itself -----------*- C++ -*-===//
+
+#ifndef PERPEND_DESCRIPTION_H
+#define PERPEND_DESCRIPTION_H
+
+#include "target/TargetInfo.h"
+#include "target/WeightsObject.h"
+#include "target/cpu/ModuleTable.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace perpend {
+
+struct TensorDescription {
+  std::string name, type;          ///< type: f32, u8, bool ... as in perpend_type_name
+  std::vector<std::string> shape;  ///< numbers or expressions
+};
+
+/// Read from main when memory is planned.
+struct ModelDescription {
+  target::ModuleTable table;
+  std::vector<TensorDescription> inputs, outputs;
+  std::vector<std::string> symbols, kernels;
+  std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
+  std::string checksum;
+  /// Element bytes of constants that do not lie in memory as they must in the artifact.
+  std::vector<std::vector<char>> converted;
+
+  std::vector<target::WeightBlob> blobs();
+};
+
+/// Errors: an element type that the C interface has no name for.
+mlir::LogicalResult describeModel(mlir::ModuleOp module, const target::TargetInfo &target, llvm::StringRef name,
+                                  ModelDescription &description);
+/// The JSON of perpend_module.h.
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target);
+/// The C header of a model.
+void printHeader(const ModelDescription &description, llvm::raw_ostream &stream);
+} // namespace perpend
+
+#endif

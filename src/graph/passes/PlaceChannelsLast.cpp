@@ -1,0 +1,184 @@
+//===- PlaceChannelsLast.cpp - the layout of windows -------------------------===//
+//
+// Convolutions and pools become channels-last, where the elements of one
+// position are consecutive: that is what vectors and micro-kernels read. The
+// transposes around them are for PlaceTransposes to move away. Padding, and the
+// zeros between the elements of a transposed convolution's input, become
+// operators of their own, so that windows lie inside their input.
+//
+//   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Builder.h"
+#include "graph/Scalars.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHPLACECHANNELSLAST
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+using GraphBuilder = perpend::graph::Builder;
+
+/// [0, 2, 3, ..., 1] and its inverse.
+static SmallVector<int64_t> toChannelsLast(size_t rank) {
+  SmallVector<int64_t> permutation{0};
+  for (size_t dim = 2; dim < rank; ++dim)
+    permutation.push_back(dim);
+  permutation.push_back(1);
+  return permutation;
+}
+static SmallVector<int64_t> toChannelsFirst(size_t rank) {
+  SmallVector<int64_t> permutation{0, static_cast<int64_t>(rank) - 1};
+  for (size_t dim = 1; dim + 1 < rank; ++dim)
+    permutation.push_back(dim);
+  return permutation;
+}
+
+/// Puts `step - 1` zeros between neighbours along dimension `dim`.
+static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t step) {
+  Shape shape = shapeOf(input);
+  SymbolicInt extentOfInput = shape[dim];
+  shape[dim] = (shape[dim] - SymbolicInt(1)) * SymbolicInt(step) + SymbolicInt(1);
+  Type type = tensorTypeOf(input).getElementType();
+  return builder.generate({input}, shape, type, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+    Value stepValue = b.create<arith::ConstantIndexOp>(loc, step);
+    SmallVector<Value> source(index);
+    source[dim] = b.create<arith::DivUIOp>(loc, index[dim], stepValue);
+    Value rest = b.create<arith::RemUIOp>(loc, index[dim], stepValue);
+    Value isElement = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rest,
+                                              b.create<arith::ConstantIndexOp>(loc, 0));
+    Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(scalarType(type)));
+    return b.create<arith::SelectOp>(loc, isElement, load(b, loc, tensors[0], source), zero).getResult();
+  });
+}
+
+namespace {
+/// The window of one dimension, for padding.
+struct WindowExtent {
+  unsigned dim;
+  SymbolicInt size, result;
+  int64_t stride, dilation, low;
+};
+} // namespace
+
+/// Pads (or crops) so that every window lies inside and starts at 0.
+static Value padWindows(GraphBuilder &builder, Value input, ArrayRef<WindowExtent> windows, TypedAttr value) {
+  Shape shape = shapeOf(input), low(shape.size(), SymbolicInt(0)), high(shape.size(), SymbolicInt(0));
+  bool needsPadding = false;
+  for (const WindowExtent &window : windows) {
+    SymbolicInt needed = (window.result - SymbolicInt(1)) * SymbolicInt(window.stride) +
+                         (window.size - SymbolicInt(1)) * SymbolicInt(window.dilation) + SymbolicInt(1);
+    SymbolicInt missing = needed - shape[window.dim] - SymbolicInt(window.low);
+    if (window.low == 0 && (-missing).knownNonNegative())
+      continue;
+    low[window.dim] = SymbolicInt(window.low);
+    high[window.dim] = missing;
+    needsPadding = true;
+  }
+  return needsPadding ? builder.pad(input, low, high, value) : input;
+}
+
+static void placeConv(ConvOp conv) {
+  OpBuilder operations(conv);
+  GraphBuilder builder(operations, conv.getLoc());
+  size_t rank = shapeOf(conv.getInput()).size(), windows = conv.getStrides().size();
+  Value input = conv.getInput(), filter = conv.getFilter();
+  Shape resultShape = shapeOf(conv.getResult()), resultExtents;
+  for (size_t i = 0; i < windows; ++i)
+    resultExtents.push_back(resultShape[conv.windowDim(i)]);
+  if (!conv.getChannelsLast()) {
+    SmallVector<int64_t> filterPermutation;
+    for (size_t i = 0; i < windows; ++i)
+      filterPermutation.push_back(2 + i);
+    filterPermutation.append({1, 0});
+    input = builder.transpose(input, toChannelsLast(rank));
+    filter = builder.transpose(filter, filterPermutation);
+  }
+  Window window;
+  SmallVector<WindowExtent> extents;
+  for (size_t i = 0; i < windows; ++i) {
+    if (conv.getInputDilation()[i] != 1)
+      input = spread(builder, input, 1 + i, conv.getInputDilation()[i]);
+    extents.push_back({static_cast<unsigned>(1 + i), shapeOf(filter)[i], resultExtents[i], conv.getStrides()[i],
+                       conv.getDilations()[i], conv.getPadLow()[i]});
+    window.strides.push_back(conv.getStrides()[i]);
+    window.dilations.push_back(conv.getDilations()[i]);
+  }
+  window.padLow.assign(windows, 0);
+  window.inputDilation.assign(windows, 1);
+  window.groups = conv.getGroups();
+  window.channelsLast = true;
+  auto zero = operations.getZeroAttr(scalarTypeOf(input));
+  input = padWindows(builder, input, extents, zero);
+  Value result = builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType());
+  if (!conv.getChannelsLast())
+    result = builder.transpose(result, toChannelsFirst(rank));
+  conv.replaceAllUsesWith(result);
+  conv.erase();
+}
+
+/// The neutral element of a reduction, as an attribute.
+static TypedAttr neutral(OpBuilder &builder, WindowReduceOp op) {
+  Value value = initialValue(builder, op.getLoc(), op.getKind(), tensorTypeOf(op.getResult()).getElementType());
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  TypedAttr attribute = constant.getValue();
+  constant.erase();
+  return attribute;
+}
+
+static void placeWindowReduce(WindowReduceOp op) {
+  Shape shape = shapeOf(op.getInput());
+  size_t rank = shape.size();
+  bool isChannelsFirst = rank >= 3 && op.getWindow()[0] == 1 && op.getWindow()[1] == 1 && op.getStrides()[1] == 1 &&
+                         op.getPadLow()[1] == 0;
+  if (!isChannelsFirst)
+    return;
+  OpBuilder operations(op);
+  GraphBuilder builder(operations, op.getLoc());
+  SmallVector<int64_t> permutation = toChannelsLast(rank);
+  auto permuted = [&](ArrayRef<int64_t> values) {
+    return llvm::map_to_vector(permutation, [&](int64_t dim) { return values[dim]; });
+  };
+  Value input = builder.transpose(op.getInput(), permutation);
+  Shape resultShape = shapeOf(op.getResult()), last;
+  SmallVector<WindowExtent> extents;
+  for (auto [position, dim] : llvm::enumerate(permutation)) {
+    last.push_back(resultShape[dim]);
+    if (op.getWindow()[dim] != 1 || op.getStrides()[dim] != 1 || op.getPadLow()[dim] != 0)
+      extents.push_back({static_cast<unsigned>(position), SymbolicInt(op.getWindow()[dim]), resultShape[dim],
+                         op.getStrides()[dim], op.getDilations()[dim], op.getPadLow()[dim]});
+  }
+  input = padWindows(builder, input, extents, neutral(operations, op));
+  Type type = tensorTypeOf(op.getResult()).getElementType();
+  Value result = operations.create<WindowReduceOp>(
+      op.getLoc(), tensorType(last, type), input, op.getKindAttr(), operations.getDenseI64ArrayAttr(permuted(op.getWindow())),
+      operations.getDenseI64ArrayAttr(permuted(op.getStrides())),
+      operations.getDenseI64ArrayAttr(SmallVector<int64_t>(rank, 0)),
+      operations.getDenseI64ArrayAttr(permuted(op.getDilations())));
+  op.replaceAllUsesWith(builder.transpose(result, toChannelsFirst(rank)));
+  op.erase();
+}
+
+namespace {
+struct PlaceChannelsLast : perpend::graph::impl::GraphPlaceChannelsLastBase<PlaceChannelsLast> {
+  void runOnOperation() override {
+    SmallVector<Operation *> operators;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ConvOp, WindowReduceOp>(op))
+        operators.push_back(op);
+    });
+    for (Operation *op : operators) {
+      if (auto conv = dyn_cast<ConvOp>(op))
+        placeConv(conv);
+      else
+        placeWindowReduce(cast<WindowReduceOp>(op));
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,180 @@
+//===- PlaceTransposes.cpp - transposes towards the results -----------------===//
+//
+// Moves a transpose from an operator's operand to its result wherever that costs
+// nothing for the other operands. Transposes only move down, so this ends; two
+// that meet are composed by their folder, and mostly vanish. Runs after
+// PlaceChannelsLast.
+//
+//   map(transpose(a), transpose(b), broadcast(c))  =>  transpose(map(a, b, broadcast'(c)))
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Builder.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHPLACETRANSPOSES
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+using GraphBuilder = perpend::graph::Builder;
+
+static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> result(permutation.size());
+  for (auto [position, dim] : llvm::enumerate(permutation))
+    result[dim] = position;
+  return result;
+}
+
+/// Values that were listed for the transposed tensor, in the order of the tensor itself.
+template <typename T>
+static SmallVector<T> unpermuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
+  SmallVector<T> result(values);
+  for (auto [position, dim] : llvm::enumerate(permutation))
+    result[dim] = values[position];
+  return result;
+}
+
+/// A transpose of this costs nothing at run time.
+static bool isFreeToTranspose(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return llvm::count_if(shapeOf(broadcast.getInput()), [](const SymbolicInt &e) { return e != SymbolicInt(1); }) <= 1 ||
+           isFreeToTranspose(broadcast.getInput()) || broadcast.getInput().getDefiningOp<TransposeOp>() ||
+           broadcast.getInput().getDefiningOp<ReshapeOp>();
+  return isa<ConstantOp>(op);
+}
+
+/// The permutation that all operands share, if every operand has it or is free to get its inverse.
+static std::optional<SmallVector<int64_t>> commonPermutation(ValueRange operands) {
+  std::optional<SmallVector<int64_t>> common;
+  for (Value operand : operands) {
+    if (auto transpose = operand.getDefiningOp<TransposeOp>()) {
+      SmallVector<int64_t> permutation(transpose.getPermutation());
+      if (common && *common != permutation)
+        return std::nullopt;
+      common = permutation;
+    } else if (!isFreeToTranspose(operand)) {
+      return std::nullopt;
+    }
+  }
+  return common;
+}
+
+static Value withoutTranspose(GraphBuilder &builder, Value operand, ArrayRef<int64_t> permutation) {
+  if (auto transpose = operand.getDefiningOp<TransposeOp>())
+    return transpose.getInput();
+  return builder.transpose(operand, inverse(permutation));
+}
+
+namespace {
+struct SinkThroughMap : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
+    auto permutation = commonPermutation(op.getInputs());
+    if (!permutation)
+      return failure();
+    GraphBuilder builder(rewriter, op.getLoc());
+    SmallVector<Value> inputs;
+    for (Value input : op.getInputs())
+      inputs.push_back(withoutTranspose(builder, input, *permutation));
+    Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), *permutation);
+    auto map = rewriter.create<MapOp>(op.getLoc(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), inputs);
+    rewriter.inlineRegionBefore(op.getBody(), map.getBody(), map.getBody().end());
+    rewriter.replaceOp(op, builder.transpose(map, *permutation));
+    return success();
+  }
+};
+
+struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    auto permutation = commonPermutation(op.getInputs());
+    if (!permutation)
+      return failure();
+    GraphBuilder builder(rewriter, op.getLoc());
+    SmallVector<Value> inputs;
+    for (Value input : op.getInputs())
+      inputs.push_back(withoutTranspose(builder, input, *permutation));
+    rewriter.replaceOp(op, builder.transpose(builder.concat(inputs, (*permutation)[op.getAxis()]), *permutation));
+    return success();
+  }
+};
+
+/// Operators with one tensor operand whose attributes list its dimensions: the clone gets them in the other order.
+template <typename Op>
+struct SinkThroughView : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().template getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), permutation);
+    auto clone = cast<Op>(rewriter.clone(*op));
+    rewriter.modifyOpInPlace(clone, [&] {
+      clone.getInputMutable().assign(transpose.getInput());
+      clone.getResult().setType(tensorType(shape, tensorTypeOf(op.getResult()).getElementType()));
+      for (NamedAttribute attribute : op->getAttrs())
+        clone->setAttr(attribute.getName(), reordered(attribute.getValue(), permutation));
+    });
+    GraphBuilder builder(rewriter, op.getLoc());
+    rewriter.replaceOp(op, builder.transpose(clone.getResult(), permutation));
+    return success();
+  }
+
+  static Attribute reordered(Attribute attribute, ArrayRef<int64_t> permutation) {
+    if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute))
+      return DenseI64ArrayAttr::get(attribute.getContext(), unpermuted<int64_t>(numbers, permutation));
+    if (auto shape = dyn_cast<ShapeAttr>(attribute))
+      return ShapeAttr::get(attribute.getContext(), unpermuted<SymbolicInt>(shape.values(), permutation));
+    return attribute;
+  }
+};
+
+struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    SmallVector<int64_t> dims = llvm::map_to_vector(op.getDims(), [&](int64_t dim) { return permutation[dim]; });
+    GraphBuilder builder(rewriter, op.getLoc());
+    Value reduced = builder.reduce(op.getKind(), transpose.getInput(), dims, false);
+    // The kept dimensions of the transposed tensor, numbered among the kept ones of the original.
+    SmallVector<int64_t> kept, sorted, order;
+    for (auto [position, dim] : llvm::enumerate(permutation))
+      if (!llvm::is_contained(op.getDims(), static_cast<int64_t>(position)))
+        kept.push_back(dim);
+    sorted = kept;
+    llvm::sort(sorted);
+    for (int64_t dim : kept)
+      order.push_back(llvm::find(sorted, dim) - sorted.begin());
+    rewriter.replaceOp(op, builder.transpose(reduced, order));
+    return success();
+  }
+};
+
+struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTransposes> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<SinkThroughMap, SinkThroughConcat, SinkThroughView<PadOp>, SinkThroughView<SliceOp>,
+                 SinkThroughView<WindowReduceOp>, SinkThroughReduce>(&getContext());
+    GreedyRewriteConfig config;
+    config.maxIterations = 50;
+    (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
+  }
+};
+} // namespace

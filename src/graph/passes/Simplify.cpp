@@ -1,0 +1,192 @@
+//===- Simplify.cpp - the graph in its smallest form ------------------------===//
+//
+// Runs after import and again after each pass that leaves constant expressions
+// behind (layout, packing). One greedy rewrite of folders, canonical forms and
+// the rules below, then common subexpressions.
+//
+// Constant folding is bounded: what is larger than its operands and than 64 KiB
+// stays an expression, so that broadcasts do not become weights.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Builder.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHSIMPLIFY
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+using GraphBuilder = perpend::graph::Builder;
+
+static constexpr int64_t alwaysFoldedBytes = 64 << 10;
+
+static int64_t bytesOf(Value value) {
+  auto type = tensorTypeOf(value);
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+namespace {
+struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
+    auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
+    Value result = op->getResult(0);
+    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || op->getNumOperands() == 0)
+      return failure();
+    SmallVector<Attribute> operands, results;
+    int64_t operandBytes = 0;
+    for (Value operand : op->getOperands()) {
+      auto constant = operand.getDefiningOp<ConstantOp>();
+      if (!constant)
+        return failure();
+      operands.push_back(constant.getValue());
+      operandBytes += bytesOf(operand);
+    }
+    // Padding weights to whole panels may double them at most.
+    if (bytesOf(result) > std::max(alwaysFoldedBytes, 2 * operandBytes))
+      return failure();
+    if (failed(dialect->evaluator(op, operands, results)))
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(op, result.getType(), cast<ElementsAttr>(results[0]));
+    return success();
+  }
+};
+
+/// transpose(broadcast(x)) = broadcast'(transpose'(x)), where the small one is transposed.
+struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
+    if (!broadcast)
+      return failure();
+    SmallVector<std::pair<int64_t, int64_t>> moved; // new position of each input dimension, the dimension
+    for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
+      moved.emplace_back(llvm::find(op.getPermutation(), target) - op.getPermutation().begin(), dim);
+    llvm::sort(moved);
+    SmallVector<int64_t> dims, permutation;
+    for (auto [position, dim] : moved) {
+      dims.push_back(position);
+      permutation.push_back(dim);
+    }
+    GraphBuilder builder(rewriter, op.getLoc());
+    Value small = builder.transpose(broadcast.getInput(), permutation);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), small, dims);
+    return success();
+  }
+};
+
+/// A transpose that moves only dimensions of extent 1 is a reshape.
+struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    Shape shape = shapeOf(op.getInput());
+    int64_t previous = -1;
+    for (int64_t dim : op.getPermutation()) {
+      if (shape[dim] == SymbolicInt(1))
+        continue;
+      if (dim < previous)
+        return failure();
+      previous = dim;
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInput());
+    return success();
+  }
+};
+
+/// broadcast(broadcast(x)) and broadcast(reshape that adds units (x)).
+struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    auto producer = op.getInput().getDefiningOp<BroadcastOp>();
+    if (!producer)
+      return failure();
+    SmallVector<int64_t> dims;
+    for (int64_t dim : producer.getDims())
+      dims.push_back(op.getDims()[dim]);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), producer.getInput(), dims);
+    return success();
+  }
+};
+
+/// conv(x, w) * s + t with a constant s per output channel: conv(x, w * s) + t. (Batch normalisation.)
+struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MapOp map, PatternRewriter &rewriter) const override {
+    for (auto [number, input] : llvm::enumerate(map.getInputs())) {
+      auto conv = input.getDefiningOp<ConvOp>();
+      BlockArgument argument = map.getBody().front().getArgument(number);
+      if (!conv || !input.hasOneUse() || !argument.hasOneUse())
+        continue;
+      auto product = dyn_cast<arith::MulFOp>(*argument.user_begin());
+      if (!product)
+        continue;
+      Value other = product.getLhs() == argument ? product.getRhs() : product.getLhs();
+      auto scaleArgument = dyn_cast<BlockArgument>(other);
+      Value scale = scaleArgument ? perChannel(map.getInputs()[scaleArgument.getArgNumber()], conv) : Value();
+      if (!scale)
+        continue;
+      rewriter.modifyOpInPlace(conv, [&] { conv.getFilterMutable().assign(scaledFilter(conv, scale, rewriter)); });
+      rewriter.modifyOpInPlace(map, [&] { rewriter.replaceOp(product, argument); });
+      return success();
+    }
+    return failure();
+  }
+
+  /// The vector of one constant per output channel that `value` broadcasts over the convolution's result, or null.
+  static Value perChannel(Value value, ConvOp conv) {
+    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    if (!broadcast || !broadcast.getInput().getDefiningOp<ConstantOp>())
+      return {};
+    Shape shape = shapeOf(broadcast.getInput());
+    for (auto [extent, dim] : llvm::zip(shape, broadcast.getDims()))
+      if (extent != SymbolicInt(1) && dim != static_cast<int64_t>(conv.channelDim()))
+        return {};
+    return elementCount(shape) == shapeOf(conv.getResult())[conv.channelDim()] ? broadcast.getInput() : Value();
+  }
+
+  static Value scaledFilter(ConvOp conv, Value scale, PatternRewriter &rewriter) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(conv);
+    GraphBuilder builder(rewriter, conv.getLoc());
+    Value vector = builder.reshape(scale, {elementCount(shapeOf(scale))});
+    Value factors = builder.broadcast(vector, {static_cast<int64_t>(conv.filterOutputDim())}, shapeOf(conv.getFilter()));
+    return builder.map({conv.getFilter(), factors}, tensorTypeOf(conv.getFilter()).getElementType(),
+                       [](OpBuilder &b, Location loc, ValueRange scalars) -> Value {
+                         return b.create<arith::MulFOp>(loc, scalars[0], scalars[1]);
+                       });
+  }
+};
+
+struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    auto *dialect = context->getLoadedDialect<GraphDialect>();
+    for (RegisteredOperationName name : context->getRegisteredOperations())
+      if (&name.getDialect() == static_cast<Dialect *>(dialect))
+        name.getCanonicalizationPatterns(patterns, context);
+    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter>(
+        context);
+    GreedyRewriteConfig config;
+    config.maxIterations = 20;
+    (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
+    OpPassManager cleanup("builtin.module");
+    cleanup.addPass(createCSEPass());
+    if (failed(runPipeline(cleanup, getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,144 @@
+//===- LoweringTest.cpp - the same values at the graph and the tile level --===//
+//
+// Small models are run before and after fusion, scheduling and lowering to
+// loops: the interpreter's operators against the code that the tile level
+// generates from ElementInterface, and the other way round.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Module.h"
+
+#include "graph/passes/Passes.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <cmath>
+
+using namespace perpend;
+using namespace perpend::interp;
+
+namespace {
+struct Lowering {
+  const char *name, *text;
+  std::vector<std::vector<int64_t>> inputs;
+};
+
+class LoweringTest : public ::testing::TestWithParam<Lowering> {
+protected:
+  static void lower(Module &module) {
+    mlir::PassManager passes(&module.context);
+    passes.addPass(graph::createGraphFuseKernels());
+    passes.addPass(tile::createTileScheduleKernels());
+    passes.addPass(tile::createTileLowerKernels());
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(tile::createTileLowerMicroKernels());
+    ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
+  }
+};
+
+std::vector<Lowering> lowerings() {
+  return {
+      {"softmax",
+       R"(
+#s = #graph.shape<["n", 7]>
+#r = #graph.shape<["n"]>
+func.func @main(%a: tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  %m = graph.reduce max %a dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
+  %w = graph.broadcast %m dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
+  %e = graph.map (%a, %w) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  ^bb0(%x: f32, %y: f32):
+    %d = arith.subf %x, %y : f32
+    %z = math.exp %d : f32
+    graph.yield %z : f32
+  }
+  %t = graph.reduce sum %e dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
+  %b = graph.broadcast %t dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
+  %q = graph.map (%e, %b) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.divf %x, %y : f32
+    graph.yield %z : f32
+  }
+  return %q : tensor<?x7xf32, #s>
+})",
+       {{5, 7}}},
+      {"matmul",
+       R"(
+#a = #graph.shape<["n", 13]>
+#r = #graph.shape<["n", 21]>
+func.func @main(%a: tensor<?x13xf32, #a>, %b: tensor<13x21xf32>) -> tensor<?x21xf32, #r> {
+  %c = graph.contract %a, %b batch [] x [] over [1] x [0] : (tensor<?x13xf32, #a>, tensor<13x21xf32>) -> tensor<?x21xf32, #r>
+  %d = graph.map (%c) : (tensor<?x21xf32, #r>) -> tensor<?x21xf32, #r> {
+  ^bb0(%x: f32):
+    %zero = arith.constant 0.0 : f32
+    %y = arith.maximumf %x, %zero : f32
+    graph.yield %y : f32
+  }
+  return %d : tensor<?x21xf32, #r>
+})",
+       {{11, 13}, {13, 21}}},
+      {"views",
+       R"(
+#s = #graph.shape<[3, "n"]>
+#t = #graph.shape<["n", 3]>
+#p = #graph.shape<["n + 2", 3]>
+#c = #graph.shape<["2*n + 2", 3]>
+#f = #graph.shape<["6*n + 6"]>
+func.func @main(%a: tensor<3x?xf32, #s>) -> tensor<?xf32, #f> {
+  %t = graph.transpose %a [1, 0] : tensor<3x?xf32, #s> -> tensor<?x3xf32, #t>
+  %v = graph.slice %t <["n - 1", 0]> [-1, 1] : tensor<?x3xf32, #t> -> tensor<?x3xf32, #t>
+  %p = graph.pad %v <[1, 0]> 0.5 : f32 : tensor<?x3xf32, #t> -> tensor<?x3xf32, #p>
+  %c = graph.concat %p, %t axis 0 : (tensor<?x3xf32, #p>, tensor<?x3xf32, #t>) -> tensor<?x3xf32, #c>
+  %f = graph.reshape %c : tensor<?x3xf32, #c> -> tensor<?xf32, #f>
+  return %f : tensor<?xf32, #f>
+})",
+       {{3, 5}}},
+      {"conv",
+       R"(
+func.func @main(%a: tensor<2x4x9x8xf32>, %w: tensor<6x2x3x3xf32>) -> tensor<2x6x5x8xf32> {
+  %r = graph.conv %a, %w strides [2, 1] pad [1, 1] dilations [1, 1] input_dilation [1, 1] groups 2
+    : (tensor<2x4x9x8xf32>, tensor<6x2x3x3xf32>) -> tensor<2x6x5x8xf32>
+  return %r : tensor<2x6x5x8xf32>
+})",
+       {{2, 4, 9, 8}, {6, 2, 3, 3}}},
+      {"pooling",
+       R"(
+func.func @main(%a: tensor<2x3x7xf32>) -> tensor<2x3x4xf32> {
+  %r = graph.window_reduce max %a window [1, 1, 3] strides [1, 1, 2] pad [0, 0, 1] dilations [1, 1, 1] : tensor<2x3x7xf32> -> tensor<2x3x4xf32>
+  return %r : tensor<2x3x4xf32>
+})",
+       {{2, 3, 7}}},
+  };
+}
+} // namespace
+
+TEST_P(LoweringTest, keepsTheValues) {
+  Module module(GetParam().text);
+  Random random;
+  std::vector<Tensor> inputs;
+  for (const auto &shape : GetParam().inputs)
+    inputs.push_back(random.floats(module.type("f32"), shape));
+  std::vector<Tensor> before = module.run(inputs);
+  ASSERT_EQ(before.size(), 1u) << module.messages;
+  lower(module);
+  bool hasTensors = false;
+  module.module->walk([&](mlir::func::FuncOp function) {
+    hasTensors |=
+        function.getSymName() != "main" && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<mlir::TensorType>);
+  });
+  EXPECT_FALSE(hasTensors) << "a kernel is not lowered";
+  for (unsigned parts : {1u, 2u}) {
+    InterpreterOptions options;
+    options.kernelParts = parts;
+    std::vector<Tensor> after = module.run(inputs, options);
+    ASSERT_EQ(after.size(), 1u) << module.messages;
+    ASSERT_EQ(after[0].shape, before[0].shape);
+    for (int64_t i = 0; i < after[0].elementCount(); ++i)
+      ASSERT_NEAR(after[0].elements<float>()[i], before[0].elements<float>()[i],
+                  1e-5 * (1 + std::abs(before[0].elements<float>()[i])));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lowering, LoweringTest, ::testing::ValuesIn(lowerings()),
+                         [](const auto &info) { return std::string(info.param.name); });
