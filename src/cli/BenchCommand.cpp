@@ -74,7 +74,7 @@ static void printProfile(perpend_model *model, const Lane &lane) {
     rows.push_back(row);
   }
   perpend_session_profile(lane.session.get(), 0);
-  llvm::stable_sort(rows, [](const Row &a, const Row &b) { return a.timeNs > b.timeNs; });
+  llvm::sort(rows, [](const Row &a, const Row &b) { return std::tie(b.timeNs, a.name) < std::tie(a.timeNs, b.name); });
   llvm::outs() << "\nkernels, " << lane.threads << " threads:\n   calls      us/run      %  name\n";
   for (const Row &row : rows)
     llvm::outs() << llvm::format("%8lld %11.2f %6.1f  ", static_cast<long long>(row.calls / runs),

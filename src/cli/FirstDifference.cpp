@@ -49,14 +49,16 @@ namespace {
 class Search {
 public:
   Search(ModuleOp module, const CompileOptions &options, ArrayRef<Array> inputs)
-      : module(module), options(options), inputs(inputs) {}
+      : module(module), options(options), inputs(inputs) {
+    this->options.overridePhase.clear(); // that is of the whole model
+  }
 
   /// What is wrong with the value of an operator; empty: nothing.
   std::string problemOf(size_t index);
 
 private:
   ModuleOp module;
-  const CompileOptions &options;
+  CompileOptions options;
   ArrayRef<Array> inputs;
   TemporaryFolder folder;
 };

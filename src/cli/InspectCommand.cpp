@@ -10,11 +10,12 @@ namespace perpend::cli {
 static int writeHtml(const ModelReport &report, const ModelSource &source, const CompileOptions &options, StringRef path) {
   std::vector<StageText> stages;
   if (source.kind != ModelKind::Library)
-    for (const std::string &name : stageNames())
-      if (std::optional<std::string> text = printStage(source, options, name))
-        stages.push_back({name, std::move(*text)});
-      else
+    for (const std::string &name : stageNames()) {
+      std::optional<std::string> text = printStage(source, options, name);
+      if (!text)
         return UserError;
+      stages.push_back({name, std::move(*text)});
+    }
   std::error_code error;
   llvm::raw_fd_ostream out(path, error);
   if (error)

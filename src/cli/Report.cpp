@@ -89,7 +89,8 @@ static void collectOperators(func::FuncOp main, ModelReport &report) {
   }
   for (const auto &[name, count] : counts)
     report.operators.push_back({name, count});
-  llvm::stable_sort(report.operators, [](const auto &a, const auto &b) { return a.count > b.count; });
+  llvm::sort(report.operators,
+             [](const auto &a, const auto &b) { return std::tie(b.count, a.name) < std::tie(a.count, b.name); });
 }
 
 static void collectKernels(ModuleOp module, ModelReport &report) {

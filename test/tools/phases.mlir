@@ -9,7 +9,8 @@
 // TILE: scf.for
 // TARGET: error: unknown target 'nowhere'
 func.func @main(%input: tensor<3x4xf32> {graph.name = "x"}) -> (tensor<3x4xf32> {graph.name = "y"}) {
-  %result = graph.map(%value = %input : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %result = graph.map (%input) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%value: f32):
     %sum = arith.addf %value, %value : f32
     graph.yield %sum : f32
   }
