@@ -19,7 +19,7 @@ func.func @upstream(%input: tensor<4x4xf32>) -> tensor<4x4xf32> {
 }
 
 // CHECK-LABEL: func.func @symbolic
-// CHECK-SAME: tensor<?x4xf32, #graph.shape<[n, 4]>>
-func.func @symbolic(%input: tensor<?x4xf32, #graph.shape<[n, 4]>>) -> tensor<?x4xf32, #graph.shape<[n, 4]>> {
-  return %input : tensor<?x4xf32, #graph.shape<[n, 4]>>
+// CHECK-SAME: tensor<?x4xf32, #graph.shape<["n", 4]>>
+func.func @symbolic(%input: tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32, #graph.shape<["n", 4]>> {
+  return %input : tensor<?x4xf32, #graph.shape<["n", 4]>>
 }
