@@ -21,11 +21,14 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+
+#include <chrono>
 
 using namespace mlir;
 
@@ -82,7 +85,10 @@ LogicalResult Compilation::lower() {
     if (!isPhase(name))
       return module.emitError("no phase is called '")
              << name << "'\nhint: the phases are "
-             << llvm::join(llvm::map_range(phases(), [](const Phase &phase) { return phase.name; }), ", ");
+             << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
+  // The phase behind which the module is described has run before.
+  if (options.startFrom == phases().back().name && failed(describeModel(module, *target, options.name, description)))
+    return failure();
   return runPhases(module, {*target, options.optLevel}, options.startFrom, options.stopAfter,
                    [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }

@@ -89,6 +89,7 @@ static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addP
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   tile::TileLowerMicroKernelsOptions microKernels;
   microKernels.vectorLanes = context.target.vectorLanes(4);
+  microKernels.vectorRegisters = context.target.vectorRegisters;
   passes.addPass(tile::createTileLowerMicroKernels(microKernels));
   tile::TileExpandMathOptions math;
   math.useFma = context.target.hasIsa("fma");
@@ -216,5 +217,11 @@ void registerDialects(DialectRegistry &registry) {
       return interp::evaluate(op, operands, results);
     };
   });
+}
+
+void registerPasses() {
+  graph::registerGraphPasses();
+  tile::registerTilePasses();
+  target::registerCpuPasses();
 }
 } // namespace perpend

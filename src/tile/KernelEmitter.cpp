@@ -34,10 +34,9 @@ bool KernelEmitter::KeyOrder::operator()(const ElementKey &a, const ElementKey &
 
 KernelEmitter::KernelEmitter(func::FuncOp kernel, Value symbols, ArrayRef<StringRef> symbolNames)
     : prologue(OpBuilder::atBlockBegin(&kernel.getBody().front())), symbols(symbols), symbolNames(symbolNames) {
-  // A marker that the prologue stays in front of.
-  Operation *marker = prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0);
-  constants[0] = marker->getResult(0);
-  prologue.setInsertionPointAfter(marker);
+  constants[0] = prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0);
+  // A marker, itself unused, that the prologue stays in front of: the end of the block moves behind the loops.
+  prologue.setInsertionPoint(prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0));
 }
 
 void KernelEmitter::setSource(Value tensor, Source source) {

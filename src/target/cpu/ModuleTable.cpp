@@ -67,9 +67,10 @@ void addModuleTable(Module &module, const ModuleTable &table) {
   auto *global = new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
                                     ConstantStruct::get(type, fields), "perpend_module_table");
   auto *functionType = FunctionType::get(PointerType::getUnqual(context), false);
-  auto *function = Function::Create(functionType, GlobalValue::ExternalLinkage, "perpend_module_" + table.name, module);
-  IRBuilder<> builder(BasicBlock::Create(context, "", function));
-  builder.CreateRet(global);
-  GlobalAlias::create(functionType, 0, GlobalValue::ExternalLinkage, "perpend_module_main", function, &module);
+  for (const std::string &name : {"perpend_module_" + table.name, std::string("perpend_module_main")}) {
+    auto *function = Function::Create(functionType, GlobalValue::ExternalLinkage, name, module);
+    IRBuilder<> builder(BasicBlock::Create(context, "", function));
+    builder.CreateRet(global);
+  }
 }
 } // namespace perpend::target
