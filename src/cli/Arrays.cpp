@@ -6,6 +6,7 @@
 
 #include "../runtime/Npy.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
@@ -48,9 +49,7 @@ int64_t Array::elementCount() const {
   return count;
 }
 
-perpend_tensor Array::view() const {
-  return {bytes.get(), shape.data(), static_cast<int32_t>(shape.size()), type};
-}
+perpend_tensor Array::view() const { return {bytes.get(), shape.data(), static_cast<int32_t>(shape.size()), type}; }
 
 template <typename T> static T elementAt(const Array &array, int64_t i) {
   T value;
@@ -60,18 +59,33 @@ template <typename T> static T elementAt(const Array &array, int64_t i) {
 
 double Array::at(int64_t i) const {
   switch (type) {
-  case PERPEND_F32: return elementAt<float>(*this, i);
-  case PERPEND_F64: return elementAt<double>(*this, i);
-  case PERPEND_F16: return interp::halfToFloat(elementAt<uint16_t>(*this, i));
-  case PERPEND_BF16: return interp::brainToFloat(elementAt<uint16_t>(*this, i));
-  case PERPEND_I8: case PERPEND_I4: return elementAt<int8_t>(*this, i);
-  case PERPEND_I16: return elementAt<int16_t>(*this, i);
-  case PERPEND_I32: return elementAt<int32_t>(*this, i);
-  case PERPEND_I64: return static_cast<double>(elementAt<int64_t>(*this, i));
-  case PERPEND_U8: case PERPEND_BOOL: case PERPEND_U4: return elementAt<uint8_t>(*this, i);
-  case PERPEND_U16: return elementAt<uint16_t>(*this, i);
-  case PERPEND_U32: return elementAt<uint32_t>(*this, i);
-  case PERPEND_U64: return static_cast<double>(elementAt<uint64_t>(*this, i));
+  case PERPEND_F32:
+    return elementAt<float>(*this, i);
+  case PERPEND_F64:
+    return elementAt<double>(*this, i);
+  case PERPEND_F16:
+    return interp::halfToFloat(elementAt<uint16_t>(*this, i));
+  case PERPEND_BF16:
+    return interp::brainToFloat(elementAt<uint16_t>(*this, i));
+  case PERPEND_I8:
+  case PERPEND_I4:
+    return elementAt<int8_t>(*this, i);
+  case PERPEND_I16:
+    return elementAt<int16_t>(*this, i);
+  case PERPEND_I32:
+    return elementAt<int32_t>(*this, i);
+  case PERPEND_I64:
+    return static_cast<double>(elementAt<int64_t>(*this, i));
+  case PERPEND_U8:
+  case PERPEND_BOOL:
+  case PERPEND_U4:
+    return elementAt<uint8_t>(*this, i);
+  case PERPEND_U16:
+    return elementAt<uint16_t>(*this, i);
+  case PERPEND_U32:
+    return elementAt<uint32_t>(*this, i);
+  case PERPEND_U64:
+    return static_cast<double>(elementAt<uint64_t>(*this, i));
   }
   return NAN;
 }
@@ -144,20 +158,27 @@ bool writeArray(StringRef directory, StringRef name, const Array &array) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-static double uniform(std::mt19937_64 &generator) {
-  return static_cast<double>(generator() >> 11) * 0x1p-52 - 1.0;
-}
+static double uniform(std::mt19937_64 &generator) { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1.0; }
 
 static uint64_t randomBits(perpend_type type, std::mt19937_64 &generator) {
   switch (type) {
-  case PERPEND_F32: return llvm::bit_cast<uint32_t>(static_cast<float>(uniform(generator)));
-  case PERPEND_F64: return llvm::bit_cast<uint64_t>(uniform(generator));
-  case PERPEND_F16: return interp::floatToHalf(static_cast<float>(uniform(generator)));
-  case PERPEND_BF16: return interp::floatToBrain(static_cast<float>(uniform(generator)));
-  case PERPEND_I8: case PERPEND_U8: return generator();
-  case PERPEND_I4: return static_cast<uint64_t>(static_cast<int64_t>(generator() & 15) - 8);
-  case PERPEND_U4: return generator() & 15;
-  default: return generator() & 1;
+  case PERPEND_F32:
+    return llvm::bit_cast<uint32_t>(static_cast<float>(uniform(generator)));
+  case PERPEND_F64:
+    return llvm::bit_cast<uint64_t>(uniform(generator));
+  case PERPEND_F16:
+    return interp::floatToHalf(static_cast<float>(uniform(generator)));
+  case PERPEND_BF16:
+    return interp::floatToBrain(static_cast<float>(uniform(generator)));
+  case PERPEND_I8:
+  case PERPEND_U8:
+    return generator();
+  case PERPEND_I4:
+    return static_cast<uint64_t>(static_cast<int64_t>(generator() & 15) - 8);
+  case PERPEND_U4:
+    return generator() & 15;
+  default:
+    return generator() & 1;
   }
 }
 
@@ -201,6 +222,7 @@ public:
 private:
   bool readFiles();
   bool readSymbols();
+  std::set<std::string> knownSymbols() const;
   void bindSymbols(const perpend_tensor_info &info, const Array &array);
   bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
 
@@ -249,12 +271,34 @@ void InputMaker::bindSymbols(const perpend_tensor_info &info, const Array &array
       symbols.try_emplace(info.dimTexts[i], array.shape[i]);
 }
 
+static std::set<std::string> symbolsIn(StringRef text) {
+  std::set<std::string> names;
+  if (std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(text))
+    extent->symbols(names);
+  return names;
+}
+
+std::set<std::string> InputMaker::knownSymbols() const {
+  std::set<std::string> names;
+  for (int32_t i = 0; i < perpend_model_input_count(model); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, i);
+    for (int32_t dim = 0; dim < info->rank; ++dim)
+      names.merge(symbolsIn(info->dimTexts[dim]));
+  }
+  return names;
+}
+
 bool InputMaker::readSymbols() {
+  std::set<std::string> known = knownSymbols();
   for (StringRef text : options.symbols) {
     auto [name, number] = text.split('=');
     int64_t value = 0;
     if (number.getAsInteger(10, value) || value < 1)
       return fail("option '--symbol': expected NAME=N with N at least 1, got '" + text + "'"), false;
+    if (!known.count(name.str()))
+      return fail("option '--symbol': the inputs have no symbol '" + name + "'",
+                  known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),
+             false;
     symbols.insert_or_assign(name, value);
   }
   return true;
@@ -268,15 +312,13 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
       continue;
     }
     std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info.dimTexts[i]);
-    std::set<std::string> names;
-    if (extent)
-      extent->symbols(names);
-    for (const std::string &name : names)
+    for (const std::string &name : symbolsIn(info.dimTexts[i]))
       symbols.try_emplace(name, 2);
     std::optional<int64_t> value = extent ? extent->evaluate(symbols) : std::nullopt;
     if (!value)
       return fail("input '" + Twine(info.name) + "': no value for the dimension '" + info.dimTexts[i] + "'",
-                  "give its symbols with --symbol NAME=N"), false;
+                  "give its symbols with --symbol NAME=N"),
+             false;
     shape.push_back(*value);
   }
   array = randomArray(info.type, shape, generator);

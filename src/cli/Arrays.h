@@ -44,8 +44,8 @@ std::optional<Array> readArray(StringRef path);
 /// DIRECTORY/NAME.npy, with '/' in names replaced. False: printed.
 bool writeArray(StringRef directory, StringRef name, const Array &array);
 
-/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on every
-/// machine for one state of the generator.
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
+/// every machine for one state of the generator.
 Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator);
 
 /// Where the inputs of a model come from.

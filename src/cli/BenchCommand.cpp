@@ -29,7 +29,9 @@ struct Lane {
   std::unique_ptr<Execution> execution;
   std::vector<double> times; ///< ms
 
-  double quantile(double part) const { return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))]; }
+  double quantile(double part) const {
+    return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))];
+  }
 };
 } // namespace
 
@@ -95,7 +97,8 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
   llvm::raw_fd_ostream file(path, error);
   if (error)
     return fail("cannot write '" + path + "': " + error.message()), false;
-  file << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", model}, {"rows", std::move(rows)}})) << "\n";
+  file << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", model}, {"rows", std::move(rows)}}))
+       << "\n";
   return true;
 }
 
@@ -108,8 +111,9 @@ static int benchAgainst(const BenchOptions &options) {
   if (options.source.kind != ModelKind::Onnx)
     return fail("option '--against' needs an .onnx file");
   TemporaryFolder folder;
-  std::vector<std::string> arguments = {tree + "/bench/models.py", options.source.path, "--peers", options.against,
-                                        "--threads", options.threads, "--out", folder.pathOf("out")};
+  std::vector<std::string> arguments = {
+      tree + "/bench/models.py", options.source.path, "--peers", options.against, "--threads", options.threads, "--out",
+      folder.pathOf("out")};
   for (const std::string &symbol : options.inputs.symbols)
     arguments.insert(arguments.end(), {"--dim", symbol});
   int code = runProgram(python, arguments);

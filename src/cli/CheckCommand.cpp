@@ -25,8 +25,8 @@ static std::optional<std::vector<Array>> interpretSource(const ModelSource &sour
   return interpretModule(*module, inputs);
 }
 
-static std::optional<std::vector<Array>> referenceOf(StringRef name, const CheckOptions &options, ArrayRef<Array> inputs,
-                                                     size_t outputCount) {
+static std::optional<std::vector<Array>> referenceOf(StringRef name, const CheckOptions &options,
+                                                     ArrayRef<Array> inputs, size_t outputCount) {
   if (name == "interpreter")
     return interpretSource(options.source, inputs);
   if (options.source.kind == ModelKind::Onnx)
@@ -83,7 +83,8 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   llvm::SmallVector<StringRef> references(llvm::split(options.against, ','));
   for (StringRef name : references)
     if (name != "interpreter" && name != "onnxruntime")
-      return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, onnxruntime"), UsageError;
+      return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, onnxruntime"),
+             UsageError;
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path);
   if (!kind)

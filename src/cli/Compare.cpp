@@ -22,11 +22,16 @@ struct Tolerance {
 
 static Tolerance toleranceOf(perpend_type type) {
   switch (type) {
-  case PERPEND_F64: return {1e-8, 1e-10};
-  case PERPEND_F16: return {4e-3, 1e-3};
-  case PERPEND_BF16: return {3e-2, 1e-2};
-  case PERPEND_F32: return {1e-4, 1e-5};
-  default: return {0, 0};
+  case PERPEND_F64:
+    return {1e-8, 1e-10};
+  case PERPEND_F16:
+    return {4e-3, 1e-3};
+  case PERPEND_BF16:
+    return {3e-2, 1e-2};
+  case PERPEND_F32:
+    return {1e-4, 1e-5};
+  default:
+    return {0, 0};
   }
 }
 
@@ -49,11 +54,13 @@ static void compareElements(const Array &array, const Array &reference, Comparis
   result.tolerance = tolerance.relative * largest + tolerance.absolute;
   for (int64_t i = 0; i < count; ++i) {
     double wanted = reference.at(i), distance = difference(array.at(i), wanted);
-    if (!array.isFloat() && distance == 0 && std::memcmp(array.bytes.get() + i * size, reference.bytes.get() + i * size, size))
+    if (!array.isFloat() && distance == 0 &&
+        std::memcmp(array.bytes.get() + i * size, reference.bytes.get() + i * size, size))
       distance = 1; // 64-bit integers that round to the same number
     result.maxAbsolute = std::fmax(result.maxAbsolute, distance);
     if (distance > 0 && wanted != 0)
-      result.maxRelative = std::fmax(result.maxRelative, std::isfinite(wanted) ? distance / std::fabs(wanted) : distance);
+      result.maxRelative =
+          std::fmax(result.maxRelative, std::isfinite(wanted) ? distance / std::fabs(wanted) : distance);
     if (distance > result.tolerance && result.firstBad < 0)
       result.firstBad = i;
   }
@@ -65,8 +72,10 @@ Comparison compare(const Array &array, const Array &reference) {
   if (array.type == reference.type && array.shape == reference.shape)
     compareElements(array, reference, result);
   else
-    result = {false, 0, 0, 0, -1,
-              "expected " + typeText(reference.type, reference.shape) + ", got " + typeText(array.type, array.shape)};
+    result = {
+        false, 0,
+        0,     0,
+        -1,    "expected " + typeText(reference.type, reference.shape) + ", got " + typeText(array.type, array.shape)};
   return result;
 }
 
@@ -74,8 +83,9 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
   std::string text = (comparison.isGood ? "ok       " : "DIFFERS  ") + name.str() + ": ";
   if (!comparison.problem.empty())
     return text + comparison.problem;
-  text += typeText(array.type, array.shape) + "  max abs error " + shortText(comparison.maxAbsolute) + ", max rel error " +
-          shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) + ")";
+  text += typeText(array.type, array.shape) + "  max abs error " + shortText(comparison.maxAbsolute) +
+          ", max rel error " + shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) +
+          ")";
   if (int64_t at = comparison.firstBad; at >= 0)
     text += "; first at element " + std::to_string(at) + ": expected " + shortText(reference.at(at)) + ", got " +
             shortText(array.at(at));
@@ -87,21 +97,32 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
 //===----------------------------------------------------------------------===//
 
 static std::optional<perpend_type> typeOf(Type type) {
-  if (type.isF32()) return PERPEND_F32;
-  if (type.isF64()) return PERPEND_F64;
-  if (type.isF16()) return PERPEND_F16;
-  if (type.isBF16()) return PERPEND_BF16;
+  if (type.isF32())
+    return PERPEND_F32;
+  if (type.isF64())
+    return PERPEND_F64;
+  if (type.isF16())
+    return PERPEND_F16;
+  if (type.isBF16())
+    return PERPEND_BF16;
   bool isUnsigned = type.isUnsignedInteger();
   if (!isa<IntegerType>(type))
     return std::nullopt;
   switch (type.getIntOrFloatBitWidth()) {
-  case 1: return PERPEND_BOOL;
-  case 4: return isUnsigned ? PERPEND_U4 : PERPEND_I4;
-  case 8: return isUnsigned ? PERPEND_U8 : PERPEND_I8;
-  case 16: return isUnsigned ? PERPEND_U16 : PERPEND_I16;
-  case 32: return isUnsigned ? PERPEND_U32 : PERPEND_I32;
-  case 64: return isUnsigned ? PERPEND_U64 : PERPEND_I64;
-  default: return std::nullopt;
+  case 1:
+    return PERPEND_BOOL;
+  case 4:
+    return isUnsigned ? PERPEND_U4 : PERPEND_I4;
+  case 8:
+    return isUnsigned ? PERPEND_U8 : PERPEND_I8;
+  case 16:
+    return isUnsigned ? PERPEND_U16 : PERPEND_I16;
+  case 32:
+    return isUnsigned ? PERPEND_U32 : PERPEND_I32;
+  case 64:
+    return isUnsigned ? PERPEND_U64 : PERPEND_I64;
+  default:
+    return std::nullopt;
   }
 }
 
@@ -149,7 +170,8 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
-  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), model.str(), folder.pathOf("."), std::to_string(outputCount)}) != 0)
+  if (runProgram(python,
+                 {"-c", onnxRuntimeProgram.str(), model.str(), folder.pathOf("."), std::to_string(outputCount)}) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
   for (size_t i = 0; i < outputCount; ++i) {

@@ -15,8 +15,8 @@ struct Comparison {
   std::string problem; ///< when types or shapes differ
 };
 
-/// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus a constant, both by
-/// type; NaN equals NaN, and infinities must be equal.
+/// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus a constant, both
+/// by type; NaN equals NaN, and infinities must be equal.
 Comparison compare(const Array &array, const Array &reference);
 
 /// "ok" or "DIFFERS" with the numbers, in one line.
@@ -28,8 +28,8 @@ std::optional<std::vector<Array>> interpretModule(mlir::ModuleOp module, ArrayRe
 /// The outputs of ONNX Runtime, which runs in Python. Errors: nullopt, printed.
 std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array> inputs, size_t outputCount);
 
-/// Compiles ever other beginnings of a model until the first operator whose value differs from the interpreter's is found,
-/// and says which it is.
+/// Compiles ever other beginnings of a model until the first operator whose value differs from the interpreter's is
+/// found, and says which it is.
 std::string findFirstDifference(const ModelSource &source, const CompileOptions &options, ArrayRef<Array> inputs);
 } // namespace perpend::cli
 

@@ -1,8 +1,8 @@
 //===- CompileCommand.cpp - perpend compile -------------------------------===//
 
+#include "Pipeline.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
-#include "Pipeline.h"
 
 #include "target/TargetInfo.h"
 
@@ -43,7 +43,8 @@ static bool checkPhase(StringRef flag, StringRef name) {
 
 static bool checkOptions(const CompileOptions &options, StringRef output, bool wantsExecutable) {
   if (!checkPhase("stop-after", options.stopAfter) || !checkPhase("start-from", options.startFrom) ||
-      (!options.overridePhase.empty() && !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
+      (!options.overridePhase.empty() &&
+       !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
     return false;
   if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target); !target)
     return fail(target.takeError()), false;
@@ -62,7 +63,7 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
 static int printStopped(const ModelSource &source, const CompileOptions &options, StringRef output) {
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(source);
-  if (!module || !compileGuarded(*module, options, ArtifactKind::SharedLibrary, ""))  {
+  if (!module || !compileGuarded(*module, options, ArtifactKind::SharedLibrary, "")) {
     if (workspace.hasFoundBug())
       writeReproducer(source, options);
     (void)module.release();

@@ -10,11 +10,20 @@ static std::string escape(StringRef text) {
   std::string escaped;
   for (char character : text)
     switch (character) {
-    case '<': escaped += "&lt;"; break;
-    case '>': escaped += "&gt;"; break;
-    case '&': escaped += "&amp;"; break;
-    case '"': escaped += "&quot;"; break;
-    default: escaped += character;
+    case '<':
+      escaped += "&lt;";
+      break;
+    case '>':
+      escaped += "&gt;";
+      break;
+    case '&':
+      escaped += "&amp;";
+      break;
+    case '"':
+      escaped += "&quot;";
+      break;
+    default:
+      escaped += character;
     }
   return escaped;
 }

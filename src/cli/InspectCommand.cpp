@@ -7,7 +7,8 @@
 
 namespace perpend::cli {
 
-static int writeHtml(const ModelReport &report, const ModelSource &source, const CompileOptions &options, StringRef path) {
+static int writeHtml(const ModelReport &report, const ModelSource &source, const CompileOptions &options,
+                     StringRef path) {
   std::vector<StageText> stages;
   if (source.kind != ModelKind::Library)
     for (const std::string &name : stageNames()) {

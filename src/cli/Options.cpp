@@ -87,7 +87,8 @@ const OptionList::Option *OptionList::find(StringRef argument, std::optional<Str
     auto [flag, text] = argument.split('=');
     if (flag.size() != argument.size())
       value = text;
-    auto found = llvm::find_if(options, [&](const Option &option) { return option.flag.size() > 1 && option.flag == flag; });
+    auto found =
+        llvm::find_if(options, [&](const Option &option) { return option.flag.size() > 1 && option.flag == flag; });
     return found == options.end() ? nullptr : &*found;
   }
   argument = argument.drop_front();
@@ -105,7 +106,8 @@ bool OptionList::reportUnknown(StringRef argument) const {
   for (const Option &option : options)
     spellings.push_back(option.spelling());
   std::string guess = nearest(argument.split('=').first, spellings);
-  fail("unknown option '" + argument + "'", guess.empty() ? "--help lists the options" : "did you mean '" + guess + "'?");
+  fail("unknown option '" + argument + "'",
+       guess.empty() ? "--help lists the options" : "did you mean '" + guess + "'?");
   return false;
 }
 
@@ -129,7 +131,8 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
       value = arguments[++i];
     }
     if (!option->set(value.value_or("")))
-      return fail("option '" + option->spelling() + "': expected " + option->valueName + ", got '" + *value + "'"), false;
+      return fail("option '" + option->spelling() + "': expected " + option->valueName + ", got '" + *value + "'"),
+             false;
   }
   return true;
 }
@@ -138,7 +141,8 @@ void OptionList::print(llvm::raw_ostream &out) const {
   for (const Option &option : options) {
     std::string left = option.spelling();
     if (!option.valueName.empty())
-      left += (option.flag.size() == 1 && option.valueName.find("..") != std::string::npos ? "" : " ") + option.valueName;
+      left +=
+          (option.flag.size() == 1 && option.valueName.find("..") != std::string::npos ? "" : " ") + option.valueName;
     out << "  " << llvm::left_justify(left, 28) << "  " << option.help << "\n";
   }
 }

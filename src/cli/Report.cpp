@@ -1,8 +1,8 @@
 //===- Report.cpp - what is known of a model ------------------------------===//
 
 #include "cli/Report.h"
-#include "cli/CompiledModel.h"
 #include "Pipeline.h"
+#include "cli/CompiledModel.h"
 #include "graph/Graph.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -72,7 +72,8 @@ static std::string textOf(Type type) {
 
 static void collectSignature(func::FuncOp main, ModelReport &report) {
   for (BlockArgument argument : main.getArguments())
-    report.inputs.push_back({nameOf(main.getArgAttrDict(argument.getArgNumber()), "input"), textOf(argument.getType())});
+    report.inputs.push_back(
+        {nameOf(main.getArgAttrDict(argument.getArgNumber()), "input"), textOf(argument.getType())});
   for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
     report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});
   report.symbols = graph::symbolsOf(main);
@@ -119,7 +120,8 @@ static void collectBuffers(func::FuncOp main, ModelReport &report) {
     bytes.push_back(size.evaluate(symbols).value_or(0));
     times.push_back({static_cast<int32_t>(lifetimes[2 * i]), static_cast<int32_t>(lifetimes[2 * i + 1])});
   }
-  report.arenaBytes = runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
+  report.arenaBytes =
+      runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
   for (size_t i = 0; i < bytes.size(); ++i)
     report.buffers.push_back({extents[i].str(), bytes[i], offsets[i], times[i].first, times[i].last});
 }

@@ -29,8 +29,8 @@ static bool repeat(perpend_model *model, perpend_session *session, ArrayRef<Arra
     times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   llvm::sort(times);
-  llvm::outs() << llvm::format("%lld runs: least %.4f ms, median %.4f ms, most %.4f ms\n", static_cast<long long>(count),
-                               times.front(), times[times.size() / 2], times.back());
+  llvm::outs() << llvm::format("%lld runs: least %.4f ms, median %.4f ms, most %.4f ms\n",
+                               static_cast<long long>(count), times.front(), times[times.size() / 2], times.back());
   return true;
 }
 

@@ -337,6 +337,7 @@ def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
     np.save(tmp_path / "x.npy", good)
     assert "given twice" in reject("run", library, "--input", "x.npy", "--input", "x=x.npy", folder=tmp_path)
     assert "one more" in reject("run", library, "--input", "x.npy", "--input", "x.npy", folder=tmp_path)
+    assert "symbols: n" in reject("run", library, "--symbol", "m=3", folder=tmp_path)
     assert "at least 1" in reject("run", library, "--symbol", "n=0", folder=tmp_path)
 
 
@@ -416,6 +417,6 @@ def test_inspect_page(tmp_path: Path) -> None:
 
 def test_digits(tmp_path: Path) -> None:
     succeed("compile", DIGITS, "-o", "digits.so", folder=tmp_path)
-    assert "[3, 10]" in succeed("run", "digits.so", "--symbol", "batch=3", folder=tmp_path)
-    text = succeed("check", DIGITS, "--against", "interpreter,onnxruntime", "--symbol", "batch=3", folder=tmp_path)
+    assert "[3, 10]" in succeed("run", "digits.so", "--symbol", "n=3", folder=tmp_path)
+    text = succeed("check", DIGITS, "--against", "interpreter,onnxruntime", "--symbol", "n=3", folder=tmp_path)
     assert text.count("the outputs agree") == 2
