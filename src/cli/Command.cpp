@@ -19,7 +19,6 @@ static constexpr Command table[] = {
     {"compile", "compile a model into a native library or program", "perpend compile MODEL -o OUTPUT [options]",
      R"(
 OUTPUT ending in .so: a shared library; in .a: a static one (a C header is written beside both); with --exe: a program.
-A model is an .onnx file, or .mlir text of a module with a graph-level @main.
 
 examples:
   perpend compile model.onnx -o model.so
@@ -43,8 +42,8 @@ examples:
     {"check", "compare a compiled model with a reference, tensor by tensor", "perpend check MODEL [options]",
      R"(
 References: interpreter (what the operators mean, slow) and onnxruntime (needs Python with onnxruntime). Floating-point
-outputs may differ by 1e-4 of the largest absolute value plus 1e-5 (more for 16-bit types); integers must be equal. When the interpreter
-disagrees, the first node whose value differs is looked for.
+outputs may differ by 1e-4 of the largest absolute value plus 1e-5 (more for 16-bit types); integers must be equal.
+When the interpreter disagrees, the first node whose value differs is looked for.
 
 examples:
   perpend check model.onnx

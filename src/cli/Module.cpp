@@ -82,11 +82,9 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
   firstError = diagnostic.str();
   if (isSilent)
     return success();
-  StringRef message = firstError;
   std::string place = describeLocation(diagnostic.getLocation());
-  bool saysPlace = place.empty() || message.contains(StringRef(place).split(" (with").first);
-  auto [text, hint] = message.split("\nhint: ");
-  fail(saysPlace ? text : Twine(place) + ": " + text, hint);
+  StringRef name = StringRef(place).contains('\'') ? StringRef(place).split('\'').second.split('\'').first : place;
+  fail(place.empty() || StringRef(firstError).contains(name) ? firstError : place + ": " + firstError);
   return success();
 }
 
@@ -108,7 +106,7 @@ static LogicalResult checkSize(Location location, Value value) {
   for (int64_t extent : type.getShape())
     bytes *= static_cast<double>(extent);
   return emitError(location) << "a tensor of shape " << graph::toString(graph::shapeOf(type)) << " would take "
-                             << llvm::formatv("{0:F1} GB", bytes / 1e9).str() << ", expected at most "
+                             << llvm::formatv("{0:E2} bytes", bytes).str() << ", expected at most "
                              << (largestTensorBytes >> 30) << " GiB\nhint: check the dimensions of the model's inputs";
 }
 

@@ -8,18 +8,19 @@
 namespace perpend::cli {
 
 int fail(const Twine &message, const Twine &hint) {
-  std::string hintText = hint.str();
-  llvm::errs() << "error: " << message << "\n";
+  std::string text = message.str(), hintText = hint.str();
+  for (StringRef mark : {"\nhint: ", "; hint: "})
+    if (size_t at = text.find(mark); at != std::string::npos && hintText.empty()) {
+      hintText = text.substr(at + mark.size());
+      text.resize(at);
+    }
+  llvm::errs() << "error: " << text << "\n";
   if (!hintText.empty())
     llvm::errs() << "hint: " << hintText << "\n";
   return UserError;
 }
 
-int fail(llvm::Error error) {
-  std::string text = llvm::toString(std::move(error));
-  auto [message, hint] = StringRef(text).split("\nhint: ");
-  return fail(message, hint);
-}
+int fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
 
 std::string nearest(StringRef word, ArrayRef<std::string> candidates) {
   std::string best;

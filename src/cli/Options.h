@@ -26,9 +26,9 @@ using llvm::Twine;
 /// What the process returns.
 enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
 
-/// Prints "error: ...", and "hint: ..." when there is one, to stderr. Returns UserError.
+/// Prints "error: ..." and, when there is one, "hint: ..." to stderr. The hint may be the end of the message. Returns
+/// UserError.
 int fail(const Twine &message, const Twine &hint = "");
-/// The same for an error whose text ends in "\nhint: ...".
 int fail(llvm::Error error);
 
 /// The candidate with the least edit distance; empty when none is near.
