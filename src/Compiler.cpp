@@ -60,7 +60,7 @@ public:
 private:
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
-  LogicalResult checkGiven(const Phase &phase);
+  LogicalResult checkGiven(const Phase &last);
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
   LogicalResult link(ArtifactKind kind, StringRef output, std::vector<std::string> objects);
 
@@ -107,17 +107,19 @@ LogicalResult Compilation::replaceModule(StringRef file) {
   return success();
 }
 
-/// A module from a file must hold what the phase that it stands behind guarantees.
-LogicalResult Compilation::checkGiven(const Phase &phase) {
-  LogicalResult holds = success();
+/// A module from a file must hold what the phases guarantee up to that behind which it stands.
+LogicalResult Compilation::checkGiven(const Phase &last) {
+  const Phase *broken = nullptr;
   {
     ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-    holds = phase.check(module);
+    for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
+      if (!broken && failed(phase.check(module)))
+        broken = &phase;
   }
-  if (succeeded(holds))
+  if (!broken)
     return success();
   return module.emitError("the given module is not one behind the phase '")
-         << phase.name << "'\nhint: expected there: " << phase.guarantees;
+         << last.name << "'\nhint: expected there: " << broken->guarantees;
 }
 
 LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {

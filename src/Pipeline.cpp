@@ -197,8 +197,9 @@ LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef 
     // What a pass cannot do is the compiler's mistake, unless it has advice for the user.
     ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
       std::string text = diagnostic.str();
-      if (!StringRef(text).contains("hint: ") && !StringRef(text).contains("perpend bug"))
-        diagnostic << " (perpend bug in phase '" << phase.name << "')";
+      if (!StringRef(text).contains("hint: "))
+        diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
+                   << phase.name << "')";
       return failure(); // printed by the handler outside
     });
     auto start = std::chrono::steady_clock::now();

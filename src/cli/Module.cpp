@@ -83,8 +83,10 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
   if (isSilent)
     return success();
   std::string place = describeLocation(diagnostic.getLocation());
-  StringRef name = StringRef(place).contains('\'') ? StringRef(place).split('\'').second.split('\'').first : place;
-  fail(place.empty() || StringRef(firstError).contains(name) ? firstError : place + ": " + firstError);
+  // "node 'x'" says nothing new in front of "input 'x': ...".
+  size_t quote = place.find('\'');
+  std::string name = quote == std::string::npos ? place : place.substr(quote, place.rfind('\'') + 1 - quote);
+  fail(StringRef(firstError).contains(name) ? firstError : place + ": " + firstError);
   return success();
 }
 
@@ -95,7 +97,7 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
 /// More than any machine has: a mistake in the model or in --dim.
 static constexpr int64_t largestTensorBytes = int64_t{1} << 38;
 
-static LogicalResult checkSize(Location location, Value value) {
+static LogicalResult checkSize(Location location, Value value, StringRef subject = "") {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.hasStaticShape())
     return success();
@@ -105,15 +107,17 @@ static LogicalResult checkSize(Location location, Value value) {
   double bytes = static_cast<double>(tile::elementBytes(type.getElementType()));
   for (int64_t extent : type.getShape())
     bytes *= static_cast<double>(extent);
-  return emitError(location) << "a tensor of shape " << graph::toString(graph::shapeOf(type)) << " would take "
-                             << llvm::formatv("{0:E2} bytes", bytes).str() << ", expected at most "
+  return emitError(location) << subject << "a tensor of shape " << graph::toString(graph::shapeOf(type))
+                             << " would take " << llvm::formatv("{0:E2} bytes", bytes).str() << ", expected at most "
                              << (largestTensorBytes >> 30) << " GiB\nhint: check the dimensions of the model's inputs";
 }
 
 static LogicalResult checkSizes(func::FuncOp main) {
-  for (BlockArgument argument : main.getArguments())
-    if (failed(checkSize(argument.getLoc(), argument)))
+  for (BlockArgument argument : main.getArguments()) {
+    auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
+    if (failed(checkSize(argument.getLoc(), argument, name ? ("input '" + name.getValue() + "': ").str() : "")))
       return failure();
+  }
   for (Operation &op : main.getBody().front())
     for (Value result : op.getResults())
       if (failed(checkSize(op.getLoc(), result)))
