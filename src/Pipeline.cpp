@@ -59,8 +59,12 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
-  if (context.optLevel > 0)
+  if (context.optLevel > 0) {
     passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
+    passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceReshapes());
+    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
+    passes.addPass(createCSEPass());
+  }
   graph::GraphFuseKernelsOptions options;
   options.isEnabled = context.optLevel > 0;
   passes.addPass(graph::createGraphFuseKernels(options));

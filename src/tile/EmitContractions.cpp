@@ -76,17 +76,22 @@ private:
 
   void emitEpilogue(OpBuilder &builder, const Block &block) {
     Location loc = body.loc;
+    // The column loop is the inner one, and a vector; a single column leaves that to the rows.
     body.forEach(builder, body.constant(0), body.constant(block.rows), body.constant(1), [&](OpBuilder &b, Value m) {
       Value rowStart = b.create<arith::MulIOp>(loc, m, body.constant(cols));
       Value row = b.create<arith::AddIOp>(loc, block.row, m);
-      body.forEach(b, body.constant(0), block.columnLimit, body.constant(1), [&](OpBuilder &inner, Value n) {
+      auto storeColumn = [&](OpBuilder &inner, Value n) {
         Value position = inner.create<arith::AddIOp>(loc, rowStart, n);
         body.emitter.setSource(contraction.result, [&, position](OpBuilder &at, ValueRange) -> Value {
           return at.create<memref::LoadOp>(loc, tile, ValueRange(position));
         });
         body.storeElement(inner, indexOf(block, row, inner.create<arith::AddIOp>(loc, block.column, n)));
         body.emitter.clearSource(contraction.result);
-      });
+      };
+      if (contraction.columns == SymbolicInt(1))
+        storeColumn(b, body.constant(0));
+      else
+        body.forEach(b, body.constant(0), block.columnLimit, body.constant(1), storeColumn);
     });
   }
 

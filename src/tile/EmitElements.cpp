@@ -87,6 +87,45 @@ static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, Ar
   }
 }
 
+/// Decides once per run of the last dimension whether it copies or fills, instead of at every element.
+static void emitPadding(OpBuilder &builder, KernelBody &body, PadOp pad, ArrayRef<Value> outer) {
+  Shape input = shapeOf(pad.getInput()), result = shapeOf(body.root);
+  SmallVector<SymbolicInt> low = pad.getLow().values();
+  ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(result).drop_front(outer.size()).drop_back();
+  Location loc = body.loc;
+  body.forEachIndex(builder, middle, [&](OpBuilder &b, ValueRange indices) {
+    SmallVector<Value> prefix(outer), source;
+    llvm::append_range(prefix, indices);
+    Value inside = b.create<arith::ConstantIntOp>(loc, 1, 1);
+    for (auto [dim, position] : llvm::enumerate(prefix)) {
+      source.push_back(b.createOrFold<arith::SubIOp>(loc, position, body.extent(b, low[dim])));
+      if (low[dim] == SymbolicInt(0) && input[dim] == result[dim])
+        continue;
+      Value isHere = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, source[dim], body.extent(b, input[dim]));
+      inside = b.create<arith::AndIOp>(loc, inside, isHere);
+    }
+    auto choice = b.create<scf::IfOp>(loc, inside, /*withElseRegion=*/true);
+    auto storeRun = [&](OpBuilder run, bool copies) {
+      body.forEach(run, body.constant(0), body.extent(run, result.back()), body.constant(1), [&](OpBuilder &at, Value i) {
+        SmallVector<Value> target(prefix), from(source);
+        target.push_back(i);
+        from.push_back(i);
+        Value scalar = copies ? body.emitter.element(at, loc, pad.getInput(), from)
+                              : at.create<arith::ConstantOp>(loc, pad.getValue()).getResult();
+        body.emitter.store(at, loc, scalar, body.output, body.emitter.position(at, loc, result, target));
+      });
+    };
+    storeRun(choice.getThenBodyBuilder(), true);
+    storeRun(choice.getElseBodyBuilder(), false);
+  });
+}
+
+/// A pad that leaves the last dimension alone.
+static bool padsOnlyOuter(PadOp pad) {
+  return pad && pad.getLow().values().back() == SymbolicInt(0) &&
+         shapeOf(pad.getInput()).back() == shapeOf(pad.getResult()).back();
+}
+
 SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   if (body.schedule.flatten)
     return emitFlat(builder, body);
@@ -94,10 +133,15 @@ SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(body.schedule.unitDims);
   ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(body.schedule.unitDims);
   auto concat = body.root.getDefiningOp<ConcatOp>();
+  auto pad = body.root.getDefiningOp<PadOp>();
+  if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))
+    pad = {};
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
     SmallVector<Value> outer = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
     if (concat && static_cast<int64_t>(concat.getAxis()) >= body.schedule.unitDims)
       return emitPieces(unitBuilder, body, concat, outer);
+    if (pad)
+      return emitPadding(unitBuilder, body, pad, outer);
     body.forEachIndex(unitBuilder, innerShape, [&](OpBuilder &inner, ValueRange indices) {
       SmallVector<Value> index(outer);
       llvm::append_range(index, indices);
@@ -120,7 +164,8 @@ SymbolicInt emitRows(OpBuilder &builder, KernelBody &body, ReduceOp reduce) {
 
   auto emitChunk = [&](OpBuilder &b, ArrayRef<Value> outer, Value first) {
     Value left = b.create<arith::SubIOp>(loc, body.extent(b, shape.back()), first);
-    Value count = b.create<arith::MinSIOp>(loc, left, body.constant(row));
+    bool dividesRow = mod(shape.back(), SymbolicInt(row)) == SymbolicInt(0);
+    Value count = dividesRow ? body.constant(row) : b.create<arith::MinSIOp>(loc, left, body.constant(row));
     body.forEach(b, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
       body.emitter.store(inner, loc, initialValue(inner, loc, reduce.getKind(), type), accumulators, i);
     });

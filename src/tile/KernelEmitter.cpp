@@ -13,7 +13,7 @@ using namespace perpend::graph;
 namespace perpend::tile {
 
 /// Loops of a reduction with at most this many iterations are unrolled (windows of convolutions and pools).
-static constexpr int64_t maxUnrolledIterations = 8;
+static constexpr int64_t maxUnrolledIterations = 16;
 
 MemRefType bufferType(Type elementType) {
   Type scalar = scalarType(elementType);

@@ -17,6 +17,10 @@ def GraphPlaceTransposes : Pass<"graph-place-transposes", "::mlir::func::FuncOp"
   let summary = "Moves transposes towards the results, so that they meet and cancel";
 }
 
+def GraphPlaceReshapes : Pass<"graph-place-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Moves the reshape behind a contraction past elementwise operators, so that they fuse with it";
+}
+
 def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "Merges an elementwise operator into its only user, when that is elementwise too";
 }

@@ -167,11 +167,49 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// reshape(transpose(x)) where the reshape only adds or drops dimensions of extent 1.
+struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    Shape source = shapeOf(transpose.getInput()), transposed = shapeOf(transpose.getResult()),
+          result = shapeOf(op.getResult());
+    auto largeDims = [](const Shape &shape) {
+      SmallVector<int64_t> dims;
+      for (auto [dim, extent] : llvm::enumerate(shape))
+        if (extent != SymbolicInt(1))
+          dims.push_back(dim);
+      return dims;
+    };
+    SmallVector<int64_t> transposedDims = largeDims(transposed), resultDims = largeDims(result);
+    if (transposedDims.size() != resultDims.size())
+      return failure();
+    SmallVector<std::pair<int64_t, int64_t>> bySource; // dimension of the source, dimension of the result
+    for (auto [from, to] : llvm::zip(transposedDims, resultDims)) {
+      if (transposed[from] != result[to])
+        return failure();
+      bySource.emplace_back(transpose.getPermutation()[from], to);
+    }
+    llvm::sort(bySource);
+    // The result's dimensions in the order of the source; those of extent 1 stay where they are.
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, result.size()));
+    for (auto [place, pair] : llvm::zip(resultDims, bySource))
+      order[place] = pair.second;
+    Shape straight = llvm::map_to_vector(order, [&](int64_t dim) { return result[dim]; });
+    GraphBuilder builder(rewriter, op.getLoc());
+    rewriter.replaceOp(op, builder.transpose(builder.reshape(transpose.getInput(), straight), inverse(order)));
+    return success();
+  }
+};
+
 struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTransposes> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<SinkThroughMap, SinkThroughConcat, SinkThroughView<PadOp>, SinkThroughView<SliceOp>,
-                 SinkThroughView<WindowReduceOp>, SinkThroughReduce>(&getContext());
+                 SinkThroughView<WindowReduceOp>, SinkThroughReduce, SinkThroughUnitReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);

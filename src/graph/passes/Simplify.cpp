@@ -170,6 +170,42 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   }
 };
 
+/// A window over two dimensions is one over each in turn: far fewer elements to combine.
+struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(WindowReduceOp op, PatternRewriter &rewriter) const override {
+    constexpr int64_t leastElements = 16;
+    SmallVector<unsigned> dims;
+    int64_t elements = 1;
+    for (auto [dim, size] : llvm::enumerate(op.getWindow())) {
+      elements *= size;
+      if (size > 1)
+        dims.push_back(dim);
+    }
+    if (dims.size() < 2 || elements < leastElements)
+      return failure();
+    // Everything of the first dimension now, the rest afterwards.
+    Shape shape = shapeOf(op.getInput()), result = shapeOf(op.getResult());
+    shape[dims[0]] = result[dims[0]];
+    auto only = [&](ArrayRef<int64_t> values, int64_t neutral, bool isFirst) {
+      SmallVector<int64_t> chosen(values);
+      for (auto [dim, value] : llvm::enumerate(chosen))
+        if ((dim == dims[0]) != isFirst)
+          value = neutral;
+      return chosen;
+    };
+    auto part = [&](Value input, Type type, bool isFirst) -> Value {
+      return rewriter.create<WindowReduceOp>(op.getLoc(), type, input, op.getKind(), only(op.getWindow(), 1, isFirst),
+                                             only(op.getStrides(), 1, isFirst), only(op.getPadLow(), 0, isFirst),
+                                             only(op.getDilations(), 1, isFirst));
+    };
+    Value first = part(op.getInput(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), true);
+    rewriter.replaceOp(op, part(first, op.getType(), false));
+    return success();
+  }
+};
+
 struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
@@ -178,7 +214,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter>(
+    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter, SeparateWindow>(
         context);
     GreedyRewriteConfig config;
     config.maxIterations = 20;

@@ -159,10 +159,18 @@ Value Packer::conv(graph::ConvOp op) {
     strides.insert(strides.begin(), 1);
     dilations.insert(dilations.begin(), 1);
   }
-  Shape window = shapeOf(w), resultShape{result[0]};
+  Shape image = shapeOf(x), window = shapeOf(w), resultShape{result[0]};
   if (result.size() == 3)
     resultShape.emplace_back(1);
   resultShape.append(result.begin() + 1, result.end());
+  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { // one column: rows of a block run along the width
+    x = builder.reshape(x, {image[0], image[2], image[1], image[3]});
+    w = builder.reshape(w, {window[1], window[0], window[2], window[3]});
+    std::swap(strides[0], strides[1]);
+    std::swap(dilations[0], dilations[1]);
+    std::swap(resultShape[1], resultShape[2]);
+    window = shapeOf(w);
+  }
   std::optional<SymbolicInt> perGroup = exactDiv(window[3], groups);
   if (!perGroup)
     return {};

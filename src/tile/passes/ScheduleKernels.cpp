@@ -103,7 +103,7 @@ private:
         secondsPerElement *= estimate(input[dim]);
       bool keepsLast = !input.empty() && reduce.getDims().back() != static_cast<int64_t>(input.size()) - 1;
       if (keepsLast && !shape.empty() && shape.back() != SymbolicInt(1))
-        schedule.row = 256;
+        schedule.row = rowLength(shape.back());
     }
     if (schedule.flatten)
       return setGrain(secondsPerElement);
@@ -115,6 +115,18 @@ private:
     for (int64_t dim = schedule.unitDims; dim < rank; ++dim)
       elements *= estimate(shape[dim]);
     setGrain(elements * secondsPerElement);
+  }
+
+  /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good one.
+  static int64_t rowLength(const SymbolicInt &extent) {
+    constexpr int64_t most = 256;
+    std::optional<int64_t> count = extent.constant();
+    if (!count)
+      return most;
+    for (int64_t parts = llvm::divideCeil(*count, most); parts <= *count / 64; ++parts)
+      if (*count % parts == 0)
+        return *count / parts;
+    return std::min(*count, most);
   }
 
   /// Elementwise over inputs that all have the result's shape.
