@@ -25,7 +25,7 @@ examples:
   perpend compile model.onnx -o model.a --target x86-64-v3 --dim batch=4
   perpend compile model.onnx -o model --exe
   perpend compile model.onnx -o model.so --dump-phases phases
-  perpend compile phases/fuse.mlir -o model.so --start-from schedule
+  perpend compile phases/4-fuse.mlir -o model.so --start-from schedule
   perpend compile model.onnx --stop-after fuse
 )",
      runCompile},

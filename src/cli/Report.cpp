@@ -38,18 +38,23 @@ std::optional<std::string> printStage(const ModelSource &source, const CompileOp
   OwningOpRef<ModuleOp> module = workspace.load(source);
   if (!module)
     return std::nullopt;
+  auto explain = [&] {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
+    return std::nullopt;
+  };
   std::string text;
   llvm::raw_string_ostream out(text);
   bool isIr = stage == "llvm", isAssembly = stage == "asm";
   if (isIr || isAssembly) {
     if (failed(printLlvm(*module, options, isIr ? &out : nullptr, isAssembly ? &out : nullptr)))
-      return std::nullopt;
+      return explain();
     return text;
   }
   CompileOptions upTo = options;
   upTo.stopAfter = stage.str();
   if (stage != "graph" && !compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, ""))
-    return std::nullopt;
+    return explain();
   printElided(*module, out);
   return text;
 }
@@ -145,8 +150,11 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
   }
   CompileOptions upTo = options;
   upTo.stopAfter = "plan";
-  if (!compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, ""))
+  if (!compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, "")) {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
     return std::nullopt;
+  }
   collectKernels(*module, report);
   collectBuffers(module->lookupSymbol<func::FuncOp>("main"), report);
   return report;

@@ -297,6 +297,20 @@ def test_stop_after_and_override_phase(tmp_path: Path, tiny: Path) -> None:
     assert (result <= 0).all() and (result < 0).any()
 
 
+def test_module_text_is_a_model(tmp_path: Path) -> None:
+    """The text holds all weights, those that are resources too."""
+    weight = numpy_helper.from_array(np.random.default_rng(3).standard_normal((64, 96)).astype(np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n", 64])], [value("y", ["n", 96])], [weight])
+    succeed("compile", model, "--stop-after", "simplify", "-o", "m.mlir", folder=tmp_path)
+    assert "the outputs agree" in succeed("check", "m.mlir", folder=tmp_path)
+    for name in ["m.onnx", "m.mlir"]:
+        succeed("run", name, "--random", 1, "--symbol", "n=3", "--output-dir", f"{name}.out", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "m.onnx.out/y.npy"), np.load(tmp_path / "m.mlir.out/y.npy"))
+    assert "needs an .onnx file" in reject("compile", "m.mlir", "-o", "x.so", "--dim", "n=3", folder=tmp_path)
+    assert "<__elided__>" in succeed("inspect", "m.mlir", "--stage", "graph", folder=tmp_path)
+
+
 def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
     succeed("compile", tiny, "--stop-after", "simplify", "-o", "part.mlir", folder=tmp_path)
     message = reject("compile", tiny, "-o", "x.so", "--override-phase", "fuse:part.mlir", folder=tmp_path)
