@@ -11,6 +11,7 @@
 
 #include "Compiler.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
