@@ -164,8 +164,10 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
 }
 
 void printElided(Operation *op, llvm::raw_ostream &out) {
-  op->print(out, OpPrintingFlags().elideLargeElementsAttrs(32).elideLargeResourceString(64));
-  out << "\n";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, OpPrintingFlags().elideLargeElementsAttrs(32).elideLargeResourceString(0));
+  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; // the list of resources would be empty
 }
 
 //===----------------------------------------------------------------------===//
