@@ -56,6 +56,7 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
     return UserError;
   bool isGood = true;
   for (StringRef name : references) {
+    llvm::outs().flush(); // the interpreter may take long
     std::optional<std::vector<Array>> reference = referenceOf(name, options, *inputs, outputs->size());
     if (!reference)
       return UserError;
