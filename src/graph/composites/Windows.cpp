@@ -221,19 +221,27 @@ static std::optional<Pooling> poolingOf(Builder &b, Value input, const Attribute
   return Pooling{size, *resolved};
 }
 
+/// What never wins a maximum.
+static double lowestValue(Type elementType) {
+  if (isa<FloatType>(elementType))
+    return -std::numeric_limits<double>::infinity();
+  return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(elementType.getIntOrFloatBitWidth()) - 1);
+}
+
 Results max_pool(Builder &b, Values in, const Attributes &a) {
-  bool floats = isFloat(in[0]);
-  auto pooling = poolingOf(b, in[0], a, floats ? -std::numeric_limits<double>::infinity() : -128);
+  auto pooling = poolingOf(b, in[0], a, lowestValue(elementTypeOf(in[0])));
   if (!pooling)
     return {};
   return {b.windowReduce(ReductionKind::Max, pooling->resolved.input, pooling->size, pooling->resolved.window)};
 }
 
 /// How many elements each window covers, as a tensor [1, 1, y...] or a number.
-static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, bool includesPadding) {
+static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, const Attributes &a) {
+  bool includesPadding = a.getInt("count_include_pad");
   const Window &window = pooling.resolved.window;
   auto isZero = [](int64_t value) { return value == 0; };
-  bool isPadded = !llvm::all_of(window.padLow, isZero) || !llvm::all_of(window.padHigh, isZero);
+  bool isPadded = pooling.resolved.input != input || !llvm::all_of(window.padLow, isZero) ||
+                  !llvm::all_of(window.padHigh, isZero);
   if (!window.ceilMode && (includesPadding || !isPadded)) {
     int64_t volume = 1;
     for (int64_t extent : pooling.size)
@@ -242,29 +250,27 @@ static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, b
   }
   Shape shape = shapeOf(input);
   shape[0] = shape[1] = SymbolicInt(1);
-  Value ones = b.splat(shape, 1, elementTypeOf(input));
-  Window counted = window;
+  std::optional<Pooling> counted = poolingOf(b, b.splat(shape, 1, elementTypeOf(input)), a, includesPadding ? 1 : 0);
+  if (!counted)
+    return {};
+  Value ones = counted->resolved.input;
   if (includesPadding) {
     Shape low(2, SymbolicInt(0)), high(2, SymbolicInt(0));
     low.append(window.padLow.begin(), window.padLow.end());
     high.append(window.padHigh.begin(), window.padHigh.end());
     ones = padTensor(b, ones, low, high, "constant", 1);
-    counted.padLow = counted.padHigh = SmallVector<int64_t>(pooling.size.size(), 0);
+    counted->resolved.window.padLow = counted->resolved.window.padHigh = SmallVector<int64_t>(pooling.size.size(), 0);
   }
-  return b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted);
+  return b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted->resolved.window);
 }
 
 Results average_pool(Builder &b, Values in, const Attributes &a) {
   Value x = toCompute(b, in[0]);
-  bool includesPadding = a.getInt("count_include_pad");
   auto pooling = poolingOf(b, x, a, 0);
   if (!pooling)
     return {};
-  if (pooling->resolved.input != x && !includesPadding) // auto_pad of symbolic extents: count what is not padding
-    return {b.fail("average_pool: auto_pad with a stride needs extents that are numbers"
-                   "\nhint: fix the dimension with --dim")};
   Value total = b.windowReduce(ReductionKind::Sum, pooling->resolved.input, pooling->size, pooling->resolved.window);
-  Value population = total ? windowPopulation(b, pooling->resolved.input, *pooling, includesPadding) : Value();
+  Value population = total ? windowPopulation(b, x, *pooling, a) : Value();
   Value result = div(b, total, population);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }

@@ -1,0 +1,87 @@
+"""Every operator of the importer against ONNX Runtime, with fixed and with symbolic dimensions.
+
+The imported module is run by the reference interpreter (onnx-run-model), so this tests what operators mean.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from operator_cases import CASES
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = Path(os.environ.get("PERPEND_BUILD", ROOT / "build")) / "bin" / "onnx-run-model"
+TYPES = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_,
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
+}  # fmt: skip
+# Inputs whose extents are numbers in any real model.
+FIXED = {("Conv", 1), ("Conv", 2), ("ConvTranspose", 1), ("ConvTranspose", 2), ("GatherND", 1)}
+# Channels and blocks that must divide; output_shape needs a padding that is a number.
+FIXED_ONLY = {"DepthToSpace", "SpaceToDepth", "GroupNormalization", "BatchNormalization", "OneHot"}
+# ONNX Runtime rejects an even size.
+NO_ORACLE = {("LRN", 4)}
+
+
+def build(case, dynamic):
+    helper = onnx.helper
+    names, inputs, constants, feeds = [], [], [], {}
+    for position, array in enumerate(case.inputs):
+        if array is None:
+            names.append("")
+            continue
+        name, array = f"input{position}", np.asarray(array)
+        names.append(name)
+        if position in case.constants:
+            constants.append(onnx.numpy_helper.from_array(array, name))
+            continue
+        symbolic = dynamic and (case.op, position) not in FIXED
+        shape = [f"d{extent}" if symbolic and extent > 1 else extent for extent in array.shape]
+        inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+        feeds[name] = array
+    outputs = [helper.make_empty_tensor_value_info(f"output{index}") for index in range(case.outputs)]
+    node = helper.make_node(case.op, names, [output.name for output in outputs], "node", **case.attributes)
+    graph = helper.make_graph([node], "operator", inputs, outputs, constants)
+    sets = [helper.make_opsetid("", case.opset)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8 if case.opset < 20 else 10), feeds
+
+
+def run(model, feeds, folder):
+    onnx.save(model, folder / "model.onnx")
+    arguments = []
+    for name, array in feeds.items():
+        np.ascontiguousarray(array).tofile(folder / name)
+        arguments.append(f"{folder / name}:{','.join(map(str, array.shape))}")
+    command = [PROGRAM, folder / "model.onnx", folder / "output", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    results = []
+    for index, line in enumerate(done.stdout.splitlines()):
+        element, _, extents = line.partition(" ")
+        shape = [int(extent) for extent in extents.split(",") if extent]
+        results.append(np.fromfile(folder / f"output.{index}", TYPES[element]).reshape(shape))
+    return results
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="onnx-run-model is not built")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_operator(case, dynamic, tmp_path):
+    if dynamic and (case.op in FIXED_ONLY or "output_shape" in case.attributes):
+        pytest.skip("its extents are numbers")
+    model, feeds = build(case, dynamic)
+    results = run(model, feeds, tmp_path)
+    if (case.op, case.attributes.get("size")) in NO_ORACLE:
+        return
+    inferred = onnx.shape_inference.infer_shapes(model)
+    session = onnxruntime.InferenceSession(inferred.SerializeToString(), providers=["CPUExecutionProvider"])
+    for got, expected in zip(results, session.run(None, feeds), strict=True):
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        tolerance = 2e-3 if expected.dtype == np.float16 else 2e-5
+        np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), tolerance, tolerance)
