@@ -60,6 +60,7 @@ public:
 private:
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
+  LogicalResult checkGiven(const Phase &last);
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
   LogicalResult link(ArtifactKind kind, StringRef output, std::vector<std::string> objects);
 
@@ -86,6 +87,12 @@ LogicalResult Compilation::lower() {
       return module.emitError("no phase is called '")
              << name << "'\nhint: the phases are "
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
+  for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
+    if (next.name == options.startFrom && failed(checkGiven(phase)))
+      return failure();
+  // The phase behind which the module is described has run before.
+  if (options.startFrom == phases().back().name && failed(describeModel(module, *target, options.name, description)))
+    return failure();
   return runPhases(module, {*target, options.optLevel}, options.startFrom, options.stopAfter,
                    [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
@@ -100,11 +107,26 @@ LogicalResult Compilation::replaceModule(StringRef file) {
   return success();
 }
 
+/// A module from a file must hold what the phases guarantee up to that behind which it stands.
+LogicalResult Compilation::checkGiven(const Phase &last) {
+  const Phase *broken = nullptr;
+  {
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
+      if (!broken && failed(phase.check(module)))
+        broken = &phase;
+  }
+  if (!broken)
+    return success();
+  return module.emitError("the given module is not one behind the phase '")
+         << last.name << "'\nhint: expected there: " << broken->guarantees;
+}
+
 LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
   if (report)
     report->times.push_back({phase.name.str(), seconds});
   auto [overridden, file] = StringRef(options.overridePhase).split(':');
-  if (phase.name == overridden && failed(replaceModule(file)))
+  if (phase.name == overridden && (failed(replaceModule(file)) || failed(checkGiven(phase))))
     return failure();
   if (!options.dumpPhases.empty()) {
     size_t number = &phase - phases().begin();

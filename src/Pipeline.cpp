@@ -198,6 +198,14 @@ LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef 
     isRunning |= phase.name == first;
     if (!isRunning)
       continue;
+    // What a pass cannot do is the compiler's mistake, unless it has advice for the user.
+    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+      std::string text = diagnostic.str();
+      if (!StringRef(text).contains("hint: "))
+        diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
+                   << phase.name << "')";
+      return failure(); // printed by the handler outside
+    });
     auto start = std::chrono::steady_clock::now();
     PassManager passes(module.getContext(), module->getName().getStringRef());
     phase.build(passes, context);
@@ -221,5 +229,11 @@ void registerDialects(DialectRegistry &registry) {
       return interp::evaluate(op, operands, results);
     };
   });
+}
+
+void registerPasses() {
+  graph::registerGraphPasses();
+  tile::registerTilePasses();
+  target::registerCpuPasses();
 }
 } // namespace perpend

@@ -12,7 +12,16 @@ import sys
 from pathlib import Path, PurePosixPath
 
 # Folders of src/ from the earliest layer to the latest; "" is src/ itself (Pipeline, Compiler).
-LAYERS = [["support"], ["graph"], ["tile"], ["frontend", "interp", "target"], [""], ["tune"], ["python", "tools"]]
+LAYERS = [
+    ["support"],
+    ["graph"],
+    ["tile"],
+    ["frontend", "interp", "target"],
+    [""],
+    ["tune"],
+    ["cli", "python"],
+    ["tools"],
+]
 RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 # Facts about machines are data that every layer may read.
 EVERYWHERE = {"target/TargetInfo.h", "target/Targets.def", "Options.def"}

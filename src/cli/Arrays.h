@@ -1,0 +1,65 @@
+//===- Arrays.h - the inputs and outputs of commands -------------*- C++ -*-===//
+
+#ifndef PERPEND_CLI_ARRAYS_H
+#define PERPEND_CLI_ARRAYS_H
+
+#include "cli/Options.h"
+
+#include "perpend.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+#include <random>
+
+namespace perpend::cli {
+
+/// A dense row-major array; copies share the bytes.
+struct Array {
+  perpend_type type = PERPEND_F32;
+  llvm::SmallVector<int64_t> shape;
+  std::shared_ptr<std::byte> bytes;
+
+  /// Zeros. Null bytes: the size makes no sense or there is no memory.
+  static Array allocate(perpend_type type, ArrayRef<int64_t> shape);
+  static Array copyOf(const perpend_tensor &tensor);
+
+  int64_t elementCount() const;
+  int64_t sizeBytes() const { return elementCount() * perpend_type_size_bytes(type); }
+  bool isFloat() const { return type <= PERPEND_BF16; }
+  /// Element i; large 64-bit integers are rounded.
+  double at(int64_t i) const;
+  perpend_tensor view() const;
+};
+
+/// "f32 [3, 10]"
+std::string typeText(perpend_type type, ArrayRef<int64_t> shape);
+/// Five digits.
+std::string shortText(double value);
+/// One line: type, shape, extremes, mean, NaNs and the first values.
+std::string summarize(StringRef name, const Array &array);
+
+/// Errors: nullopt, printed.
+std::optional<Array> readArray(StringRef path);
+/// DIRECTORY/NAME.npy, with '/' in names replaced. False: printed.
+bool writeArray(StringRef directory, StringRef name, const Array &array);
+
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
+/// every machine for one state of the generator.
+Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator);
+
+/// Where the inputs of a model come from.
+struct InputOptions {
+  std::vector<std::string> files;   ///< "x.npy" or "name=x.npy"
+  std::vector<std::string> symbols; ///< "n=3"
+  int64_t seed = 0;
+
+  void addTo(OptionList &options, StringRef seedFlag);
+};
+
+/// One array for each input of the model: from files, else random. A symbol has the value that --symbol says, else what
+/// an array from a file says, else 2. Errors: nullopt, printed.
+std::optional<std::vector<Array>> makeInputs(const perpend_model *model, const InputOptions &options);
+} // namespace perpend::cli
+
+#endif

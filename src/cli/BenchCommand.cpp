@@ -1,0 +1,178 @@
+//===- BenchCommand.cpp - perpend bench -----------------------------------===//
+
+#include "cli/Command.h"
+#include "cli/CompiledModel.h"
+#include "cli/Python.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+namespace perpend::cli {
+namespace {
+struct BenchOptions {
+  ModelSource source;
+  CompileOptions compiler;
+  InputOptions inputs;
+  std::string against, threads = "1", json;
+  bool wantsProfile = false;
+  int64_t milliseconds = 1000;
+};
+
+/// One number of threads.
+struct Lane {
+  int64_t threads;
+  SessionOwner session;
+  std::unique_ptr<Execution> execution;
+  std::vector<double> times; ///< ms
+
+  double quantile(double part) const {
+    return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))];
+  }
+};
+} // namespace
+
+static double nowMs() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Runs the lanes in turns, in slices of some milliseconds, until each had its time.
+static bool measure(std::vector<Lane> &lanes, double totalMs) {
+  constexpr double sliceMs = 50;
+  for (Lane &lane : lanes)
+    if (!lane.execution->run()) // plans memory, warms caches
+      return false;
+  for (double spent = 0; spent < totalMs; spent += sliceMs)
+    for (Lane &lane : lanes)
+      for (double begin = nowMs(); nowMs() - begin < sliceMs;) {
+        double start = nowMs();
+        if (!lane.execution->run())
+          return false;
+        lane.times.push_back(nowMs() - start);
+      }
+  for (Lane &lane : lanes)
+    llvm::sort(lane.times);
+  return true;
+}
+
+static void printProfile(perpend_model *model, const Lane &lane) {
+  struct Row {
+    StringRef name;
+    int64_t timeNs = 0, calls = 0;
+  };
+  perpend_session_profile(lane.session.get(), 1);
+  constexpr int runs = 20;
+  for (int i = 0; i < runs; ++i)
+    lane.execution->run();
+  std::vector<Row> rows;
+  double total = 0;
+  for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i) {
+    Row row{perpend_model_kernel_name(model, i)};
+    perpend_session_kernel_profile(lane.session.get(), i, &row.timeNs, &row.calls);
+    total += static_cast<double>(row.timeNs);
+    rows.push_back(row);
+  }
+  perpend_session_profile(lane.session.get(), 0);
+  llvm::sort(rows, [](const Row &a, const Row &b) { return std::tie(b.timeNs, a.name) < std::tie(a.timeNs, b.name); });
+  llvm::outs() << "\nkernels, " << lane.threads << " threads:\n   calls      us/run      %  name\n";
+  for (const Row &row : rows)
+    llvm::outs() << llvm::format("%8lld %11.2f %6.1f  ", static_cast<long long>(row.calls / runs),
+                                 static_cast<double>(row.timeNs) / 1e3 / runs,
+                                 total > 0 ? 100 * static_cast<double>(row.timeNs) / total : 0)
+                 << row.name << "\n";
+}
+
+static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
+  llvm::json::Array rows;
+  for (const Lane &lane : lanes)
+    rows.push_back(llvm::json::Object{{"threads", lane.threads},
+                                      {"runs", static_cast<int64_t>(lane.times.size())},
+                                      {"median_ms", lane.quantile(0.5)},
+                                      {"least_ms", lane.quantile(0)},
+                                      {"p90_ms", lane.quantile(0.9)}});
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (error)
+    return fail("cannot write '" + path + "': " + error.message()), false;
+  file << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", model}, {"rows", std::move(rows)}}))
+       << "\n";
+  return true;
+}
+
+/// Other engines are measured by bench/models.py.
+static int benchAgainst(const BenchOptions &options) {
+  std::string tree = findSourceTree(), python = findPython();
+  if (tree.empty() || python.empty())
+    return fail("option '--against' needs bench/models.py of the source tree, and Python",
+                "run build/bin/perpend of a source tree after ./dev setup");
+  if (options.source.kind != ModelKind::Onnx)
+    return fail("option '--against' needs an .onnx file");
+  TemporaryFolder folder;
+  std::vector<std::string> arguments = {
+      tree + "/bench/models.py", options.source.path, "--peers", options.against, "--threads", options.threads, "--out",
+      folder.pathOf("out")};
+  for (const std::string &symbol : options.inputs.symbols)
+    arguments.insert(arguments.end(), {"--dim", symbol});
+  int code = runProgram(python, arguments);
+  if (!options.json.empty())
+    if (std::error_code error = llvm::sys::fs::copy_file(folder.pathOf("out") + "/models.json", options.json))
+      return fail("cannot write '" + options.json + "': " + error.message());
+  return code == 0 ? Good : UserError;
+}
+
+static int benchAlone(const BenchOptions &options) {
+  std::vector<int64_t> threads;
+  if (!parseCounts(options.threads, threads))
+    return fail("option '--threads': expected numbers such as 1,2, got '" + options.threads + "'"), UsageError;
+  TemporaryFolder folder;
+  ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
+  if (!model)
+    return UserError;
+  std::optional<std::vector<Array>> inputs = makeInputs(model.get(), options.inputs);
+  if (!inputs)
+    return UserError;
+  std::vector<Lane> lanes;
+  for (int64_t count : threads) {
+    SessionOwner session = createSession(model.get(), count);
+    if (!session)
+      return UserError;
+    auto execution = std::make_unique<Execution>(model.get(), session.get(), *inputs);
+    lanes.push_back({count, std::move(session), std::move(execution), {}});
+  }
+  if (!measure(lanes, static_cast<double>(options.milliseconds)))
+    return UserError;
+  llvm::outs() << "threads   runs   median ms    least ms      p90 ms\n";
+  for (const Lane &lane : lanes)
+    llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),
+                                 lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
+  if (options.wantsProfile)
+    for (const Lane &lane : lanes)
+      printProfile(model.get(), lane);
+  return options.json.empty() || writeJson(options.json, options.source.path, lanes) ? Good : UserError;
+}
+
+int runBench(const Command &command, ArrayRef<StringRef> arguments) {
+  BenchOptions options;
+  OptionList list;
+  list.add("against", options.against, "ENGINES", "other engines, separated by commas: onnxruntime, openvino");
+  list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
+  list.add("json", options.json, "FILE", "write the times as JSON");
+  list.add("profile", options.wantsProfile, "", "print the time of each kernel");
+  list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000)");
+  options.inputs.addTo(list, "random");
+  list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.addCompiler(options.compiler, {"target", "O"});
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
+    return *code;
+  options.source.path = positional[0];
+  std::optional<ModelKind> kind = modelKindOf(options.source.path);
+  if (!kind)
+    return UserError;
+  options.source.kind = *kind;
+  return options.against.empty() ? benchAlone(options) : benchAgainst(options);
+}
+} // namespace perpend::cli

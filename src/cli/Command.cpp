@@ -1,0 +1,154 @@
+//===- Command.cpp - the commands of the perpend tool ---------------------===//
+
+#include "cli/Command.h"
+#include "target/TargetInfo.h"
+
+#include "perpend.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace perpend::cli {
+
+static constexpr StringRef dimensionHelp = R"(
+A model is an .onnx file, or .mlir text of a module with a graph-level @main. --dim acts on the dimensions of the inputs:
+  --dim batch=4           the dimension 'batch' is 4
+  --dim image:0=n         dimension 0 of the input 'image' is the symbol n, whatever the model says
+)";
+
+static constexpr Command table[] = {
+    {"compile", "compile a model into a native library or program", "perpend compile MODEL -o OUTPUT [options]",
+     R"(
+OUTPUT ending in .so: a shared library; in .a: a static one (a C header is written beside both); with --exe: a program.
+
+examples:
+  perpend compile model.onnx -o model.so
+  perpend compile model.onnx -o model.a --target x86-64-v3 --dim batch=4
+  perpend compile model.onnx -o model --exe
+  perpend compile model.onnx -o model.so --dump-phases phases
+  perpend compile phases/4-fuse.mlir -o model.so --start-from schedule
+  perpend compile model.onnx --stop-after fuse
+)",
+     runCompile},
+    {"run", "run a model on arrays", "perpend run MODEL [options]",
+     R"(
+MODEL is a compiled .so, or an .onnx or .mlir file, which is compiled first. Inputs without --input are random.
+
+examples:
+  perpend run model.so --input x.npy --output-dir out
+  perpend run model.onnx --input image=x.npy --input mask=m.npy
+  perpend run model.onnx --random 7 --symbol batch=3 --repeat 100 --threads 2
+)",
+     runRun},
+    {"check", "compare a compiled model with a reference, tensor by tensor", "perpend check MODEL [options]",
+     R"(
+References: interpreter (what the operators mean, slow) and onnxruntime (needs Python with onnxruntime). Floating-point
+outputs may differ by 1e-4 of the largest absolute value plus 1e-5 (more for 16-bit types); integers must be equal.
+When the interpreter disagrees, the first node whose value differs is looked for.
+
+examples:
+  perpend check model.onnx
+  perpend check model.onnx --against interpreter,onnxruntime --symbol batch=3 --seed 7
+)",
+     runCheck},
+    {"bench", "measure how long a model takes", "perpend bench MODEL [options]",
+     R"(
+Numbers of threads are measured in turns, so that a machine that slows down slows all of them. --against runs
+bench/models.py of the source tree, which measures other engines in turns with this one.
+
+examples:
+  perpend bench model.onnx --threads 1,2
+  perpend bench model.onnx --profile
+  perpend bench model.onnx --against onnxruntime --threads 1 --json times.json
+)",
+     runBench},
+    {"inspect", "show what a model is and what the compiler makes of it", "perpend inspect MODEL [options]",
+     R"(
+MODEL is an .onnx or .mlir file, or a compiled .so. Stages are graph, tile, llvm, asm and the phases of the compiler.
+
+examples:
+  perpend inspect model.onnx
+  perpend inspect model.onnx --stage fuse
+  perpend inspect model.onnx --html report.html
+  perpend inspect model.so
+)",
+     runInspect},
+    {"targets", "list the machines to compile for", "perpend targets", R"(
+A target may be followed by instruction sets to switch on or off: x86-64-v3,+avxvnni
+
+examples:
+  perpend targets
+)",
+     runTargets},
+};
+
+ArrayRef<Command> commands() { return table; }
+
+static void printUsage(llvm::raw_ostream &out) {
+  out << "usage: perpend COMMAND ...\n\nCompiles machine-learning models into small native libraries.\n\n";
+  for (const Command &command : commands())
+    out << "  " << llvm::left_justify(command.name, 10) << command.summary << "\n";
+  out << "\n`perpend COMMAND --help` says more; `perpend --version` prints the version.\n"
+         "example: perpend compile model.onnx -o model.so\n";
+}
+
+std::optional<int> parseArguments(const Command &command, const OptionList &options, ArrayRef<StringRef> arguments,
+                                  size_t positionalCount, std::vector<std::string> &positional) {
+  if (llvm::is_contained(arguments, "--help") || llvm::is_contained(arguments, "-h")) {
+    llvm::outs() << "usage: " << command.usage << "\n\n" << command.summary << "\n\n";
+    options.print(llvm::outs());
+    llvm::outs() << command.details;
+    llvm::outs() << (command.name == "compile" ? dimensionHelp : "");
+    return Good;
+  }
+  if (!options.parse(arguments, positional))
+    return UsageError;
+  if (positional.size() == positionalCount)
+    return std::nullopt;
+  if (positional.size() > positionalCount)
+    fail("unexpected argument '" + positional[positionalCount] + "'", "usage: " + command.usage);
+  else
+    fail("a model is missing", "usage: " + command.usage);
+  return UsageError;
+}
+
+int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, {}, arguments, 0, positional))
+    return *code;
+  std::vector<StringRef> names = target::targetNames();
+  names.insert(names.begin(), "host");
+  for (StringRef name : names) {
+    llvm::Expected<target::TargetInfo> info = target::resolveTarget(name);
+    if (!info)
+      return fail(info.takeError());
+    llvm::outs() << (name == "host" ? "host = " : "") << info->describe() << "\n";
+  }
+  return Good;
+}
+
+int runCommandLine(int argumentCount, char **arguments) {
+  std::vector<StringRef> words(arguments + 1, arguments + argumentCount);
+  if (words.empty()) {
+    printUsage(llvm::errs());
+    return UsageError;
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    printUsage(llvm::outs());
+    return Good;
+  }
+  if (words[0] == "--version") {
+    llvm::outs() << "perpend " << perpend_version() << " (LLVM " << LLVM_VERSION_STRING << ")\n";
+    return Good;
+  }
+  for (const Command &command : commands())
+    if (command.name == words[0])
+      return command.run(command, ArrayRef(words).drop_front());
+  std::vector<std::string> names;
+  for (const Command &command : commands())
+    names.push_back(command.name.str());
+  std::string guess = nearest(words[0], names);
+  fail("unknown command '" + words[0] + "'",
+       guess.empty() ? "commands: " + llvm::join(names, ", ") : "did you mean '" + guess + "'?");
+  return UsageError;
+}
+} // namespace perpend::cli

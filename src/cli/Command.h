@@ -1,0 +1,40 @@
+//===- Command.h - the commands of the perpend tool -------------*- C++ -*-===//
+//
+// Each command is one function and one entry of the table in Command.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_CLI_COMMAND_H
+#define PERPEND_CLI_COMMAND_H
+
+#include "cli/Options.h"
+
+namespace perpend::cli {
+
+struct Command {
+  StringRef name, summary, usage;
+  /// Shown below the options: explanations and examples.
+  StringRef details;
+  /// Returns an ExitCode.
+  int (*run)(const Command &command, ArrayRef<StringRef> arguments);
+};
+
+ArrayRef<Command> commands();
+
+/// Parses `arguments`; the exit code when the command is done (--help, errors). `positionalCount` other arguments are
+/// expected.
+std::optional<int> parseArguments(const Command &command, const OptionList &options, ArrayRef<StringRef> arguments,
+                                  size_t positionalCount, std::vector<std::string> &positional);
+
+int runCompile(const Command &command, ArrayRef<StringRef> arguments);
+int runRun(const Command &command, ArrayRef<StringRef> arguments);
+int runCheck(const Command &command, ArrayRef<StringRef> arguments);
+int runBench(const Command &command, ArrayRef<StringRef> arguments);
+int runInspect(const Command &command, ArrayRef<StringRef> arguments);
+int runTargets(const Command &command, ArrayRef<StringRef> arguments);
+
+/// The main function of `perpend`. Returns an ExitCode.
+int runCommandLine(int argumentCount, char **arguments);
+} // namespace perpend::cli
+
+#endif

@@ -1,0 +1,126 @@
+//===- CompileCommand.cpp - perpend compile -------------------------------===//
+
+#include "Pipeline.h"
+#include "cli/Command.h"
+#include "cli/Module.h"
+
+#include "target/TargetInfo.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Process.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace perpend::cli {
+
+/// "1.5 MB"
+static std::string sizeText(uint64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (bytes < 10000)
+    out << bytes << " bytes";
+  else if (bytes < 10000000)
+    out << llvm::format("%.1f kB", static_cast<double>(bytes) / 1e3);
+  else
+    out << llvm::format("%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+static bool checkPhase(StringRef flag, StringRef name) {
+  std::vector<std::string> names;
+  for (const Phase &phase : phases())
+    names.push_back(phase.name.str());
+  if (name.empty() || llvm::is_contained(names, name))
+    return true;
+  std::string guess = nearest(name, names);
+  fail("option '--" + flag + "': no phase is named '" + name + "'",
+       (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "phases: " + llvm::join(names, ", "));
+  return false;
+}
+
+static bool checkOptions(const CompileOptions &options, StringRef output, bool wantsExecutable) {
+  if (!checkPhase("stop-after", options.stopAfter) || !checkPhase("start-from", options.startFrom) ||
+      (!options.overridePhase.empty() &&
+       !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
+    return false;
+  if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target); !target)
+    return fail(target.takeError()), false;
+  if (options.optLevel > 3)
+    return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
+  if (!options.stopAfter.empty())
+    return true;
+  if (output.empty())
+    return fail("no output", "-o model.so, -o model.a, or --exe -o model"), false;
+  if (!wantsExecutable && !output.ends_with(".so") && !output.ends_with(".a"))
+    return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
+  return true;
+}
+
+/// --stop-after: the module as text, to the output or the terminal.
+static int printStopped(const ModelSource &source, const CompileOptions &options, StringRef output) {
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(source);
+  if (!module || !compileGuarded(*module, options, ArtifactKind::SharedLibrary, "")) {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
+    (void)module.release();
+    return UserError;
+  }
+  std::error_code error;
+  llvm::raw_fd_ostream out(output.empty() ? "-" : output, error);
+  if (error)
+    return fail("cannot write '" + output + "': " + error.message());
+  module->print(out, OpPrintingFlags().enableDebugInfo());
+  out << "\n";
+  return Good;
+}
+
+static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds) {
+  llvm::raw_ostream &out = llvm::outs();
+  if (options.printTimes || llvm::sys::Process::StandardOutIsDisplayed())
+    for (const PhaseTime &time : report.times)
+      out << llvm::format("  %-12s %8.3f s\n", time.phase.c_str(), time.seconds);
+  out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
+      << (report.arenaBytes < 0 ? "depends on the inputs" : sizeText(report.arenaBytes)) << "\n";
+  if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target))
+    out << "target " << target->describe() << "\n";
+  else
+    llvm::consumeError(target.takeError());
+  out << llvm::format("compiled in %.2f s\n", seconds);
+}
+
+int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
+  ModelSource source;
+  CompileOptions options;
+  OptionList list;
+  std::string output;
+  bool wantsExecutable = false;
+  list.add("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
+  list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
+  list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
+  list.addCompiler(options);
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
+    return *code;
+  if (!checkOptions(options, output, wantsExecutable))
+    return UsageError;
+  source.path = positional[0];
+  std::optional<ModelKind> kind = modelKindOf(source.path);
+  if (!kind)
+    return UserError;
+  source.kind = *kind;
+  source.isGraphLevel = options.startFrom.empty();
+  if (!options.stopAfter.empty())
+    return printStopped(source, options, output);
+  CompileReport report;
+  auto start = std::chrono::steady_clock::now();
+  if (!compileModel(source, options, artifactKindOf(output, wantsExecutable), output, &report))
+    return UserError;
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  printReport(report, options, output, seconds.count());
+  return Good;
+}
+} // namespace perpend::cli

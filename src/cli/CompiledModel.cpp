@@ -1,0 +1,92 @@
+//===- CompiledModel.cpp - compiled models in the tool --------------------===//
+
+#include "cli/CompiledModel.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace perpend::cli {
+
+TemporaryFolder::TemporaryFolder() {
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend", path))
+    fail("cannot create a temporary folder: " + error.message(), "set TMPDIR to a writable folder");
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (!path.empty())
+    llvm::sys::fs::remove_directories(path);
+}
+
+std::string TemporaryFolder::pathOf(StringRef name) const {
+  llvm::SmallString<128> file(path);
+  llvm::sys::path::append(file, name);
+  return file.str().str();
+}
+
+ModelOwner loadLibrary(StringRef path) {
+  perpend_model *model = nullptr;
+  if (perpend_model_load(path.str().c_str(), &model) != PERPEND_OK)
+    fail(perpend_error_message());
+  return ModelOwner(model);
+}
+
+SessionOwner createSession(perpend_model *model, int64_t threads) {
+  perpend_session_options options = {};
+  options.threads = static_cast<int32_t>(threads);
+  perpend_session *session = nullptr;
+  if (perpend_session_create(model, &options, &session) != PERPEND_OK)
+    fail(perpend_error_message());
+  return SessionOwner(session);
+}
+
+ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder) {
+  if (source.kind == ModelKind::Library) {
+    if (!source.dimensions.empty())
+      return fail("option '--dim' needs an .onnx file, which is not compiled yet"), nullptr;
+    return loadLibrary(source.path);
+  }
+  std::string library = folder.pathOf("model.so");
+  if (!compileModel(source, options, ArtifactKind::SharedLibrary, library))
+    return nullptr;
+  return loadLibrary(library);
+}
+
+ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {
+  static int number = 0; // a path that was loaded before would not be loaded again
+  std::string library = folder.pathOf("part" + std::to_string(number++) + ".so");
+  if (!compileGuarded(module, options, ArtifactKind::SharedLibrary, library))
+    return nullptr;
+  return loadLibrary(library);
+}
+
+Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays)
+    : session(session), outputs(perpend_model_output_count(model)) {
+  for (const Array &array : arrays)
+    inputs.push_back(array.view());
+}
+
+bool Execution::run() {
+  for (perpend_tensor &output : outputs)
+    output = {}; // the session's memory
+  return perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                             static_cast<int32_t>(outputs.size())) == PERPEND_OK ||
+         (fail(perpend_error_message()), false);
+}
+
+std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs) {
+  Execution execution(model, session, inputs);
+  if (!execution.run())
+    return std::nullopt;
+  std::vector<Array> arrays;
+  for (const perpend_tensor &output : execution.results())
+    arrays.push_back(Array::copyOf(output));
+  return arrays;
+}
+
+std::string describeTensor(const perpend_tensor_info &info) {
+  std::string text = std::string(info.name) + ": " + perpend_type_name(info.type) + " [";
+  for (int32_t i = 0; i < info.rank; ++i)
+    text += (i ? ", " : "") + std::string(info.dimTexts[i]);
+  return text + "]";
+}
+} // namespace perpend::cli

@@ -1,0 +1,105 @@
+//===- FirstDifference.cpp - the first operator whose value is wrong ------===//
+//
+// Cuts a model behind operator k, so that the operator's value is the only
+// output; everything before is compiled together as in the whole model. The
+// search halves [0, operators): a beginning that agrees sends it to the right.
+// With several errors it finds one of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cli/Compare.h"
+#include "graph/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace perpend::cli {
+
+static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
+
+/// Operators of main that compute something.
+static llvm::SmallVector<Operation *> operatorsOf(ModuleOp module) {
+  llvm::SmallVector<Operation *> operators;
+  for (Operation &op : mainOf(module).getBody().front())
+    if (op.getNumResults() == 1 && !op.hasTrait<OpTrait::ConstantLike>())
+      operators.push_back(&op);
+  return operators;
+}
+
+/// The module up to operator `index`, whose value is returned.
+static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
+  OwningOpRef<ModuleOp> part = module.clone();
+  func::FuncOp main = mainOf(*part);
+  Value value = operatorsOf(*part)[index]->getResult(0);
+  Block &block = main.getBody().front();
+  block.getTerminator()->setOperands(value);
+  Builder builder(part->getContext());
+  main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(), value.getType()));
+  auto name = builder.getNamedAttr("graph.name", builder.getStringAttr("value"));
+  main.setResAttrsAttr(builder.getArrayAttr(builder.getDictionaryAttr(name)));
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return part;
+}
+
+namespace {
+class Search {
+public:
+  Search(ModuleOp module, const CompileOptions &options, ArrayRef<Array> inputs)
+      : module(module), options(options), inputs(inputs) {
+    this->options.overridePhase.clear(); // that is of the whole model
+  }
+
+  /// What is wrong with the value of an operator; empty: nothing.
+  std::string problemOf(size_t index);
+
+private:
+  ModuleOp module;
+  CompileOptions options;
+  ArrayRef<Array> inputs;
+  TemporaryFolder folder;
+};
+} // namespace
+
+std::string Search::problemOf(size_t index) {
+  OwningOpRef<ModuleOp> part = cutBehind(module, index);
+  std::optional<std::vector<Array>> reference = interpretModule(*part, inputs);
+  if (!reference)
+    return "the interpreter cannot compute it";
+  ModelOwner model = loadCompiled(*part, options, folder);
+  SessionOwner session = model ? createSession(model.get(), 1) : nullptr;
+  std::optional<std::vector<Array>> outputs = session ? runOnce(model.get(), session.get(), inputs) : std::nullopt;
+  if (!outputs)
+    return "the model up to there does not compile or run";
+  Comparison comparison = compare(outputs->front(), reference->front());
+  return comparison.isGood ? "" : describe("value", comparison, outputs->front(), reference->front());
+}
+
+std::string findFirstDifference(const ModelSource &source, const CompileOptions &options, ArrayRef<Array> inputs) {
+  Workspace workspace(/*isSilent=*/true);
+  OwningOpRef<ModuleOp> module = workspace.load(source);
+  if (!module)
+    return "";
+  llvm::SmallVector<Operation *> operators = operatorsOf(*module);
+  Search search(*module, options, inputs);
+  size_t low = 0, high = operators.size();
+  std::string problem;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    std::string found = search.problemOf(middle);
+    if (found.empty()) {
+      low = middle + 1;
+      continue;
+    }
+    high = middle;
+    problem = found;
+  }
+  if (low == operators.size())
+    return "no operator differs when it is the only output: the error depends on what is compiled together";
+  return describeLocation(operators[low]->getLoc()) + " (" + operators[low]->getName().getStringRef().str() +
+         ", operator " + std::to_string(low + 1) + " of " + std::to_string(operators.size()) + "): " + problem;
+}
+} // namespace perpend::cli

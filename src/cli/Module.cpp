@@ -1,0 +1,256 @@
+//===- Module.cpp - models as modules, and what goes wrong with them ------===//
+
+#include "cli/Module.h"
+#include "Pipeline.h"
+#include "frontend/onnx/Import.h"
+#include "graph/Shapes.h"
+#include "interp/Interpreter.h"
+#include "tile/Buffers.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace perpend::cli {
+
+std::optional<ModelKind> modelKindOf(StringRef path) {
+  if (llvm::sys::fs::is_directory(path)) {
+    fail("'" + path + "' is a folder", "a model is an .onnx, .mlir or .so file");
+    return std::nullopt;
+  }
+  auto file = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
+  if (!file) {
+    fail("cannot read '" + path + "': " + file.getError().message(), "a model is an .onnx, .mlir or .so file");
+    return std::nullopt;
+  }
+  if ((*file)->getBuffer() == "\x7f"
+                              "ELF")
+    return ModelKind::Library;
+  return path.ends_with(".mlir") ? ModelKind::Text : ModelKind::Onnx;
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+static void collectNames(Location location, llvm::SmallVectorImpl<StringRef> &names) {
+  if (auto name = dyn_cast<NameLoc>(location))
+    names.push_back(name.getName());
+  else if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      collectNames(part, names);
+  else if (auto call = dyn_cast<CallSiteLoc>(location))
+    collectNames(call.getCallee(), names);
+}
+
+std::string describeLocation(Location location) {
+  llvm::SmallVector<StringRef> names;
+  collectNames(location, names);
+  if (!names.empty())
+    return "node '" + names[0].str() + "'" +
+           (names.size() > 1 ? " (with " + std::to_string(names.size() - 1) + " more)" : "");
+  auto file = location->findInstanceOf<FileLineColLoc>();
+  if (!file)
+    return "";
+  std::string text = file.getFilename().str();
+  if (file.getLine() > 0)
+    text += ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
+  return text;
+}
+
+Workspace::Workspace(bool isSilent)
+    : isSilent(isSilent), handler(&context, [this](Diagnostic &diagnostic) { return report(diagnostic); }) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  interp::registerDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  context.disableMultithreading(); // one message at a time, and crashes can be recovered from
+}
+
+LogicalResult Workspace::report(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
+    return success();
+  firstError = diagnostic.str();
+  if (isSilent)
+    return success();
+  std::string place = describeLocation(diagnostic.getLocation());
+  // "node 'x'" says nothing new in front of "input 'x': ...".
+  size_t quote = place.find('\'');
+  std::string name = quote == std::string::npos ? place : place.substr(quote, place.rfind('\'') + 1 - quote);
+  fail(StringRef(firstError).contains(name) ? firstError : place + ": " + firstError);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+/// More than any machine has: a mistake in the model or in --dim.
+static constexpr int64_t largestTensorBytes = int64_t{1} << 38;
+
+static LogicalResult checkSize(Location location, Value value, StringRef subject = "") {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return success();
+  std::optional<int64_t> count = interp::countElements(type.getShape());
+  if (count && *count <= largestTensorBytes / tile::elementBytes(type.getElementType()))
+    return success();
+  double bytes = static_cast<double>(tile::elementBytes(type.getElementType()));
+  for (int64_t extent : type.getShape())
+    bytes *= static_cast<double>(extent);
+  return emitError(location) << subject << "a tensor of shape " << graph::toString(graph::shapeOf(type))
+                             << " would take " << llvm::formatv("{0:E2} bytes", bytes).str() << ", expected at most "
+                             << (largestTensorBytes >> 30) << " GiB\nhint: check the dimensions of the model's inputs";
+}
+
+static LogicalResult checkSizes(func::FuncOp main) {
+  for (BlockArgument argument : main.getArguments()) {
+    auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
+    if (failed(checkSize(argument.getLoc(), argument, name ? ("input '" + name.getValue() + "': ").str() : "")))
+      return failure();
+  }
+  for (Operation &op : main.getBody().front())
+    for (Value result : op.getResults())
+      if (failed(checkSize(op.getLoc(), result)))
+        return failure();
+  return success();
+}
+
+static bool parseDimensions(ArrayRef<std::string> texts, onnx::ImportOptions &options) {
+  for (StringRef text : texts) {
+    auto [subject, value] = text.rsplit('=');
+    if (subject.empty() || value.empty() || !text.contains('=')) {
+      fail("option '--dim': expected NAME=VALUE, got '" + text + "'", "--dim batch=4");
+      return false;
+    }
+    options.dimensions.push_back({subject.str(), value.str()});
+  }
+  return true;
+}
+
+OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
+  if (source.kind == ModelKind::Library) {
+    fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
+    return {};
+  }
+  OwningOpRef<ModuleOp> module;
+  if (source.kind == ModelKind::Onnx) {
+    onnx::ImportOptions options;
+    if (!parseDimensions(source.dimensions, options))
+      return {};
+    module = onnx::importOnnx(context, source.path, options);
+  } else if (!source.dimensions.empty()) {
+    fail("option '--dim' needs an .onnx file", "change the types in the .mlir file instead");
+  } else {
+    module = parseSourceFile<ModuleOp>(source.path, ParserConfig(&context));
+  }
+  if (!module || !source.isGraphLevel)
+    return module;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isExternal()) {
+    fail("'" + source.path + "' has no function @main", "a module is one function @main of graph operators");
+    return {};
+  }
+  return failed(checkSizes(main)) ? OwningOpRef<ModuleOp>() : std::move(module);
+}
+
+void printElided(Operation *op, llvm::raw_ostream &out) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, OpPrintingFlags().elideLargeElementsAttrs(32).elideLargeResourceString(0));
+  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; // the list of resources would be empty
+}
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
+                    CompileReport *report) {
+  bool isGood = false;
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  if (!recovery.RunSafely([&] { isGood = succeeded(compile(module, options, kind, output, report)); }))
+    return emitError(UnknownLoc::get(module.getContext())) << "perpend bug: the compiler crashed", false;
+  return isGood;
+}
+
+bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
+                  CompileReport *report) {
+  // Never destroyed after a crash: its state is unknown then.
+  auto workspace = std::make_unique<Workspace>();
+  OwningOpRef<ModuleOp> module = workspace->load(source);
+  if (!module)
+    return false;
+  if (compileGuarded(*module, options, kind, output, report))
+    return true;
+  if (workspace->hasFoundBug()) {
+    module.release();
+    workspace.release();
+    writeReproducer(source, options);
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Reproducers
+//===----------------------------------------------------------------------===//
+
+/// Whether the phases up to `phase` succeed; prints the module after them to `text`.
+static bool reaches(const ModelSource &source, const CompileOptions &options, StringRef phase, std::string &text) {
+  auto workspace = std::make_unique<Workspace>(/*isSilent=*/true);
+  OwningOpRef<ModuleOp> module = workspace->load(source);
+  CompileOptions upTo = options;
+  upTo.stopAfter = phase.str();
+  upTo.dumpPhases.clear();
+  upTo.printTimes = false;
+  bool isGood = module && (phase.empty() || compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, ""));
+  if (!isGood) {
+    (void)module.release();
+    (void)workspace.release();
+    return false;
+  }
+  llvm::raw_string_ostream out(text);
+  module->print(out, OpPrintingFlags().enableDebugInfo());
+  out << "\n";
+  return true;
+}
+
+void writeReproducer(const ModelSource &source, const CompileOptions &options) {
+  std::string before;
+  if (!reaches(source, options, "", before))
+    return;
+  StringRef failing = "emit", start;
+  bool isRunning = options.startFrom.empty();
+  for (const Phase &phase : phases()) {
+    isRunning |= phase.name == options.startFrom;
+    if (!isRunning)
+      continue;
+    start = phase.name;
+    std::string after;
+    if (!reaches(source, options, phase.name, after)) {
+      failing = phase.name;
+      break;
+    }
+    if (&phase != &phases().back()) // what follows the last phase is replayed with it
+      before = std::move(after);
+  }
+  std::error_code error;
+  llvm::raw_fd_ostream file("perpend-repro.mlir", error);
+  llvm::errs() << "in phase: " << failing << "\n";
+  if (error)
+    return;
+  file << before;
+  llvm::errs() << "reproducer: perpend-repro.mlir\nreplay: perpend compile perpend-repro.mlir -o repro.so --start-from "
+               << start << " --target " << options.target << " -O" << options.optLevel << "\n";
+}
+} // namespace perpend::cli

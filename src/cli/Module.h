@@ -1,0 +1,72 @@
+//===- Module.h - models as modules, and what goes wrong with them --*- C++ -*-===//
+//
+// Loads .onnx and .mlir files, compiles them, and prints what goes wrong as one
+// message. An internal error ("perpend bug:", or a crash) leaves a reproducer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_CLI_MODULE_H
+#define PERPEND_CLI_MODULE_H
+
+#include "cli/Options.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace perpend::cli {
+
+enum class ModelKind { Onnx, Text, Library };
+
+/// By the contents of the file. Errors: printed, nullopt.
+std::optional<ModelKind> modelKindOf(StringRef path);
+
+/// A model file with the options that act on loading it.
+struct ModelSource {
+  std::string path;
+  std::vector<std::string> dimensions;
+  ModelKind kind = ModelKind::Onnx;
+  /// False for modules that were dumped behind the graph level.
+  bool isGraphLevel = true;
+};
+
+/// A context with all dialects, whose errors are printed as `error: ...` and `hint: ...`: the first one only, since the
+/// others follow from it.
+class Workspace {
+public:
+  explicit Workspace(bool isSilent = false);
+
+  mlir::MLIRContext context;
+
+  /// Errors: null, printed.
+  mlir::OwningOpRef<mlir::ModuleOp> load(const ModelSource &source);
+  bool hasFailed() const { return !firstError.empty(); }
+  /// The first error says that the compiler is wrong, not the model.
+  bool hasFoundBug() const { return StringRef(firstError).contains("perpend bug"); }
+
+private:
+  mlir::LogicalResult report(mlir::Diagnostic &diagnostic);
+
+  bool isSilent;
+  std::string firstError;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// "node 'conv1'", or the place in a file; empty when nothing is known.
+std::string describeLocation(mlir::Location location);
+
+/// Loads the model and compiles it. False: printed, with a reproducer when the compiler is to blame.
+bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
+                  CompileReport *report = nullptr);
+
+/// Compiles a module of a workspace; a crash is a failure. False: printed.
+bool compileGuarded(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
+                    CompileReport *report = nullptr);
+
+/// After an internal error: finds the phase, writes perpend-repro.mlir and prints how to replay it.
+void writeReproducer(const ModelSource &source, const CompileOptions &options);
+
+/// Large weights are left out.
+void printElided(mlir::Operation *op, llvm::raw_ostream &out);
+} // namespace perpend::cli
+
+#endif

@@ -1,0 +1,150 @@
+//===- Options.cpp - the options of a command -----------------------------===//
+
+#include "cli/Options.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+namespace perpend::cli {
+
+int fail(const Twine &message, const Twine &hint) {
+  std::string text = message.str(), hintText = hint.str();
+  for (StringRef mark : {"\nhint: ", "; hint: "})
+    if (size_t at = text.find(mark); at != std::string::npos && hintText.empty()) {
+      hintText = text.substr(at + mark.size());
+      text.resize(at);
+    }
+  llvm::errs() << "error: " << text << "\n";
+  if (!hintText.empty())
+    llvm::errs() << "hint: " << hintText << "\n";
+  return UserError;
+}
+
+int fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
+
+std::string nearest(StringRef word, ArrayRef<std::string> candidates) {
+  std::string best;
+  unsigned bestDistance = static_cast<unsigned>(word.size()) / 2 + 2;
+  for (StringRef candidate : candidates)
+    if (unsigned distance = word.edit_distance(candidate); distance < bestDistance) {
+      bestDistance = distance;
+      best = candidate.str();
+    }
+  return best;
+}
+
+bool parseCounts(StringRef text, std::vector<int64_t> &counts) {
+  for (StringRef part : llvm::split(text, ','))
+    if (int64_t count = 0; part.getAsInteger(10, count) || count < 1)
+      return false;
+    else
+      counts.push_back(count);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
+
+void OptionList::add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set) {
+  options.push_back({flag.str(), valueName.str(), help.str(), std::move(set)});
+}
+
+void OptionList::add(StringRef flag, bool &value, StringRef, StringRef help) {
+  add(flag, "", help, [&value](StringRef) { return value = true; });
+}
+
+void OptionList::add(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
+  add(flag, valueName, help, [&value](StringRef text) {
+    value = text.str();
+    return true;
+  });
+}
+
+void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, StringRef help) {
+  add(flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; });
+}
+
+void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
+  add(flag, valueName, help, [&values](StringRef text) {
+    values.push_back(text.str());
+    return !text.empty();
+  });
+}
+
+void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) {
+#define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
+  if (only.empty() || llvm::is_contained(only, flag))                                                                  \
+    add(flag, options.member, valueName, help);
+#include "Options.def"
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+const OptionList::Option *OptionList::find(StringRef argument, std::optional<StringRef> &value) const {
+  if (argument.consume_front("--")) {
+    auto [flag, text] = argument.split('=');
+    if (flag.size() != argument.size())
+      value = text;
+    auto found =
+        llvm::find_if(options, [&](const Option &option) { return option.flag.size() > 1 && option.flag == flag; });
+    return found == options.end() ? nullptr : &*found;
+  }
+  argument = argument.drop_front();
+  for (const Option &option : options)
+    if (option.flag.size() == 1 && argument.starts_with(option.flag)) {
+      if (argument.size() > 1)
+        value = argument.drop_front();
+      return option.valueName.empty() && value ? nullptr : &option;
+    }
+  return nullptr;
+}
+
+bool OptionList::reportUnknown(StringRef argument) const {
+  std::vector<std::string> spellings = {"--help"};
+  for (const Option &option : options)
+    spellings.push_back(option.spelling());
+  std::string guess = nearest(argument.split('=').first, spellings);
+  fail("unknown option '" + argument + "'",
+       guess.empty() ? "--help lists the options" : "did you mean '" + guess + "'?");
+  return false;
+}
+
+bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) const {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef argument = arguments[i];
+    if (!argument.starts_with("-") || argument == "-") {
+      positional.push_back(argument.str());
+      continue;
+    }
+    std::optional<StringRef> value;
+    const Option *option = find(argument, value);
+    if (!option)
+      return reportUnknown(argument);
+    bool isSwitch = option->valueName.empty();
+    if (isSwitch && value)
+      return fail("option '" + option->spelling() + "' takes no value, got '" + *value + "'"), false;
+    if (!isSwitch && !value) {
+      if (i + 1 == arguments.size())
+        return fail("option '" + option->spelling() + "': expected a value (" + option->valueName + ")"), false;
+      value = arguments[++i];
+    }
+    if (!option->set(value.value_or("")))
+      return fail("option '" + option->spelling() + "': expected " + option->valueName + ", got '" + *value + "'"),
+             false;
+  }
+  return true;
+}
+
+void OptionList::print(llvm::raw_ostream &out) const {
+  for (const Option &option : options) {
+    std::string left = option.spelling();
+    if (!option.valueName.empty())
+      left +=
+          (option.flag.size() == 1 && option.valueName.find("..") != std::string::npos ? "" : " ") + option.valueName;
+    out << "  " << llvm::left_justify(left, 28) << "  " << option.help << "\n";
+  }
+}
+} // namespace perpend::cli

@@ -1,0 +1,72 @@
+//===- Options.h - the options of a command ----------------------*- C++ -*-===//
+//
+// A command describes its options in one list, from which parsing, the help
+// text and suggestions for misspelt options come. The compiler's options are
+// taken from src/Options.def.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_CLI_OPTIONS_H
+#define PERPEND_CLI_OPTIONS_H
+
+#include "Compiler.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace perpend::cli {
+using llvm::ArrayRef;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// What the process returns.
+enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
+
+/// Prints "error: ..." and, when there is one, "hint: ..." to stderr. The hint may be the end of the message. Returns
+/// UserError.
+int fail(const Twine &message, const Twine &hint = "");
+int fail(llvm::Error error);
+
+/// The candidate with the least edit distance; empty when none is near.
+std::string nearest(StringRef word, ArrayRef<std::string> candidates);
+
+class OptionList {
+public:
+  /// An empty value name: a switch. One letter: `-x value` or `-xvalue`; else `--flag value` or `--flag=value`.
+  void add(StringRef flag, bool &value, StringRef valueName, StringRef help);
+  void add(StringRef flag, std::string &value, StringRef valueName, StringRef help);
+  void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help);
+  /// May be given several times.
+  void add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help);
+  /// Every option of src/Options.def, or those named.
+  void addCompiler(CompileOptions &options, ArrayRef<StringRef> only = {});
+
+  /// Sets the options and collects the other arguments. False: an error was printed.
+  bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) const;
+  void print(llvm::raw_ostream &out) const;
+
+private:
+  struct Option {
+    std::string flag, valueName, help;
+    /// False: the text is not a value of this option.
+    std::function<bool(StringRef)> set;
+
+    std::string spelling() const { return (flag.size() == 1 ? "-" : "--") + flag; }
+  };
+  void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set);
+  const Option *find(StringRef argument, std::optional<StringRef> &value) const;
+  bool reportUnknown(StringRef argument) const;
+
+  std::vector<Option> options;
+};
+
+/// "3" -> {3}; false for anything that is no list of positive integers separated by commas.
+bool parseCounts(StringRef text, std::vector<int64_t> &counts);
+} // namespace perpend::cli
+
+#endif

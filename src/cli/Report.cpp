@@ -1,0 +1,224 @@
+//===- Report.cpp - what is known of a model ------------------------------===//
+
+#include "cli/Report.h"
+#include "Pipeline.h"
+#include "cli/CompiledModel.h"
+#include "graph/Graph.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "target/TargetInfo.h"
+#include "tile/Buffers.h"
+
+#include "../runtime/Planner.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace perpend::cli {
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> stageNames() {
+  std::vector<std::string> names = {"graph"};
+  for (const Phase &phase : phases())
+    names.push_back(phase.name.str());
+  names.insert(names.end(), {"llvm", "asm"});
+  return names;
+}
+
+std::optional<std::string> printStage(const ModelSource &source, const CompileOptions &options, StringRef stage) {
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(source);
+  if (!module)
+    return std::nullopt;
+  auto explain = [&] {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
+    return std::nullopt;
+  };
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  bool isIr = stage == "llvm", isAssembly = stage == "asm";
+  if (isIr || isAssembly) {
+    if (failed(printLlvm(*module, options, isIr ? &out : nullptr, isAssembly ? &out : nullptr)))
+      return explain();
+    return text;
+  }
+  CompileOptions upTo = options;
+  upTo.stopAfter = stage.str();
+  if (stage != "graph" && !compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, ""))
+    return explain();
+  printElided(*module, out);
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// A model that is not compiled
+//===----------------------------------------------------------------------===//
+
+static std::string nameOf(DictionaryAttr attributes, StringRef fallback) {
+  auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr();
+  return name ? name.str() : fallback.str();
+}
+
+static std::string textOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  std::string text;
+  llvm::raw_string_ostream(text) << tensor.getElementType() << " " << graph::toString(graph::shapeOf(tensor));
+  return text;
+}
+
+static void collectSignature(func::FuncOp main, ModelReport &report) {
+  for (BlockArgument argument : main.getArguments())
+    report.inputs.push_back(
+        {nameOf(main.getArgAttrDict(argument.getArgNumber()), "input"), textOf(argument.getType())});
+  for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
+    report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});
+  report.symbols = graph::symbolsOf(main);
+}
+
+static void collectOperators(func::FuncOp main, ModelReport &report) {
+  std::map<std::string, int64_t> counts;
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    ++counts[op.getName().getStringRef().str()];
+    if (isa<graph::ConstantOp>(op)) {
+      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+      report.weightsBytes += type.getNumElements() * tile::elementBytes(type.getElementType());
+    }
+  }
+  for (const auto &[name, count] : counts)
+    report.operators.push_back({name, count});
+  llvm::sort(report.operators,
+             [](const auto &a, const auto &b) { return std::tie(b.count, a.name) < std::tie(a.count, b.name); });
+}
+
+static void collectKernels(ModuleOp module, ModelReport &report) {
+  for (auto kernel : module.getOps<func::FuncOp>()) {
+    if (!kernel->hasAttr("tile.kernel"))
+      continue;
+    std::string schedule;
+    if (Attribute attribute = kernel->getAttr("tile.schedule"))
+      llvm::raw_string_ostream(schedule) << attribute;
+    report.kernels.push_back({kernel.getSymName().str(), schedule});
+  }
+}
+
+static void collectBuffers(func::FuncOp main, ModelReport &report) {
+  auto sizes = main->getAttrOfType<graph::ShapeAttr>("tile.buffer_bytes");
+  auto lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
+  if (!sizes || !lifetimes)
+    return;
+  llvm::SmallVector<graph::SymbolicInt> extents = sizes.values();
+  llvm::StringMap<int64_t> symbols;
+  for (const std::string &symbol : report.symbols)
+    symbols[symbol] = ModelReport::symbolValue;
+  std::vector<int64_t> bytes, offsets(extents.size());
+  std::vector<perpend_buffer_lifetime> times;
+  for (auto [i, size] : llvm::enumerate(extents)) {
+    bytes.push_back(size.evaluate(symbols).value_or(0));
+    times.push_back({static_cast<int32_t>(lifetimes[2 * i]), static_cast<int32_t>(lifetimes[2 * i + 1])});
+  }
+  report.arenaBytes =
+      runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
+  for (size_t i = 0; i < bytes.size(); ++i)
+    report.buffers.push_back({extents[i].str(), bytes[i], offsets[i], times[i].first, times[i].last});
+}
+
+std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options) {
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(source);
+  if (!module)
+    return std::nullopt;
+  ModelReport report;
+  report.path = source.path;
+  auto name = (*module)->getAttrOfType<StringAttr>("graph.model_name");
+  report.name = name ? name.str() : "model";
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  collectSignature(main, report);
+  collectOperators(main, report);
+  if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target)) {
+    report.target = target->describe();
+  } else {
+    return fail(target.takeError()), std::nullopt;
+  }
+  CompileOptions upTo = options;
+  upTo.stopAfter = "plan";
+  if (!compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, "")) {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
+    return std::nullopt;
+  }
+  collectKernels(*module, report);
+  collectBuffers(module->lookupSymbol<func::FuncOp>("main"), report);
+  return report;
+}
+
+std::optional<ModelReport> inspectLibrary(StringRef path) {
+  ModelOwner model = loadLibrary(path);
+  if (!model)
+    return std::nullopt;
+  ModelReport report;
+  report.path = path.str();
+  report.name = perpend_model_name(model.get());
+  auto add = [](std::vector<TensorReport> &list, const perpend_tensor_info *info) {
+    std::string text = describeTensor(*info), name = info->name;
+    list.push_back({name, text.substr(name.size() + 2)});
+  };
+  for (int32_t i = 0; i < perpend_model_input_count(model.get()); ++i)
+    add(report.inputs, perpend_model_input(model.get(), i));
+  for (int32_t i = 0; i < perpend_model_output_count(model.get()); ++i)
+    add(report.outputs, perpend_model_output(model.get(), i));
+  for (int32_t i = 0; i < perpend_model_kernel_count(model.get()); ++i)
+    report.kernels.push_back({perpend_model_kernel_name(model.get(), i), ""});
+  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model.get()));
+  if (!descriptor)
+    return llvm::consumeError(descriptor.takeError()), report;
+  const llvm::json::Object &facts = *descriptor->getAsObject();
+  report.target = facts.getString("target").value_or("").str();
+  report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
+  if (const llvm::json::Array *symbols = facts.getArray("symbols"))
+    for (const llvm::json::Value &symbol : *symbols)
+      report.symbols.push_back(symbol.getAsString().value_or("").str());
+  return report;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+void printText(const ModelReport &report, llvm::raw_ostream &out) {
+  out << "model '" << report.name << "' (" << report.path << ")\n";
+  if (!report.target.empty())
+    out << "target   " << report.target << "\n";
+  for (const TensorReport &input : report.inputs)
+    out << "input    " << input.name << ": " << input.type << "\n";
+  for (const TensorReport &output : report.outputs)
+    out << "output   " << output.name << ": " << output.type << "\n";
+  if (!report.symbols.empty())
+    out << "symbols  " << llvm::join(report.symbols, ", ") << "\n";
+  out << "weights  " << report.weightsBytes << " bytes\n";
+  if (!report.operators.empty())
+    out << "\noperators:\n";
+  for (const OperatorReport &entry : report.operators)
+    out << llvm::format("  %6lld  ", static_cast<long long>(entry.count)) << entry.name << "\n";
+  out << "\nkernels: " << report.kernels.size() << "\n";
+  for (const KernelReport &kernel : report.kernels)
+    out << "  " << kernel.name << (kernel.schedule.empty() ? "" : "  ") << kernel.schedule << "\n";
+  if (report.buffers.empty())
+    return;
+  out << "\nmemory plan" << (report.symbols.empty() ? "" : ", where every symbol is 2") << ": " << report.arenaBytes
+      << " bytes\n  buffer     bytes    offset  alive     size\n";
+  for (auto [i, buffer] : llvm::enumerate(report.buffers))
+    out << llvm::format("  %6zu %9lld %9lld  %-8s  ", i, static_cast<long long>(buffer.bytes),
+                        static_cast<long long>(buffer.offset),
+                        (std::to_string(buffer.first) + ".." + std::to_string(buffer.last)).c_str())
+        << buffer.size << "\n";
+}
+} // namespace perpend::cli

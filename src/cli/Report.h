@@ -1,0 +1,66 @@
+//===- Report.h - what is known of a model -----------------------*- C++ -*-===//
+//
+// The facts that `perpend inspect` shows, collected once and written as text or
+// as a page.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_CLI_REPORT_H
+#define PERPEND_CLI_REPORT_H
+
+#include "cli/Module.h"
+
+namespace perpend::cli {
+
+struct TensorReport {
+  std::string name, type;
+};
+
+struct OperatorReport {
+  std::string name;
+  int64_t count;
+};
+
+struct KernelReport {
+  std::string name, schedule;
+};
+
+struct BufferReport {
+  std::string size; ///< an expression
+  int64_t bytes = 0, offset = 0;
+  int64_t first = 0, last = 0;
+};
+
+struct ModelReport {
+  std::string name, path, target;
+  std::vector<TensorReport> inputs, outputs;
+  std::vector<std::string> symbols;
+  std::vector<OperatorReport> operators;
+  uint64_t weightsBytes = 0;
+  std::vector<KernelReport> kernels;
+  /// Buffers between kernels. With symbols, bytes and offsets are those where every symbol is `symbolValue`.
+  std::vector<BufferReport> buffers;
+  int64_t arenaBytes = 0;
+  static constexpr int64_t symbolValue = 2;
+};
+
+struct StageText {
+  std::string name, text;
+};
+
+/// The module at a stage: "graph", the name of a phase, "llvm" or "asm". Errors: nullopt, printed.
+std::optional<std::string> printStage(const ModelSource &source, const CompileOptions &options, StringRef stage);
+/// graph, the phases, llvm, asm.
+std::vector<std::string> stageNames();
+
+/// Errors: nullopt, printed.
+std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options);
+/// Of a compiled library.
+std::optional<ModelReport> inspectLibrary(StringRef path);
+
+void printText(const ModelReport &report, llvm::raw_ostream &out);
+/// A page that needs no other file.
+void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_ostream &out);
+} // namespace perpend::cli
+
+#endif

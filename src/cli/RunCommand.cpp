@@ -1,0 +1,76 @@
+//===- RunCommand.cpp - perpend run ---------------------------------------===//
+
+#include "cli/Command.h"
+#include "cli/CompiledModel.h"
+
+#include "llvm/Support/Format.h"
+
+#include <chrono>
+
+namespace perpend::cli {
+
+static bool printOutputs(const perpend_model *model, ArrayRef<Array> outputs, StringRef directory) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    StringRef name = perpend_model_output(model, static_cast<int32_t>(i))->name;
+    llvm::outs() << summarize(name, outputs[i]) << "\n";
+    if (!directory.empty() && !writeArray(directory, name, outputs[i]))
+      return false;
+  }
+  return true;
+}
+
+static bool repeat(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs, int64_t count) {
+  std::vector<double> times;
+  Execution execution(model, session, inputs);
+  for (int64_t i = 0; i < count; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    if (!execution.run())
+      return false;
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  llvm::sort(times);
+  llvm::outs() << llvm::format("%lld runs: least %.4f ms, median %.4f ms, most %.4f ms\n",
+                               static_cast<long long>(count), times.front(), times[times.size() / 2], times.back());
+  return true;
+}
+
+int runRun(const Command &command, ArrayRef<StringRef> arguments) {
+  ModelSource source;
+  CompileOptions options;
+  InputOptions inputOptions;
+  std::string directory;
+  int64_t threads = 0, repetitions = 1;
+  OptionList list;
+  inputOptions.addTo(list, "random");
+  list.add("output-dir", directory, "DIR", "write every output to DIR/NAME.npy");
+  list.add("threads", threads, "N", "at most N threads (default: all usable cores)");
+  list.add("repeat", repetitions, "N", "run N times and print the times");
+  list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
+  list.addCompiler(options, {"target", "O"});
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
+    return *code;
+  source.path = positional[0];
+  std::optional<ModelKind> kind = modelKindOf(source.path);
+  if (!kind)
+    return UserError;
+  source.kind = *kind;
+  TemporaryFolder folder;
+  ModelOwner model = loadOrCompile(source, options, folder);
+  if (!model)
+    return UserError;
+  std::optional<std::vector<Array>> inputs = makeInputs(model.get(), inputOptions);
+  SessionOwner session = inputs ? createSession(model.get(), threads) : nullptr;
+  if (!session)
+    return UserError;
+  for (size_t i = 0; i < inputs->size(); ++i)
+    llvm::outs() << "input  " << perpend_model_input(model.get(), static_cast<int32_t>(i))->name << ": "
+                 << typeText((*inputs)[i].type, (*inputs)[i].shape) << "\n";
+  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), *inputs);
+  if (!outputs || !printOutputs(model.get(), *outputs, directory))
+    return UserError;
+  if (repetitions > 1 && !repeat(model.get(), session.get(), *inputs, repetitions))
+    return UserError;
+  return Good;
+}
+} // namespace perpend::cli
