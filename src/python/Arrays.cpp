@@ -247,8 +247,10 @@ void OutputArray::allocateTensor(const ExchangeApi *api, perpend_type type, cons
 }
 
 OutputArray::OutputArray(const ExchangeApi *api, perpend_type type, const int64_t *shape, int32_t rank) {
-  if (api)
-    return allocateTensor(api, type, shape, rank);
+  if (api) {
+    allocateTensor(api, type, shape, rank);
+    return;
+  }
   // Objects that live as long as the process: no destructors at its end.
   static nb::object &empty = *new nb::object(numpyFunction("empty"));
   static PyObject *dtypes[PERPEND_TYPE_COUNT] = {};
