@@ -57,7 +57,9 @@ class Model(_perpend.Model):
         """Writes the shared library to `path`, and its C header beside it."""
         target = Path(path)
         if target.suffix != ".so":
-            raise ValueError(f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a")
+            raise ValueError(
+                f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
+            )
         shutil.copyfile(self.path, target)
         header = Path(self.path).with_suffix(".h")
         if header.exists():

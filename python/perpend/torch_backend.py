@@ -18,8 +18,9 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
 from . import CompileError, Model, compile
-from .torch_frontend import Converter, check_operators, extent_of
+from .torch_frontend import Converter, check_operators
 from .torch_operators import decompositions
+from .torch_types import extent_of
 
 Function = Callable[..., Any]
 
@@ -38,19 +39,22 @@ def perpend_backend(
         frozen = []
 
     def compile_inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-        return make_boxed_func(_Compiled(module, frozen, settings))
+        boxed: Function = make_boxed_func(_Compiled(module, frozen, settings))
+        return boxed
 
-    return aot_autograd(  # type: ignore[no-any-return]
+    compiled: Function = aot_autograd(
         fw_compiler=_run_in_pytorch,
         bw_compiler=_run_in_pytorch,
         inference_compiler=compile_inference,
         decompositions=dict(decompositions()),
     )(graph, example_inputs)
+    return compiled
 
 
 def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
     warnings.warn("perpend compiles inference only; this graph needs gradients and runs in PyTorch", stacklevel=2)
-    return make_boxed_func(module.forward)
+    boxed: Function = make_boxed_func(module.forward)
+    return boxed
 
 
 def _is_static(value: Any) -> bool:

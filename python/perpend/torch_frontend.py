@@ -17,38 +17,7 @@ from torch.utils import _pytree as pytree
 
 from . import torch_operators
 from ._perpend import CompileError, GraphBuilder, Module, Type, Value
-
-Extent = int | str
-
-DTYPES = {
-    torch.float32: "f32",
-    torch.float64: "f64",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.int8: "i8",
-    torch.int16: "i16",
-    torch.int32: "i32",
-    torch.int64: "i64",
-    torch.uint8: "u8",
-    torch.uint16: "u16",
-    torch.uint32: "u32",
-    torch.uint64: "u64",
-    torch.bool: "bool",
-}
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    if dtype not in DTYPES:
-        raise CompileError(f"elements of type {dtype} are not supported\nhint: the types are {', '.join(DTYPES.values())}")
-    return DTYPES[dtype]
-
-
-def extent_of(value: Any) -> Extent:
-    """An int, or the expression of a torch.SymInt as text."""
-    if isinstance(value, torch.SymInt):
-        expression = value.node.expr
-        return int(expression) if expression.is_number else str(expression)
-    return int(value)
+from .torch_types import Extent, dtype_name, extent_of, torch_dtype
 
 
 class Call:
@@ -81,7 +50,7 @@ class Call:
         return self.converter.map_argument(self._arguments[name])
 
     def get(self, name: str, otherwise: Any = None) -> Any:
-        value = self[name] if name in self else None
+        value = self.converter.map_argument(self._arguments.get(name))
         return otherwise if value is None else value
 
     def rank(self, name: str = "self") -> int:
@@ -117,7 +86,7 @@ class Call:
         if value.dtype == name:
             return value
         if name == "bool":
-            return self.op("not_equal", value, self.number(0, torch_operators.torch_dtype(value.dtype)))
+            return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
         return self.op("cast", value, to=Type(name))
 
     def number(self, value: float, dtype: torch.dtype) -> Value:
@@ -298,7 +267,9 @@ def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
 
 def _check_mutations(program: ExportedProgram) -> None:
     allowed = (OutputKind.USER_OUTPUT,)
-    mutated = [spec.target or spec.arg.name for spec in program.graph_signature.output_specs if spec.kind not in allowed]
+    mutated = [
+        spec.target or spec.arg.name for spec in program.graph_signature.output_specs if spec.kind not in allowed
+    ]
     if mutated:
         raise CompileError(
             f"the model changes its buffers or inputs in place: {', '.join(sorted(map(str, mutated)))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -98,10 +99,16 @@ def test_torch_tensors_in_give_torch_tensors_out(relu: perpend.Model) -> None:
 
 @pytest.mark.parametrize(
     ("onnx_type", "dtype"),
-    [(TensorProto.DOUBLE, np.float64), (TensorProto.FLOAT16, np.float16), (TensorProto.BFLOAT16, ml_dtypes.bfloat16)]
-    + [(TensorProto.INT32, np.int32), (TensorProto.INT64, np.int64), (TensorProto.UINT8, np.uint8)],
+    [
+        (TensorProto.DOUBLE, np.float64),
+        (TensorProto.FLOAT16, np.float16),
+        (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+        (TensorProto.INT32, np.int32),
+        (TensorProto.INT64, np.int64),
+        (TensorProto.UINT8, np.uint8),
+    ],
 )
-def test_element_types(onnx_type: int, dtype: type) -> None:
+def test_element_types(onnx_type: int, dtype: Any) -> None:
     model = perpend.compile(onnx_model(onnx_type, ("Add",)))
     x = np.arange(8).reshape(2, 4).astype(dtype)
     result = model(x)
