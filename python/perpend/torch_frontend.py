@@ -114,7 +114,7 @@ class Converter:
     def __init__(self, name: str) -> None:
         self.graph = GraphBuilder(name)
         self.values: dict[torch.fx.Node, Any] = {}
-        self.constants: dict[int, Value] = {}
+        self.constants: dict[int, tuple[torch.Tensor, Value]] = {}  # the tensor stays, so that its id is its own
 
     def input(self, node: torch.fx.Node, name: str) -> None:
         tensor = node.meta["val"]
@@ -124,8 +124,8 @@ class Converter:
         """A parameter, buffer or constant; the module keeps its memory."""
         if id(tensor) not in self.constants:
             dtype_name(tensor.dtype)
-            self.constants[id(tensor)] = self.graph.constant(tensor.detach().cpu())
-        return self.constants[id(tensor)]
+            self.constants[id(tensor)] = (tensor, self.graph.constant(tensor.detach().cpu()))
+        return self.constants[id(tensor)][1]
 
     def map_argument(self, argument: Any) -> Any:
         if isinstance(argument, torch.fx.Node):

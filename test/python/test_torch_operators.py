@@ -8,7 +8,7 @@ from typing import Any
 import perpend
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from perpend import torch_operators
 from torch import nn
 
@@ -29,14 +29,21 @@ def assign(x: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     return result
 
 
-NAMES = "abs neg sign reciprocal exp expm1 erf sin cos tan atan sinh tanh asinh ceil floor round relu sigmoid trunc exp2"
+NAMES = (
+    "abs neg sign reciprocal exp expm1 erf sin cos tan atan sinh tanh asinh ceil floor round relu sigmoid trunc exp2"
+)
 ACTIVATIONS = """silu mish gelu hardswish hardsigmoid softplus elu selu celu leaky_relu relu6 logsigmoid softsign tanhshrink
     hardshrink softshrink"""
+ROOTS = "sqrt rsqrt log log1p log2 log10"
 PAIRS = "maximum minimum fmod remainder atan2 logical_and eq ne lt le gt ge"
 
 GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
-    "elementwise": ((X,), [*(getattr(torch, n) for n in NAMES.split()), *(getattr(F, n) for n in ACTIVATIONS.split())]),
-    "roots and logarithms": ((POSITIVE,), [getattr(torch, n) for n in "sqrt rsqrt log log1p log2 log10".split()]),
+    "elementwise": ((X,), [getattr(torch, n) for n in NAMES.split()]),
+    "activations": ((X,), [getattr(F, n) for n in ACTIVATIONS.split()]),
+    "roots and logarithms": (
+        (POSITIVE,),
+        [getattr(torch, n) for n in ["sqrt", "rsqrt", "log", "log1p", "log2", "log10"]],
+    ),
     "arcs": ((UNIT,), [torch.asin, torch.acos, torch.atanh, lambda u: torch.acosh(u + 1)]),
     "pairs": ((X, Y), [getattr(torch, n) for n in PAIRS.split()]),
     "more elementwise": (
@@ -78,8 +85,14 @@ GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
     "products": (
         (X, Y, IMAGE),
         [
-            lambda x, y, a: (x[0] @ y[0].T, torch.bmm(x, y.transpose(1, 2)), x @ torch.ones(6), torch.outer(x[0, 0], y[0, 1])),
-            lambda x, y, a: (torch.dot(x[0, 0], y[0, 0]), torch.einsum("bij,bkj->bik", x, y)),
+            lambda x, y, a: (
+                x[0] @ y[0].T,
+                torch.bmm(x, y.transpose(1, 2)),
+                x @ torch.ones(6),
+                torch.outer(x[0, 0], y[0, 1]),
+            ),
+            lambda x, y, a: (torch.dot(x[0, 0], y[0, 0]), torch.outer(x[0, 0], y[0, 1])),
+            lambda x, y, a: torch.einsum("bij,bkj->bik", x, y),
             lambda x, y, a: torch.addmm(x[0, :, :4], x[0], y[0].T, beta=0.5, alpha=2),
             lambda x, y, a: torch.baddbmm(x[:, :, :4], x, y.mT),
             lambda x, y, a: F.scaled_dot_product_attention(a, a, a),
@@ -90,7 +103,11 @@ GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
         (IMAGE, X),
         [
             lambda a, x: (F.max_pool2d(a, 3, 2, 1), F.max_pool2d(a, (3, 2), 2, ceil_mode=True), F.max_pool1d(x, 2)),
-            lambda a, x: (F.avg_pool2d(a, 3, 2, 1), F.avg_pool2d(a, 3, 2, 1, count_include_pad=False), F.avg_pool1d(x, 2)),
+            lambda a, x: (
+                F.avg_pool2d(a, 3, 2, 1),
+                F.avg_pool2d(a, 3, 2, 1, count_include_pad=False),
+                F.avg_pool1d(x, 2),
+            ),
             lambda a, x: (F.adaptive_avg_pool2d(a, (3, 5)), F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool1d(x, 4)),
             lambda a, x: F.adaptive_max_pool2d(a, 1),
         ],
@@ -98,7 +115,11 @@ GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
     "interpolation": (
         (IMAGE,),
         [
-            lambda a: (F.interpolate(a, scale_factor=2), F.interpolate(a, size=(5, 13)), F.interpolate(a, scale_factor=1.5)),
+            lambda a: (
+                F.interpolate(a, scale_factor=2),
+                F.interpolate(a, size=(5, 13)),
+                F.interpolate(a, scale_factor=1.5),
+            ),
             lambda a: F.interpolate(a, scale_factor=2, mode="bilinear"),
             lambda a: F.interpolate(a, size=(12, 11), mode="bilinear", align_corners=True),
             lambda a: F.interpolate(a, size=(12, 11), mode="bicubic"),
@@ -220,7 +241,13 @@ def test_shapes_follow_the_inputs() -> None:
     class Shapes(nn.Module):  # type: ignore[misc]
         def forward(self, x: torch.Tensor) -> Any:
             batch, length = x.shape[:2]
-            return x.reshape(batch * length, -1), x[:, : length // 2], x[:, -1], torch.arange(length), x.new_ones(length + 1)
+            return (
+                x.reshape(batch * length, -1),
+                x[:, : length // 2],
+                x[:, -1],
+                torch.arange(length),
+                x.new_ones(length + 1),
+            )
 
     shapes = ({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC},)
     model = perpend.compile(Shapes(), example_inputs=(torch.randn(2, 6, 3),), dynamic_shapes=shapes)
@@ -245,7 +272,7 @@ def test_unsupported_operators_are_listed_at_once() -> None:
 def test_mutated_buffers_are_refused() -> None:
     net = nn.BatchNorm1d(4)
     program = torch.export.export(net.train(), (torch.randn(3, 4),))
-    with pytest.raises(perpend.CompileError, match="running_mean.*\n.*eval mode"):
+    with pytest.raises(perpend.CompileError, match=r"running_mean.*\n.*eval mode"):
         perpend.compile(program)
 
 
