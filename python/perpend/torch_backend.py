@@ -82,7 +82,7 @@ class _Compiled:
         self.tensors = [
             index
             for index, node in enumerate(placeholders)
-            if index not in self.frozen and isinstance(node.meta["val"], torch.Tensor)
+            if index not in self.frozen and isinstance(node.meta.get("val"), torch.Tensor)
         ]
         self.sizes = self._sizes_without_tensor()
         self.outputs: list[Any] = []
@@ -91,7 +91,7 @@ class _Compiled:
     def _sizes_without_tensor(self) -> list[int]:
         """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
         known = {str(e) for i in self.tensors for e in self.placeholders[i].meta["val"].shape}
-        symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta["val"], torch.SymInt)]
+        symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
         return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
 
     def __call__(self, *inputs: Any) -> list[Any]:

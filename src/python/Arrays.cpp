@@ -42,7 +42,8 @@ static const ExchangeApi *exchangeApiOf(nb::handle object) {
   PyTypeObject *type = Py_TYPE(object.ptr());
   if (type == lastType)
     return lastApi;
-  nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
+  nb::object capsule =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
   if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
     return nullptr;
   auto *api = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
@@ -77,13 +78,20 @@ struct TypeNames {
 } // namespace
 
 static constexpr TypeNames typeNames[] = {
-    {PERPEND_F32, nb::dlpack::dtype_code::Float, 32, "float32"}, {PERPEND_F64, nb::dlpack::dtype_code::Float, 64, "float64"},
-    {PERPEND_F16, nb::dlpack::dtype_code::Float, 16, "float16"}, {PERPEND_BF16, nb::dlpack::dtype_code::Bfloat, 16, "uint16"},
-    {PERPEND_I8, nb::dlpack::dtype_code::Int, 8, "int8"},        {PERPEND_I16, nb::dlpack::dtype_code::Int, 16, "int16"},
-    {PERPEND_I32, nb::dlpack::dtype_code::Int, 32, "int32"},     {PERPEND_I64, nb::dlpack::dtype_code::Int, 64, "int64"},
-    {PERPEND_U8, nb::dlpack::dtype_code::UInt, 8, "uint8"},      {PERPEND_U16, nb::dlpack::dtype_code::UInt, 16, "uint16"},
-    {PERPEND_U32, nb::dlpack::dtype_code::UInt, 32, "uint32"},   {PERPEND_U64, nb::dlpack::dtype_code::UInt, 64, "uint64"},
-    {PERPEND_BOOL, nb::dlpack::dtype_code::Bool, 8, "bool"},     {PERPEND_I4, nb::dlpack::dtype_code::Int, 8, "int8"},
+    {PERPEND_F32, nb::dlpack::dtype_code::Float, 32, "float32"},
+    {PERPEND_F64, nb::dlpack::dtype_code::Float, 64, "float64"},
+    {PERPEND_F16, nb::dlpack::dtype_code::Float, 16, "float16"},
+    {PERPEND_BF16, nb::dlpack::dtype_code::Bfloat, 16, "uint16"},
+    {PERPEND_I8, nb::dlpack::dtype_code::Int, 8, "int8"},
+    {PERPEND_I16, nb::dlpack::dtype_code::Int, 16, "int16"},
+    {PERPEND_I32, nb::dlpack::dtype_code::Int, 32, "int32"},
+    {PERPEND_I64, nb::dlpack::dtype_code::Int, 64, "int64"},
+    {PERPEND_U8, nb::dlpack::dtype_code::UInt, 8, "uint8"},
+    {PERPEND_U16, nb::dlpack::dtype_code::UInt, 16, "uint16"},
+    {PERPEND_U32, nb::dlpack::dtype_code::UInt, 32, "uint32"},
+    {PERPEND_U64, nb::dlpack::dtype_code::UInt, 64, "uint64"},
+    {PERPEND_BOOL, nb::dlpack::dtype_code::Bool, 8, "bool"},
+    {PERPEND_I4, nb::dlpack::dtype_code::Int, 8, "int8"},
     {PERPEND_U4, nb::dlpack::dtype_code::UInt, 8, "uint8"},
 };
 
@@ -115,13 +123,28 @@ static std::optional<perpend_type> typeOf(const Py_buffer &buffer) {
   if (!format[0] || format[1])
     return std::nullopt;
   switch (format[0]) {
-  case 'f': return PERPEND_F32;
-  case 'd': return PERPEND_F64;
-  case 'e': return PERPEND_F16;
-  case '?': return PERPEND_BOOL;
-  case 'b': case 'h': case 'i': case 'l': case 'q': return signedOf(buffer.itemsize);
-  case 'B': case 'H': case 'I': case 'L': case 'Q': return unsignedOf(buffer.itemsize);
-  default: return std::nullopt;
+  case 'f':
+    return PERPEND_F32;
+  case 'd':
+    return PERPEND_F64;
+  case 'e':
+    return PERPEND_F16;
+  case '?':
+    return PERPEND_BOOL;
+  case 'b':
+  case 'h':
+  case 'i':
+  case 'l':
+  case 'q':
+    return signedOf(buffer.itemsize);
+  case 'B':
+  case 'H':
+  case 'I':
+  case 'L':
+  case 'Q':
+    return unsignedOf(buffer.itemsize);
+  default:
+    return std::nullopt;
   }
 }
 
@@ -184,7 +207,8 @@ bool InputArray::readBuffer(nb::handle object, const char *what) {
   std::optional<perpend_type> found = typeOf(buffer);
   if (!found || buffer.ndim > PERPEND_MAX_RANK)
     throw nb::type_error((std::string(what) + ": expected an array of numbers in native byte order, got the format '" +
-                          (buffer.format ? buffer.format : "?") + "'").c_str());
+                          (buffer.format ? buffer.format : "?") + "'")
+                             .c_str());
   if (!PyBuffer_IsContiguous(&buffer, 'C')) {
     PyBuffer_Release(&buffer);
     hasBuffer = false;
@@ -215,12 +239,15 @@ void InputArray::read(nb::handle object, const char *what, std::optional<perpend
   }
   if (!nb::hasattr(object, "__array__") && !nb::isinstance<nb::sequence>(object) && !PyNumber_Check(object.ptr()))
     throw nb::type_error((std::string(what) + ": expected an array, got " +
-                          nb::cast<std::string>(nb::str(object.type().attr("__name__")))).c_str());
-  nb::object array = wanted && dtype.empty() && *wanted != PERPEND_BF16 ? numpyFunction("asarray")(object, namesOf(*wanted).numpy)
-                                                      : numpyFunction("asarray")(object);
+                          nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
+                             .c_str());
+  nb::object array = wanted && dtype.empty() && *wanted != PERPEND_BF16
+                         ? numpyFunction("asarray")(object, namesOf(*wanted).numpy)
+                         : numpyFunction("asarray")(object);
   if (!readBuffer(array, what))
     throw nb::type_error((std::string(what) + ": expected an array of numbers, got elements of type " +
-                          nb::cast<std::string>(nb::str(array.attr("dtype")))).c_str());
+                          nb::cast<std::string>(nb::str(array.attr("dtype"))))
+                             .c_str());
 }
 
 //===----------------------------------------------------------------------===//

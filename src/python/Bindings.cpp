@@ -106,14 +106,23 @@ static AttributeList attributesOf(nb::dict attributes) {
   return list;
 }
 
-/// Keeps the Python array for as long as `owner` lives, which any thread may end.
-static Array arrayOf(nb::handle object, const char *what) {
-  std::shared_ptr<InputArray> input(new InputArray, [](InputArray *array) {
+/// Deletes an object that holds Python objects, on any thread.
+struct DeleteLocked {
+  template <typename T> void operator()(T *held) const {
     if (!nb::is_alive())
       return; // the process ends
     nb::gil_scoped_acquire locked;
-    delete array;
-  });
+    delete held;
+  }
+};
+
+static std::shared_ptr<void> keep(nb::handle object) {
+  return std::shared_ptr<nb::object>(new nb::object(nb::borrow(object)), DeleteLocked());
+}
+
+/// Keeps the Python array for as long as `owner` lives, which any thread may end.
+static Array arrayOf(nb::handle object, const char *what) {
+  std::shared_ptr<InputArray> input(new InputArray, DeleteLocked());
   input->read(object, what);
   Array array;
   array.type = perpend_type_name(input->type);
@@ -148,7 +157,8 @@ static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> so
   if (const std::string *path = std::get_if<std::string>(&source))
     return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), error), error);
   const nb::bytes &bytes = std::get<nb::bytes>(source);
-  return orThrow(Program::fromOnnxBytes(std::string(bytes.c_str(), bytes.size()), dimsOf(dims), error), error);
+  std::string_view view(bytes.c_str(), bytes.size());
+  return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), error), error);
 }
 
 static std::unique_ptr<Program> fromText(const std::string &text) {
@@ -294,17 +304,23 @@ static void bindBuilder(nb::module_ &module) {
       .def_prop_ro("dtype", [](const Value &v) { return builderOf({v.builder}).type(v.handle); })
       .def_prop_ro("contents", &contentsOf);
   nb::class_<BuilderHandle>(module, "GraphBuilder", "Builds a module with one function.")
-      .def("__init__", [](BuilderHandle *self, const std::string &name) {
-        new (self) BuilderHandle{std::make_shared<GraphBuilder>(name)};
-      }, "name"_a)
+      .def(
+          "__init__",
+          [](BuilderHandle *self, const std::string &name) {
+            new (self) BuilderHandle{std::make_shared<GraphBuilder>(name)};
+          },
+          "name"_a)
       .def_static("has_composite", &GraphBuilder::hasComposite, "name"_a)
       .def("input", &addInput, "name"_a, "shape"_a, "dtype"_a)
       .def("constant", &addConstant, "array"_a)
       .def("dims", &addDims, "extents"_a, "scalar"_a = false)
       .def("composite", &addComposite, "name"_a, "inputs"_a, "attributes"_a = nb::dict())
-      .def("set_location", [](BuilderHandle &self, const std::string &name, const std::string &kind) {
-        builderOf(self).setLocation(name, kind);
-      }, "name"_a, "kind"_a = "")
+      .def(
+          "set_location",
+          [](BuilderHandle &self, const std::string &name, const std::string &kind) {
+            builderOf(self).setLocation(name, kind);
+          },
+          "name"_a, "kind"_a = "")
       .def("finish", &finish, "names"_a, "values"_a);
 }
 

@@ -115,8 +115,9 @@ static ElementsAttr resource(RankedTensorType type, const Array &array) {
   ArrayRef<char> data(static_cast<const char *>(array.data), array.sizeBytes);
   uint64_t elementBytes = std::max<uint64_t>(type.getElementTypeBitWidth() / 8, 1);
   bool isAligned = reinterpret_cast<uintptr_t>(array.data) % elementBytes == 0;
-  AsmResourceBlob blob = isAligned ? AsmResourceBlob(data, elementBytes, [owner = array.owner](void *, size_t, size_t) {},
-                                                     /*dataIsMutable=*/false)
+  AsmResourceBlob blob = isAligned ? AsmResourceBlob(
+                                         data, elementBytes, [owner = array.owner](void *, size_t, size_t) {},
+                                         /*dataIsMutable=*/false)
                                    : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, alignment);
   return DenseResourceElementsAttr::get(type, "weight", std::move(blob));
 }
@@ -145,9 +146,10 @@ std::optional<GraphBuilder::Handle> GraphBuilder::constant(const Array &array, s
   return state->add(value);
 }
 
-std::optional<std::vector<GraphBuilder::Handle>>
-GraphBuilder::composite(const std::string &name, const std::vector<Handle> &inputs, const AttributeList &attributes,
-                        std::string &error) {
+std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const std::string &name,
+                                                                         const std::vector<Handle> &inputs,
+                                                                         const AttributeList &attributes,
+                                                                         std::string &error) {
   if (!hasComposite(name)) {
     error = "there is no composite '" + name + "'";
     return std::nullopt;
@@ -188,7 +190,9 @@ static std::vector<std::string> textOf(ArrayRef<SymbolicInt> extents) {
   return texts;
 }
 
-std::vector<std::string> GraphBuilder::shape(Handle value) const { return textOf(graph::shapeOf(state->values[value])); }
+std::vector<std::string> GraphBuilder::shape(Handle value) const {
+  return textOf(graph::shapeOf(state->values[value]));
+}
 
 std::string GraphBuilder::type(Handle value) const {
   return nameOf(graph::tensorTypeOf(state->values[value]).getElementType());
@@ -224,8 +228,8 @@ std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::s
   }
   Location location = state->function.getLoc();
   state->operations.create<func::ReturnOp>(location, results);
-  state->function.setFunctionType(FunctionType::get(&state->context, state->function.getArgumentTypes(),
-                                                    TypeRange(ValueRange(results))));
+  state->function.setFunctionType(
+      FunctionType::get(&state->context, state->function.getArgumentTypes(), TypeRange(ValueRange(results))));
   state->function.setAllResultAttrs(names);
   eraseUnused(state->function.getBody().front());
   if (failed(verify(*state->program->internals().module))) {

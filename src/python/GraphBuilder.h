@@ -22,7 +22,8 @@ struct TypeName {
 struct Dims {
   std::vector<std::string> extents;
 };
-using Attribute = std::variant<bool, int64_t, double, std::string, TypeName, std::vector<int64_t>, std::vector<double>, Dims>;
+using Attribute =
+    std::variant<bool, int64_t, double, std::string, TypeName, std::vector<int64_t>, std::vector<double>, Dims>;
 using AttributeList = std::vector<std::pair<std::string, Attribute>>;
 
 /// Every function that can fail fills `error` and returns nothing.

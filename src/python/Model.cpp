@@ -16,9 +16,9 @@ namespace perpend::python {
 static void check(perpend_status status) {
   if (status == PERPEND_OK)
     return;
-  PyObject *kind = status == PERPEND_NOT_FOUND       ? PyExc_FileNotFoundError
-                   : status == PERPEND_TYPE_MISMATCH ? PyExc_TypeError
-                   : status == PERPEND_OUT_OF_MEMORY ? PyExc_MemoryError
+  PyObject *kind = status == PERPEND_NOT_FOUND        ? PyExc_FileNotFoundError
+                   : status == PERPEND_TYPE_MISMATCH  ? PyExc_TypeError
+                   : status == PERPEND_OUT_OF_MEMORY  ? PyExc_MemoryError
                    : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
                                                       : PyExc_RuntimeError;
   PyErr_SetString(kind, perpend_error_message());
@@ -78,7 +78,8 @@ void Model::order(nb::args &positional, nb::kwargs &named, std::vector<nb::handl
   size_t count = perpend_model_input_count(model);
   std::string what = "model '" + name() + "': ";
   if (positional.size() > count)
-    throw nb::type_error((what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
+    throw nb::type_error(
+        (what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
   ordered.assign(count, nb::handle());
   std::copy(positional.begin(), positional.end(), ordered.begin());
   for (auto [key, value] : named) {

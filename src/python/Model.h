@@ -28,7 +28,8 @@ struct Session {
 /// Threads: calls from several Python threads run at the same time, each in a session of its own.
 class Model {
 public:
-  /// threads: at most this many per call, 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's text.
+  /// threads: at most this many per call, 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's
+  /// text.
   Model(const std::string &path, int threads);
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;

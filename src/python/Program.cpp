@@ -52,7 +52,8 @@ Type elementTypeOf(MLIRContext &context, StringRef name) {
   if (name == "f64")
     return Float64Type::get(&context);
   bool isUnsigned = name.starts_with("u");
-  if (name.empty() || (name[0] != 'i' && !isUnsigned) || name.drop_front().getAsInteger(10, width) || !width || width > 64)
+  if (name.empty() || (name[0] != 'i' && !isUnsigned) || name.drop_front().getAsInteger(10, width) || !width ||
+      width > 64)
     return {};
   return IntegerType::get(&context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
 }
@@ -97,10 +98,25 @@ std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Di
   return nullptr;
 }
 
-std::unique_ptr<Program> Program::fromOnnxBytes(const std::string &bytes, const Dims &dims, std::string &error) {
+namespace {
+/// Bytes of somebody else.
+class BorrowedBuffer : public llvm::MemoryBuffer {
+public:
+  BorrowedBuffer(StringRef bytes, std::shared_ptr<void> owner) : owner(std::move(owner)) {
+    init(bytes.begin(), bytes.end(), /*RequiresNullTerminator=*/false);
+  }
+  BufferKind getBufferKind() const override { return MemoryBuffer_Malloc; }
+
+private:
+  std::shared_ptr<void> owner;
+};
+} // namespace
+
+std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
+                                                std::string &error) {
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
-  std::shared_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBufferCopy(bytes, "model.onnx");
+  auto buffer = std::make_shared<BorrowedBuffer>(bytes, std::move(owner));
   program->state->module = onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims));
   if (program->state->module)
     return program;
@@ -152,8 +168,11 @@ bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &out
     return false;
   }
   for (const interp::Tensor &result : *results)
-    outputs.push_back({nameOf(result.elementType), {result.shape.begin(), result.shape.end()}, result.data(),
-                       result.sizeBytes(), result.bytes});
+    outputs.push_back({nameOf(result.elementType),
+                       {result.shape.begin(), result.shape.end()},
+                       result.data(),
+                       result.sizeBytes(),
+                       result.bytes});
   return true;
 }
 

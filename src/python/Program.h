@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -54,7 +55,9 @@ public:
   /// dims: a symbol or `input:dimension`, and a number or another symbol.
   using Dims = std::vector<std::pair<std::string, std::string>>;
   static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, std::string &error);
-  static std::unique_ptr<Program> fromOnnxBytes(const std::string &bytes, const Dims &dims, std::string &error);
+  /// The program keeps `owner`, which holds the bytes.
+  static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
+                                                std::string &error);
   static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
 
   std::string text() const;
