@@ -29,11 +29,10 @@ def assign(x: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     return result
 
 
-NAMES = (
-    "abs neg sign reciprocal exp expm1 erf sin cos tan atan sinh tanh asinh ceil floor round relu sigmoid trunc exp2"
-)
-ACTIVATIONS = """silu mish gelu hardswish hardsigmoid softplus elu selu celu leaky_relu relu6 logsigmoid softsign tanhshrink
-    hardshrink softshrink"""
+NAMES = """abs neg sign reciprocal exp expm1 erf sin cos tan atan sinh tanh asinh ceil floor round relu sigmoid
+    trunc exp2"""
+ACTIVATIONS = """silu mish gelu hardswish hardsigmoid softplus elu selu celu leaky_relu relu6 logsigmoid softsign
+    tanhshrink hardshrink softshrink"""
 ROOTS = "sqrt rsqrt log log1p log2 log10"
 PAIRS = "maximum minimum fmod remainder atan2 logical_and eq ne lt le gt ge"
 
@@ -45,7 +44,7 @@ GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
         [getattr(torch, n) for n in ["sqrt", "rsqrt", "log", "log1p", "log2", "log10"]],
     ),
     "arcs": ((UNIT,), [torch.asin, torch.acos, torch.atanh, lambda u: torch.acosh(u + 1)]),
-    "pairs": ((X, Y), [getattr(torch, n) for n in PAIRS.split()]),
+    "pairs": ((X, torch.where(Y > 0, X, Y)), [getattr(torch, n) for n in PAIRS.split()]),
     "more elementwise": (
         (X, Y, POSITIVE),
         [
