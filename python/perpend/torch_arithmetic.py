@@ -1,0 +1,443 @@
+"""ATen operators that compute: elementwise, reductions, normalisations, products, windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._perpend import Value
+from .torch_types import Extent
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+
+def is_float(dtype: torch.dtype) -> bool:
+    return bool(dtype.is_floating_point)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Elementwise
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def unary(composite: str, **attributes: Any) -> Operator:
+    return lambda call: call.op(composite, call.tensor("self", call.dtype), **attributes)
+
+
+def on_input(composite: str) -> Operator:
+    """A test of an element in its own type."""
+    return lambda call: call.op(composite, call.tensor("self"))
+
+
+def binary(composite: str) -> Operator:
+    """Both operands in the result's type; alpha scales the second."""
+
+    def convert(call: Call) -> Value:
+        other = call.tensor("other", call.dtype)
+        alpha = call.get("alpha", 1)
+        if alpha != 1:
+            other = call.op("mul", other, call.number(alpha, call.dtype))
+        return call.op(composite, call.tensor("self", call.dtype), other)
+
+    return convert
+
+
+def common_dtype(call: Call) -> torch.dtype:
+    """The type that PyTorch compares two operands in."""
+    first, second = call.example("self"), call.example("other")
+    numbers = (torch.SymInt, torch.SymFloat)
+    first, second = (
+        1 if isinstance(x, torch.SymInt) else 1.0 if isinstance(x, numbers) else x for x in (first, second)
+    )
+    return torch.result_type(first, second)
+
+
+def comparison(composite: str) -> Operator:
+    def convert(call: Call) -> Value:
+        dtype = common_dtype(call)
+        return call.op(composite, call.tensor("self", dtype), call.tensor("other", dtype))
+
+    return convert
+
+
+def logical(composite: str) -> Operator:
+    return lambda call: call.op(composite, call.tensor("self", torch.bool), call.tensor("other", torch.bool))
+
+
+def divide(call: Call) -> Value:
+    mode = call.get("rounding_mode")
+    first, second = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
+    if mode == "floor":
+        return call.op("floor_div", first, second)
+    quotient = call.op("div", first, second)
+    return truncated(call, quotient) if mode == "trunc" and is_float(call.dtype) else quotient
+
+
+def truncated(call: Call, value: Value) -> Value:
+    return call.op("mul", call.op("sign", value), call.op("floor", call.op("abs", value)))
+
+
+def power(call: Call) -> Value:
+    base, exponent = call.tensor("self", call.dtype), call["exponent"]
+    if isinstance(exponent, (int, float)):
+        if exponent == 2:
+            return call.op("mul", base, base)
+        if exponent == 3:
+            return call.op("mul", call.op("mul", base, base), base)
+        composite = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal", 1: "identity"}.get(exponent)
+        if composite and is_float(call.dtype):
+            return call.op(composite, base)
+    return call.op("pow", base, call.tensor("exponent", call.dtype))
+
+
+def clamp(call: Call) -> Value:
+    value = call.tensor("self", call.dtype)
+    low = call.get("min", call.get("min_val"))
+    high = call.get("max", call.get("max_val"))
+    for composite, limit in (("max", low), ("min", high)):
+        if limit is not None:
+            bound = limit if isinstance(limit, Value) else call.number(limit, call.dtype)
+            value = call.op(composite, value, call.cast(bound, call.dtype))
+    return value
+
+
+def elu(call: Call) -> Value:
+    value, scale, input_scale = call.tensor("self"), call.get("scale", 1), call.get("input_scale", 1)
+    if input_scale != 1:
+        raise call.fail(f"input_scale: expected 1, got {input_scale}")
+    result = call.op("elu", value, alpha=float(call.get("alpha", 1)))
+    return result if scale == 1 else call.op("mul", result, call.number(scale, call.dtype))
+
+
+def where(call: Call) -> Value:
+    return call.op("where", call.tensor("condition"), call.tensor("self", call.dtype), call.tensor("other", call.dtype))
+
+
+def masked_fill(call: Call) -> Value:
+    return call.op("where", call.tensor("mask"), call.tensor("value", call.dtype), call.tensor("self", call.dtype))
+
+
+def logarithm(base: float) -> Operator:
+    def convert(call: Call) -> Value:
+        value = call.op("log", call.tensor("self", call.dtype))
+        return call.op("mul", value, call.number(1 / math.log(base), call.dtype))
+
+    return convert
+
+
+def round_even(call: Call) -> Value:
+    if call.get("decimals", 0) != 0:
+        raise call.fail("decimals other than 0 are not supported")
+    return call.op("round", call.tensor("self", call.dtype))
+
+
+def exp2(call: Call) -> Value:
+    value = call.tensor("self", call.dtype)
+    return call.op("exp", call.op("mul", value, call.number(math.log(2), call.dtype)))
+
+
+def softplus(call: Call) -> Value:
+    if call.get("beta", 1) != 1:
+        beta = call.number(call["beta"], call.dtype)
+        return call.op("div", call.op("softplus", call.op("mul", call.tensor("self"), beta)), beta)
+    return call.op("softplus", call.tensor("self"))
+
+
+def prelu(call: Call) -> Value:
+    slope, rank = call.tensor("weight"), call.rank()
+    if len(slope.shape) == 1 and rank > 2:
+        slope = call.reshape(slope, [-1] + [1] * (rank - 2))
+    return call.op("prelu", call.tensor("self"), slope)
+
+
+def atan2(call: Call) -> Value:
+    """The angle of (other, self): atan of the quotient, moved by pi where other is negative."""
+    y, x = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
+    zero, half = call.number(0, call.dtype), call.number(math.pi / 2, call.dtype)
+    sign = call.op("where", call.op("less", y, zero), call.number(-1, call.dtype), call.number(1, call.dtype))
+    angle = call.op("atan", call.op("div", y, x))
+    beyond = call.op("add", angle, call.op("mul", sign, call.number(math.pi, call.dtype)))
+    angle = call.op("where", call.op("less", x, zero), beyond, angle)
+    vertical = call.op("where", call.op("equal", y, zero), zero, call.op("mul", sign, half))
+    return call.op("where", call.op("equal", x, zero), vertical, angle)
+
+
+def addcmul(composite: str) -> Operator:
+    def convert(call: Call) -> Value:
+        product = call.op(composite, call.tensor("tensor1", call.dtype), call.tensor("tensor2", call.dtype))
+        if call.get("value", 1) != 1:
+            product = call.op("mul", product, call.number(call["value"], call.dtype))
+        return call.op("add", call.tensor("self", call.dtype), product)
+
+    return convert
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reductions and normalisations
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def axes_of(call: Call) -> list[int]:
+    """Empty: all."""
+    dims = call.get("dim", [])
+    return [dims] if isinstance(dims, int) else list(dims)
+
+
+def reduction(composite: str) -> Operator:
+    def convert(call: Call) -> Value:
+        keep = int(call.get("keepdim", False))
+        return call.op(composite, call.tensor("self", call.dtype), axes=axes_of(call), keepdims=keep)
+
+    return convert
+
+
+def truth_reduction(composite: str) -> Operator:
+    def convert(call: Call) -> Value:
+        truth = call.cast(call.tensor("self", torch.bool), torch.int32)
+        keep = int(call.get("keepdim", False))
+        return call.cast(call.op(composite, truth, axes=axes_of(call), keepdims=keep), torch.bool)
+
+    return convert
+
+
+def extreme_along(composite: str, position: str) -> Operator:
+    """max.dim and max without a dimension."""
+
+    def convert(call: Call) -> Any:
+        value = call.tensor("self")
+        if "dim" not in call:
+            return call.op(composite, value, keepdims=0)
+        axis, keep = call["dim"], int(call["keepdim"])
+        return [
+            call.op(composite, value, axes=[axis], keepdims=keep),
+            call.op(position, value, axis=axis, keepdims=keep),
+        ]
+
+    return convert
+
+
+def arg_extreme(composite: str) -> Operator:
+    def convert(call: Call) -> Value:
+        value, axis, keep = call.tensor("self"), call["dim"], int(call["keepdim"])
+        if axis is None:
+            value, axis, keep = call.reshape(value, [-1]), 0, 0
+        return call.op(composite, value, axis=axis, keepdims=keep)
+
+    return convert
+
+
+def variance(call: Call) -> Value:
+    value = call.tensor("self", call.dtype)
+    axes = axes_of(call) or list(range(call.rank()))
+    centred = call.op("sub", value, call.op("reduce_mean", value, axes=axes, keepdims=1))
+    total = call.op("reduce_sum_square", centred, axes=axes, keepdims=int(call.get("keepdim", False)))
+    extents = " * ".join(f"({value.shape[axis]})" for axis in axes)
+    correction = 1 if call.get("correction") is None else int(call["correction"])
+    count = call.converter.graph.dims([f"{extents} - {correction}"], scalar=True)
+    return call.op("div", total, call.cast(count, call.dtype))
+
+
+def vector_norm(call: Call) -> Value:
+    value, order, keep = call.tensor("self", call.dtype), call["ord"], int(call["keepdim"])
+    axes = axes_of(call)
+    if order in (1, 2):
+        return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
+    magnitude = call.op("abs", value)
+    if math.isinf(order):
+        return call.op("reduce_max" if order > 0 else "reduce_min", magnitude, axes=axes, keepdims=keep)
+    powers = call.op("pow", magnitude, call.number(order, call.dtype))
+    total = call.op("reduce_sum", powers, axes=axes, keepdims=keep)
+    return call.op("pow", total, call.number(1 / order, call.dtype))
+
+
+def variance_and_mean(call: Call) -> list[Value]:
+    mean = call.op("reduce_mean", call.tensor("self"), axes=axes_of(call), keepdims=int(call["keepdim"]))
+    return [variance(call), mean]
+
+
+def softmax(composite: str) -> Operator:
+    return lambda call: call.op(composite, call.tensor("self", call.dtype), axis=call["dim"])
+
+
+def batch_norm(call: Call) -> list[Value | None]:
+    value = call.tensor("input")
+    channels = call.example("input").shape[1]
+    ones = torch.ones(channels)
+    scale = call.tensor("weight") if call["weight"] is not None else call.converter.constant(ones)
+    shift = call.tensor("bias") if call["bias"] is not None else call.converter.constant(ones * 0)
+    mean, spread = call.tensor("running_mean"), call.tensor("running_var")
+    return [call.op("batch_norm", value, scale, shift, mean, spread, epsilon=float(call["eps"])), None, None]
+
+
+def instance_norm(call: Call) -> Value:
+    if not call["use_input_stats"]:
+        raise call.fail("given statistics are not supported\nhint: use track_running_stats=False")
+    return call.op("instance_norm", call["input"], call["weight"], call["bias"], epsilon=float(call["eps"]))
+
+
+def layer_norm(call: Call) -> Value:
+    axis = -len(call["normalized_shape"])
+    return call.op("layer_norm", call["input"], call["weight"], call["bias"], axis=axis, epsilon=float(call["eps"]))
+
+
+def rms_norm(call: Call) -> Value:
+    epsilon = call.get("eps", torch.finfo(call.dtype).eps)
+    return call.op(
+        "rms_norm", call["input"], call["weight"], axis=-len(call["normalized_shape"]), epsilon=float(epsilon)
+    )
+
+
+def group_norm(call: Call) -> Value:
+    return call.op(
+        "group_norm",
+        call["input"],
+        call["weight"],
+        call["bias"],
+        num_groups=call["num_groups"],
+        epsilon=float(call["eps"]),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Products and windows
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def add_product(call: Call) -> Value:
+    """beta self + alpha (mat1 mat2)"""
+    names = ("mat1", "mat2") if "mat1" in call else ("batch1", "batch2") if "batch1" in call else ("mat", "vec")
+    product = call.op("matmul", call[names[0]], call[names[1]])
+    if call.get("alpha", 1) != 1:
+        product = call.op("mul", product, call.number(call["alpha"], call.dtype))
+    beta, addend = call.get("beta", 1), call.tensor("self", call.dtype)
+    if beta == 0:
+        return product
+    return call.op("add", product, addend if beta == 1 else call.op("mul", addend, call.number(beta, call.dtype)))
+
+
+def linear(call: Call) -> Value:
+    return call.op("linear", call["input"], call["weight"], call["bias"])
+
+
+def attention(call: Call) -> Any:
+    if call.get("dropout_p", 0.0) != 0:
+        raise call.fail("dropout in attention\nhint: use model.eval()")
+    attributes: dict[str, Any] = {"is_causal": int(call.get("is_causal", False))}
+    if call["scale"] is not None:
+        attributes["scale"] = float(call["scale"])
+    result = call.op(
+        "scaled_dot_product_attention", call["query"], call["key"], call["value"], call["attn_mask"], **attributes
+    )
+    return [result] + [None] * 8 if isinstance(call.result, (list, tuple)) else result
+
+
+def convolution(call: Call) -> Value:
+    window = call.rank("weight") - 2
+    padding = call.ints("padding", window)
+    attributes = {
+        "strides": call.ints("stride", window, 1),
+        "pads": padding + padding,
+        "dilations": call.ints("dilation", window, 1),
+        "group": call["groups"],
+    }
+    name = "conv"
+    if call["transposed"]:
+        name = "conv_transpose"
+        attributes["output_padding"] = call.ints("output_padding", window)
+    value = call["input"]
+    if len(value.shape) == window + 1:
+        value = call.op("unsqueeze", value, axes=[0])
+        return call.op("squeeze", call.op(name, value, call["weight"], call["bias"], **attributes), axes=[0])
+    return call.op(name, value, call["weight"], call["bias"], **attributes)
+
+
+def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
+    def convert(call: Call) -> Any:
+        if call.get("divisor_override") is not None:
+            raise call.fail("divisor_override is not supported")
+        size, padding = call.ints("kernel_size", window), call.ints("padding", window)
+        attributes = {
+            "kernel_shape": size,
+            "strides": call.ints("stride", window, 0) if call.get("stride") else size,
+            "pads": padding + padding,
+            "ceil_mode": int(call.get("ceil_mode", False)),
+        }
+        if composite == "average_pool":
+            attributes["count_include_pad"] = int(call.get("count_include_pad", True))
+        else:
+            attributes["dilations"] = call.ints("dilation", window, 1)
+        value, is_batched = call.tensor("self"), call.rank() == window + 2
+        value = value if is_batched else call.op("unsqueeze", value, axes=[0])
+        result = call.op(composite, value, **attributes)
+        result = result if is_batched else call.op("squeeze", result, axes=[0])
+        return [result, None] if has_positions else result
+
+    return convert
+
+
+def adaptive_average_pool(call: Call) -> Value:
+    """Each output position is the mean of a window; the windows along one dimension may overlap."""
+    value, sizes = call.tensor("self"), call.get("output_size")
+    sizes = [sizes] if isinstance(sizes, int) else sizes
+    for offset, size in enumerate(sizes):
+        axis = len(value.shape) - len(sizes) + offset
+        extent = value.shape[axis]
+        if size == extent:
+            continue
+        if size == 1:
+            value = call.op("reduce_mean", value, axes=[axis], keepdims=1)
+            continue
+        if not isinstance(extent, int):
+            raise call.fail(
+                f"dimension {axis}: expected a number, got {extent}\nhint: export with this dimension fixed"
+            )
+        parts = []
+        for i in range(size):
+            begin, end = i * extent // size, -(-(i + 1) * extent // size)
+            part = call.op("slice", value, starts=[begin], ends=[end], axes=[axis])
+            parts.append(call.op("reduce_mean", part, axes=[axis], keepdims=1))
+        value = call.op("concat", *parts, axis=axis)
+    return value
+
+
+def scaled_extent(call: Call, extent: Extent, factor: float) -> Extent:
+    if isinstance(extent, int):
+        return int(extent * factor)
+    if factor != int(factor):
+        raise call.fail(f"scale factor {factor} of {extent}: expected a whole number\nhint: give the size instead")
+    return f"({extent}) * {int(factor)}"
+
+
+def adaptive_max_pool(call: Call) -> list[Value | None]:
+    sizes, rank = call["output_size"], call.rank()
+    if any(size != 1 for size in sizes):
+        raise call.fail(f"output size {sizes}: expected 1")
+    return [call.op("reduce_max", call.tensor("self"), axes=list(range(rank - len(sizes), rank)), keepdims=1), None]
+
+
+def upsample(mode: str) -> Operator:
+    def convert(call: Call) -> Value:
+        value = call.tensor("input" if "input" in call else "self")
+        factors: Any = call.get("scale_factors")
+        if call.get("scales_h") is not None:
+            factors = [call["scales_h"], call["scales_w"]]
+        sizes = call.get("output_size")
+        if sizes is None:
+            sizes = [
+                scaled_extent(call, extent, factor) for extent, factor in zip(value.shape[2:], factors, strict=True)
+            ]
+        coordinates = "asymmetric" if mode == "nearest" else "half_pixel"
+        if call.get("align_corners", False):
+            coordinates = "align_corners"
+        attributes: dict[str, Any] = {"sizes": [*value.shape[:2], *sizes], "mode": mode, "nearest_mode": "floor"}
+        if factors is not None:
+            attributes["scales"] = [1.0, 1.0, *map(float, factors)]
+        return call.op("resize", value, coordinate_transformation_mode=coordinates, **attributes)
+
+    return convert

@@ -1,0 +1,160 @@
+"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of torch_operators.
+
+Inference only: graphs that need gradients run in PyTorch. Parameters and buffers are constants of the artifact (frozen)
+and are compiled again when they change; `options={"freeze": False}` makes them inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._dynamo import register_backend
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+
+from . import CompileError, Model, compile
+from .torch_frontend import Converter, check_operators
+from .torch_operators import decompositions
+from .torch_types import extent_of
+
+Function = Callable[..., Any]
+
+# Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
+_artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
+
+
+def perpend_backend(
+    graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
+) -> Function:
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile."""
+    settings = {**(options or {}), **{name: value for name, value in others.items() if name != "mode"}}
+    is_frozen = settings.pop("freeze", True)
+    frozen = [index for index, value in enumerate(example_inputs) if is_frozen and _is_static(value)]
+    if frozen and not all(_is_plain(example_inputs[index]) for index in frozen):
+        frozen = []
+
+    def compile_inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
+        boxed: Function = make_boxed_func(_Compiled(module, frozen, settings))
+        return boxed
+
+    compiled: Function = aot_autograd(
+        fw_compiler=_run_in_pytorch,
+        bw_compiler=_run_in_pytorch,
+        inference_compiler=compile_inference,
+        decompositions=dict(decompositions()),
+    )(graph, example_inputs)
+    return compiled
+
+
+def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
+    warnings.warn("perpend compiles inference only; this graph needs gradients and runs in PyTorch", stacklevel=2)
+    boxed: Function = make_boxed_func(module.forward)
+    return boxed
+
+
+def _is_static(value: Any) -> bool:
+    if isinstance(value, torch.nn.Parameter):
+        return True
+    return isinstance(value, torch.Tensor) and getattr(value, "_dynamo_static_input_type", None) is not None
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    return not isinstance(value, torch._subclasses.FakeTensor)
+
+
+class _Compiled:
+    """One graph. It is compiled at its first call, and again when a frozen tensor has changed."""
+
+    def __init__(self, module: torch.fx.GraphModule, frozen: Sequence[int], settings: dict[str, Any]) -> None:
+        check_operators(module)
+        self.module = module
+        self.frozen = list(frozen)
+        self.settings = settings
+        self.versions: list[tuple[int, int]] = []
+        self.model: Model | None = None
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.placeholders = placeholders
+        self.tensors = [
+            index
+            for index, node in enumerate(placeholders)
+            if index not in self.frozen and isinstance(node.meta.get("val"), torch.Tensor)
+        ]
+        self.sizes = self._sizes_without_tensor()
+        self.outputs: list[Any] = []
+        self.kept: list[torch.Tensor] = []
+
+    def _sizes_without_tensor(self) -> list[int]:
+        """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
+        known = {str(e) for i in self.tensors for e in self.placeholders[i].meta["val"].shape}
+        symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
+        return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
+        if self.model is None or versions != self.versions:
+            self.model = self._compile(inputs)
+            self.versions = versions
+        values = [inputs[index] for index in self.tensors]
+        values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in self.sizes]
+        results = self.model(*values)
+        results = results if isinstance(results, tuple) else (results,)
+        return [self._output(kind, value, results, inputs) for kind, value in self.outputs]
+
+    def _output(self, kind: str, value: Any, results: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if kind == "tensor":
+            return results[value]
+        if kind == "input":
+            return inputs[value]
+        return int(results[value].item()) if kind == "size" else value
+
+    def _compile(self, inputs: Sequence[Any]) -> Model:
+        converter = Converter("compiled")
+        for index, node in enumerate(self.placeholders):
+            if index in self.frozen:
+                converter.values[node] = converter.constant(inputs[index])
+            elif index in self.tensors:
+                converter.input(node, node.name)
+        for index in self.sizes:
+            node = self.placeholders[index]
+            converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
+        converter.convert(self.module, list(self.module.graph.nodes))
+        names, values = self._collect_outputs(converter)
+        program = converter.graph.finish(names, values)
+        text = hashlib.sha256(str(program).encode()).hexdigest()
+        identity = tuple((id(inputs[index]), inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen)
+        key = (text, identity, tuple(sorted(self.settings.items())))
+        model = _artifacts.get(key)
+        if model is None:
+            _artifacts[key] = model = compile(program, **self.settings)
+        self.kept = [inputs[index] for index in self.frozen]
+        return model
+
+    def _collect_outputs(self, converter: Converter) -> tuple[list[str], list[Any]]:
+        results = next(node for node in reversed(self.module.graph.nodes) if node.op == "output").args[0]
+        self.outputs = []
+        names: list[str] = []
+        values: list[Any] = []
+        for node in results:
+            if isinstance(node, torch.fx.Node) and node.op == "placeholder":
+                self.outputs.append(("input", self.placeholders.index(node)))
+            elif isinstance(node, torch.fx.Node):
+                value = converter.map_argument(node)
+                if isinstance(value, int):
+                    self.outputs.append(("number", value))
+                    continue
+                kind = "size" if isinstance(value, str) else "tensor"
+                self.outputs.append((kind, len(values)))
+                names.append(f"output{len(values)}")
+                values.append(converter.graph.dims([value], scalar=True) if kind == "size" else value)
+            else:
+                self.outputs.append(("number", node))
+        return names, values
+
+
+register_backend(name="perpend", compiler_fn=perpend_backend)
+__all__ = ["CompileError", "perpend_backend"]

@@ -1,0 +1,304 @@
+"""PyTorch programs as graph modules: torch.export programs and the graphs of torch.compile.
+
+A graph of core ATen operators is walked once; each operator is one entry of the table in torch_operators. Extents are
+text: the expressions of PyTorch's symbolic integers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.utils import _pytree as pytree
+
+from . import torch_operators
+from ._perpend import CompileError, GraphBuilder, Module, Type, Value
+from .torch_types import Extent, dtype_name, extent_of, torch_dtype
+
+
+class Call:
+    """One node that is being converted: its arguments by the names of the operator's schema, and the builder."""
+
+    def __init__(self, converter: Converter, node: torch.fx.Node) -> None:
+        self.converter = converter
+        self.node = node
+        self.result = node.meta.get("val")
+        schema = cast(Any, node.target)._schema
+        self._arguments: dict[str, Any] = {}
+        for index, argument in enumerate(schema.arguments):
+            if index < len(node.args):
+                value: Any = node.args[index]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            else:
+                value = argument.default_value if argument.has_default_value() else None
+            self._arguments[argument.name] = value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arguments
+
+    def raw(self, name: str) -> Any:
+        """The argument as it is in the torch graph."""
+        return self._arguments[name]
+
+    def __getitem__(self, name: str) -> Any:
+        """The argument with tensors as values and symbolic integers as text."""
+        return self.converter.map_argument(self._arguments[name])
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        value = self.converter.map_argument(self._arguments.get(name))
+        return otherwise if value is None else value
+
+    def rank(self, name: str = "self") -> int:
+        return len(self.example(name).shape)
+
+    def example(self, name: str) -> Any:
+        """The (fake) tensor or number that the argument stands for."""
+        value = self._arguments[name]
+        return value.meta["val"] if isinstance(value, torch.fx.Node) else value
+
+    def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
+        """A list with one entry per window dimension; one entry stands for all."""
+        values = self.get(name, [])
+        values = [values] if isinstance(values, int) else list(values)
+        if not values:
+            values = [otherwise]
+        return values * count if len(values) == 1 else values
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Element type of the (first) result."""
+        result = self.result[0] if isinstance(self.result, (list, tuple)) else self.result
+        return cast(torch.dtype, result.dtype)
+
+    def op(self, name: str, *inputs: Value | None, **attributes: Any) -> Value:
+        return self.converter.graph.composite(name, list(inputs), attributes)[0]
+
+    def ops(self, name: str, *inputs: Value | None, **attributes: Any) -> list[Value]:
+        return self.converter.graph.composite(name, list(inputs), attributes)
+
+    def cast(self, value: Value, dtype: torch.dtype) -> Value:
+        name = dtype_name(dtype)
+        if value.dtype == name:
+            return value
+        if name == "bool":
+            return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
+        return self.op("cast", value, to=Type(name))
+
+    def number(self, value: float, dtype: torch.dtype) -> Value:
+        return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
+
+    def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
+        """An argument that is a tensor, a number or a symbolic integer, as a tensor of `dtype`."""
+        value = self[name]
+        if isinstance(value, Value):
+            return value if dtype is None else self.cast(value, dtype)
+        if isinstance(value, str):
+            return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
+        return self.number(value, dtype or self.dtype)
+
+    def reshape(self, value: Value, shape: Sequence[Extent]) -> Value:
+        return self.op("reshape", value, shape=list(shape))
+
+    def fail(self, message: str) -> CompileError:
+        return CompileError(f"node '{self.node.name}' ({self.node.target}): {message}")
+
+
+class Converter:
+    """Fills a GraphBuilder from torch graphs."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = GraphBuilder(name)
+        self.values: dict[torch.fx.Node, Any] = {}
+        self.constants: dict[int, tuple[torch.Tensor, Value]] = {}  # the tensor stays, so that its id is its own
+
+    def input(self, node: torch.fx.Node, name: str) -> None:
+        tensor = node.meta["val"]
+        self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
+
+    def constant(self, tensor: torch.Tensor) -> Value:
+        """A parameter, buffer or constant; the module keeps its memory."""
+        if id(tensor) not in self.constants:
+            dtype_name(tensor.dtype)
+            self.constants[id(tensor)] = (tensor, self.graph.constant(tensor.detach().cpu()))
+        return self.constants[id(tensor)][1]
+
+    def map_argument(self, argument: Any) -> Any:
+        if isinstance(argument, torch.fx.Node):
+            value = argument.meta.get("val")
+            if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
+                return extent_of(value)
+            if isinstance(value, (torch.SymFloat, torch.SymBool)):
+                raise CompileError(f"node '{argument.name}': a number that depends on shapes must be an integer")
+            return self.values[argument]
+        if isinstance(argument, torch.SymInt):
+            return extent_of(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.map_argument(element) for element in argument]
+        return argument
+
+    def convert(self, module: torch.fx.GraphModule, nodes: Sequence[torch.fx.Node]) -> None:
+        """Converts the operators among `nodes`, in order."""
+        for node in nodes:
+            if node.op == "get_attr":
+                attribute = _attribute(module, cast(str, node.target))
+                if isinstance(attribute, torch.Tensor):
+                    self.values[node] = self.constant(attribute)
+            elif node.op == "call_function" and not _is_symbolic(node.meta.get("val")):
+                self.graph.set_location(node.name, str(node.target))
+                self.values[node] = self.convert_node(module, node)
+
+    def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
+        name = torch_operators.name_of(node)
+        if name == "getitem":
+            return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
+        if name in torch_operators.IGNORED:
+            return None
+        if name in torch_operators.REGIONS:
+            arguments = node.args[torch_operators.REGIONS[name] :]
+            return self.inline(_attribute(module, cast(Any, arguments[0]).target), arguments[1:])
+        return torch_operators.OPERATORS[name](Call(self, node))
+
+    def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
+        """Converts a region such as `with torch.no_grad()` in place."""
+        placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
+        for placeholder, argument in zip(placeholders, arguments, strict=True):
+            self.values[placeholder] = self.map_argument(argument)
+        self.convert(body, list(body.graph.nodes))
+        return self.map_argument(_output_of(body).args[0])
+
+
+def _attribute(module: torch.nn.Module, target: str) -> Any:
+    value: Any = module
+    for part in target.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _output_of(module: torch.fx.GraphModule) -> torch.fx.Node:
+    return next(node for node in reversed(module.graph.nodes) if node.op == "output")
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def check_operators(module: torch.fx.GraphModule) -> None:
+    """Errors: all operators that are not in the table at once, with their nodes."""
+    unsupported: dict[str, list[str]] = defaultdict(list)
+    for part in (part for part in module.modules() if isinstance(part, torch.fx.GraphModule)):
+        for node in part.graph.nodes:
+            if node.op == "call_function" and not _is_symbolic(node.meta.get("val")):
+                name = torch_operators.name_of(node)
+                if not torch_operators.is_supported(name):
+                    unsupported[str(node.target)].append(node.name)
+    if unsupported:
+        lines = []
+        for name, nodes in sorted(unsupported.items()):
+            shown = ", ".join(f"'{node}'" for node in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
+            lines.append(f"\n  {name} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {shown}")
+        raise CompileError(
+            f"{len(unsupported)} operators of this model are not supported:{''.join(lines)}"
+            "\nhint: write these parts of the model with other operators"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# torch.export
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def accepts(model: Any) -> bool:
+    return isinstance(model, (ExportedProgram, torch.nn.Module))
+
+
+def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> Module:
+    """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs."""
+    if isinstance(model, ExportedProgram):
+        return import_program(model)
+    if example_inputs is None:
+        raise CompileError("a torch.nn.Module needs example inputs\nhint: perpend.compile(net, example_inputs=(x,))")
+    positional: tuple[Any, ...] = ()
+    named: dict[str, Any] = {}
+    if isinstance(example_inputs, Mapping):
+        named = dict(example_inputs)
+    else:
+        positional = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
+    finally:
+        model.train(was_training)
+    return import_program(program, type(model).__name__)
+
+
+def import_program(program: ExportedProgram, name: str = "model") -> Module:
+    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened."""
+    _check_mutations(program)
+    program = program.run_decompositions(torch_operators.decompositions())
+    _check_mutations(program)
+    check_operators(program.graph_module)
+    converter = Converter(name)
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
+        if spec.kind == InputKind.USER_INPUT:
+            if isinstance(spec.arg, TensorArgument):
+                converter.input(node, node.name)
+        elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            converter.graph.set_location(str(spec.target))
+            converter.values[node] = converter.constant(_stored(program, spec))
+        else:
+            raise CompileError(f"input '{node.name}': objects of kind {spec.kind.name} are not supported")
+    converter.convert(program.graph_module, list(program.graph.nodes))
+    return _finish(program, converter)
+
+
+def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
+    if spec.target in program.state_dict:
+        return cast(torch.Tensor, program.state_dict[spec.target])
+    return cast(torch.Tensor, program.constants[spec.target])
+
+
+def _check_mutations(program: ExportedProgram) -> None:
+    allowed = (OutputKind.USER_OUTPUT,)
+    mutated = [
+        spec.target or spec.arg.name for spec in program.graph_signature.output_specs if spec.kind not in allowed
+    ]
+    if mutated:
+        raise CompileError(
+            f"the model changes its buffers or inputs in place: {', '.join(sorted(map(str, mutated)))}"
+            "\nhint: export it in eval mode (model.eval()), and return new tensors instead"
+        )
+
+
+def _finish(program: ExportedProgram, converter: Converter) -> Module:
+    specs = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    names = output_names(program.call_spec.out_spec, len(specs))
+    nodes = _output_of(program.graph_module).args[0]
+    results: dict[str, Value] = {}
+    for name, spec, node in zip(names, specs, cast(Sequence[Any], nodes), strict=True):
+        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+            continue
+        value = converter.map_argument(node)
+        results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
+    if not results:
+        raise CompileError("the model has no outputs")
+    return converter.graph.finish(list(results), list(results.values()))
+
+
+def output_names(spec: Any, count: int) -> list[str]:
+    """Keys of dicts, positions in tuples: "logits", "hidden_states_0"; "output" for a single tensor."""
+    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(count)), spec))
+    names = []
+    for path, _value in paths:
+        keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
+        text = "_".join(keys) or "output"
+        names.append(f"output{text}" if text[0].isdigit() else text)
+    repeated = {name for name, times in Counter(names).items() if times > 1}
+    return [f"{name}_{index}" if name in repeated else name for index, name in enumerate(names)]

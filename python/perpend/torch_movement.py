@@ -1,0 +1,246 @@
+"""ATen operators that move, create and index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._perpend import Value
+from .torch_types import Extent, extent_of
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+END = 2**63 - 1
+
+
+def normal(dim: int, rank: int) -> int:
+    return dim + rank if dim < 0 else dim
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Movement
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def identity(call: Call) -> Value:
+    name = next(name for name in ("self", "input", "x") if name in call)
+    return call.tensor(name)
+
+
+def cast(call: Call) -> Value:
+    return call.tensor("self", call.dtype)
+
+
+def dropout(call: Call) -> Any:
+    if call.get("train", False):
+        raise call.fail("dropout in training mode\nhint: use model.eval()")
+    value = call.tensor("input")
+    return [value, None] if isinstance(call.result, (list, tuple)) else value
+
+
+def permute(call: Call) -> Value:
+    return call.op("transpose", call.tensor("self"), perm=list(call["dims"]))
+
+
+def transpose(call: Call) -> Value:
+    rank = call.rank()
+    order = list(range(rank))
+    first, second = (call["dim0"], call["dim1"]) if "dim0" in call else (0, rank - 1)
+    order[first], order[second] = order[second], order[first]
+    return call.op("transpose", call.tensor("self"), perm=order)
+
+
+def squeeze(call: Call) -> Value:
+    value, shape = call.tensor("self"), call.example("self").shape
+    dims = call.get("dim", list(range(len(shape))))
+    dims = [normal(dim, len(shape)) for dim in ([dims] if isinstance(dims, int) else dims)]
+    axes = [dim for dim in dims if isinstance(shape[dim], int) and shape[dim] == 1]
+    return call.op("squeeze", value, axes=axes) if axes else value
+
+
+def slice_between(call: Call, value: Value, axis: int, begin: Extent, end: Extent, step: int = 1) -> Value:
+    return call.op("slice", value, starts=[begin], ends=[end], axes=[axis], steps=[step])
+
+
+def slice_dimension(call: Call) -> Value:
+    begin, end = call.get("start", 0), call.get("end", END)
+    return slice_between(call, call.tensor("self"), call["dim"], begin, end, call["step"])
+
+
+def select(call: Call) -> Value:
+    axis, index = call["dim"], call["index"]
+    end = f"({index}) + 1" if isinstance(index, str) else END if index == -1 else index + 1
+    return call.op("squeeze", slice_between(call, call.tensor("self"), axis, index, end), axes=[axis])
+
+
+def concatenate(call: Call) -> Value:
+    parts = [
+        part for part, raw in zip(call["tensors"], call.raw("tensors"), strict=True) if raw.meta["val"].shape != (0,)
+    ]
+    parts = [call.cast(part, call.dtype) for part in parts]
+    return call.op("concat", *parts, axis=call["dim"])
+
+
+def split(call: Call) -> list[Value]:
+    axis, value = call["dim"], call.tensor("self")
+    sizes = call.get("split_sizes")
+    if sizes is None:
+        sizes = [extent_of(part.shape[axis]) for part in call.result]
+    return call.ops("split", value, axis=axis, sizes=list(sizes))
+
+
+def unbind(call: Call) -> list[Value]:
+    axis, value = call["dim"], call.tensor("self")
+    parts = [slice_between(call, value, axis, i, i + 1) for i in range(call.example("self").shape[axis])]
+    return [call.op("squeeze", part, axes=[axis]) for part in parts]
+
+
+def slice_scatter(call: Call) -> Value:
+    value, axis = call.tensor("self"), normal(call["dim"], call.rank())
+    if call.get("step", 1) != 1:
+        raise call.fail("steps other than 1 are not supported")
+    part = call.tensor("src", call.dtype)
+    begin = call.get("start", 0)
+    begin = f"({value.shape[axis]}) + {begin}" if isinstance(begin, int) and begin < 0 else begin
+    head = slice_between(call, value, axis, 0, begin)
+    tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
+    return call.op("concat", head, part, tail, axis=axis)
+
+
+def select_scatter(call: Call) -> Value:
+    value, axis, index = call.tensor("self"), normal(call["dim"], call.rank()), call["index"]
+    begin = f"({value.shape[axis]}) + {index}" if isinstance(index, int) and index < 0 else index
+    part = call.op("unsqueeze", call.tensor("src", call.dtype), axes=[axis])
+    head = slice_between(call, value, axis, 0, begin)
+    return call.op("concat", head, part, slice_between(call, value, axis, f"({begin}) + 1", END), axis=axis)
+
+
+def diagonal(call: Call) -> Value:
+    """The two dimensions become one, last: positions (i, i + offset)."""
+    value, rank, offset = call.tensor("self"), call.rank(), call["offset"]
+    first, second = normal(call["dim1"], rank), normal(call["dim2"], rank)
+    rest = [axis for axis in range(rank) if axis not in (first, second)]
+    value = call.op("transpose", value, perm=[first, second, *rest])
+    count = result_shape(call)[-1]
+    numbers = [call.converter.graph.dims([number], scalar=True) for number in (0, count, 1)]
+    along = call.op("arange", *numbers)
+    pair = [call.op("add", along, call.number(shift, torch.int64)) for shift in (max(-offset, 0), max(offset, 0))]
+    result = call.op("gather_nd", value, call.op("stack", *pair, axis=1))
+    return call.op("transpose", result, perm=[*range(1, rank - 1), 0])
+
+
+def unfold(call: Call) -> Value:
+    """Windows along one dimension, their elements in a new last dimension."""
+    value, axis = call.tensor("self"), normal(call["dimension"], max(call.rank(), 1))
+    size, step, count = call["size"], call["step"], result_shape(call)[axis]
+    parts = [slice_between(call, value, axis, i, f"{i} + (({count}) - 1) * {step} + 1", step) for i in range(size)]
+    return call.op("stack", *parts, axis=call.rank())
+
+
+def flip(call: Call) -> Value:
+    dims = list(call["dims"])
+    ones = [-1] * len(dims)
+    return call.op("slice", call.tensor("self"), starts=ones, ends=[-END] * len(dims), axes=dims, steps=ones)
+
+
+def roll(call: Call) -> Value:
+    value, dims = call.tensor("self"), call.get("dims", [])
+    if not dims:
+        raise call.fail("expected dims")
+    for shift, axis in zip(call["shifts"], dims, strict=True):
+        if shift:
+            end = END if shift > 0 else -shift
+            back = slice_between(call, value, axis, -shift, END)
+            front = slice_between(call, value, axis, 0, -shift if shift > 0 else end)
+            value = call.op("concat", back, front, axis=axis)
+    return value
+
+
+def pad(mode: str) -> Operator:
+    def convert(call: Call) -> Value:
+        amounts, rank = list(call.get("pad", call.get("padding"))), call.rank()
+        low: list[Extent] = [0] * rank
+        high: list[Extent] = [0] * rank
+        for i in range(len(amounts) // 2):
+            low[rank - 1 - i], high[rank - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
+        return call.op("pad", call.tensor("self"), pads=low + high, mode=mode, value=float(call.get("value", 0)))
+
+    return convert
+
+
+def triangle(upper: bool) -> Operator:
+    return lambda call: call.op("trilu", call.tensor("self"), upper=int(upper), k=call["diagonal"])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Creation and indexing
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def result_shape(call: Call) -> list[Extent]:
+    return [extent_of(extent) for extent in call.result.shape]
+
+
+def filled(value: float | None = None) -> Operator:
+    """A tensor of the result's shape that holds one number."""
+
+    def convert(call: Call) -> Value:
+        name = next((name for name in ("fill_value", "s", "value") if name in call), None)
+        number = call.tensor(name, call.dtype) if value is None and name else call.number(value or 0, call.dtype)
+        return call.op("expand", number, shape=result_shape(call))
+
+    return convert
+
+
+def arange(call: Call) -> Value:
+    start, end, step = call.get("start", 0), call["end"], call.get("step", 1)
+    dtype = call.dtype
+    if all(isinstance(number, (int, float)) for number in (start, end, step)):
+        return call.converter.constant(torch.arange(start, end, step, dtype=dtype))
+    if any(isinstance(number, float) for number in (start, end, step)):
+        raise call.fail(f"range from {start} to {end} by {step}: expected integers")
+    numbers = [call.converter.graph.dims([number], scalar=True) for number in (start, end, step)]
+    return call.cast(call.op("arange", *numbers), dtype)
+
+
+def embedding(call: Call) -> Value:
+    return call.op("gather", call.tensor("weight"), call.tensor("indices"), axis=0)
+
+
+def index_select(call: Call) -> Value:
+    return call.op("gather", call.tensor("self"), call.tensor("index"), axis=call["dim"])
+
+
+def gather(call: Call) -> Value:
+    return call.op("gather_elements", call.tensor("self"), call.tensor("index"), axis=call["dim"])
+
+
+def index(call: Call) -> Value:
+    """x[i, j, :, k]: the dimensions with an index become those of the indices, which broadcast."""
+    value, indices = call.tensor("self"), list(call["indices"])
+    rank = call.rank()
+    given = [axis for axis, at in enumerate(indices) if at is not None]
+    if any(indices[axis].dtype in ("bool", "u8") for axis in given):
+        raise call.fail("a boolean index makes a shape that depends on data\nhint: use torch.where")
+    if len(given) == 1:
+        return call.op("gather", value, indices[given[0]], axis=given[0])
+    shape = result_shape(call)
+    depth = len(shape) - (rank - len(given))
+    is_together = given == list(range(given[0], given[-1] + 1))
+    first = given[0] if is_together else 0
+    common = shape[first : first + depth]
+    parts = [call.cast(call.op("expand", indices[axis], shape=common), torch.int64) for axis in given]
+    positions = call.op("concat", *(call.op("unsqueeze", part, axes=[depth]) for part in parts), axis=depth)
+    rest = [axis for axis in range(rank) if axis not in given]
+    if given != list(range(len(given))):
+        value = call.op("transpose", value, perm=given + rest)
+    result = call.op("gather_nd", value, positions)
+    if first == 0:
+        return result
+    order = [depth + i for i in range(first)] + list(range(depth)) + list(range(depth + first, len(shape)))
+    return call.op("transpose", result, perm=order)

@@ -1,0 +1,311 @@
+"""The table of ATen operators: each is one expression in composites (src/graph/composites/Composites.def).
+
+Decompositions leave core ATen and the operators that composites express directly (`decompositions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import default_decompositions
+
+from .torch_arithmetic import (
+    adaptive_average_pool,
+    adaptive_max_pool,
+    add_product,
+    addcmul,
+    arg_extreme,
+    atan2,
+    attention,
+    batch_norm,
+    binary,
+    clamp,
+    comparison,
+    convolution,
+    divide,
+    elu,
+    exp2,
+    extreme_along,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    linear,
+    logarithm,
+    logical,
+    masked_fill,
+    on_input,
+    pool,
+    power,
+    prelu,
+    reduction,
+    rms_norm,
+    round_even,
+    softmax,
+    softplus,
+    truncated,
+    truth_reduction,
+    unary,
+    upsample,
+    variance,
+    variance_and_mean,
+    vector_norm,
+    where,
+)
+from .torch_movement import (
+    arange,
+    cast,
+    concatenate,
+    diagonal,
+    dropout,
+    embedding,
+    filled,
+    flip,
+    gather,
+    identity,
+    index,
+    index_select,
+    pad,
+    permute,
+    result_shape,
+    roll,
+    select,
+    select_scatter,
+    slice_dimension,
+    slice_scatter,
+    split,
+    squeeze,
+    transpose,
+    triangle,
+    unbind,
+    unfold,
+)
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+# Not decomposed: one composite says the same, with more to know for the compiler.
+KEPT = """
+    hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
+    group_norm instance_norm upsample_nearest2d upsample_bilinear2d upsample_bicubic2d masked_fill stack
+"""
+
+# Checks of what the compiler checks itself.
+IGNORED = {
+    "aten._assert_async",
+    "aten._assert_scalar",
+    "aten._assert_tensor_metadata",
+    "aten.sym_constrain_range",
+    "aten.sym_constrain_range_for_size",
+}
+
+# Regions that are converted in place, and the position of their body among the arguments.
+REGIONS = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
+
+
+def name_of(node: torch.fx.Node) -> str:
+    """ "aten.add" for every overload of it."""
+    target: Any = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return f"{target.namespace}.{target._schema.name.split('::')[1]}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target.name()}"
+    return str(getattr(target, "__name__", target))
+
+
+def is_supported(name: str) -> bool:
+    return name == "getitem" or name in OPERATORS or name in IGNORED or name in REGIONS
+
+
+def decompositions() -> Any:
+    """Core ATen's decompositions, without those of the operators that stay."""
+    table = default_decompositions()
+    for operator in list(table):
+        if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
+            del table[operator]
+    return table
+
+
+# Operators whose name is that of a composite.
+UNARY = """
+    abs neg sign reciprocal sqrt rsqrt exp log log1p expm1 erf sin cos tan asin acos atan sinh cosh tanh asinh acosh
+    atanh ceil floor relu sigmoid silu mish
+"""
+COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
+ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted"
+
+OPERATORS: dict[str, Operator] = {
+    # Elementwise
+    **{f"aten.{name}": unary(name) for name in UNARY.split()},
+    "aten.round": round_even,
+    "aten.trunc": lambda call: truncated(call, call.tensor("self")),
+    "aten.exp2": exp2,
+    "aten.log2": logarithm(2),
+    "aten.log10": logarithm(10),
+    "aten.gelu": lambda call: call.op("gelu", call.tensor("self"), approximate=call["approximate"]),
+    "aten.hardsigmoid": unary("hard_sigmoid", alpha=1 / 6, beta=0.5),
+    "aten.hardswish": unary("hard_swish"),
+    "aten.softplus": softplus,
+    "aten.elu": elu,
+    "aten.leaky_relu": lambda call: call.op("leaky_relu", call.tensor("self"), alpha=float(call["negative_slope"])),
+    "aten.hardtanh": clamp,
+    "aten.clamp": clamp,
+    "aten.clamp_min": clamp,
+    "aten.clamp_max": clamp,
+    "aten._prelu_kernel": prelu,
+    "aten.isnan": on_input("isnan"),
+    "aten.isinf": on_input("isinf"),
+    "aten.logical_not": lambda call: call.op("logical_not", call.tensor("self", torch.bool)),
+    "aten.bitwise_not": lambda call: call.op(
+        "logical_not" if call.dtype == torch.bool else "bitwise_not", call.tensor("self")
+    ),
+    "aten.add": binary("add"),
+    "aten.sub": binary("sub"),
+    "aten.rsub": lambda call: call.op("sub", call.tensor("other", call.dtype), call.tensor("self", call.dtype)),
+    "aten.mul": binary("mul"),
+    "aten.div": divide,
+    "aten.floor_divide": binary("floor_div"),
+    "aten.remainder": binary("mod"),
+    "aten.fmod": binary("fmod"),
+    "aten.maximum": binary("max"),
+    "aten.minimum": binary("min"),
+    "aten.pow": power,
+    "aten.addcmul": addcmul("mul"),
+    "aten.addcdiv": addcmul("div"),
+    "aten.atan2": atan2,
+    "aten.where": where,
+    "aten.masked_fill": masked_fill,
+    "aten.eq": comparison("equal"),
+    "aten.ne": comparison("not_equal"),
+    "aten.lt": comparison("less"),
+    "aten.le": comparison("less_equal"),
+    "aten.gt": comparison("greater"),
+    "aten.ge": comparison("greater_equal"),
+    "aten.logical_and": logical("logical_and"),
+    "aten.logical_or": logical("logical_or"),
+    "aten.logical_xor": logical("logical_xor"),
+    "aten.bitwise_and": binary("bitwise_and"),
+    "aten.bitwise_or": binary("bitwise_or"),
+    "aten.bitwise_xor": binary("bitwise_xor"),
+    "aten.__and__": binary("bitwise_and"),
+    "aten.__or__": binary("bitwise_or"),
+    "aten.__lshift__": binary("shift_left"),
+    "aten.__rshift__": binary("shift_right"),
+    "aten.bitwise_left_shift": binary("shift_left"),
+    "aten.bitwise_right_shift": binary("shift_right"),
+    # Reductions and normalisations
+    "aten.sum": reduction("reduce_sum"),
+    "aten.mean": reduction("reduce_mean"),
+    "aten.prod": reduction("reduce_prod"),
+    "aten.amax": reduction("reduce_max"),
+    "aten.amin": reduction("reduce_min"),
+    "aten.logsumexp": reduction("reduce_log_sum_exp"),
+    "aten.any": truth_reduction("reduce_max"),
+    "aten.all": truth_reduction("reduce_min"),
+    "aten.max": extreme_along("reduce_max", "argmax"),
+    "aten.min": extreme_along("reduce_min", "argmin"),
+    "aten.argmax": arg_extreme("argmax"),
+    "aten.argmin": arg_extreme("argmin"),
+    "aten.var": variance,
+    "aten.var_mean": variance_and_mean,
+    "aten.linalg_vector_norm": vector_norm,
+    "aten.cumsum": lambda call: call.op("cumsum", call.tensor("self", call.dtype), axis=call["dim"]),
+    "aten._softmax": softmax("softmax"),
+    "aten.softmax": softmax("softmax"),
+    "aten._log_softmax": softmax("log_softmax"),
+    "aten.log_softmax": softmax("log_softmax"),
+    "aten._native_batch_norm_legit_no_training": batch_norm,
+    "aten.instance_norm": instance_norm,
+    "aten.layer_norm": layer_norm,
+    "aten.native_layer_norm": lambda call: [layer_norm(call), None, None],
+    "aten.rms_norm": rms_norm,
+    "aten.group_norm": group_norm,
+    # Products and windows
+    "aten.mm": lambda call: call.op("matmul", call["self"], call["mat2"]),
+    "aten.bmm": lambda call: call.op("matmul", call["self"], call["mat2"]),
+    "aten.matmul": lambda call: call.op("matmul", call["self"], call["other"]),
+    "aten.mv": lambda call: call.op("matmul", call["self"], call["vec"]),
+    "aten.dot": lambda call: call.op("matmul", call["self"], call["tensor"]),
+    "aten.addmm": add_product,
+    "aten.baddbmm": add_product,
+    "aten.addmv": add_product,
+    "aten.linear": linear,
+    "aten.scaled_dot_product_attention": attention,
+    "aten._scaled_dot_product_flash_attention_for_cpu": attention,
+    "aten.convolution": convolution,
+    "aten.max_pool2d_with_indices": pool("max_pool", 2, has_positions=True),
+    "aten.max_pool3d_with_indices": pool("max_pool", 3, has_positions=True),
+    "aten.max_pool1d": pool("max_pool", 1),
+    "aten.max_pool2d": pool("max_pool", 2),
+    "aten.avg_pool1d": pool("average_pool", 1),
+    "aten.avg_pool2d": pool("average_pool", 2),
+    "aten.avg_pool3d": pool("average_pool", 3),
+    "aten.adaptive_avg_pool1d": adaptive_average_pool,
+    "aten._adaptive_avg_pool2d": adaptive_average_pool,
+    "aten._adaptive_avg_pool3d": adaptive_average_pool,
+    "aten.adaptive_max_pool2d": adaptive_max_pool,
+    "aten.adaptive_max_pool3d": adaptive_max_pool,
+    "aten.upsample_nearest2d": upsample("nearest"),
+    "aten.upsample_bilinear2d": upsample("linear"),
+    "aten.upsample_bicubic2d": upsample("cubic"),
+    # Movement
+    **{f"aten.{name}": identity for name in COPIES.split()},
+    "aten._to_copy": cast,
+    "aten.copy": lambda call: call.op("expand", call.tensor("src", call.dtype), shape=result_shape(call)),
+    "aten.to": cast,
+    "aten.type_as": cast,
+    "prims.convert_element_type": lambda call: call.cast(call.tensor("a"), call.dtype),
+    "aten.dropout": dropout,
+    "aten.native_dropout": dropout,
+    "aten.view": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten._unsafe_view": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten.reshape": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten.expand": lambda call: call.op("expand", call.tensor("self"), shape=result_shape(call)),
+    "aten.permute": permute,
+    "aten.transpose": transpose,
+    "aten.t": transpose,
+    "aten.unsqueeze": lambda call: call.op("unsqueeze", call.tensor("self"), axes=[call["dim"]]),
+    "aten.squeeze": squeeze,
+    "aten.slice": slice_dimension,
+    "aten.select": select,
+    "aten.cat": concatenate,
+    "aten.stack": lambda call: call.op("stack", *call["tensors"], axis=call["dim"]),
+    "aten.split": split,
+    "aten.split_with_sizes": split,
+    "aten.unbind": unbind,
+    "aten.slice_scatter": slice_scatter,
+    "aten.select_scatter": select_scatter,
+    "aten.repeat": lambda call: call.op("tile", call.tensor("self"), repeats=call["repeats"]),
+    "aten.diagonal": diagonal,
+    "aten.unfold": unfold,
+    "aten.flip": flip,
+    "aten.roll": roll,
+    "aten.constant_pad_nd": pad("constant"),
+    "aten.reflection_pad1d": pad("reflect"),
+    "aten.reflection_pad2d": pad("reflect"),
+    "aten.reflection_pad3d": pad("reflect"),
+    "aten.replication_pad1d": pad("edge"),
+    "aten.replication_pad2d": pad("edge"),
+    "aten.replication_pad3d": pad("edge"),
+    "aten.tril": triangle(upper=False),
+    "aten.triu": triangle(upper=True),
+    "aten.pixel_shuffle": lambda call: call.op(
+        "depth_to_space", call.tensor("self"), blocksize=call["upscale_factor"], mode="CRD"
+    ),
+    # Creation and indexing
+    "aten.full": filled(),
+    "aten.full_like": filled(),
+    "aten.new_full": filled(),
+    "aten.fill": filled(),
+    "aten.scalar_tensor": filled(),
+    **{f"aten.{name}": filled(0) for name in ZEROS.split()},
+    **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
+    "aten.arange": arange,
+    "aten.embedding": embedding,
+    "aten.index_select": index_select,
+    "aten.gather": gather,
+    "aten.index": index,
+}

@@ -1,0 +1,299 @@
+//===- Arrays.cpp - numpy arrays and torch tensors as runtime tensors -----===//
+
+#include "python/Arrays.h"
+
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+
+namespace nb = nanobind;
+
+namespace perpend::python {
+
+//===----------------------------------------------------------------------===//
+// DLPack's table of functions, as its specification lays it out
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ManagedTensor {
+  uint32_t majorVersion, minorVersion;
+  void *context;
+  void (*destroy)(ManagedTensor *self);
+  uint64_t flags;
+  nb::dlpack::dltensor tensor;
+};
+using SetError = void (*)(void *context, const char *kind, const char *message);
+} // namespace
+
+struct ExchangeApi {
+  uint32_t majorVersion, minorVersion;
+  const ExchangeApi *previous;
+  int (*allocate)(nb::dlpack::dltensor *prototype, ManagedTensor **result, void *errorContext, SetError setError);
+  int (*exportManaged)(void *object, ManagedTensor **result);
+  int (*importManaged)(ManagedTensor *tensor, void **object);
+  int (*borrow)(void *object, nb::dlpack::dltensor *result);
+  int (*currentStream)(int32_t deviceType, int32_t deviceId, void **stream);
+};
+
+/// Null for classes without the table. The answer is kept for the last class, which is nearly always the same.
+static const ExchangeApi *exchangeApiOf(nb::handle object) {
+  static PyTypeObject *lastType = nullptr;
+  static const ExchangeApi *lastApi = nullptr;
+  PyTypeObject *type = Py_TYPE(object.ptr());
+  if (type == lastType)
+    return lastApi;
+  nb::object capsule =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
+  if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+    return nullptr;
+  auto *api = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (api && api->majorVersion != 1)
+    api = api->previous;
+  if (!api || !api->borrow)
+    return nullptr;
+  Py_INCREF(reinterpret_cast<PyObject *>(type)); // so that its address stays its own
+  lastType = type;
+  return lastApi = api;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+std::optional<perpend_type> typeNamed(const std::string &name) {
+  for (int i = 0; i < PERPEND_TYPE_COUNT; ++i)
+    if (name == perpend_type_name(static_cast<perpend_type>(i)))
+      return static_cast<perpend_type>(i);
+  return std::nullopt;
+}
+
+namespace {
+/// How libraries call the types of the runtime. numpy has no bf16: its arrays are made as u16 and viewed.
+struct TypeNames {
+  perpend_type type;
+  nb::dlpack::dtype_code code;
+  uint8_t bits;
+  const char *numpy;
+};
+} // namespace
+
+static constexpr TypeNames typeNames[] = {
+    {PERPEND_F32, nb::dlpack::dtype_code::Float, 32, "float32"},
+    {PERPEND_F64, nb::dlpack::dtype_code::Float, 64, "float64"},
+    {PERPEND_F16, nb::dlpack::dtype_code::Float, 16, "float16"},
+    {PERPEND_BF16, nb::dlpack::dtype_code::Bfloat, 16, "uint16"},
+    {PERPEND_I8, nb::dlpack::dtype_code::Int, 8, "int8"},
+    {PERPEND_I16, nb::dlpack::dtype_code::Int, 16, "int16"},
+    {PERPEND_I32, nb::dlpack::dtype_code::Int, 32, "int32"},
+    {PERPEND_I64, nb::dlpack::dtype_code::Int, 64, "int64"},
+    {PERPEND_U8, nb::dlpack::dtype_code::UInt, 8, "uint8"},
+    {PERPEND_U16, nb::dlpack::dtype_code::UInt, 16, "uint16"},
+    {PERPEND_U32, nb::dlpack::dtype_code::UInt, 32, "uint32"},
+    {PERPEND_U64, nb::dlpack::dtype_code::UInt, 64, "uint64"},
+    {PERPEND_BOOL, nb::dlpack::dtype_code::Bool, 8, "bool"},
+    {PERPEND_I4, nb::dlpack::dtype_code::Int, 8, "int8"},
+    {PERPEND_U4, nb::dlpack::dtype_code::UInt, 8, "uint8"},
+};
+
+static const TypeNames &namesOf(perpend_type type) {
+  for (const TypeNames &names : typeNames)
+    if (names.type == type)
+      return names;
+  return typeNames[0];
+}
+
+static std::optional<perpend_type> typeOf(nb::dlpack::dtype given) {
+  for (const TypeNames &names : typeNames)
+    if (static_cast<uint8_t>(names.code) == given.code && names.bits == given.bits && given.lanes == 1)
+      return names.type;
+  return std::nullopt;
+}
+
+static std::optional<perpend_type> signedOf(int64_t bytes) {
+  return bytes == 1 ? PERPEND_I8 : bytes == 2 ? PERPEND_I16 : bytes == 4 ? PERPEND_I32 : PERPEND_I64;
+}
+static std::optional<perpend_type> unsignedOf(int64_t bytes) {
+  return bytes == 1 ? PERPEND_U8 : bytes == 2 ? PERPEND_U16 : bytes == 4 ? PERPEND_U32 : PERPEND_U64;
+}
+
+static std::optional<perpend_type> typeOf(const Py_buffer &buffer) {
+  const char *format = buffer.format ? buffer.format : "B";
+  if (*format == '=' || *format == '<' || *format == '@')
+    ++format;
+  if (!format[0] || format[1])
+    return std::nullopt;
+  switch (format[0]) {
+  case 'f':
+    return PERPEND_F32;
+  case 'd':
+    return PERPEND_F64;
+  case 'e':
+    return PERPEND_F16;
+  case '?':
+    return PERPEND_BOOL;
+  case 'b':
+  case 'h':
+  case 'i':
+  case 'l':
+  case 'q':
+    return signedOf(buffer.itemsize);
+  case 'B':
+  case 'H':
+  case 'I':
+  case 'L':
+  case 'Q':
+    return unsignedOf(buffer.itemsize);
+  default:
+    return std::nullopt;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+/// Modules are imported once and never unloaded.
+static nb::object numpyFunction(const char *name) { return nb::module_::import_("numpy").attr(name); }
+
+InputArray::~InputArray() {
+  if (hasBuffer)
+    PyBuffer_Release(&buffer);
+}
+
+static bool isContiguous(const nb::dlpack::dltensor &tensor) {
+  int64_t expected = 1;
+  for (int32_t i = tensor.ndim; tensor.strides && i-- > 0;) {
+    if (tensor.shape[i] == 0)
+      return true;
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected)
+      return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+
+void InputArray::readTensor(nb::handle object, const char *what) {
+  nb::dlpack::dltensor tensor;
+  keeper = nb::borrow(object);
+  if (api->borrow(keeper.ptr(), &tensor)) { // a tensor that records gradients
+    PyErr_Clear();
+    keeper = keeper.attr("detach")();
+    if (api->borrow(keeper.ptr(), &tensor))
+      throw nb::python_error();
+  }
+  std::optional<perpend_type> found = typeOf(tensor.dtype);
+  if (tensor.device.device_type != nb::device::cpu::value || !found)
+    throw nb::type_error((std::string(what) + ": expected a tensor of numbers on the CPU, got " +
+                          nb::cast<std::string>(nb::str(keeper.attr("dtype"))) + " on " +
+                          nb::cast<std::string>(nb::str(keeper.attr("device"))) + "\nhint: use .cpu() or .to(dtype)")
+                             .c_str());
+  if (!isContiguous(tensor)) {
+    keeper = keeper.attr("contiguous")();
+    if (api->borrow(keeper.ptr(), &tensor))
+      throw nb::python_error();
+  }
+  data = static_cast<char *>(tensor.data) + tensor.byte_offset;
+  extents = tensor.shape;
+  rank = tensor.ndim;
+  type = *found;
+}
+
+bool InputArray::readBuffer(nb::handle object, const char *what) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO)) {
+    PyErr_Clear();
+    return false;
+  }
+  hasBuffer = true;
+  std::optional<perpend_type> found = typeOf(buffer);
+  if (!found || buffer.ndim > PERPEND_MAX_RANK)
+    throw nb::type_error((std::string(what) + ": expected an array of numbers in native byte order, got the format '" +
+                          (buffer.format ? buffer.format : "?") + "'")
+                             .c_str());
+  if (!PyBuffer_IsContiguous(&buffer, 'C')) {
+    PyBuffer_Release(&buffer);
+    hasBuffer = false;
+    keeper = numpyFunction("ascontiguousarray")(object);
+    return readBuffer(keeper, what);
+  }
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  data = buffer.buf;
+  extents = reinterpret_cast<const int64_t *>(buffer.shape);
+  rank = buffer.ndim;
+  type = *found;
+  return true;
+}
+
+void InputArray::read(nb::handle object, const char *what, std::optional<perpend_type> wanted) {
+  api = exchangeApiOf(object);
+  if (api)
+    return readTensor(object, what);
+  if (readBuffer(object, what))
+    return;
+  std::string dtype = nb::cast<std::string>(nb::str(nb::getattr(object, "dtype", nb::str(""))));
+  if (dtype == "bfloat16") {
+    nb::object words = object.attr("view")("uint16");
+    if (readBuffer(words, what)) {
+      type = PERPEND_BF16;
+      return;
+    }
+  }
+  if (!nb::hasattr(object, "__array__") && !nb::isinstance<nb::sequence>(object) && !PyNumber_Check(object.ptr()))
+    throw nb::type_error((std::string(what) + ": expected an array, got " +
+                          nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
+                             .c_str());
+  nb::object array = wanted && dtype.empty() && *wanted != PERPEND_BF16
+                         ? numpyFunction("asarray")(object, namesOf(*wanted).numpy)
+                         : numpyFunction("asarray")(object);
+  if (!readBuffer(array, what))
+    throw nb::type_error((std::string(what) + ": expected an array of numbers, got elements of type " +
+                          nb::cast<std::string>(nb::str(array.attr("dtype"))))
+                             .c_str());
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+static void raiseFromApi(void *, const char *, const char *message) { PyErr_SetString(PyExc_RuntimeError, message); }
+
+void OutputArray::allocateTensor(const ExchangeApi *api, perpend_type type, const int64_t *shape, int32_t rank) {
+  const TypeNames &names = namesOf(type);
+  nb::dlpack::dltensor prototype;
+  prototype.device = {nb::device::cpu::value, 0};
+  prototype.ndim = rank;
+  prototype.dtype = {static_cast<uint8_t>(names.code), names.bits, 1};
+  prototype.shape = const_cast<int64_t *>(shape);
+  ManagedTensor *managed = nullptr;
+  if (api->allocate(&prototype, &managed, nullptr, raiseFromApi))
+    throw nb::python_error();
+  data = static_cast<char *>(managed->tensor.data) + managed->tensor.byte_offset;
+  void *object = nullptr;
+  if (api->importManaged(managed, &object))
+    throw nb::python_error();
+  array = nb::steal(static_cast<PyObject *>(object));
+}
+
+OutputArray::OutputArray(const ExchangeApi *api, perpend_type type, const int64_t *shape, int32_t rank) {
+  if (api) {
+    allocateTensor(api, type, shape, rank);
+    return;
+  }
+  // Objects that live as long as the process: no destructors at its end.
+  static nb::object &empty = *new nb::object(numpyFunction("empty"));
+  static PyObject *dtypes[PERPEND_TYPE_COUNT] = {};
+  if (!dtypes[type])
+    dtypes[type] = numpyFunction("dtype")(namesOf(type).numpy).release().ptr();
+  nb::object extents = nb::steal(PyTuple_New(rank));
+  for (int32_t i = 0; i < rank; ++i)
+    PyTuple_SET_ITEM(extents.ptr(), i, PyLong_FromLongLong(shape[i]));
+  PyObject *arguments[] = {nullptr, extents.ptr(), dtypes[type]};
+  array = nb::steal(PyObject_Vectorcall(empty.ptr(), arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  Py_buffer buffer;
+  if (!array.is_valid() || PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE))
+    throw nb::python_error();
+  data = buffer.buf;
+  PyBuffer_Release(&buffer); // the array keeps its memory
+  if (type == PERPEND_BF16)
+    array = array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+}
+} // namespace perpend::python

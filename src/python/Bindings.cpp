@@ -1,0 +1,365 @@
+//===- Bindings.cpp - the Python module perpend._perpend ------------------===//
+//
+// Converts between Python objects and the plain types of Program, GraphBuilder
+// and Model; everything else is there. Its Python signatures are _perpend.pyi.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/Arrays.h"
+#include "python/GraphBuilder.h"
+#include "python/Model.h"
+#include "python/Program.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perpend::python {
+namespace {
+struct CompileError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A tensor in a graph that is being built.
+struct Value {
+  std::shared_ptr<GraphBuilder> builder;
+  GraphBuilder::Handle handle;
+};
+
+struct BuilderHandle {
+  std::shared_ptr<GraphBuilder> builder;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Extents, attributes, arrays
+//===----------------------------------------------------------------------===//
+
+static std::string extentText(nb::handle extent) {
+  if (nb::isinstance<nb::str>(extent))
+    return nb::cast<std::string>(extent);
+  return std::to_string(nb::cast<int64_t>(extent));
+}
+
+static std::vector<std::string> extentTexts(nb::sequence extents) {
+  std::vector<std::string> texts;
+  for (nb::handle extent : extents)
+    texts.push_back(extentText(extent));
+  return texts;
+}
+
+/// Numbers as int, expressions as str.
+static nb::object extentObject(const std::string &text) {
+  char *end = nullptr;
+  long long number = std::strtoll(text.c_str(), &end, 10);
+  return *end || text.empty() ? nb::object(nb::str(text.c_str())) : nb::object(nb::int_(number));
+}
+
+static nb::list extentObjects(const std::vector<std::string> &texts) {
+  nb::list extents;
+  for (const std::string &text : texts)
+    extents.append(extentObject(text));
+  return extents;
+}
+
+static Attribute listAttribute(nb::sequence list) {
+  bool hasText = false, hasFloat = false;
+  for (nb::handle element : list) {
+    hasText |= nb::isinstance<nb::str>(element);
+    hasFloat |= nb::isinstance<nb::float_>(element);
+  }
+  if (hasText)
+    return Dims{extentTexts(list)};
+  if (hasFloat)
+    return nb::cast<std::vector<double>>(list);
+  return nb::cast<std::vector<int64_t>>(list);
+}
+
+static Attribute attributeOf(nb::handle value) {
+  if (nb::isinstance<nb::bool_>(value))
+    return nb::cast<bool>(value);
+  if (nb::isinstance<nb::int_>(value))
+    return nb::cast<int64_t>(value);
+  if (nb::isinstance<nb::float_>(value))
+    return nb::cast<double>(value);
+  if (nb::isinstance<nb::str>(value))
+    return nb::cast<std::string>(value);
+  if (nb::isinstance<TypeName>(value))
+    return nb::cast<TypeName>(value);
+  return listAttribute(nb::cast<nb::sequence>(value));
+}
+
+static AttributeList attributesOf(nb::dict attributes) {
+  AttributeList list;
+  for (auto [key, value] : attributes)
+    list.emplace_back(nb::cast<std::string>(key), attributeOf(value));
+  return list;
+}
+
+/// Deletes an object that holds Python objects, on any thread.
+struct DeleteLocked {
+  template <typename T> void operator()(T *held) const {
+    if (!nb::is_alive())
+      return; // the process ends
+    nb::gil_scoped_acquire locked;
+    delete held;
+  }
+};
+
+static std::shared_ptr<void> keep(nb::handle object) {
+  return std::shared_ptr<nb::object>(new nb::object(nb::borrow(object)), DeleteLocked());
+}
+
+/// Keeps the Python array for as long as `owner` lives, which any thread may end.
+static Array arrayOf(nb::handle object, const char *what) {
+  std::shared_ptr<InputArray> input(new InputArray, DeleteLocked());
+  input->read(object, what);
+  Array array;
+  array.type = perpend_type_name(input->type);
+  array.shape.assign(input->extents, input->extents + input->rank);
+  array.data = input->data;
+  array.sizeBytes = perpend_type_size_bytes(input->type);
+  for (int64_t extent : array.shape)
+    array.sizeBytes *= extent;
+  array.owner = input;
+  return array;
+}
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
+  if (!program)
+    throw CompileError(error);
+  return program;
+}
+
+static Program::Dims dimsOf(nb::dict dims) {
+  Program::Dims list;
+  for (auto [key, value] : dims)
+    list.emplace_back(nb::cast<std::string>(key), extentText(value));
+  return list;
+}
+
+static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> source, nb::dict dims) {
+  std::string error;
+  if (const std::string *path = std::get_if<std::string>(&source))
+    return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), error), error);
+  const nb::bytes &bytes = std::get<nb::bytes>(source);
+  std::string_view view(bytes.c_str(), bytes.size());
+  return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), error), error);
+}
+
+static std::unique_ptr<Program> fromText(const std::string &text) {
+  std::string error;
+  return orThrow(Program::fromText(text, error), error);
+}
+
+static nb::list evaluate(const Program &program, nb::args arguments) {
+  std::vector<Array> inputs, outputs;
+  const ExchangeApi *api = nullptr;
+  for (nb::handle argument : arguments) {
+    inputs.push_back(arrayOf(argument, "input"));
+    api = api ? api : std::static_pointer_cast<InputArray>(inputs.back().owner)->api;
+  }
+  std::string error;
+  bool isDone;
+  {
+    nb::gil_scoped_release unlocked;
+    isDone = program.evaluate(inputs, outputs, error);
+  }
+  if (!isDone)
+    throw CompileError(error);
+  nb::list results;
+  for (const Array &output : outputs) {
+    OutputArray array(api, *typeNamed(output.type), output.shape.data(), static_cast<int32_t>(output.shape.size()));
+    std::memcpy(array.data, output.data, output.sizeBytes);
+    results.append(array.take());
+  }
+  return results;
+}
+
+static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
+  OptionValues options;
+  for (auto [key, value] : values)
+    options.emplace_back(nb::cast<std::string>(key), nb::cast<OptionValue>(value));
+  Report report;
+  std::string error;
+  bool isDone;
+  {
+    nb::gil_scoped_release unlocked;
+    isDone = program.compile(options, path, wantsExecutable, report, error);
+  }
+  if (!isDone)
+    throw CompileError(error);
+  return report;
+}
+
+static void bindProgram(nb::module_ &module) {
+  nb::class_<Report>(module, "Report", "What a compilation reports.")
+      .def_ro("times", &Report::times)
+      .def_ro("descriptor", &Report::descriptor)
+      .def_ro("artifact_bytes", &Report::artifactBytes)
+      .def_ro("weights_bytes", &Report::weightsBytes)
+      .def_ro("arena_bytes", &Report::arenaBytes);
+  nb::class_<Program>(module, "Module", "A model as a module at graph level.")
+      .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict())
+      .def_static("from_text", &fromText, "text"_a)
+      .def("__str__", &Program::text)
+      .def_prop_ro("input_names", &Program::inputNames)
+      .def("evaluate", &evaluate, "inputs"_a)
+      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
+  nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
+      .def_ro("name", &OptionInfo::name)
+      .def_ro("type", &OptionInfo::type)
+      .def_ro("help", &OptionInfo::help);
+  module.def("compile_options", &compileOptions);
+}
+
+//===----------------------------------------------------------------------===//
+// GraphBuilder
+//===----------------------------------------------------------------------===//
+
+static GraphBuilder &builderOf(const BuilderHandle &handle) {
+  if (handle.builder->isFinished())
+    throw CompileError("the graph is finished already");
+  return *handle.builder;
+}
+
+static Value valueOf(const BuilderHandle &handle, std::optional<GraphBuilder::Handle> value, const std::string &error) {
+  if (!value)
+    throw CompileError(error);
+  return {handle.builder, *value};
+}
+
+static Value addInput(BuilderHandle &handle, const std::string &name, nb::sequence shape, const std::string &type) {
+  std::string error;
+  return valueOf(handle, builderOf(handle).input(name, extentTexts(shape), type, error), error);
+}
+
+static Value addConstant(BuilderHandle &handle, nb::handle array) {
+  std::string error;
+  return valueOf(handle, builderOf(handle).constant(arrayOf(array, "constant"), error), error);
+}
+
+static Value addDims(BuilderHandle &handle, nb::sequence extents, bool isScalar) {
+  std::string error;
+  return valueOf(handle, builderOf(handle).dims(extentTexts(extents), isScalar, error), error);
+}
+
+static GraphBuilder::Handle handleOf(const BuilderHandle &handle, nb::handle object) {
+  if (object.is_none())
+    return -1;
+  const Value &value = nb::cast<const Value &>(object);
+  if (value.builder != handle.builder)
+    throw CompileError("a value of another graph");
+  return value.handle;
+}
+
+static std::vector<Value> addComposite(BuilderHandle &handle, const std::string &name, nb::sequence inputs,
+                                       nb::dict attributes) {
+  std::vector<GraphBuilder::Handle> operands;
+  for (nb::handle input : inputs)
+    operands.push_back(handleOf(handle, input));
+  std::string error;
+  auto results = builderOf(handle).composite(name, operands, attributesOf(attributes), error);
+  if (!results)
+    throw CompileError(error);
+  std::vector<Value> values;
+  for (GraphBuilder::Handle result : *results)
+    values.push_back({handle.builder, result});
+  return values;
+}
+
+static std::unique_ptr<Program> finish(BuilderHandle &handle, nb::sequence names, nb::sequence values) {
+  if (nb::len(names) != nb::len(values))
+    throw CompileError("expected as many names as outputs");
+  std::vector<std::pair<std::string, GraphBuilder::Handle>> outputs;
+  for (size_t i = 0; i < nb::len(names); ++i)
+    outputs.emplace_back(nb::cast<std::string>(names[i]), handleOf(handle, values[i]));
+  std::string error;
+  return orThrow(builderOf(handle).finish(outputs, error), error);
+}
+
+static nb::object contentsOf(const Value &value) {
+  auto contents = builderOf({value.builder}).contents(value.handle);
+  return contents ? nb::object(extentObjects(*contents)) : nb::none();
+}
+
+static void bindBuilder(nb::module_ &module) {
+  nb::class_<TypeName>(module, "Type", "An element type as an attribute.").def(nb::init<std::string>(), "name"_a);
+  nb::class_<Value>(module, "Value", "A tensor in a graph.")
+      .def_prop_ro("shape", [](const Value &v) { return extentObjects(builderOf({v.builder}).shape(v.handle)); })
+      .def_prop_ro("dtype", [](const Value &v) { return builderOf({v.builder}).type(v.handle); })
+      .def_prop_ro("contents", &contentsOf);
+  nb::class_<BuilderHandle>(module, "GraphBuilder", "Builds a module with one function.")
+      .def(
+          "__init__",
+          [](BuilderHandle *self, const std::string &name) {
+            new (self) BuilderHandle{std::make_shared<GraphBuilder>(name)};
+          },
+          "name"_a)
+      .def_static("has_composite", &GraphBuilder::hasComposite, "name"_a)
+      .def("input", &addInput, "name"_a, "shape"_a, "dtype"_a)
+      .def("constant", &addConstant, "array"_a)
+      .def("dims", &addDims, "extents"_a, "scalar"_a = false)
+      .def("composite", &addComposite, "name"_a, "inputs"_a, "attributes"_a = nb::dict())
+      .def(
+          "set_location",
+          [](BuilderHandle &self, const std::string &name, const std::string &kind) {
+            builderOf(self).setLocation(name, kind);
+          },
+          "name"_a, "kind"_a = "")
+      .def("finish", &finish, "names"_a, "values"_a);
+}
+
+//===----------------------------------------------------------------------===//
+// Model
+//===----------------------------------------------------------------------===//
+
+static nb::list shapeOf(const perpend_tensor_info &info) {
+  nb::list shape;
+  for (int32_t i = 0; i < info.rank; ++i)
+    shape.append(info.dims[i] >= 0 ? nb::object(nb::int_(info.dims[i])) : nb::object(nb::str(info.dimTexts[i])));
+  return shape;
+}
+
+static nb::list describe(const std::vector<const perpend_tensor_info *> &tensors) {
+  nb::list list;
+  for (const perpend_tensor_info *info : tensors)
+    list.append(nb::make_tuple(info->name, perpend_type_name(info->type), shapeOf(*info)));
+  return list;
+}
+
+static void bindModel(nb::module_ &module) {
+  nb::class_<Model>(module, "Model", "A compiled model.")
+      .def(nb::init<const std::string &, int>(), "path"_a, "threads"_a = 0)
+      .def("__call__", &Model::call)
+      .def("profile", &Model::profile)
+      .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
+      .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
+      .def_prop_ro("name", &Model::name)
+      .def_prop_ro("path", &Model::path)
+      .def_prop_ro("threads", &Model::threads)
+      .def_prop_ro("descriptor", &Model::descriptor);
+}
+} // namespace perpend::python
+
+NB_MODULE(_perpend, module) {
+  module.doc() = "The compiler and the runtime of Perpend.";
+  nb::exception<perpend::python::CompileError>(module, "CompileError", PyExc_ValueError);
+  perpend::python::bindProgram(module);
+  perpend::python::bindBuilder(module);
+  perpend::python::bindModel(module);
+}

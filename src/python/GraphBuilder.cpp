@@ -1,0 +1,243 @@
+//===- GraphBuilder.cpp - graph::Builder by names, for Python -------------===//
+
+#include "python/GraphBuilder.h"
+#include "python/ProgramState.h"
+
+#include "graph/composites/Composites.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace perpend::python {
+using graph::SymbolicInt;
+
+/// Up to this many elements become dense attributes, which the builder can read: shape computations and scalars.
+static constexpr int64_t smallCount = 64;
+
+struct GraphBuilder::State {
+  explicit State(const std::string &name);
+
+  std::unique_ptr<Program> program = std::make_unique<Program>();
+  MLIRContext &context = program->internals().context;
+  ErrorText errors{context};
+  OpBuilder operations{&context};
+  graph::Builder builder{operations, UnknownLoc::get(&context)};
+  func::FuncOp function;
+  std::vector<Value> values;
+
+  Handle add(Value value) {
+    values.push_back(value);
+    return static_cast<Handle>(values.size()) - 1;
+  }
+  std::optional<graph::Shape> parse(const std::vector<std::string> &extents, std::string &error);
+  mlir::Attribute convert(const python::Attribute &attribute, std::string &error);
+};
+
+GraphBuilder::State::State(const std::string &name) {
+  context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
+  Location location = NameLoc::get(StringAttr::get(&context, name));
+  builder.location = location;
+  OwningOpRef<ModuleOp> &module = program->internals().module;
+  module = ModuleOp::create(location);
+  (*module)->setAttr("graph.model_name", operations.getStringAttr(name));
+  operations.setInsertionPointToEnd(module->getBody());
+  function = operations.create<func::FuncOp>(location, "main", operations.getFunctionType({}, {}));
+  operations.setInsertionPointToStart(function.addEntryBlock());
+}
+
+std::optional<graph::Shape> GraphBuilder::State::parse(const std::vector<std::string> &extents, std::string &error) {
+  graph::Shape shape;
+  for (const std::string &extent : extents) {
+    std::string problem;
+    std::optional<SymbolicInt> value = SymbolicInt::parse(extent, &problem);
+    if (!value) {
+      error = builder.subject + "extent '" + extent + "': " + problem;
+      return std::nullopt;
+    }
+    shape.push_back(*value);
+  }
+  return shape;
+}
+
+mlir::Attribute GraphBuilder::State::convert(const python::Attribute &attribute, std::string &error) {
+  if (const auto *flag = std::get_if<bool>(&attribute))
+    return operations.getI64IntegerAttr(*flag);
+  if (const auto *integer = std::get_if<int64_t>(&attribute))
+    return operations.getI64IntegerAttr(*integer);
+  if (const auto *number = std::get_if<double>(&attribute))
+    return operations.getF64FloatAttr(*number);
+  if (const auto *text = std::get_if<std::string>(&attribute))
+    return operations.getStringAttr(*text);
+  if (const auto *integers = std::get_if<std::vector<int64_t>>(&attribute))
+    return operations.getDenseI64ArrayAttr(*integers);
+  if (const auto *numbers = std::get_if<std::vector<double>>(&attribute))
+    return operations.getDenseF64ArrayAttr(*numbers);
+  if (const auto *dims = std::get_if<Dims>(&attribute)) {
+    std::optional<graph::Shape> shape = parse(dims->extents, error);
+    return shape ? graph::ShapeAttr::get(&context, *shape) : mlir::Attribute();
+  }
+  const std::string &name = std::get<TypeName>(attribute).name;
+  if (Type type = elementTypeOf(context, name))
+    return TypeAttr::get(type);
+  error = "there is no element type '" + name + "'";
+  return {};
+}
+
+GraphBuilder::GraphBuilder(const std::string &name) : state(std::make_unique<State>(name)) {}
+GraphBuilder::~GraphBuilder() = default;
+
+bool GraphBuilder::hasComposite(const std::string &name) { return graph::lookupComposite(name) != nullptr; }
+
+std::optional<GraphBuilder::Handle> GraphBuilder::input(const std::string &name, const std::vector<std::string> &shape,
+                                                        const std::string &type, std::string &error) {
+  Type elementType = elementTypeOf(state->context, type);
+  std::optional<graph::Shape> extents = state->parse(shape, error);
+  if (!elementType)
+    error = "input '" + name + "': there is no element type '" + type + "'";
+  if (!elementType || !extents)
+    return std::nullopt;
+  unsigned index = state->function.getNumArguments();
+  auto attribute = state->operations.getNamedAttr("graph.name", state->operations.getStringAttr(name));
+  Location location = NameLoc::get(StringAttr::get(&state->context, name));
+  state->function.insertArgument(index, graph::tensorType(*extents, elementType),
+                                 state->operations.getDictionaryAttr(attribute), location);
+  return state->add(state->function.getArgument(index));
+}
+
+/// Keeps the array's owner where its bytes can stay.
+static ElementsAttr resource(RankedTensorType type, const Array &array) {
+  constexpr uint64_t alignment = 64;
+  ArrayRef<char> data(static_cast<const char *>(array.data), array.sizeBytes);
+  uint64_t elementBytes = std::max<uint64_t>(type.getElementTypeBitWidth() / 8, 1);
+  bool isAligned = reinterpret_cast<uintptr_t>(array.data) % elementBytes == 0;
+  AsmResourceBlob blob = isAligned ? AsmResourceBlob(
+                                         data, elementBytes, [owner = array.owner](void *, size_t, size_t) {},
+                                         /*dataIsMutable=*/false)
+                                   : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, alignment);
+  return DenseResourceElementsAttr::get(type, "weight", std::move(blob));
+}
+
+static ElementsAttr elements(RankedTensorType type, const Array &array) {
+  if (type.getNumElements() > smallCount)
+    return resource(type, array);
+  ArrayRef<char> bytes(static_cast<const char *>(array.data), array.sizeBytes);
+  if (!type.getElementType().isInteger(1))
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  SmallVector<bool> values(llvm::map_range(bytes, [](char byte) { return byte != 0; }));
+  return DenseElementsAttr::get(type, values);
+}
+
+std::optional<GraphBuilder::Handle> GraphBuilder::constant(const Array &array, std::string &error) {
+  Type elementType = elementTypeOf(state->context, array.type);
+  if (!elementType) {
+    error = "constant: there is no element type '" + array.type + "'";
+    return std::nullopt;
+  }
+  Value value = state->builder.constant(elements(RankedTensorType::get(array.shape, elementType), array));
+  if (!value) {
+    error = state->errors.take("constant: failed");
+    return std::nullopt;
+  }
+  return state->add(value);
+}
+
+std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const std::string &name,
+                                                                         const std::vector<Handle> &inputs,
+                                                                         const AttributeList &attributes,
+                                                                         std::string &error) {
+  if (!hasComposite(name)) {
+    error = "there is no composite '" + name + "'";
+    return std::nullopt;
+  }
+  SmallVector<Value> operands;
+  for (Handle input : inputs)
+    operands.push_back(input < 0 ? Value() : state->values[input]);
+  NamedAttrList list;
+  for (const auto &[key, value] : attributes) {
+    mlir::Attribute attribute = state->convert(value, error);
+    if (!attribute)
+      return std::nullopt;
+    list.set(key, attribute);
+  }
+  auto results = graph::applyComposite(state->builder, name, operands, list.getDictionary(&state->context));
+  if (state->builder.hasFailed() || results.empty() || llvm::is_contained(results, Value())) {
+    error = state->errors.take(state->builder.subject + name + ": a required input is missing");
+    return std::nullopt;
+  }
+  std::vector<Handle> handles;
+  for (Value result : results)
+    handles.push_back(state->add(result));
+  return handles;
+}
+
+std::optional<GraphBuilder::Handle> GraphBuilder::dims(const std::vector<std::string> &extents, bool isScalar,
+                                                       std::string &error) {
+  std::optional<graph::Shape> shape = state->parse(extents, error);
+  if (!shape)
+    return std::nullopt;
+  return state->add(state->builder.dims(*shape, isScalar));
+}
+
+static std::vector<std::string> textOf(ArrayRef<SymbolicInt> extents) {
+  std::vector<std::string> texts;
+  for (const SymbolicInt &extent : extents)
+    texts.push_back(extent.str());
+  return texts;
+}
+
+std::vector<std::string> GraphBuilder::shape(Handle value) const {
+  return textOf(graph::shapeOf(state->values[value]));
+}
+
+std::string GraphBuilder::type(Handle value) const {
+  return nameOf(graph::tensorTypeOf(state->values[value]).getElementType());
+}
+
+std::optional<std::vector<std::string>> GraphBuilder::contents(Handle value) {
+  std::optional<graph::Shape> known = state->builder.contents(state->values[value]);
+  if (!known)
+    return std::nullopt;
+  return textOf(*known);
+}
+
+void GraphBuilder::setLocation(const std::string &name, const std::string &kind) {
+  state->builder.location = NameLoc::get(StringAttr::get(&state->context, name));
+  state->builder.subject = "node '" + name + "'" + (kind.empty() ? "" : " (" + kind + ")") + ": ";
+}
+
+/// Shape computations that became shapes are not needed any more.
+static void eraseUnused(Block &block) {
+  for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&operation))
+      operation.erase();
+}
+
+std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::string, Handle>> &outputs,
+                                              std::string &error) {
+  SmallVector<Value> results;
+  SmallVector<mlir::Attribute> names;
+  for (const auto &[name, handle] : outputs) {
+    auto attribute = state->operations.getNamedAttr("graph.name", state->operations.getStringAttr(name));
+    names.push_back(state->operations.getDictionaryAttr(attribute));
+    results.push_back(state->values[handle]);
+  }
+  Location location = state->function.getLoc();
+  state->operations.create<func::ReturnOp>(location, results);
+  state->function.setFunctionType(
+      FunctionType::get(&state->context, state->function.getArgumentTypes(), TypeRange(ValueRange(results))));
+  state->function.setAllResultAttrs(names);
+  eraseUnused(state->function.getBody().front());
+  if (failed(verify(*state->program->internals().module))) {
+    error = state->errors.take("the graph is malformed");
+    return nullptr;
+  }
+  std::unique_ptr<Program> program = std::move(state->program);
+  std::unique_ptr<State> finished = std::move(state); // its handler leaves the context before the program may
+  return program;
+}
+} // namespace perpend::python

@@ -1,0 +1,198 @@
+//===- Model.cpp - running compiled models from Python --------------------===//
+//
+// A call reads the arrays, asks for the outputs' shapes if the inputs' shapes
+// are new, allocates the outputs, and runs without the interpreter lock.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/Model.h"
+
+#include <algorithm>
+
+namespace nb = nanobind;
+
+namespace perpend::python {
+
+static void check(perpend_status status) {
+  if (status == PERPEND_OK)
+    return;
+  PyObject *kind = status == PERPEND_NOT_FOUND        ? PyExc_FileNotFoundError
+                   : status == PERPEND_TYPE_MISMATCH  ? PyExc_TypeError
+                   : status == PERPEND_OUT_OF_MEMORY  ? PyExc_MemoryError
+                   : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
+                                                      : PyExc_RuntimeError;
+  PyErr_SetString(kind, perpend_error_message());
+  throw nb::python_error();
+}
+
+Model::Model(const std::string &path, int threads) : file(path), threadLimit(threads) {
+  perpend_status status;
+  {
+    nb::gil_scoped_release unlocked;
+    status = perpend_model_load(path.c_str(), &model);
+  }
+  check(status);
+  try {
+    release(acquire()); // reports a wrong number of threads now
+  } catch (...) {
+    perpend_model_free(model);
+    throw;
+  }
+}
+
+Model::~Model() {
+  idle.clear();
+  perpend_model_free(model);
+}
+
+std::vector<const perpend_tensor_info *> Model::inputs() const {
+  std::vector<const perpend_tensor_info *> list;
+  for (int32_t i = 0; i < perpend_model_input_count(model); ++i)
+    list.push_back(perpend_model_input(model, i));
+  return list;
+}
+
+std::vector<const perpend_tensor_info *> Model::outputs() const {
+  std::vector<const perpend_tensor_info *> list;
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i)
+    list.push_back(perpend_model_output(model, i));
+  return list;
+}
+
+/// The interpreter lock guards the list.
+std::unique_ptr<Session> Model::acquire() {
+  if (!idle.empty()) {
+    std::unique_ptr<Session> session = std::move(idle.back());
+    idle.pop_back();
+    return session;
+  }
+  perpend_session_options options = {threadLimit};
+  perpend_session *created = nullptr;
+  check(perpend_session_create(model, &options, &created));
+  return std::make_unique<Session>(created);
+}
+
+void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }
+
+void Model::order(nb::args &positional, nb::kwargs &named, std::vector<nb::handle> &ordered) const {
+  size_t count = perpend_model_input_count(model);
+  std::string what = "model '" + name() + "': ";
+  if (positional.size() > count)
+    throw nb::type_error(
+        (what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
+  ordered.assign(count, nb::handle());
+  std::copy(positional.begin(), positional.end(), ordered.begin());
+  for (auto [key, value] : named) {
+    int32_t index = 0;
+    check(perpend_model_find_input(model, nb::cast<std::string>(key).c_str(), &index));
+    if (ordered[index].is_valid())
+      throw nb::type_error((what + "input '" + nb::cast<std::string>(key) + "' is given twice").c_str());
+    ordered[index] = value;
+  }
+  for (size_t i = 0; i < count; ++i)
+    if (!ordered[i].is_valid())
+      throw nb::type_error((what + "input '" + perpend_model_input(model, i)->name + "' is missing").c_str());
+}
+
+/// Everything of one call that stays in place: at most this many inputs and outputs need no allocation.
+struct Model::Call {
+  static constexpr size_t fewTensors = 8;
+
+  explicit Call(size_t inputCount) {
+    if (inputCount > fewTensors)
+      many = std::make_unique<InputArray[]>(inputCount);
+  }
+  InputArray &input(size_t i) { return many ? many[i] : few[i]; }
+
+  InputArray few[fewTensors];
+  std::unique_ptr<InputArray[]> many;
+  std::vector<perpend_tensor> inputs, outputs;
+  std::vector<int64_t> extents;
+};
+
+/// Remembers the shapes of the outputs for these inputs.
+static void findOutputShapes(Session &session, perpend_model *model, const std::vector<perpend_tensor> &inputs,
+                             const std::vector<int64_t> &extents) {
+  session.isKnown = false;
+  session.outputExtents.clear();
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
+    size_t first = session.outputExtents.size();
+    session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); // never an empty range
+    check(perpend_session_output_shape(session.session, inputs.data(), static_cast<int32_t>(inputs.size()), i,
+                                       session.outputExtents.data() + first));
+    session.outputExtents.pop_back();
+  }
+  session.inputExtents = extents;
+  session.isKnown = true;
+}
+
+nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named) {
+  std::vector<nb::handle> ordered;
+  order(positional, named, ordered);
+  Call call(ordered.size());
+  const ExchangeApi *api = nullptr;
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    const perpend_tensor_info &info = *perpend_model_input(model, static_cast<int32_t>(i));
+    InputArray &array = call.input(i);
+    array.read(ordered[i], info.name, info.type);
+    if ((info.type == PERPEND_I4 && array.type == PERPEND_I8) || (info.type == PERPEND_U4 && array.type == PERPEND_U8))
+      array.type = info.type;
+    api = api ? api : array.api;
+    call.inputs.push_back(array.tensor());
+    call.extents.push_back(array.rank);
+    call.extents.push_back(array.type);
+    call.extents.insert(call.extents.end(), array.extents, array.extents + array.rank);
+  }
+  if (!session.isKnown || session.inputExtents != call.extents)
+    findOutputShapes(session, model, call.inputs, call.extents);
+
+  std::vector<OutputArray> arrays;
+  const int64_t *shape = session.outputExtents.data();
+  for (int32_t i = 0, count = perpend_model_output_count(model); i < count; ++i) {
+    const perpend_tensor_info &info = *perpend_model_output(model, i);
+    arrays.emplace_back(api, info.type, shape, info.rank);
+    call.outputs.push_back({arrays.back().data, shape, info.rank, info.type});
+    shape += info.rank;
+  }
+  perpend_status status;
+  {
+    nb::gil_scoped_release unlocked;
+    status = perpend_session_run(session.session, call.inputs.data(), static_cast<int32_t>(call.inputs.size()),
+                                 call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
+  }
+  check(status);
+  if (arrays.size() == 1)
+    return arrays.front().take();
+  nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(arrays.size())));
+  for (size_t i = 0; i < arrays.size(); ++i)
+    PyTuple_SET_ITEM(results.ptr(), i, arrays[i].take().release().ptr());
+  return results;
+}
+
+nb::object Model::call(nb::args positional, nb::kwargs named) {
+  std::unique_ptr<Session> session = acquire();
+  nb::object results;
+  try {
+    results = run(*session, positional, named);
+  } catch (...) {
+    release(std::move(session));
+    throw;
+  }
+  release(std::move(session));
+  return results;
+}
+
+Model::KernelTimes Model::profile(nb::args positional, nb::kwargs named) {
+  std::unique_ptr<Session> session = acquire(); // not put back: it goes on measuring
+  run(*session, positional, named);
+  check(perpend_session_profile(session->session, 1));
+  run(*session, positional, named);
+  KernelTimes times;
+  for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i) {
+    int64_t timeNs = 0, calls = 0;
+    check(perpend_session_kernel_profile(session->session, i, &timeNs, &calls));
+    times.emplace_back(perpend_model_kernel_name(model, i), timeNs, calls);
+  }
+  return times;
+}
+} // namespace perpend::python

@@ -1,0 +1,65 @@
+//===- Model.h - running compiled models from Python ------------*- C++ -*-===//
+
+#ifndef PERPEND_PYTHON_MODEL_H
+#define PERPEND_PYTHON_MODEL_H
+
+#include "python/Arrays.h"
+
+#include "perpend.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace perpend::python {
+
+/// A session with what it computed last, so that calls with the same shapes need not ask for the outputs' shapes.
+struct Session {
+  explicit Session(perpend_session *session) : session(session) {}
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+  ~Session() { perpend_session_free(session); }
+
+  perpend_session *session;
+  std::vector<int64_t> inputExtents, outputExtents;
+  bool isKnown = false;
+};
+
+/// Threads: calls from several Python threads run at the same time, each in a session of its own.
+class Model {
+public:
+  /// threads: at most this many per call, 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's
+  /// text.
+  Model(const std::string &path, int threads);
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
+  ~Model();
+
+  /// The outputs for inputs by position and by name. Errors: TypeError, ValueError with the runtime's text.
+  nanobind::object call(nanobind::args positional, nanobind::kwargs named);
+  std::vector<const perpend_tensor_info *> inputs() const;
+  std::vector<const perpend_tensor_info *> outputs() const;
+  std::string name() const { return perpend_model_name(model); }
+  std::string descriptor() const { return perpend_model_descriptor(model); }
+  const std::string &path() const { return file; }
+  int threads() const { return threadLimit; }
+
+  using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
+  /// Name, time in ns and calls of every kernel, for one run.
+  KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
+
+private:
+  struct Call;
+  std::unique_ptr<Session> acquire();
+  void release(std::unique_ptr<Session> session);
+  void order(nanobind::args &positional, nanobind::kwargs &named, std::vector<nanobind::handle> &ordered) const;
+  nanobind::object run(Session &session, nanobind::args &positional, nanobind::kwargs &named);
+
+  std::string file;
+  int threadLimit;
+  perpend_model *model = nullptr;
+  std::vector<std::unique_ptr<Session>> idle;
+};
+} // namespace perpend::python
+
+#endif

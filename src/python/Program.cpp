@@ -1,0 +1,238 @@
+//===- Program.cpp - a model while it is compiled, for Python -------------===//
+
+#include "python/ProgramState.h"
+
+#include "Compiler.h"
+#include "Pipeline.h"
+#include "frontend/onnx/Import.h"
+#include "interp/Interpreter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace perpend::python {
+
+//===----------------------------------------------------------------------===//
+// Errors and types
+//===----------------------------------------------------------------------===//
+
+static void describe(Location location, raw_ostream &out) {
+  if (auto file = location->findInstanceOf<FileLineColLoc>(); file && file.getLine())
+    out << file.getFilename().getValue() << ":" << file.getLine() << ":" << file.getColumn() << ": ";
+}
+
+ErrorText::ErrorText(MLIRContext &context)
+    : handler(&context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return success();
+        llvm::raw_string_ostream out(text);
+        out << (text.empty() ? "" : "\n");
+        describe(diagnostic.getLocation(), out);
+        out << diagnostic.str();
+        for (Diagnostic &note : diagnostic.getNotes())
+          out << "\nnote: " << note.str();
+        return success();
+      }) {}
+
+std::string ErrorText::take(StringRef otherwise) { return text.empty() ? otherwise.str() : std::exchange(text, {}); }
+
+Type elementTypeOf(MLIRContext &context, StringRef name) {
+  unsigned width = 0;
+  if (name == "bool")
+    return IntegerType::get(&context, 1);
+  if (name == "f16")
+    return Float16Type::get(&context);
+  if (name == "bf16")
+    return BFloat16Type::get(&context);
+  if (name == "f32")
+    return Float32Type::get(&context);
+  if (name == "f64")
+    return Float64Type::get(&context);
+  bool isUnsigned = name.starts_with("u");
+  if (name.empty() || (name[0] != 'i' && !isUnsigned) || name.drop_front().getAsInteger(10, width) || !width ||
+      width > 64)
+    return {};
+  return IntegerType::get(&context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
+}
+
+std::string nameOf(Type elementType) {
+  std::string name = "?";
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return integer.getWidth() == 1 ? "bool" : (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
+  if (isa<FloatType>(elementType)) {
+    name.clear();
+    llvm::raw_string_ostream(name) << elementType;
+  }
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+Program::Program() : state(std::make_unique<State>()) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  state->context.appendDialectRegistry(registry);
+}
+
+Program::~Program() = default;
+
+static onnx::ImportOptions importOptions(const Program::Dims &dims) {
+  onnx::ImportOptions options;
+  for (const auto &[subject, value] : dims)
+    options.dimensions.push_back({subject, value});
+  return options;
+}
+
+std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Dims &dims, std::string &error) {
+  auto program = std::make_unique<Program>();
+  ErrorText errors(program->state->context);
+  program->state->module = onnx::importOnnx(program->state->context, path, importOptions(dims));
+  if (program->state->module)
+    return program;
+  error = errors.take("the model could not be imported");
+  return nullptr;
+}
+
+namespace {
+/// Bytes of somebody else.
+class BorrowedBuffer : public llvm::MemoryBuffer {
+public:
+  BorrowedBuffer(StringRef bytes, std::shared_ptr<void> owner) : owner(std::move(owner)) {
+    init(bytes.begin(), bytes.end(), /*RequiresNullTerminator=*/false);
+  }
+  BufferKind getBufferKind() const override { return MemoryBuffer_Malloc; }
+
+private:
+  std::shared_ptr<void> owner;
+};
+} // namespace
+
+std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
+                                                std::string &error) {
+  auto program = std::make_unique<Program>();
+  ErrorText errors(program->state->context);
+  auto buffer = std::make_shared<BorrowedBuffer>(bytes, std::move(owner));
+  program->state->module = onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims));
+  if (program->state->module)
+    return program;
+  error = errors.take("the model could not be imported");
+  return nullptr;
+}
+
+std::unique_ptr<Program> Program::fromText(const std::string &text, std::string &error) {
+  auto program = std::make_unique<Program>();
+  ErrorText errors(program->state->context);
+  program->state->module = parseSourceString<ModuleOp>(text, &program->state->context, "module");
+  if (program->state->module)
+    return program;
+  error = errors.take("the text is no module");
+  return nullptr;
+}
+
+std::string Program::text() const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  state->module->print(out, OpPrintingFlags().elideLargeElementsAttrs(16).elideLargeResourceString(64));
+  return text;
+}
+
+static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
+
+std::vector<std::string> Program::inputNames() const {
+  std::vector<std::string> names;
+  if (func::FuncOp main = mainOf(*state->module))
+    for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+      auto name = main.getArgAttrOfType<StringAttr>(i, "graph.name");
+      names.push_back(name ? name.str() : "input" + std::to_string(i));
+    }
+  return names;
+}
+
+bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::string &error) const {
+  ErrorText errors(state->context);
+  func::FuncOp main = mainOf(*state->module);
+  SmallVector<interp::Tensor> tensors;
+  for (const Array &input : inputs) {
+    auto *bytes = static_cast<std::byte *>(const_cast<void *>(input.data));
+    tensors.push_back({elementTypeOf(state->context, input.type), SmallVector<int64_t>(ArrayRef(input.shape)),
+                       std::shared_ptr<std::byte>(input.owner, bytes)});
+  }
+  auto results = main ? interp::interpret(main, tensors) : FailureOr<SmallVector<interp::Tensor>>(failure());
+  if (failed(results)) {
+    error = errors.take("the module has no function main");
+    return false;
+  }
+  for (const interp::Tensor &result : *results)
+    outputs.push_back({nameOf(result.elementType),
+                       {result.shape.begin(), result.shape.end()},
+                       result.data(),
+                       result.sizeBytes(),
+                       result.bytes});
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static const char *typeName(bool) { return "bool"; }
+static const char *typeName(int64_t) { return "int"; }
+static const char *typeName(const std::string &) { return "str"; }
+
+const std::vector<OptionInfo> &compileOptions() {
+  static const std::vector<OptionInfo> options = {
+#define OPTION(member, flag, type, defaultValue, valueName, help) {#member, typeName(type()), help},
+#include "Options.def"
+  };
+  return options;
+}
+
+template <typename T>
+static bool assign(T &member, const std::string &name, const OptionValue &value, std::string &error) {
+  if (const T *given = std::get_if<T>(&value)) {
+    member = *given;
+    return true;
+  }
+  error = "option '" + name + "': expected " + typeName(T()) + ", got " +
+          std::visit([](const auto &other) { return typeName(other); }, value);
+  return false;
+}
+
+static bool setOption(CompileOptions &options, const std::string &name, const OptionValue &value, std::string &error) {
+#define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
+  if (name == #member)                                                                                                 \
+    return assign(options.member, name, value, error);
+#include "Options.def"
+  error = "there is no option '" + name + "'\nhint: the options are";
+  for (const OptionInfo &option : compileOptions())
+    error += " " + option.name;
+  return false;
+}
+
+bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, Report &report,
+                      std::string &error) const {
+  CompileOptions options;
+  for (const auto &[name, value] : values)
+    if (!setOption(options, name, value, error))
+      return false;
+  ErrorText errors(state->context);
+  OwningOpRef<ModuleOp> copy = state->module->clone();
+  CompileReport details;
+  if (failed(perpend::compile(*copy, options, artifactKindOf(path, wantsExecutable), path, &details))) {
+    error = errors.take("compilation failed");
+    return false;
+  }
+  for (const PhaseTime &time : details.times)
+    report.times.emplace_back(time.phase, time.seconds);
+  report.descriptor = details.descriptor;
+  report.artifactBytes = details.artifactBytes;
+  report.weightsBytes = details.weightsBytes;
+  report.arenaBytes = details.arenaBytes;
+  return true;
+}
+} // namespace perpend::python

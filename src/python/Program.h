@@ -1,0 +1,79 @@
+//===- Program.h - a model while it is compiled, for Python -----*- C++ -*-===//
+//
+// A module with its context, and the graph builder by names, behind plain C++
+// types: the binding code, which needs exceptions and type information, never
+// sees an MLIR header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_PYTHON_PROGRAM_H
+#define PERPEND_PYTHON_PROGRAM_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace perpend::python {
+
+/// A dense row-major array. `type` is a name of the runtime: f32, bf16, i64, u8, bool ... Ownership: of `owner`.
+struct Array {
+  std::string type;
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+  uint64_t sizeBytes = 0;
+  std::shared_ptr<void> owner;
+};
+
+/// The options of Options.def by name.
+using OptionValue = std::variant<bool, int64_t, std::string>;
+using OptionValues = std::vector<std::pair<std::string, OptionValue>>;
+
+struct OptionInfo {
+  std::string name, type, help;
+};
+const std::vector<OptionInfo> &compileOptions();
+
+/// What a compilation reports; times in seconds by phase, in order.
+struct Report {
+  std::vector<std::pair<std::string, double>> times;
+  std::string descriptor;
+  uint64_t artifactBytes = 0, weightsBytes = 0;
+  int64_t arenaBytes = -1;
+};
+
+/// Every function that can fail fills `error` and returns null, nothing or false.
+class Program {
+public:
+  Program();
+  ~Program();
+
+  /// dims: a symbol or `input:dimension`, and a number or another symbol.
+  using Dims = std::vector<std::pair<std::string, std::string>>;
+  static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, std::string &error);
+  /// The program keeps `owner`, which holds the bytes.
+  static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
+                                                std::string &error);
+  static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
+
+  std::string text() const;
+  std::vector<std::string> inputNames() const;
+  /// Runs the reference interpreter.
+  bool evaluate(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::string &error) const;
+  /// Writes the artifact to `path`; the program stays as it is.
+  bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,
+               std::string &error) const;
+
+  struct State;
+  State &internals() { return *state; }
+
+private:
+  std::unique_ptr<State> state;
+};
+} // namespace perpend::python
+
+#endif

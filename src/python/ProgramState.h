@@ -1,0 +1,39 @@
+//===- ProgramState.h - the MLIR side of a program --------------*- C++ -*-===//
+
+#ifndef PERPEND_PYTHON_PROGRAMSTATE_H
+#define PERPEND_PYTHON_PROGRAMSTATE_H
+
+#include "python/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "llvm/ADT/StringRef.h"
+
+namespace perpend::python {
+
+struct Program::State {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// Collects the errors of a context as text while it lives.
+class ErrorText {
+public:
+  explicit ErrorText(mlir::MLIRContext &context);
+  /// What was collected, or `otherwise`.
+  std::string take(llvm::StringRef otherwise);
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// The element type of a runtime's type name, and back. Null and "?" when there is none.
+mlir::Type elementTypeOf(mlir::MLIRContext &context, llvm::StringRef name);
+std::string nameOf(mlir::Type elementType);
+} // namespace perpend::python
+
+#endif

@@ -1,0 +1,247 @@
+"""Compiling ONNX models and running artifacts: arrays in and out, shapes, errors, threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import perpend
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+DATA = np.random.default_rng(0)
+
+
+def onnx_model(
+    dtype: int = TensorProto.FLOAT, operators: tuple[str, ...] = ("Relu",), shape: tuple[object, ...] = ("n", 4)
+) -> onnx.ModelProto:
+    """x -> operators -> y"""
+    names = ["x", *(f"t{i}" for i in range(len(operators) - 1)), "y"]
+    nodes = [
+        helper.make_node(operator, [names[i]] * (2 if operator in ("Add", "Mul") else 1), [names[i + 1]])
+        for i, operator in enumerate(operators)
+    ]
+    x = helper.make_tensor_value_info("x", dtype, shape)
+    y = helper.make_tensor_value_info("y", dtype, shape)
+    graph = helper.make_graph(nodes, "small", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def two_outputs() -> onnx.ModelProto:
+    """sum = a + b w, difference = a - b"""
+    weight = numpy_helper.from_array(np.arange(3, dtype=np.float32), "w")
+    nodes = [
+        helper.make_node("Mul", ["b", "w"], ["scaled"]),
+        helper.make_node("Add", ["a", "scaled"], ["sum"]),
+        helper.make_node("Sub", ["a", "b"], ["difference"]),
+    ]
+    tensors = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ("n", 3)) for name in ("a", "b")}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ("n", 3)) for name in ("sum", "difference")]
+    graph = helper.make_graph(nodes, "two", list(tensors.values()), outputs, [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+@pytest.fixture(scope="module")
+def relu() -> perpend.Model:
+    return perpend.compile(onnx_model())
+
+
+def test_proto_and_path_give_the_same(tmp_path: Path, relu: perpend.Model) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx_model(), path)
+    x = DATA.standard_normal((5, 4), np.float32)
+    np.testing.assert_array_equal(perpend.compile(path)(x), relu(x))
+    np.testing.assert_array_equal(relu(x), np.maximum(x, 0))
+
+
+def test_save_and_load(tmp_path: Path, relu: perpend.Model) -> None:
+    relu.save(tmp_path / "saved.so")
+    loaded = perpend.load(tmp_path / "saved.so", threads=1)
+    assert loaded.threads == 1
+    assert loaded.inputs == [perpend.TensorInfo("x", "f32", ["n", 4])]
+    x = DATA.standard_normal((3, 4), np.float32)
+    np.testing.assert_array_equal(loaded(x), relu(x))
+    with pytest.raises(ValueError, match=r"ends in \.so"):
+        relu.save(tmp_path / "saved.a")
+
+
+def test_inputs_by_name_and_outputs_as_tuple() -> None:
+    model = perpend.compile(two_outputs())
+    a, b = DATA.standard_normal((2, 7, 3), np.float32)
+    for total, difference in (model(a, b), model(a, b=b), model(b=b, a=a)):
+        np.testing.assert_allclose(total, a + b * np.arange(3, dtype=np.float32), rtol=1e-6)
+        np.testing.assert_allclose(difference, a - b)
+
+
+def test_arrays_of_every_layout(relu: perpend.Model) -> None:
+    x = DATA.standard_normal((8, 8), np.float32)
+    for view in (x[:, ::2], x.T[:, 4:], x[::-1, :4], np.asfortranarray(x[:, :4])):
+        np.testing.assert_array_equal(relu(view), np.maximum(view, 0))
+    np.testing.assert_array_equal(relu([[1, -2, 3, -4]]), [[1, 0, 3, 0]])
+    read_only = x[:, :4].copy()
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(relu(read_only), np.maximum(read_only, 0))
+
+
+def test_torch_tensors_in_give_torch_tensors_out(relu: perpend.Model) -> None:
+    x = torch.randn(8, 8)
+    for view in (x[:, :4].contiguous(), x[:, ::2], x.T[:, :4], x[:, :4].clone().requires_grad_()):
+        result = relu(view)
+        assert isinstance(result, torch.Tensor)
+        torch.testing.assert_close(result, view.detach().relu())
+
+
+@pytest.mark.parametrize(
+    ("onnx_type", "dtype"),
+    [
+        (TensorProto.DOUBLE, np.float64),
+        (TensorProto.FLOAT16, np.float16),
+        (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+        (TensorProto.INT32, np.int32),
+        (TensorProto.INT64, np.int64),
+        (TensorProto.UINT8, np.uint8),
+    ],
+)
+def test_element_types(onnx_type: int, dtype: Any) -> None:
+    model = perpend.compile(onnx_model(onnx_type, ("Add",)))
+    x = np.arange(8).reshape(2, 4).astype(dtype)
+    result = model(x)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(result, x + x)
+
+
+def test_bfloat16_tensors() -> None:
+    model = perpend.compile(onnx_model(TensorProto.BFLOAT16, ("Add",)))
+    x = torch.arange(8).reshape(2, 4).bfloat16()
+    torch.testing.assert_close(model(x), x + x)
+
+
+def test_results_are_not_overwritten(relu: perpend.Model) -> None:
+    first = relu(np.ones((2, 4), np.float32))
+    relu(np.zeros((2, 4), np.float32))
+    np.testing.assert_array_equal(first, np.ones((2, 4)))
+
+
+def test_dims(relu: perpend.Model) -> None:
+    fixed = perpend.compile(onnx_model(), dims={"n": 2})
+    assert fixed.inputs[0].shape == [2, 4]
+    with pytest.raises(ValueError, match="dimension 0: expected 2, got 3"):
+        fixed(np.zeros((3, 4), np.float32))
+
+
+def test_errors_of_calls(relu: perpend.Model) -> None:
+    with pytest.raises(ValueError, match="input 'x', dimension 1: expected 4, got 5"):
+        relu(np.zeros((1, 5), np.float32))
+    with pytest.raises(ValueError, match="rank: expected 2, got 1"):
+        relu(np.zeros(4, np.float32))
+    with pytest.raises(TypeError, match="expected f32, got f64"):
+        relu(np.zeros((1, 4)))
+    with pytest.raises(TypeError, match="input 'x' is missing"):
+        relu()
+    with pytest.raises(TypeError, match="expected 1 inputs, got 2"):
+        relu(np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32))
+    with pytest.raises(TypeError, match="given twice"):
+        relu(np.zeros((1, 4), np.float32), x=np.zeros((1, 4), np.float32))
+    with pytest.raises(ValueError, match="wrong"):
+        relu(wrong=np.zeros((1, 4), np.float32))
+    with pytest.raises(TypeError, match="expected an array"):
+        relu(object())
+    np.testing.assert_array_equal(relu(np.ones((1, 4), np.float32)), np.ones((1, 4)))
+
+
+def test_errors_of_compilation(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        perpend.load(tmp_path / "missing.so")
+    with pytest.raises(perpend.CompileError, match="cannot read the model"):
+        perpend.compile(tmp_path / "missing.onnx")
+    with pytest.raises(perpend.CompileError, match="there is no option 'fast'"):
+        perpend.compile(onnx_model(), fast=True)
+    with pytest.raises(perpend.CompileError, match="option 'optLevel': expected int, got str"):
+        perpend.compile(onnx_model(), opt_level="3")
+    with pytest.raises(perpend.CompileError, match="nowhere"):
+        perpend.compile(onnx_model(), target="nowhere")
+    with pytest.raises(TypeError, match="expected the path"):
+        perpend.compile(3)
+
+
+def test_report(relu: perpend.Model) -> None:
+    assert relu.report is not None
+    assert relu.report.artifact_bytes > 1000
+    assert "emit" in dict(relu.report.times)
+    assert relu.description["inputs"][0]["name"] == "x"
+
+
+def test_reference_interpreter_agrees() -> None:
+    module = perpend.import_model(two_outputs())
+    assert "func.func @main" in str(module)
+    a, b = DATA.standard_normal((2, 7, 3), np.float32)
+    for expected, result in zip(module.evaluate(a, b), perpend.compile(module)(a, b), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def busy_model() -> perpend.Model:
+    return perpend.compile(onnx_model(operators=("Sin", "Cos", "Sin", "Cos", "Tanh", "Exp") * 4), threads=1)
+
+
+def test_runs_without_the_interpreter_lock() -> None:
+    model = busy_model()
+    x = np.ones((200_000, 4), np.float32)
+    model(x)
+    longest, started = 0.0, threading.Event()
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal longest
+        started.set()
+        last = time.perf_counter()
+        while not done.is_set():
+            time.sleep(0.0005)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    started.wait()
+    begin = time.perf_counter()
+    model(x)
+    duration = time.perf_counter() - begin
+    done.set()
+    thread.join()
+    assert duration > 0.02
+    assert longest < 0.75 * duration
+
+
+def test_calls_from_several_threads() -> None:
+    model = busy_model()
+    inputs = [np.full((100 + i, 4), i, np.float32) for i in range(6)]
+    expected = [model(x) for x in inputs]
+    failures: list[int] = []
+
+    def work(i: int) -> None:
+        for _ in range(20):
+            if not np.array_equal(model(inputs[i]), expected[i]):
+                failures.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_calls_are_cheap(relu: perpend.Model) -> None:
+    x = np.ones((1, 4), np.float32)
+    best = float("inf")
+    for _ in range(20):
+        begin = time.perf_counter()
+        for _ in range(1000):
+            relu(x)
+        best = min(best, (time.perf_counter() - begin) / 1000)
+    assert best < 20e-6, f"{best * 1e6:.1f} us per call"

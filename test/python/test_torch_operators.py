@@ -1,0 +1,291 @@
+"""ATen operators, many per model: the compiled model and the reference interpreter agree with eager execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import perpend
+import pytest
+import torch
+import torch.nn.functional as F
+from perpend import torch_operators
+from torch import nn
+
+torch.manual_seed(0)
+X, Y = torch.randn(2, 3, 4, 6).unbind(0)
+POSITIVE = X.abs() + 0.1
+INTEGERS = torch.randint(-3, 9, (3, 4))
+IMAGE = torch.randn(2, 4, 9, 8)
+INDEX = torch.tensor([2, 0, 1])
+UNIT = torch.rand(3) * 0.9
+
+Case = Callable[..., Any]
+
+
+def assign(x: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
+    result = x.clone()
+    result[key] = value
+    return result
+
+
+NAMES = """abs neg sign reciprocal exp expm1 erf sin cos tan atan sinh tanh asinh ceil floor round relu sigmoid
+    trunc exp2"""
+ACTIVATIONS = """silu mish gelu hardswish hardsigmoid softplus elu selu celu leaky_relu relu6 logsigmoid softsign
+    tanhshrink hardshrink softshrink"""
+ROOTS = "sqrt rsqrt log log1p log2 log10"
+PAIRS = "maximum minimum fmod remainder atan2 logical_and eq ne lt le gt ge"
+
+GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
+    "elementwise": ((X,), [getattr(torch, n) for n in NAMES.split()]),
+    "activations": ((X,), [getattr(F, n) for n in ACTIVATIONS.split()]),
+    "roots and logarithms": (
+        (POSITIVE,),
+        [getattr(torch, n) for n in ["sqrt", "rsqrt", "log", "log1p", "log2", "log10"]],
+    ),
+    "arcs": ((UNIT,), [torch.asin, torch.acos, torch.atanh, lambda u: torch.acosh(u + 1)]),
+    "pairs": ((X, torch.where(Y > 0, X, Y)), [getattr(torch, n) for n in PAIRS.split()]),
+    "more elementwise": (
+        (X, Y, POSITIVE),
+        [
+            lambda x, y, p: F.gelu(x, approximate="tanh"),
+            lambda x, y, p: torch.add(x, y, alpha=2),
+            lambda x, y, p: 1 - x,
+            lambda x, y, p: torch.div(x, 0.3, rounding_mode="trunc"),
+            lambda x, y, p: (x**2, x**3, p**0.5, p**-0.5, p**2.5, p**x, 2**x),
+            lambda x, y, p: (x.clamp(-0.5, 0.5), x.clamp_min(0.1), torch.clamp(x, max=y)),
+            lambda x, y, p: (torch.where(x > 0, x, y), torch.where(x > 0, 1.0, 0.0), x.masked_fill(x > 0, -1e9)),
+            lambda x, y, p: (~(x > 0), (x > 0) & (y > 0), torch.isnan(x), torch.isinf(x), torch.isfinite(x)),
+            lambda x, y, p: (torch.addcmul(x, x, y, value=0.5), torch.addcdiv(x, x, p), torch.lerp(x, y, 0.3)),
+            lambda x, y, p: F.prelu(x, torch.tensor([0.1, 0.2, 0.3, 0.4])),
+            lambda x, y, p: F.softplus(x, beta=2),
+        ],
+    ),
+    "integers": (
+        (INTEGERS, X),
+        [
+            lambda i, x: (i + 1.5, i + 2, x[..., 0] + i, i / 2, i // 2, i % 3, i**2, i > 2.5),
+            lambda i, x: (torch.div(i, 2, rounding_mode="trunc"), ~i, torch.logical_not(i), i & 3, i.abs() << 2),
+            lambda i, x: (torch.where(x[..., 0] > 0, i, 2.5), i.cumsum(-1), i.sum(), i.float().mean()),
+            lambda i, x: (x.half() + 1, x.bfloat16() * 2, (x * 5).to(torch.int32), x.bool(), x.double() + 1),
+        ],
+    ),
+    "reductions": (
+        (X, Y),
+        [
+            lambda x, y: (x.sum(), x.sum(1), (x > 0).sum(-1, keepdim=True), x.mean((0, 2)), x.mean(), x.prod(1)),
+            lambda x, y: (x.amax(1), x.max(1), x.max(), x.min(-1, keepdim=True), x.argmax(-1), x.argmax()),
+            lambda x, y: (x.argmin(1, keepdim=True), (x > 1).any(1), (x > 1).any(), (x > -1).all(-1)),
+            lambda x, y: (x.var(1), x.var((1, 2), unbiased=False), x.std(-1), torch.var_mean(x, 1)),
+            lambda x, y: (x.logsumexp(1), x.cumsum(1), x.norm(dim=-1), x.norm(p=1, dim=1), x.norm(p=3, dim=1)),
+            lambda x, y: (F.normalize(x, dim=1), F.cosine_similarity(x, y, dim=-1), x.softmax(1), x.log_softmax(-1)),
+        ],
+    ),
+    "products": (
+        (X, Y, IMAGE),
+        [
+            lambda x, y, a: (
+                x[0] @ y[0].T,
+                torch.bmm(x, y.transpose(1, 2)),
+                x @ torch.ones(6),
+                torch.outer(x[0, 0], y[0, 1]),
+            ),
+            lambda x, y, a: (torch.dot(x[0, 0], y[0, 0]), torch.outer(x[0, 0], y[0, 1])),
+            lambda x, y, a: torch.einsum("bij,bkj->bik", x, y),
+            lambda x, y, a: torch.addmm(x[0, :, :4], x[0], y[0].T, beta=0.5, alpha=2),
+            lambda x, y, a: torch.baddbmm(x[:, :, :4], x, y.mT),
+            lambda x, y, a: F.scaled_dot_product_attention(a, a, a),
+            lambda x, y, a: F.scaled_dot_product_attention(a, a, a, is_causal=True, scale=0.3),
+        ],
+    ),
+    "pooling": (
+        (IMAGE, X),
+        [
+            lambda a, x: (F.max_pool2d(a, 3, 2, 1), F.max_pool2d(a, (3, 2), 2, ceil_mode=True), F.max_pool1d(x, 2)),
+            lambda a, x: (
+                F.avg_pool2d(a, 3, 2, 1),
+                F.avg_pool2d(a, 3, 2, 1, count_include_pad=False),
+                F.avg_pool1d(x, 2),
+            ),
+            lambda a, x: (F.adaptive_avg_pool2d(a, (3, 5)), F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool1d(x, 4)),
+            lambda a, x: F.adaptive_max_pool2d(a, 1),
+        ],
+    ),
+    "interpolation": (
+        (IMAGE,),
+        [
+            lambda a: (
+                F.interpolate(a, scale_factor=2),
+                F.interpolate(a, size=(5, 13)),
+                F.interpolate(a, scale_factor=1.5),
+            ),
+            lambda a: F.interpolate(a, scale_factor=2, mode="bilinear"),
+            lambda a: F.interpolate(a, size=(12, 11), mode="bilinear", align_corners=True),
+            lambda a: F.interpolate(a, size=(12, 11), mode="bicubic"),
+        ],
+    ),
+    "movement": (
+        (X, Y, INTEGERS),
+        [
+            lambda x, y, i: (x.permute(2, 0, 1), x[0].T, x.flatten(1), x[:1].squeeze(0), x.movedim(0, 2)),
+            lambda x, y, i: (x[:, 1:-1, ::2], x[:, -1], torch.cat([x[..., 0], i], 1), torch.stack([x, y], -1)),
+            lambda x, y, i: (*x.split(2, -1), *x.split([1, 5], -1), *x.chunk(4, -1), *x.unbind(1)),
+            lambda x, y, i: (x.repeat(2, 1, 3), x.repeat_interleave(2, 1), x.flip([0, -1]), x.roll([1, -2], [0, 2])),
+            lambda x, y, i: (F.pad(x, (1, 2, 0, 1), value=3.0), x.tril(1), x.triu(-1), x.unfold(2, 3, 2)),
+            lambda x, y, i: (assign(x, (slice(None), 1), 0.0), assign(x, (slice(None), slice(1, 3)), 0.0)),
+            lambda x, y, i: (x.clone().add_(1).mul_(2), torch.diagonal(x, 1, 1, 2), torch.diagonal(x, -1, 2, 1)),
+        ],
+    ),
+    "images": (
+        (IMAGE,),
+        [
+            lambda a: [F.pad(a, (1, 2, 3, 1), mode=mode) for mode in ("reflect", "circular", "replicate")],
+            lambda a: (F.pixel_shuffle(a, 2), F.pixel_unshuffle(a[..., :8, :], 2)),
+        ],
+    ),
+    "indexing": (
+        (X, INDEX),
+        [
+            lambda x, k: (x.index_select(0, k), x[k], x[k, k], x[k, :, k], x[:, k, k], x[k[:, None], k[None]], x[k, 1]),
+            lambda x, k: (x.gather(1, torch.zeros(3, 1, 6, dtype=torch.long)), F.embedding(k, x[0]), F.one_hot(k, 4)),
+        ],
+    ),
+    "creation": (
+        (X,),
+        [
+            lambda x: torch.full((2, x.shape[0]), 3) + torch.zeros_like(x[0, :2, :3]),
+            lambda x: (torch.arange(x.shape[0]) * x[:, 0, 0], torch.arange(0, 1, 0.25) + x[0, 0, 0]),
+            lambda x: (torch.linspace(0, 1, 6) + x, torch.eye(6) + x[0, :1], x + torch.tensor(2.5)),
+            lambda x: torch.meshgrid(x[0, 0], x[0, 1], indexing="ij"),
+        ],
+    ),
+}
+
+LAYERS: dict[str, tuple[nn.Module, torch.Tensor]] = {
+    "convolution 1d": (nn.Conv1d(4, 5, 3, padding=1), X),
+    "grouped convolution": (nn.Conv2d(4, 6, 3, 2, 1, dilation=2, groups=2), IMAGE),
+    "same convolution": (nn.Conv2d(4, 6, 3, padding="same"), IMAGE),
+    "transposed convolution": (nn.ConvTranspose2d(4, 6, 3, 2, 1, output_padding=1, groups=2), IMAGE),
+    "convolution 3d": (nn.Conv3d(1, 2, 3), torch.randn(1, 1, 5, 6, 7)),
+    "batch norm": (nn.BatchNorm2d(4), IMAGE),
+    "batch norm without scale": (nn.BatchNorm1d(4, affine=False), X),
+    "layer norm": (nn.LayerNorm([4, 6]), X),
+    "layer norm without scale": (nn.LayerNorm(6, elementwise_affine=False), X),
+    "group norm": (nn.GroupNorm(2, 4), IMAGE),
+    "instance norm": (nn.InstanceNorm2d(4, affine=True), IMAGE),
+    "rms norm": (nn.RMSNorm(6), X),
+    "dropout": (nn.Dropout(), X),
+    "encoder layer": (nn.TransformerEncoderLayer(6, 2, 16, batch_first=True), X),
+    "gru": (nn.GRU(6, 5, batch_first=True), X),
+    "lstm": (nn.LSTM(6, 5, 2, batch_first=True), X),
+    "response norm": (nn.LocalResponseNorm(3), IMAGE),
+    "channel shuffle": (nn.ChannelShuffle(2), IMAGE),
+}
+
+
+class All(nn.Module):  # type: ignore[misc]
+    """Every case on the same inputs."""
+
+    def __init__(self, cases: list[Case]) -> None:
+        super().__init__()
+        self.cases = cases
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return [case(*inputs) for case in self.cases]
+
+
+def tensors(values: Any) -> list[torch.Tensor]:
+    return [value for value in torch.utils._pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
+
+
+def check(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    net.eval()
+    with torch.no_grad():
+        expected = tensors(net(*inputs))
+    module = perpend.import_model(net, example_inputs=inputs)
+    compiled = perpend.compile(module)(*inputs)
+    for results in (module.evaluate(*inputs), compiled if isinstance(compiled, tuple) else (compiled,)):
+        for position, (result, reference) in enumerate(zip(results, expected, strict=True)):
+            torch.testing.assert_close(
+                result, reference, atol=1e-4, rtol=1e-4, msg=lambda text, at=position: f"output {at}: {text}"
+            )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_group(group: str) -> None:
+    inputs, cases = GROUPS[group]
+    check(All(cases), inputs)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layer(layer: str) -> None:
+    net, x = LAYERS[layer]
+    check(net, (x,))
+
+
+def test_nested_inputs_and_outputs() -> None:
+    class Nested(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor, pair: dict[str, torch.Tensor]) -> Any:
+            return {"sum": x + pair["a"], "more": (x * pair["b"], [x - 1, None])}
+
+    x, a, b = torch.randn(3, 2, 3)
+    model = perpend.compile(Nested(), example_inputs=(x, {"a": a, "b": b}))
+    assert [t.name for t in model.inputs] == ["x", "pair_a", "pair_b"]
+    assert [t.name for t in model.outputs] == ["sum", "more_0", "more_1_0"]
+    for result, expected in zip(model(x, a, b), (x + a, x * b, x - 1), strict=True):
+        torch.testing.assert_close(result, expected)
+
+
+def test_shapes_follow_the_inputs() -> None:
+    class Shapes(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> Any:
+            batch, length = x.shape[:2]
+            return (
+                x.reshape(batch * length, -1),
+                x[:, : length // 2],
+                x[:, -1],
+                torch.arange(length),
+                x.new_ones(length + 1),
+            )
+
+    shapes = ({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC},)
+    model = perpend.compile(Shapes(), example_inputs=(torch.randn(2, 6, 3),), dynamic_shapes=shapes)
+    for size in ((2, 6, 3), (3, 7, 3), (5, 2, 3)):
+        x = torch.randn(size)
+        for result, expected in zip(model(x), Shapes()(x), strict=True):
+            torch.testing.assert_close(result, expected)
+
+
+def test_unsupported_operators_are_listed_at_once() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.linalg.det(x), x.sort(), x.sort(0)
+
+    with pytest.raises(perpend.CompileError) as failure:
+        perpend.compile(All([function]), example_inputs=(torch.eye(3),))
+    text = str(failure.value)
+    assert "2 operators of this model are not supported" in text
+    assert "aten.sort.default (2 nodes): 'sort', 'sort_1'" in text
+    assert "_linalg_det" in text
+
+
+def test_mutated_buffers_are_refused() -> None:
+    net = nn.BatchNorm1d(4)
+    program = torch.export.export(net.train(), (torch.randn(3, 4),))
+    with pytest.raises(perpend.CompileError, match=r"running_mean.*\n.*eval mode"):
+        perpend.compile(program)
+
+
+def test_errors_name_the_node() -> None:
+    class Masked(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> Any:
+            return x.round(decimals=2)
+
+    with pytest.raises(perpend.CompileError, match=r"node 'round_1' \(aten.round.decimals\): decimals"):
+        perpend.compile(Masked(), example_inputs=(torch.randn(3),))
+    with pytest.raises(perpend.CompileError, match="needs example inputs"):
+        perpend.compile(Masked())
+
+
+def test_composites_of_the_table_exist() -> None:
+    for name in torch_operators.UNARY.split():
+        assert perpend.GraphBuilder.has_composite(name), name
