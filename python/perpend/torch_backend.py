@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._dynamo import register_backend
+from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
@@ -156,5 +156,6 @@ class _Compiled:
         return names, values
 
 
-register_backend(name="perpend", compiler_fn=perpend_backend)
+if "perpend" not in list_backends(exclude_tags=()):  # otherwise the package's entry point registers it
+    register_backend(name="perpend", compiler_fn=perpend_backend)
 __all__ = ["CompileError", "perpend_backend"]
