@@ -22,11 +22,14 @@
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <chrono>
 
@@ -148,12 +151,22 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
+/// Keeps LLVM from unrolling a short loop completely before it could become a vector. (scf loses loop annotations on
+/// its way to LLVM.)
+static void keepLoops(llvm::Function &function) {
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  for (llvm::Loop *loop : loops.getLoopsInPreorder())
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+}
+
 /// Kernels are inlined into their entries; their buffers do not overlap.
 static void prepareKernels(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration() || !function.getName().starts_with("kernel_") || function.getName().ends_with("_entry"))
       continue;
     target::markNoAlias(function, 1);
+    keepLoops(function);
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
   }

@@ -102,6 +102,16 @@ private:
   Value tile;
 };
 
+/// How many columns of a panel exist when `left` remain of `columns`: a number where every panel has the same.
+Value columnLimit(OpBuilder &builder, KernelBody &body, const SymbolicInt &columns, Value left) {
+  int64_t cols = body.schedule.cols;
+  if (mod(columns, SymbolicInt(cols)) == SymbolicInt(0))
+    return body.constant(cols);
+  if (std::optional<int64_t> count = columns.constant(); count && *count < cols)
+    return body.constant(*count);
+  return builder.create<arith::MinSIOp>(body.loc, left, body.constant(cols));
+}
+
 /// Calls `emit(builder, firstRow, rows)` for blocks that cover [from, to) of `total` rows.
 void forEachBlock(OpBuilder &builder, KernelBody &body, Value from, Value to, const SymbolicInt &total,
                   llvm::function_ref<void(OpBuilder &, Value, int64_t)> emit) {
@@ -151,8 +161,7 @@ SymbolicInt emitMatmul(OpBuilder &builder, KernelBody &body, MatmulOp matmul) {
     Value panel = unitIndex[batchRank + 1];
     block.column = b.create<arith::MulIOp>(loc, panel, body.constant(cols));
     Value left = b.create<arith::SubIOp>(loc, body.extent(b, columns), block.column);
-    bool dividesColumns = mod(columns, SymbolicInt(cols)) == SymbolicInt(0);
-    block.columnLimit = dividesColumns ? body.constant(cols) : b.create<arith::MinSIOp>(loc, left, body.constant(cols));
+    block.columnLimit = columnLimit(b, body, columns, left);
     Shape rhsUnit(rhs.begin(), rhs.begin() + batchRank + 1);
     SmallVector<Value> rhsIndex(block.outer);
     rhsIndex.push_back(panel);
@@ -204,8 +213,7 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
     Value inGroup = b.create<arith::MulIOp>(loc, at[3], body.constant(cols));
     block.column = add(b, mul(b, at[2], perGroup), inGroup);
     Value left = b.create<arith::SubIOp>(loc, body.extent(b, perGroup), inGroup);
-    bool dividesColumns = mod(perGroup, SymbolicInt(cols)) == SymbolicInt(0);
-    block.columnLimit = dividesColumns ? body.constant(cols) : b.create<arith::MinSIOp>(loc, left, body.constant(cols));
+    block.columnLimit = columnLimit(b, body, perGroup, left);
     block.rhsOffset = mul(b, add(b, mul(b, at[2], panels), at[3]), panelSize);
     Value from = mul(b, at[1], SymbolicInt(blockHeight));
     Value to = b.create<arith::MinSIOp>(loc, add(b, from, body.constant(blockHeight)), body.extent(b, result[1]));
