@@ -84,6 +84,41 @@ static Value padWindows(GraphBuilder &builder, Value input, ArrayRef<WindowExten
   return needsPadding ? builder.pad(input, low, high, value) : input;
 }
 
+/// A transposed convolution whose windows touch without overlapping: each input position makes its own block of the
+/// result.
+static bool makesBlocks(ConvOp conv) {
+  Shape input = shapeOf(conv.getInput()), filter = shapeOf(conv.getFilter()), result = shapeOf(conv.getResult());
+  if (conv.getGroups() != 1)
+    return false;
+  for (size_t i = 0; i < conv.getStrides().size(); ++i) {
+    SymbolicInt step(conv.getInputDilation()[i]);
+    if (step == SymbolicInt(1) || filter[conv.filterWindowDim(i)] != step || conv.getStrides()[i] != 1 ||
+        conv.getDilations()[i] != 1 || SymbolicInt(conv.getPadLow()[i]) != step - SymbolicInt(1) ||
+        result[conv.windowDim(i)] != input[conv.windowDim(i)] * step)
+      return false;
+  }
+  return !conv.getStrides().empty();
+}
+
+/// [n, x..., c] times [c, k..., o], and the k of each dimension next to its x. `filter` is [k..., c, o], mirrored.
+static Value blockConv(GraphBuilder &builder, Value input, Value filter) {
+  Shape shape = shapeOf(input), window = shapeOf(filter), starts, result{shape[0]};
+  int64_t windows = shape.size() - 2;
+  SmallVector<int64_t> steps(windows, -1), permutation{0};
+  for (int64_t i = 0; i < windows; ++i) {
+    starts.push_back(window[i] - SymbolicInt(1));
+    permutation.append({1 + i, 1 + windows + i});
+    result.push_back(shape[1 + i] * window[i]);
+  }
+  steps.append(2, 1);
+  starts.append(2, SymbolicInt(0));
+  permutation.push_back(1 + 2 * windows);
+  result.push_back(window.back());
+  Value straight = builder.slice(filter, starts, window, steps);
+  Value blocks = builder.contract(input, straight, {}, {}, {windows + 1}, {windows});
+  return builder.reshape(builder.transpose(blocks, permutation), result);
+}
+
 static void placeConv(ConvOp conv) {
   OpBuilder operations(conv);
   GraphBuilder builder(operations, conv.getLoc());
@@ -100,6 +135,12 @@ static void placeConv(ConvOp conv) {
     input = builder.transpose(input, toChannelsLast(rank));
     filter = builder.transpose(filter, filterPermutation);
   }
+  auto replace = [&](Value result) {
+    conv.replaceAllUsesWith(conv.getChannelsLast() ? result : builder.transpose(result, toChannelsFirst(rank)));
+    conv.erase();
+  };
+  if (makesBlocks(conv) && scalarTypeOf(input) == scalarTypeOf(conv.getResult()))
+    return replace(blockConv(builder, input, filter));
   Window window;
   SmallVector<WindowExtent> extents;
   for (size_t i = 0; i < windows; ++i) {
@@ -116,11 +157,7 @@ static void placeConv(ConvOp conv) {
   window.channelsLast = true;
   auto zero = operations.getZeroAttr(scalarTypeOf(input));
   input = padWindows(builder, input, extents, zero);
-  Value result = builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType());
-  if (!conv.getChannelsLast())
-    result = builder.transpose(result, toChannelsFirst(rank));
-  conv.replaceAllUsesWith(result);
-  conv.erase();
+  replace(builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType()));
 }
 
 /// The neutral element of a reduction, as an attribute.
