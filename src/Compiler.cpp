@@ -10,6 +10,7 @@
 
 #include "Description.h"
 #include "Pipeline.h"
+#include "graph/Graph.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 #include "target/WeightsObject.h"
@@ -48,7 +49,9 @@ namespace {
 class Compilation {
 public:
   Compilation(ModuleOp module, const CompileOptions &options, CompileReport *report)
-      : module(module), options(options), report(report) {}
+      : module(module), options(options), report(report) {
+    module.walk([&](graph::ConstantOp constant) { original.insert(constant.getValue()); });
+  }
 
   LogicalResult lower();
   /// The LLVM IR of the lowered module, with the table.
@@ -72,7 +75,8 @@ private:
   CompileReport *report;
   std::optional<target::TargetInfo> target;
   ModelDescription description;
-  target::WeightsSummary weights;
+  /// The constants that the caller's module came with; others made from it may still use them.
+  llvm::DenseSet<Attribute> original;
 };
 } // namespace
 
@@ -199,6 +203,7 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
     description.table.weightsSymbol = written->symbol;
     description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
     objects.push_back(path);
+    description.releaseWeights(original);
   }
   description.table.descriptor = descriptorOf(description, *target);
   llvm::LLVMContext context;

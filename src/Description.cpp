@@ -9,6 +9,7 @@
 #include "runtime/Isa.h"
 #include "perpend_module.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -21,6 +22,15 @@ std::vector<target::WeightBlob> ModelDescription::blobs() {
   for (auto &[offset, value] : weights)
     result.push_back({static_cast<uint64_t>(offset), tile::constantBytes(value, converted.emplace_back())});
   return result;
+}
+
+void ModelDescription::releaseWeights(const llvm::DenseSet<Attribute> &kept) {
+  for (auto &[offset, value] : weights)
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value); resource && !kept.contains(value))
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+        *blob = AsmResourceBlob();
+  weights.clear();
+  converted.clear();
 }
 
 static std::string typeName(Type elementType) {

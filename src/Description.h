@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace perpend {
 
@@ -28,6 +29,9 @@ struct ModelDescription {
   std::vector<std::vector<char>> converted;
 
   std::vector<target::WeightBlob> blobs();
+  /// Frees the memory of all weights but those `kept`: they are in the object file, and linking needs room for two
+  /// more copies.
+  void releaseWeights(const llvm::DenseSet<mlir::Attribute> &kept);
 };
 
 /// Errors: an element type that the C interface has no name for.
