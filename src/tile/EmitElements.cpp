@@ -151,61 +151,155 @@ SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   return elementCount(unitShape);
 }
 
-SymbolicInt emitRows(OpBuilder &builder, KernelBody &body, ReduceOp reduce) {
-  Shape shape = shapeOf(reduce.getResult()), input = shapeOf(reduce.getInput());
-  int64_t unitDims = std::min<int64_t>(body.schedule.unitDims, shape.size() - 1), row = body.schedule.row;
-  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
-  Type type = tensorTypeOf(reduce.getResult()).getElementType();
-  Value accumulators = body.scratch(builder, row, type);
-  SmallVector<SymbolicInt> reducedExtents;
-  for (int64_t dim : reduce.getDims())
-    reducedExtents.push_back(input[dim]);
-  Location loc = body.loc;
+namespace {
+/// A reduction that keeps the last dimension, for a chunk of that dimension at a time: one accumulator per element.
+/// Long sums of floats are sums of sums over blocks, because the error of a sum grows with its length.
+class RowReduction {
+public:
+  RowReduction(OpBuilder &start, KernelBody &body, ReduceOp reduce)
+      : body(body), reduce(reduce), loc(body.loc), type(tensorTypeOf(reduce.getResult()).getElementType()),
+        shape(shapeOf(reduce.getResult())), input(shapeOf(reduce.getInput())) {
+    for (int64_t dim : reduce.getDims())
+      reducedExtents.push_back(input[dim]);
+    totals = body.scratch(start, body.schedule.row, type);
+    isBlocked = isa<FloatType>(type) && reduce.getKind() == ReductionKind::Sum && !isShort(reducedExtents);
+    if (isBlocked)
+      partials = body.scratch(start, body.schedule.row, type);
+  }
 
-  auto emitChunk = [&](OpBuilder &b, ArrayRef<Value> outer, Value first) {
-    Value left = b.create<arith::SubIOp>(loc, body.extent(b, shape.back()), first);
+  void emitChunk(OpBuilder &builder, ArrayRef<Value> outer, Value first) {
+    int64_t row = body.schedule.row;
+    Value left = builder.create<arith::SubIOp>(loc, body.extent(builder, shape.back()), first);
     bool dividesRow = mod(shape.back(), SymbolicInt(row)) == SymbolicInt(0);
-    Value count = dividesRow ? body.constant(row) : b.create<arith::MinSIOp>(loc, left, body.constant(row));
-    body.forEach(b, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
+    count = dividesRow ? body.constant(row) : builder.create<arith::MinSIOp>(loc, left, body.constant(row));
+    kept.assign(outer.begin(), outer.end());
+    kept.push_back(first);
+    clear(builder, totals);
+    if (isBlocked)
+      accumulateBlocks(builder);
+    else
+      body.forEachIndex(builder, reducedExtents,
+                        [&](OpBuilder &inner, ValueRange positions) { accumulate(inner, positions, totals); });
+    storeChunk(builder, outer, first);
+  }
+
+private:
+  static constexpr int64_t shortSum = 512, leastBlock = 32;
+
+  static bool isShort(ArrayRef<SymbolicInt> extents) {
+    std::optional<int64_t> number = elementCount(extents).constant();
+    return number && *number <= shortSum;
+  }
+
+  void clear(OpBuilder &builder, Value accumulators) {
+    forEachAccumulator(builder, [&](OpBuilder &inner, Value i) {
       body.emitter.store(inner, loc, initialValue(inner, loc, reduce.getKind(), type), accumulators, i);
     });
-    body.forEachIndex(b, reducedExtents, [&](OpBuilder &reduced, ValueRange positions) {
-      body.forEach(reduced, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
-        SmallVector<Value> source(input.size());
-        for (auto [dim, position] : llvm::zip(reduce.getDims(), positions))
-          source[dim] = position;
-        SmallVector<Value> kept(outer);
-        kept.push_back(inner.create<arith::AddIOp>(loc, first, i));
-        unsigned next = 0;
-        for (Value &value : source)
-          if (!value)
-            value = kept[next++];
-        Value carried = inner.create<memref::LoadOp>(loc, accumulators, ValueRange(i));
-        if (carried.getType() != scalarType(type))
-          carried = inner.create<arith::TruncIOp>(loc, scalarType(type), carried);
-        Value element = body.emitter.element(inner, loc, reduce.getInput(), source);
-        body.emitter.store(inner, loc, combine(inner, loc, reduce.getKind(), type, carried, element), accumulators, i);
+  }
+
+  void forEachAccumulator(OpBuilder &builder, KernelBody::LoopBody emit) {
+    body.forEach(builder, body.constant(0), count, body.constant(1), emit);
+  }
+
+  Value load(OpBuilder &builder, Value accumulators, Value i) {
+    Value value = builder.create<memref::LoadOp>(loc, accumulators, ValueRange(i));
+    return value.getType() == scalarType(type) ? value : builder.create<arith::TruncIOp>(loc, scalarType(type), value);
+  }
+
+  void combineInto(OpBuilder &builder, Value accumulators, Value i, Value next) {
+    Value carried = load(builder, accumulators, i);
+    body.emitter.store(builder, loc, combine(builder, loc, reduce.getKind(), type, carried, next), accumulators, i);
+  }
+
+  /// Adds the elements at one position of the reduced dimensions.
+  void accumulate(OpBuilder &builder, ValueRange positions, Value accumulators) {
+    forEachAccumulator(builder, [&](OpBuilder &inner, Value i) {
+      SmallVector<Value> source(input.size()), index(kept);
+      index.back() = inner.create<arith::AddIOp>(loc, kept.back(), i);
+      for (auto [dim, position] : llvm::zip(reduce.getDims(), positions))
+        source[dim] = position;
+      unsigned next = 0;
+      for (Value &value : source)
+        if (!value)
+          value = index[next++];
+      combineInto(inner, accumulators, i, body.emitter.element(inner, loc, reduce.getInput(), source));
+    });
+  }
+
+  /// The innermost dimensions with enough elements are a block; of a single long one, a part.
+  void accumulateBlocks(OpBuilder &builder) {
+    ArrayRef<SymbolicInt> extents(reducedExtents);
+    size_t split = extents.size() - 1;
+    while (split > 0 && isShort(extents.drop_front(split)) &&
+           *elementCount(extents.drop_front(split)).constant() < leastBlock)
+      --split;
+    bool isLong = extents.size() - split == 1 && !isShort(extents.drop_front(split));
+    body.forEachIndex(builder, extents.take_front(split), [&](OpBuilder &outer, ValueRange positions) {
+      if (!isLong)
+        return addBlock(outer, [&](OpBuilder &b) {
+          body.forEachIndex(b, extents.drop_front(split), [&](OpBuilder &inner, ValueRange more) {
+            SmallVector<Value> all(positions);
+            llvm::append_range(all, more);
+            accumulate(inner, all, partials);
+          });
+        });
+      Value end = body.extent(outer, extents.back());
+      body.forEach(outer, body.constant(0), end, body.constant(shortSum), [&](OpBuilder &part, Value from) {
+        Value to = part.create<arith::AddIOp>(loc, from, body.constant(shortSum));
+        to = part.create<arith::MinSIOp>(loc, to, end);
+        addBlock(part, [&](OpBuilder &b) {
+          body.forEach(b, from, to, body.constant(1), [&](OpBuilder &inner, Value position) {
+            SmallVector<Value> all(positions);
+            all.push_back(position);
+            accumulate(inner, all, partials);
+          });
+        });
       });
     });
-    body.forEach(b, body.constant(0), count, body.constant(1), [&](OpBuilder &inner, Value i) {
-      body.emitter.setSource(reduce.getResult(), [&, i](OpBuilder &at, ValueRange) -> Value {
-        Value value = at.create<memref::LoadOp>(loc, accumulators, ValueRange(i));
-        return value.getType() == scalarType(type) ? value : at.create<arith::TruncIOp>(loc, scalarType(type), value);
-      });
+  }
+
+  void addBlock(OpBuilder &builder, llvm::function_ref<void(OpBuilder &)> emitSum) {
+    clear(builder, partials);
+    emitSum(builder);
+    forEachAccumulator(builder,
+                       [&](OpBuilder &b, Value i) { combineInto(b, totals, i, load(b, partials, i)); });
+  }
+
+  void storeChunk(OpBuilder &builder, ArrayRef<Value> outer, Value first) {
+    forEachAccumulator(builder, [&](OpBuilder &inner, Value i) {
+      body.emitter.setSource(reduce.getResult(),
+                             [&, i](OpBuilder &at, ValueRange) -> Value { return load(at, totals, i); });
       SmallVector<Value> index(outer);
       index.push_back(inner.create<arith::AddIOp>(loc, first, i));
       body.storeElement(inner, index);
       body.emitter.clearSource(reduce.getResult());
     });
-  };
+  }
+
+  KernelBody &body;
+  ReduceOp reduce;
+  Location loc;
+  Type type;
+  Shape shape, input, reducedExtents;
+  Value totals, partials, count;
+  SmallVector<Value> kept; // index of the chunk's first element
+  bool isBlocked;
+};
+} // namespace
+
+SymbolicInt emitRows(OpBuilder &builder, KernelBody &body, ReduceOp reduce) {
+  Shape shape = shapeOf(reduce.getResult());
+  int64_t unitDims = std::min<int64_t>(body.schedule.unitDims, shape.size() - 1);
+  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
+  RowReduction rows(builder, body, reduce);
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
-    SmallVector<Value> unitIndex = body.emitter.delinearize(unitBuilder, loc, unitShape, unit);
+    SmallVector<Value> unitIndex = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
     ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(shape).drop_front(unitDims).drop_back();
     body.forEachIndex(unitBuilder, middle, [&](OpBuilder &inner, ValueRange indices) {
       SmallVector<Value> outer(unitIndex);
       llvm::append_range(outer, indices);
-      body.forEach(inner, body.constant(0), body.extent(inner, shape.back()), body.constant(row),
-                   [&](OpBuilder &chunk, Value first) { emitChunk(chunk, outer, first); });
+      body.forEach(inner, body.constant(0), body.extent(inner, shape.back()), body.constant(body.schedule.row),
+                   [&](OpBuilder &chunk, Value first) { rows.emitChunk(chunk, outer, first); });
     });
   });
   return elementCount(unitShape);
