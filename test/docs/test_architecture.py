@@ -4,16 +4,14 @@ the phases and the dialects that each one shows are compared."""
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
+import generate_architecture
 
-import generate_architecture  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 HINT = "hint: run docs/generate_architecture.py and commit docs/architecture.md"
-DIALECTS = "func graph tile scf memref llvm".split()
+DIALECTS = ["func", "graph", "tile", "scf", "memref", "llvm"]
 
 
 def split_page(page: str) -> tuple[str, str]:
