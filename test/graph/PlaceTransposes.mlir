@@ -60,3 +60,19 @@ func.func @reduce(%a: tensor<2x3x5xf32>) -> tensor<2xf32> {
   %r = graph.reduce sum %x dims [0, 2] : tensor<5x2x3xf32> -> tensor<2xf32>
   return %r : tensor<2xf32>
 }
+
+// Two operands that are free in any order do not chase each other's transposes for ever.
+// CHECK-LABEL: func.func @free_operands
+// CHECK: graph.map
+func.func @free_operands(%a: tensor<3x2xf32>, %x: tensor<7xf32>) -> tensor<2x3x7xf32> {
+  %t = graph.transpose %a [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  %b = graph.broadcast %t dims [1, 2] : tensor<2x3xf32> -> tensor<7x2x3xf32>
+  %c = graph.transpose %b [1, 2, 0] : tensor<7x2x3xf32> -> tensor<2x3x7xf32>
+  %d = graph.broadcast %x dims [2] : tensor<7xf32> -> tensor<2x3x7xf32>
+  %r = graph.map (%c, %d) : (tensor<2x3x7xf32>, tensor<2x3x7xf32>) -> tensor<2x3x7xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %s = arith.addf %p, %q : f32
+    graph.yield %s : f32
+  }
+  return %r : tensor<2x3x7xf32>
+}

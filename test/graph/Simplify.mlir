@@ -15,14 +15,24 @@ func.func @constants() -> tensor<2x2xf32> {
   return %r : tensor<2x2xf32>
 }
 
-// A broadcast that is larger than 64 KiB and twice its operand stays an expression.
-// CHECK-LABEL: func.func @large
-// CHECK: graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
-// CHECK: graph.broadcast
-func.func @large() -> tensor<2x100000xf32> {
+// Repeated elements do not become weights; what is computed from them does.
+// CHECK-LABEL: func.func @repeated
+// CHECK-DAG: %[[A:.*]] = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG: %[[SUM:.*]] = graph.constant dense<{{\[\[}}4.000000e+00, 5.000000e+00, 6.000000e+00], [5.000000e+00, 6.000000e+00, 7.000000e+00]]> : tensor<2x3xf32>
+// CHECK: %[[B:.*]] = graph.broadcast %[[A]] dims [0]
+// CHECK: return %[[B]], %[[SUM]]
+func.func @repeated() -> (tensor<2x100xf32>, tensor<2x3xf32>) {
   %a = graph.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
-  %r = graph.broadcast %a dims [0] : tensor<2xf32> -> tensor<2x100000xf32>
-  return %r : tensor<2x100000xf32>
+  %b = graph.constant dense<[3.0, 4.0, 5.0]> : tensor<3xf32> : tensor<3xf32>
+  %r = graph.broadcast %a dims [0] : tensor<2xf32> -> tensor<2x100xf32>
+  %x = graph.broadcast %a dims [0] : tensor<2xf32> -> tensor<2x3xf32>
+  %y = graph.broadcast %b dims [1] : tensor<3xf32> -> tensor<2x3xf32>
+  %s = graph.map (%x, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %z = arith.addf %p, %q : f32
+    graph.yield %z : f32
+  }
+  return %r, %s : tensor<2x100xf32>, tensor<2x3xf32>
 }
 
 // The scale of a batch normalisation goes into the filter; the shift stays.
