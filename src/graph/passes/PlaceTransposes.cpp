@@ -32,8 +32,7 @@ static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
 }
 
 /// Values that were listed for the transposed tensor, in the order of the tensor itself.
-template <typename T>
-static SmallVector<T> unpermuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
+template <typename T> static SmallVector<T> unpermuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
   SmallVector<T> result(values);
   for (auto [position, dim] : llvm::enumerate(permutation))
     result[dim] = values[position];
@@ -46,22 +45,25 @@ static bool isFreeToTranspose(Value value) {
   if (!op)
     return false;
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
-    return llvm::count_if(shapeOf(broadcast.getInput()), [](const SymbolicInt &e) { return e != SymbolicInt(1); }) <= 1 ||
+    return llvm::count_if(shapeOf(broadcast.getInput()), [](const SymbolicInt &e) { return e != SymbolicInt(1); }) <=
+               1 ||
            isFreeToTranspose(broadcast.getInput()) || broadcast.getInput().getDefiningOp<TransposeOp>() ||
            broadcast.getInput().getDefiningOp<ReshapeOp>();
   return isa<ConstantOp>(op);
 }
 
-/// The permutation that all operands share, if every operand has it or is free to get its inverse.
+/// The permutation that all operands share, if every operand has it or is free to get its inverse. A transpose of what
+/// is free to transpose asks for nothing: moving it down would put another one in its place, again and again.
 static std::optional<SmallVector<int64_t>> commonPermutation(ValueRange operands) {
   std::optional<SmallVector<int64_t>> common;
   for (Value operand : operands) {
-    if (auto transpose = operand.getDefiningOp<TransposeOp>()) {
+    auto transpose = operand.getDefiningOp<TransposeOp>();
+    if (transpose && !isFreeToTranspose(transpose.getInput())) {
       SmallVector<int64_t> permutation(transpose.getPermutation());
       if (common && *common != permutation)
         return std::nullopt;
       common = permutation;
-    } else if (!isFreeToTranspose(operand)) {
+    } else if (!transpose && !isFreeToTranspose(operand)) {
       return std::nullopt;
     }
   }
@@ -69,7 +71,7 @@ static std::optional<SmallVector<int64_t>> commonPermutation(ValueRange operands
 }
 
 static Value withoutTranspose(GraphBuilder &builder, Value operand, ArrayRef<int64_t> permutation) {
-  if (auto transpose = operand.getDefiningOp<TransposeOp>())
+  if (auto transpose = operand.getDefiningOp<TransposeOp>(); transpose && transpose.getPermutation() == permutation)
     return transpose.getInput();
   return builder.transpose(operand, inverse(permutation));
 }
@@ -87,7 +89,8 @@ struct SinkThroughMap : OpRewritePattern<MapOp> {
     for (Value input : op.getInputs())
       inputs.push_back(withoutTranspose(builder, input, *permutation));
     Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), *permutation);
-    auto map = rewriter.create<MapOp>(op.getLoc(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), inputs);
+    auto map =
+        rewriter.create<MapOp>(op.getLoc(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), inputs);
     rewriter.inlineRegionBefore(op.getBody(), map.getBody(), map.getBody().end());
     rewriter.replaceOp(op, builder.transpose(map, *permutation));
     return success();
@@ -111,8 +114,7 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
 };
 
 /// Operators with one tensor operand whose attributes list its dimensions: the clone gets them in the other order.
-template <typename Op>
-struct SinkThroughView : OpRewritePattern<Op> {
+template <typename Op> struct SinkThroughView : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {

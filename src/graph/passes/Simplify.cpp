@@ -5,7 +5,8 @@
 // the rules below, then common subexpressions.
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
-// stays an expression, so that broadcasts do not become weights.
+// stays an expression, and so does a broadcast, which is computed with its users
+// instead: repeated elements do not become weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,13 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
+/// A constant, or the one that a broadcast repeats.
+static ConstantOp constantBehind(Value value) {
+  if (auto broadcast = value.getDefiningOp<BroadcastOp>())
+    value = broadcast.getInput();
+  return value.getDefiningOp<ConstantOp>();
+}
+
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -42,21 +50,34 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     Value result = op->getResult(0);
     if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || op->getNumOperands() == 0)
       return failure();
-    SmallVector<Attribute> operands, results;
     int64_t operandBytes = 0;
+    bool repeats = isa<BroadcastOp>(op);
     for (Value operand : op->getOperands()) {
-      auto constant = operand.getDefiningOp<ConstantOp>();
-      if (!constant)
+      ConstantOp constant = constantBehind(operand);
+      if (!constant || !tensorTypeOf(operand).hasStaticShape())
         return failure();
-      operands.push_back(constant.getValue());
-      operandBytes += bytesOf(operand);
+      operandBytes += bytesOf(constant);
+      repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;
     }
-    // Padding weights to whole panels may double them at most.
-    if (bytesOf(result) > std::max(alwaysFoldedBytes, 2 * operandBytes))
+    // Padding weights to whole panels may double them at most; repeated elements are no weights.
+    if (bytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
+    SmallVector<Attribute> operands, results;
+    for (Value operand : op->getOperands()) {
+      if (failed(evaluateOperand(dialect, operand, operands)))
+        return failure();
+    }
     if (failed(dialect->evaluator(op, operands, results)))
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(op, result.getType(), cast<ElementsAttr>(results[0]));
+    return success();
+  }
+
+  static LogicalResult evaluateOperand(GraphDialect *dialect, Value operand, SmallVectorImpl<Attribute> &values) {
+    Attribute value = constantBehind(operand).getValue();
+    if (auto broadcast = operand.getDefiningOp<BroadcastOp>())
+      return dialect->evaluator(broadcast, {value}, values);
+    values.push_back(value);
     return success();
   }
 };

@@ -1,0 +1,21 @@
+//===- PassCases.h - small modules that passes must not change the values of -*- C++ -*-===//
+
+#ifndef PERPEND_TEST_GRAPH_PASSCASES_H
+#define PERPEND_TEST_GRAPH_PASSCASES_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perpend::graph {
+
+/// A module with one @main on f32 tensors; an extent of -1 in `inputs` is the symbol n, -2 is n + 1, and so on.
+struct PassCase {
+  std::string name, text;
+  std::vector<std::vector<int64_t>> inputs;
+};
+
+std::vector<PassCase> passCases();
+} // namespace perpend::graph
+
+#endif

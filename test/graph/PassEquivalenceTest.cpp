@@ -1,0 +1,180 @@
+//===- PassEquivalenceTest.cpp - passes keep the values ---------------------===//
+//
+// Small modules are interpreted before and after passes on random inputs, with
+// the symbol n at 1 and at primes: each graph pass alone, and every step of the
+// compiler's order on what the steps before have made. That each pass changes
+// some module is tested as well, so that equality means something.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PassCases.h"
+
+#include "../interp/Module.h"
+
+#include "graph/Graph.h"
+#include "graph/passes/Passes.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <cmath>
+#include <functional>
+
+using namespace perpend;
+using interp::Module;
+using interp::Tensor;
+
+namespace perpend::graph {
+static void PrintTo(const PassCase &passCase, std::ostream *out) { *out << passCase.name; }
+} // namespace perpend::graph
+
+namespace {
+struct Step {
+  std::string name;
+  std::function<void(mlir::OpPassManager &)> add;
+};
+
+template <typename Pass> std::function<void(mlir::OpPassManager &)> nested(Pass create) {
+  return [create](mlir::OpPassManager &passes) { passes.addNestedPass<mlir::func::FuncOp>(create()); };
+}
+
+void addFuseUnfused(mlir::OpPassManager &passes) {
+  graph::GraphFuseKernelsOptions options;
+  options.isEnabled = false;
+  passes.addPass(graph::createGraphFuseKernels(options));
+}
+
+std::vector<Step> graphSteps() {
+  auto pack = [](int64_t lanes) {
+    return nested([lanes] { return tile::createTilePackContractions({lanes}); });
+  };
+  return {{"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
+          {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
+          {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},
+          {"tile_pack_contractions", pack(16)},
+          {"tile_pack_contractions_4", pack(4)},
+          {"graph_fuse_maps", nested([] { return graph::createGraphFuseMaps(); })},
+          {"graph_place_reshapes", nested([] { return graph::createGraphPlaceReshapes(); })},
+          {"graph_fuse_kernels", [](auto &passes) { passes.addPass(graph::createGraphFuseKernels()); }},
+          {"graph_fuse_kernels_off", addFuseUnfused}};
+}
+
+/// The compiler's order down to what the interpreter can still run.
+std::vector<Step> pipelineSteps() {
+  auto steps = graphSteps();
+  auto step = [&](const char *name) {
+    return *llvm::find_if(steps, [&](const Step &candidate) { return candidate.name == name; });
+  };
+  return {step("graph_simplify"),
+          step("graph_place_channels_last"),
+          step("graph_place_transposes"),
+          step("graph_simplify"),
+          step("tile_pack_contractions"),
+          step("graph_simplify"),
+          step("graph_fuse_maps"),
+          step("graph_place_reshapes"),
+          step("graph_fuse_maps"),
+          step("graph_fuse_kernels"),
+          {"tile_schedule_kernels", [](auto &passes) { passes.addPass(tile::createTileScheduleKernels()); }},
+          {"tile_lower_kernels", [](auto &passes) { passes.addPass(tile::createTileLowerKernels()); }},
+          {"canonicalize", [](auto &passes) { passes.addPass(mlir::createCanonicalizerPass()); }},
+          {"tile_plan_memory", [](auto &passes) { passes.addPass(tile::createTilePlanMemory()); }},
+          {"tile_lower_ukernels", [](auto &passes) { passes.addPass(tile::createTileLowerMicroKernels()); }},
+          {"tile_expand_math", [](auto &passes) { passes.addPass(tile::createTileExpandMath()); }}};
+}
+
+/// A module of the cases with the compiler's folding of constants.
+struct CaseModule : Module {
+  explicit CaseModule(const graph::PassCase &passCase) : Module(passCase.text) {
+    context.getLoadedDialect<graph::GraphDialect>()->evaluator = [](mlir::Operation *op, auto operands, auto &results) {
+      return interp::evaluate(op, operands, results);
+    };
+  }
+
+  bool apply(const Step &step) {
+    mlir::PassManager passes(&context);
+    step.add(passes);
+    return mlir::succeeded(passes.run(*module));
+  }
+
+  std::string text() {
+    std::string result;
+    llvm::raw_string_ostream out(result);
+    module->print(out);
+    return result;
+  }
+};
+
+/// Inputs and expected results, for every value of the symbol.
+class PassEquivalenceTest : public ::testing::TestWithParam<graph::PassCase> {
+protected:
+  void expectSameValues(CaseModule &module, const std::string &what, unsigned parts) {
+    CaseModule original(GetParam());
+    for (int64_t n : {1, 2, 3, 7, 13}) {
+      std::vector<Tensor> before = original.run(inputsFor(original, n));
+      ASSERT_EQ(before.size(), 1u) << original.messages;
+      interp::InterpreterOptions options;
+      options.kernelParts = parts;
+      std::vector<Tensor> after = module.run(inputsFor(module, n), options);
+      ASSERT_EQ(after.size(), 1u) << what << " n = " << n << "\n" << module.messages << module.text();
+      ASSERT_EQ(after[0].shape, before[0].shape) << what;
+      for (int64_t i = 0; i < after[0].elementCount(); ++i) {
+        float expected = before[0].elements<float>()[i];
+        ASSERT_NEAR(after[0].elements<float>()[i], expected, 1e-5 * (1 + std::abs(expected)))
+            << what << " n = " << n << " element " << i << "\n"
+            << module.text();
+      }
+    }
+  }
+
+  /// With the extents that PassCase describes; the same values in every module: types belong to a module's context.
+  static std::vector<Tensor> inputsFor(Module &module, int64_t n) {
+    interp::Random random;
+    std::vector<Tensor> inputs;
+    for (std::vector<int64_t> shape : GetParam().inputs) {
+      for (int64_t &extent : shape)
+        extent = extent < 0 ? n - extent - 1 : extent;
+      inputs.push_back(random.floats(module.type("f32"), shape));
+    }
+    return inputs;
+  }
+};
+} // namespace
+
+TEST_P(PassEquivalenceTest, eachPassAlone) {
+  for (const Step &step : graphSteps()) {
+    CaseModule module(GetParam());
+    ASSERT_TRUE(module.apply(step)) << step.name << "\n" << module.messages;
+    ASSERT_NO_FATAL_FAILURE(expectSameValues(module, step.name, 1));
+  }
+}
+
+TEST_P(PassEquivalenceTest, everyStepOfTheCompiler) {
+  CaseModule module(GetParam());
+  for (const Step &step : pipelineSteps()) {
+    ASSERT_TRUE(module.apply(step)) << step.name << "\n" << module.messages << module.text();
+    for (unsigned parts : {1u, 3u})
+      ASSERT_NO_FATAL_FAILURE(expectSameValues(module, step.name, parts));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PassEquivalenceTest, ::testing::ValuesIn(graph::passCases()),
+                         [](const auto &info) { return info.param.name; });
+
+TEST(PassEquivalenceCoverage, everyPassChangesSomeCase) {
+  std::set<std::string> unchanged;
+  for (const Step &step : pipelineSteps())
+    unchanged.insert(step.name);
+  for (const graph::PassCase &passCase : graph::passCases()) {
+    CaseModule module(passCase);
+    for (const Step &step : pipelineSteps()) {
+      std::string before = module.text();
+      ASSERT_TRUE(module.apply(step)) << module.messages;
+      if (module.text() != before)
+        unchanged.erase(step.name);
+    }
+  }
+  for (const std::string &name : unchanged)
+    ADD_FAILURE() << name << " changes no case";
+}

@@ -1,0 +1,49 @@
+// RUN: perpend-opt --graph-place-channels-last %s | FileCheck %s
+
+// Input and filter are transposed and padded, the window lies inside the input.
+// CHECK-LABEL: func.func @conv
+// CHECK-DAG: %[[X:.*]] = graph.transpose %arg0 [0, 2, 3, 1]
+// CHECK-DAG: %[[W:.*]] = graph.transpose %arg1 [2, 3, 1, 0]
+// CHECK: %[[P:.*]] = graph.pad %[[X]] <[0, 1, 1, 0]> 0.000000e+00 : f32 : {{.*}} -> tensor<?x7x8x3xf32
+// CHECK: %[[C:.*]] = graph.conv %[[P]], %[[W]] strides [1, 1] pad [0, 0] {{.*}} channels_last
+// CHECK: graph.transpose %[[C]] [0, 3, 1, 2]
+#x = #graph.shape<["n", 3, 5, 6]>
+#y = #graph.shape<["n", 4, 5, 6]>
+func.func @conv(%x: tensor<?x3x5x6xf32, #x>, %w: tensor<4x3x3x3xf32>) -> tensor<?x4x5x6xf32, #y> {
+  %r = graph.conv %x, %w strides [1, 1] pad [1, 1] dilations [1, 1] input_dilation [1, 1] groups 1
+    : (tensor<?x3x5x6xf32, #x>, tensor<4x3x3x3xf32>) -> tensor<?x4x5x6xf32, #y>
+  return %r : tensor<?x4x5x6xf32, #y>
+}
+
+// The input of a transposed convolution is spread by an operator of its own.
+// CHECK-LABEL: func.func @transposed
+// CHECK: graph.generate
+// CHECK: graph.conv {{.*}} input_dilation [1, 1] groups 1 channels_last
+func.func @transposed(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x3x3xf32>) -> tensor<1x2x9x9xf32> {
+  %r = graph.conv %x, %w strides [1, 1] pad [2, 2] dilations [1, 1] input_dilation [2, 2] groups 1
+    : (tensor<1x3x4x4xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x9x9xf32>
+  return %r : tensor<1x2x9x9xf32>
+}
+
+// A maximum is padded by the lowest value, a sum by 0.
+// CHECK-LABEL: func.func @pools
+// CHECK: graph.pad {{.*}} 0xFF800000 : f32
+// CHECK: graph.window_reduce max {{.*}} window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0]
+// CHECK: graph.pad {{.*}} 0.000000e+00 : f32
+// CHECK: graph.window_reduce sum {{.*}} window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0]
+func.func @pools(%x: tensor<1x2x7x7xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
+  %m = graph.window_reduce max %x window [1, 1, 3, 3] strides [1, 1, 2, 2] pad [0, 0, 1, 1] dilations [1, 1, 1, 1]
+    : tensor<1x2x7x7xf32> -> tensor<1x2x4x4xf32>
+  %s = graph.window_reduce sum %x window [1, 1, 3, 3] strides [1, 1, 2, 2] pad [0, 0, 1, 1] dilations [1, 1, 1, 1]
+    : tensor<1x2x7x7xf32> -> tensor<1x2x4x4xf32>
+  return %m, %s : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
+}
+
+// A window over the channels is no image: it stays.
+// CHECK-LABEL: func.func @channels
+// CHECK-NEXT: graph.window_reduce sum %arg0 window [1, 3, 1, 1]
+func.func @channels(%x: tensor<1x5x2x2xf32>) -> tensor<1x5x2x2xf32> {
+  %s = graph.window_reduce sum %x window [1, 3, 1, 1] strides [1, 1, 1, 1] pad [0, 1, 0, 0] dilations [1, 1, 1, 1]
+    : tensor<1x5x2x2xf32> -> tensor<1x5x2x2xf32>
+  return %s : tensor<1x5x2x2xf32>
+}

@@ -1,0 +1,78 @@
+// RUN: perpend-opt --graph-place-transposes %s | FileCheck %s
+
+#a = #graph.shape<["n", 3, 5]>
+#t = #graph.shape<[5, "n", 3]>
+
+// Transposes go behind the operator, meet the one there, and are gone; the broadcast costs nothing in the other order.
+// CHECK-LABEL: func.func @meet
+// CHECK: %[[B:.*]] = graph.broadcast %arg1 dims [2]
+// CHECK: %[[T:.*]] = graph.transpose %[[B]] [1, 2, 0]
+// CHECK: %[[R:.*]] = graph.map (%arg0, %[[T]])
+// CHECK-NOT: graph.transpose
+// CHECK: return %[[R]]
+func.func @meet(%a: tensor<?x3x5xf32, #a>, %c: tensor<3xf32>) -> tensor<?x3x5xf32, #a> {
+  %x = graph.transpose %a [2, 0, 1] : tensor<?x3x5xf32, #a> -> tensor<5x?x3xf32, #t>
+  %z = graph.broadcast %c dims [2] : tensor<3xf32> -> tensor<5x?x3xf32, #t>
+  %m = graph.map (%x, %z) : (tensor<5x?x3xf32, #t>, tensor<5x?x3xf32, #t>) -> tensor<5x?x3xf32, #t> {
+  ^bb0(%p: f32, %s: f32):
+    %u = arith.mulf %p, %s : f32
+    graph.yield %u : f32
+  }
+  %r = graph.transpose %m [1, 2, 0] : tensor<5x?x3xf32, #t> -> tensor<?x3x5xf32, #a>
+  return %r : tensor<?x3x5xf32, #a>
+}
+
+// An operand that would have to be transposed for it keeps the transpose where it is.
+// CHECK-LABEL: func.func @other_order
+// CHECK: %[[T:.*]] = graph.transpose %arg0
+// CHECK: graph.map (%[[T]], %arg1)
+func.func @other_order(%a: tensor<3x5xf32>, %b: tensor<5x3xf32>) -> tensor<5x3xf32> {
+  %x = graph.transpose %a [1, 0] : tensor<3x5xf32> -> tensor<5x3xf32>
+  %m = graph.map (%x, %b) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32> {
+  ^bb0(%p: f32, %s: f32):
+    %u = arith.subf %p, %s : f32
+    graph.yield %u : f32
+  }
+  return %m : tensor<5x3xf32>
+}
+
+// Views take their attributes along in the other order.
+// CHECK-LABEL: func.func @views
+// CHECK: %[[S:.*]] = graph.slice %arg0 <[1, 0]> [2, 1] : tensor<5x3xf32> -> tensor<2x3xf32>
+// CHECK: %[[P:.*]] = graph.pad %[[S]] <[2, 1]> 5.000000e-01 : f32 : tensor<2x3xf32> -> tensor<5x4xf32>
+// CHECK: %[[C:.*]] = graph.concat %[[P]], %[[P]] axis 1
+// CHECK: %[[T:.*]] = graph.transpose %[[C]] [1, 0]
+// CHECK: return %[[T]]
+func.func @views(%a: tensor<5x3xf32>) -> tensor<8x5xf32> {
+  %x = graph.transpose %a [1, 0] : tensor<5x3xf32> -> tensor<3x5xf32>
+  %s = graph.slice %x <[0, 1]> [1, 2] : tensor<3x5xf32> -> tensor<3x2xf32>
+  %p = graph.pad %s <[1, 2]> 0.5 : f32 : tensor<3x2xf32> -> tensor<4x5xf32>
+  %c = graph.concat %p, %p axis 0 : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<8x5xf32>
+  return %c : tensor<8x5xf32>
+}
+
+// A reduction may leave no order to restore.
+// CHECK-LABEL: func.func @reduce
+// CHECK-NEXT: %[[R:.*]] = graph.reduce sum %arg0 dims [1, 2]
+// CHECK-NEXT: return %[[R]]
+func.func @reduce(%a: tensor<2x3x5xf32>) -> tensor<2xf32> {
+  %x = graph.transpose %a [2, 0, 1] : tensor<2x3x5xf32> -> tensor<5x2x3xf32>
+  %r = graph.reduce sum %x dims [0, 2] : tensor<5x2x3xf32> -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+
+// Two operands that are free in any order do not chase each other's transposes for ever.
+// CHECK-LABEL: func.func @free_operands
+// CHECK: graph.map
+func.func @free_operands(%a: tensor<3x2xf32>, %x: tensor<7xf32>) -> tensor<2x3x7xf32> {
+  %t = graph.transpose %a [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  %b = graph.broadcast %t dims [1, 2] : tensor<2x3xf32> -> tensor<7x2x3xf32>
+  %c = graph.transpose %b [1, 2, 0] : tensor<7x2x3xf32> -> tensor<2x3x7xf32>
+  %d = graph.broadcast %x dims [2] : tensor<7xf32> -> tensor<2x3x7xf32>
+  %r = graph.map (%c, %d) : (tensor<2x3x7xf32>, tensor<2x3x7xf32>) -> tensor<2x3x7xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %s = arith.addf %p, %q : f32
+    graph.yield %s : f32
+  }
+  return %r : tensor<2x3x7xf32>
+}

@@ -1,0 +1,119 @@
+// RUN: perpend-opt --graph-simplify %s | FileCheck %s
+
+// Operators of constants are computed now.
+// CHECK-LABEL: func.func @constants
+// CHECK-NEXT: %[[SUM:.*]] = graph.constant dense<{{\[\[}}2.000000e+00, 6.000000e+00], [4.000000e+00, 8.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT: return %[[SUM]]
+func.func @constants() -> tensor<2x2xf32> {
+  %a = graph.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> : tensor<2x2xf32>
+  %t = graph.transpose %a [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>
+  %r = graph.map (%t, %t) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32> {
+  ^bb0(%x: f32, %y: f32):
+    %s = arith.addf %x, %y : f32
+    graph.yield %s : f32
+  }
+  return %r : tensor<2x2xf32>
+}
+
+// Repeated elements do not become weights; what is computed from them does.
+// CHECK-LABEL: func.func @repeated
+// CHECK-DAG: %[[A:.*]] = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG: %[[SUM:.*]] = graph.constant dense<{{\[\[}}4.000000e+00, 5.000000e+00, 6.000000e+00], [5.000000e+00, 6.000000e+00, 7.000000e+00]]> : tensor<2x3xf32>
+// CHECK: %[[B:.*]] = graph.broadcast %[[A]] dims [0]
+// CHECK: return %[[B]], %[[SUM]]
+func.func @repeated() -> (tensor<2x100xf32>, tensor<2x3xf32>) {
+  %a = graph.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
+  %b = graph.constant dense<[3.0, 4.0, 5.0]> : tensor<3xf32> : tensor<3xf32>
+  %r = graph.broadcast %a dims [0] : tensor<2xf32> -> tensor<2x100xf32>
+  %x = graph.broadcast %a dims [0] : tensor<2xf32> -> tensor<2x3xf32>
+  %y = graph.broadcast %b dims [1] : tensor<3xf32> -> tensor<2x3xf32>
+  %s = graph.map (%x, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %z = arith.addf %p, %q : f32
+    graph.yield %z : f32
+  }
+  return %r, %s : tensor<2x100xf32>, tensor<2x3xf32>
+}
+
+// The scale of a batch normalisation goes into the filter; the shift stays.
+// CHECK-LABEL: func.func @batch_normalisation
+// CHECK-DAG: %[[FILTER:.*]] = graph.constant dense<{{.*}}[6.000000e+00, 8.000000e+00]{{.*}}> : tensor<2x1x1x2xf32>
+// CHECK-DAG: %[[CONV:.*]] = graph.conv %arg0, %[[FILTER]]
+// CHECK: graph.map (%[[CONV]], %{{.*}})
+// CHECK-NOT: arith.mulf
+// CHECK: arith.addf
+// CHECK-NOT: arith.mulf
+// CHECK: return
+func.func @batch_normalisation(%x: tensor<1x1x5x5xf32>) -> tensor<1x2x5x4xf32> {
+  %w = graph.constant dense<[[[[1.0, 2.0]]], [[[3.0, 4.0]]]]> : tensor<2x1x1x2xf32> : tensor<2x1x1x2xf32>
+  %s = graph.constant dense<[10.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
+  %t = graph.constant dense<[5.0, 7.0]> : tensor<2xf32> : tensor<2xf32>
+  %c = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1
+    : (tensor<1x1x5x5xf32>, tensor<2x1x1x2xf32>) -> tensor<1x2x5x4xf32>
+  %sb = graph.broadcast %s dims [1] : tensor<2xf32> -> tensor<1x2x5x4xf32>
+  %tb = graph.broadcast %t dims [1] : tensor<2xf32> -> tensor<1x2x5x4xf32>
+  %r = graph.map (%c, %sb, %tb) : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
+  ^bb0(%a: f32, %b: f32, %d: f32):
+    %p = arith.mulf %a, %b : f32
+    %q = arith.addf %p, %d : f32
+    graph.yield %q : f32
+  }
+  return %r : tensor<1x2x5x4xf32>
+}
+
+// A convolution that somebody else reads keeps its filter.
+// CHECK-LABEL: func.func @shared_convolution
+// CHECK: arith.mulf
+func.func @shared_convolution(%x: tensor<1x1x5x5xf32>, %w: tensor<2x1x1x2xf32>) -> (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) {
+  %s = graph.constant dense<[10.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
+  %c = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1
+    : (tensor<1x1x5x5xf32>, tensor<2x1x1x2xf32>) -> tensor<1x2x5x4xf32>
+  %sb = graph.broadcast %s dims [1] : tensor<2xf32> -> tensor<1x2x5x4xf32>
+  %r = graph.map (%c, %sb) : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    graph.yield %p : f32
+  }
+  return %r, %c : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>
+}
+
+// Two transposes become one, or none.
+// CHECK-LABEL: func.func @transposes
+// CHECK-NEXT: %[[R:.*]] = graph.transpose %arg0 [2, 1, 0]
+// CHECK-NEXT: return %[[R]], %arg0
+func.func @transposes(%a: tensor<2x3x5xf32>) -> (tensor<5x3x2xf32>, tensor<2x3x5xf32>) {
+  %b = graph.transpose %a [1, 2, 0] : tensor<2x3x5xf32> -> tensor<3x5x2xf32>
+  %c = graph.transpose %b [1, 0, 2] : tensor<3x5x2xf32> -> tensor<5x3x2xf32>
+  %d = graph.transpose %b [2, 0, 1] : tensor<3x5x2xf32> -> tensor<2x3x5xf32>
+  return %c, %d : tensor<5x3x2xf32>, tensor<2x3x5xf32>
+}
+
+// The small tensor is transposed in place of its broadcast; dimensions of 1 are only renamed.
+#s = #graph.shape<["n", 3, 2]>
+#t = #graph.shape<[2, 3, "n"]>
+// CHECK-LABEL: func.func @broadcast
+// CHECK-NEXT: %[[SMALL:.*]] = graph.transpose %arg0 [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+// CHECK-NEXT: %[[R:.*]] = graph.broadcast %[[SMALL]] dims [0, 1]
+// CHECK-NEXT: return %[[R]]
+func.func @broadcast(%a: tensor<3x2xf32>) -> tensor<2x3x?xf32, #t> {
+  %b = graph.broadcast %a dims [1, 2] : tensor<3x2xf32> -> tensor<?x3x2xf32, #s>
+  %c = graph.transpose %b [2, 1, 0] : tensor<?x3x2xf32, #s> -> tensor<2x3x?xf32, #t>
+  return %c : tensor<2x3x?xf32, #t>
+}
+
+// CHECK-LABEL: func.func @units
+// CHECK-NEXT: graph.reshape %arg0 : tensor<1x3x1x5xf32> -> tensor<3x1x5x1xf32>
+func.func @units(%a: tensor<1x3x1x5xf32>) -> tensor<3x1x5x1xf32> {
+  %b = graph.transpose %a [1, 0, 3, 2] : tensor<1x3x1x5xf32> -> tensor<3x1x5x1xf32>
+  return %b : tensor<3x1x5x1xf32>
+}
+
+// A large window is one along each dimension in turn.
+// CHECK-LABEL: func.func @window
+// CHECK: graph.window_reduce max %arg0 window [1, 1, 5, 1] strides [1, 1, 2, 1]
+// CHECK: graph.window_reduce max %{{.*}} window [1, 1, 1, 5] strides [1, 1, 1, 3]
+func.func @window(%a: tensor<1x2x9x11xf32>) -> tensor<1x2x3x3xf32> {
+  %r = graph.window_reduce max %a window [1, 1, 5, 5] strides [1, 1, 2, 3] pad [0, 0, 0, 0] dilations [1, 1, 1, 1]
+    : tensor<1x2x9x11xf32> -> tensor<1x2x3x3xf32>
+  return %r : tensor<1x2x3x3xf32>
+}
