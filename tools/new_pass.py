@@ -13,40 +13,47 @@ VERBS = (
 )
 
 SOURCE = """\
-// {name}: what it does, in one sentence.
+//===- {name}.cpp - what it does, in a few words {dashes}===//
 //
-// Why here: what must hold before, and what holds after.
-// Algorithm: how, and its source.
+// What it does and why here: what must hold before, and what holds after. How,
+// and where the algorithm is from.
 //
-//   before:  …
-//   after:   …
+//   before  =>  after
+//
+//===----------------------------------------------------------------------===//
+
 #include "{folder}/passes/Passes.h"
 
 namespace perpend::{folder} {{
 #define GEN_PASS_DEF_{upper}
-#include "{folder}/passes/Passes.h.inc"
+#include "{folder}/{prefix}Passes.h.inc"
+}} // namespace perpend::{folder}
 
 namespace {{
-struct {name} : impl::{name}Base<{name}> {{
+struct {name} : perpend::{folder}::impl::{record}Base<{name}> {{
   void runOnOperation() override {{
-    // The transformation.
+    // The transformation of getOperation().
   }}
 }};
 }} // namespace
-}} // namespace perpend::{folder}
 """
 
 TEST = """\
 // RUN: perpend-opt --{argument} %s | FileCheck %s
+// RUN: perpend check %s --symbol n=7 | FileCheck --check-prefix=SAME %s
 
+// SAME: the outputs agree
+!input = tensor<?x3xf32, #graph.shape<["n", 3]>>
+!output = tensor<3x?xf32, #graph.shape<[3, "n"]>>
 // CHECK-LABEL: func.func @main
-func.func @main() {{
-  return
+func.func @main(%x: !input {{graph.name = "x"}}) -> (!output {{graph.name = "y"}}) {{
+  %y = graph.transpose %x [1, 0] : !input -> !output
+  return %y : !output
 }}
 """
 
 RECORD = """\
-def {name} : Pass<"{argument}", "ModuleOp"> {{
+def {record} : Pass<"{argument}", "::mlir::ModuleOp"> {{
   let summary = "What it does, in one sentence";
 }}"""
 
@@ -63,11 +70,20 @@ def main(arguments: list[str]) -> int:
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name) or not name.startswith(tuple(VERBS.split())):
         print(f"error: '{name}' is not verb + object in CamelCase\nhint: the verbs are {VERBS}", file=sys.stderr)
         return 1
-    if not (ROOT / "src" / folder).is_dir():
-        folders = ", ".join(sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
-        print(f"error: src/{folder} is not a folder\nhint: choose one of {folders}", file=sys.stderr)
+    if not (ROOT / "src" / folder / "passes" / "Passes.td").is_file():
+        folders = ", ".join(sorted(path.parent.parent.name for path in (ROOT / "src").glob("*/passes/Passes.td")))
+        print(f"error: src/{folder} has no passes/Passes.td\nhint: choose one of {folders}", file=sys.stderr)
         return 1
-    facts = {"folder": folder, "name": name, "upper": name.upper(), "argument": f"{folder}-{kebab(name)}"}
+    prefix = folder.capitalize()
+    facts = {
+        "folder": folder,
+        "name": name,
+        "prefix": prefix,
+        "record": prefix + name,
+        "upper": (prefix + name).upper(),
+        "argument": f"{folder}-{kebab(name)}",
+        "dashes": "-" * max(1, 41 - len(name) - len(".cpp - ")),
+    }
     files = {
         ROOT / "src" / folder / "passes" / f"{name}.cpp": SOURCE.format(**facts),
         ROOT / "test" / folder / f"{name}.mlir": TEST.format(**facts),
@@ -81,7 +97,9 @@ def main(arguments: list[str]) -> int:
         path.write_text(text)
         print(f"wrote {path.relative_to(ROOT)}")
     print(f"\nadd to src/{folder}/passes/Passes.td:\n\n{RECORD.format(**facts)}")
-    print(f"\nadd to the phase in src/Pipeline.cpp where it belongs:\n\n  {folder}::create{name}()")
+    print(f"\nadd to the sources in src/{folder}/CMakeLists.txt:\n\n  passes/{name}.cpp")
+    print("\nadd to the phase in src/Pipeline.cpp where it belongs:\n")
+    print(f"  passes.addPass({folder}::create{facts['record']}());")
     return 0
 
 
