@@ -229,6 +229,15 @@ func.func @main(%a: tensor<?x3x7xf32, #a>, %w: tensor<7x19xf32>, %b: tensor<19xf
   return %e : tensor<?x3x19xf32, #r>
 })",
        {{-1, 3, 7}, {7, 19}, {19}}},
+      {"equal_weights",
+       R"(
+#a = #graph.shape<["n", 16]>
+func.func @main(%a: tensor<?x16xf32, #a>) -> tensor<?x16xf32, #a> {
+  %w = graph.constant dense<2.0> : tensor<16x16xf32> : tensor<16x16xf32>
+  %c = graph.contract %a, %w batch [] x [] over [1] x [0] : (tensor<?x16xf32, #a>, tensor<16x16xf32>) -> tensor<?x16xf32, #a>
+  return %c : tensor<?x16xf32, #a>
+})",
+       {{-1, 16}}},
       {"attention",
        R"(
 #q = #graph.shape<[2, "n", 5]>

@@ -117,7 +117,7 @@ bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation)
 void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
-    if (isSplatConstant(operand))
+    if (isSplatConstant(operand) && !cast<ElementInterface>(op).needsStoredOperands())
       operators.insert(producer);
     else if (isStored(operand))
       inputs.insert(operand);
@@ -138,7 +138,8 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   IRMapping mapping;
   mapping.map(inputs, body->getArguments());
   for (Operation *op : operators)
-    builder.clone(*op, mapping);
+    if (!mapping.contains(op->getResult(0))) // a constant that is an input as well
+      builder.clone(*op, mapping);
   builder.create<func::ReturnOp>(root->getLoc(), mapping.lookup(root->getResult(0)));
   return kernel;
 }
