@@ -1,0 +1,284 @@
+// Every constraint of the primitives, by its label in Ops.td.
+// RUN: perpend-opt --split-input-file --verify-diagnostics %s
+func.func @constant_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: the value has type}}
+  %r = graph.constant dense<1.0> : tensor<2xf32> : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @dims_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: 2 values for a result of type}}
+  %r = graph.dims <["n", 2]> : tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @dims_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: expected elements of type i64}}
+  %r = graph.dims <["n", 2]> : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @map_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected inputs of shape}}
+  %r = graph.map (%b) : (tensor<4x3xf32>) -> tensor<3x4xf32> {
+  ^bb0(%p: f32):
+    graph.yield %p : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: the body's arguments do not match}}
+  %r = graph.map (%a) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%p: f64):
+    %q = arith.truncf %p : f64 to f32
+    graph.yield %q : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: the body must yield one}}
+  %r = graph.map (%a) : (tensor<3x4xf32>) -> tensor<3x4xf64> {
+  ^bb0(%p: f32):
+    graph.yield %p : f32
+  }
+  return
+}
+
+// -----
+
+func.func @broadcast_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected 2 strictly increasing dimensions}}
+  %r = graph.broadcast %a dims [1, 0] : tensor<3x4xf32> -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: cannot broadcast}}
+  %r = graph.broadcast %a dims [0, 1] : tensor<3x4xf32> -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: not a permutation of 2 dimensions}}
+  %r = graph.transpose %a [0, 0] : tensor<3x4xf32> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: expected a result of shape}}
+  %r = graph.transpose %a [1, 0] : tensor<3x4xf32> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: cannot reshape [3, 4] to [13]: the numbers of elements differ}}
+  %r = graph.reshape %a : tensor<3x4xf32> -> tensor<13xf32>
+  return
+}
+
+// -----
+
+func.func @slice_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected 2 starts and steps other than 0}}
+  %r = graph.slice %a <[0, 0]> [1, 0] : tensor<3x4xf32> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @pad_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected 2 low amounts}}
+  %r = graph.pad %a <[1]> 0.0 : f32 : tensor<3x4xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @pad_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: the value has type}}
+  %r = graph.pad %a <[1, 0]> 0.0 : f64 : tensor<3x4xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: axis 2 of a tensor of rank 2}}
+  %r = graph.concat %a, %a axis 2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: [4, 3] does not fit beside}}
+  %r = graph.concat %a, %b axis 0 : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: expected a result of shape}}
+  %r = graph.concat %a, %a axis 0 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: axis 2 of a tensor of rank 2}}
+  %r = graph.gather %a[%i] axis 2 : (tensor<3x4xf32>, tensor<4x2xi64>) -> tensor<4x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: expected a result of shape}}
+  %r = graph.gather %a[%i] axis 0 : (tensor<3x4xf32>, tensor<4x2xi64>) -> tensor<4x2x5xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: the indices must be integers}}
+  %r = graph.gather %a[%b] axis 0 : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<4x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: dims must be strictly increasing}}
+  %r = graph.reduce sum %a dims [2] : tensor<3x4xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: expected a result of shape}}
+  %r = graph.reduce sum %a dims [1] : tensor<3x4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: a dimension is listed twice}}
+  %r = graph.contract %a, %b batch [1] x [0] over [1] x [0] : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<3x3xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: dimension 0 of [3, 4] is paired with dimension 0 of [4, 3]}}
+  %r = graph.contract %a, %b batch [] x [] over [0] x [0] : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: expected a result of shape}}
+  %r = graph.contract %a, %b batch [] x [] over [1] x [0] : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @conv_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected tensors of rank 3 and 1 entries per attribute}}
+  %r = graph.conv %x, %w strides [1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 2 : (tensor<1x4x5x5xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @conv_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: 4 input channels, but a filter for 1 groups}}
+  %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 : (tensor<1x4x5x5xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @conv_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: a result of shape [1, 5, 3, 3] does not fit input}}
+  %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 2 : (tensor<1x4x5x5xf32>, tensor<6x2x3x3xf32>) -> tensor<1x5x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @window_reduce_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: expected 4 entries per attribute}}
+  %r = graph.window_reduce max %x window [1, 1, 3] strides [1, 1, 1, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x4x5x5xf32> -> tensor<1x4x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @generate_c2(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C2: the body's arguments do not match}}
+  %r = graph.generate (%a) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%p: index, %t: tensor<3x4xf32>):
+    %q = arith.constant 0.0 : f32
+    graph.yield %q : f32
+  }
+  return
+}
+
+// -----
+
+func.func @generate_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C3: the body must yield one}}
+  %r = graph.generate (%a) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%p: index, %o: index, %t: tensor<3x4xf32>):
+    graph.yield %p : index
+  }
+  return
+}
+
+// -----
+
+func.func @load_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  %r = graph.generate (%a) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%p: index, %o: index, %t: tensor<3x4xf32>):
+    // expected-error @+1 {{C1: 1 indices into a tensor of rank 2}}
+    %q = graph.load %t[%p] : tensor<3x4xf32> -> f32
+    graph.yield %q : f32
+  }
+  return
+}
+
+// -----
+
+func.func @call_kernel_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
+  // expected-error @+1 {{C1: }}
+  %r = graph.call_kernel @nowhere(%a) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  return
+}

@@ -1,0 +1,73 @@
+// From kernels of operators to loops, buffers and the functions of the module, one pass after another.
+// RUN: perpend-opt --tile-schedule-kernels="lanes=16 registers=32 rows=12" %s | FileCheck --check-prefix=SCHEDULE %s
+// RUN: perpend-opt --tile-schedule-kernels="lanes=8 registers=16 rows=6" %s | FileCheck --check-prefix=SMALL %s
+// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
+// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
+// RUN:   | FileCheck --check-prefix=MAIN %s
+
+#x = #graph.shape<["n", 7]>
+#c = #graph.shape<["n", 16]>
+
+// Inputs are space 0, outputs 1, weights 2, the arena 3. The second product may not overwrite what it reads: two buffers.
+// PLAN-LABEL: func.func @main
+// PLAN-SAME: tile.buffer_bytes = #graph.shape<["28*n", "28*n"]>
+// PLAN-SAME: tile.lifetimes = array<i64: 0, 1, 1, 2>
+// PLAN-SAME: tile.weight_bytes = 448
+// PLAN: graph.constant {{.*}} {tile.weight_offset = 0 : i64}
+// PLAN: @sign(%arg0) {tile.buffers = array<i64: 0, 0, 3, 0>}
+// PLAN: @sign(%{{.*}}) {tile.buffers = array<i64: 3, 0, 3, 1>}
+// PLAN: @product(%{{.*}}) {tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
+
+// MAIN-NOT: @main
+// MAIN: func.func private @ukernel_f32_
+// MAIN-NOT: @main(
+// MAIN: func.func @perpend_bind
+// MAIN: func.func @perpend_sizes
+// MAIN: func.func @sign_entry
+// MAIN: func.func @product_entry
+// MAIN: func.func @perpend_run
+func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32, #c> {graph.name = "y"}) {
+  %w = graph.constant dense<2.0> : tensor<1x7x16xf32> : tensor<1x7x16xf32>
+  %0 = graph.call_kernel @sign(%a) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
+  %1 = graph.call_kernel @sign(%0) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
+  %2 = graph.call_kernel @product(%1, %w) : (tensor<?x7xf32, #x>, tensor<1x7x16xf32>) -> tensor<?x16xf32, #c>
+  return %2 : tensor<?x16xf32, #c>
+}
+
+// SCHEDULE: @sign({{.*}} tile.schedule = {flatten, grain = {{[0-9]+}} : i64}
+// LOOPS-LABEL: func.func private @sign
+// LOOPS-SAME: (%[[IN:.*]]: memref<?xf32>, %[[OUT:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
+// LOOPS-SAME: tile.extent = #graph.shape<["7*n"]>
+// LOOPS: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
+// LOOPS-NEXT: %[[X:.*]] = memref.load %[[IN]][%[[I]]]
+// LOOPS-NEXT: %[[Y:.*]] = arith.negf %[[X]]
+// LOOPS-NEXT: memref.store %[[Y]], %[[OUT]][%[[I]]]
+func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attributes {tile.kernel} {
+  %s = graph.map (%a) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> {
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    graph.yield %y : f32
+  }
+  return %s : tensor<?x7xf32, #x>
+}
+
+// One vector of sixteen columns leaves room for many rows; two vectors of eight take six.
+// SCHEDULE: @product({{.*}} tile.schedule = {block = {{[0-9]+}} : i64, cols = 16 : i64, {{.*}}rows = 24 : i64}
+// SMALL: @product({{.*}} tile.schedule = {block = {{[0-9]+}} : i64, cols = 16 : i64, {{.*}}rows = 6 : i64}
+// The epilogue is done on the block while it is in the cache.
+// LOOPS-LABEL: func.func private @product
+// LOOPS: %[[BLOCK:.*]] = memref.alloca
+// LOOPS: tile.ukernel {{.*}} block 24 x 16
+// LOOPS: memref.load %[[BLOCK]]
+// LOOPS: math.exp
+// LOOPS: memref.store
+func.func private @product(%a: tensor<?x7xf32, #x>, %w: tensor<1x7x16xf32>) -> tensor<?x16xf32, #c> attributes {tile.kernel} {
+  %c = tile.matmul %a, %w : (tensor<?x7xf32, #x>, tensor<1x7x16xf32>) -> tensor<?x16xf32, #c>
+  %e = graph.map (%c) : (tensor<?x16xf32, #c>) -> tensor<?x16xf32, #c> {
+  ^bb0(%x: f32):
+    %y = math.exp %x : f32
+    graph.yield %y : f32
+  }
+  return %e : tensor<?x16xf32, #c>
+}
