@@ -3,6 +3,7 @@
 #include "graph/Graph.h"
 #include "graph/Shapes.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -145,5 +146,12 @@ LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
   if (!kernel)
     return emitOpError("C1: no kernel named '") << getKernel() << "' in this module";
+  auto function = dyn_cast<FunctionOpInterface>(kernel);
+  if (!function || !llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
+    return success(); // it works on buffers by now
+  if (!llvm::equal(function.getArgumentTypes(), getOperandTypes()) ||
+      !llvm::equal(function.getResultTypes(), getResultTypes()))
+    return emitOpError("C2: '") << getKernel() << "' has type " << function.getFunctionType() << ", the call "
+                                << FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
   return success();
 }

@@ -1,7 +1,7 @@
 """The perpend tool and the real models that end-to-end tests run.
 
-The models are not part of the project: they lie in ../shared/models beside it, or where PERPEND_MODELS says, each folder
-with ONNX Runtime's inputs and outputs in golden/. Tests are skipped where they are absent.
+The models are not part of the project: they lie in ../shared/models beside it, or where PERPEND_MODELS says, each
+folder with ONNX Runtime's inputs and outputs in golden/. Tests are skipped where they are absent.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a compiled model is: its size, what it needs, its bytes, its C interface, and the digit classifier's accuracy."""
+"""What a compiled model is: size, needs, bytes, C interface, and the digit classifier's accuracy."""
 
 import re
 import subprocess
@@ -13,7 +13,15 @@ import pytest
 from e2e.models import BUILD, CLANG, DIGITS, GOLDEN, MODELS, ROOT, assert_close, run_tool
 from onnx import numpy_helper
 
-SYSTEM_LIBRARIES = {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
+SYSTEM_LIBRARIES = {
+    "linux-vdso.so.1",
+    "libc.so.6",
+    "libm.so.6",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "ld-linux-x86-64.so.2",
+}
+Classifiers = dict[tuple[str, str], Callable[..., np.ndarray]]
 CONFIGURATIONS = [(level, target) for level in ["-O0", "-O3"] for target in ["host", "x86-64-v3"]]
 
 
@@ -72,7 +80,7 @@ def test_host_is_the_target_of_its_name(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Callable[..., np.ndarray]]:
+def classifiers(tmp_path_factory: pytest.TempPathFactory) -> Classifiers:
     folder = tmp_path_factory.mktemp("classifiers")
     loaded = {}
     for level, target in CONFIGURATIONS:
@@ -84,7 +92,7 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str
 
 @pytest.mark.parametrize("batch", [1, 64])
 @pytest.mark.parametrize(("level", "target"), CONFIGURATIONS)
-def test_accuracy(classifiers: dict[tuple[str, str], Callable[..., np.ndarray]], level: str, target: str, batch: int) -> None:
+def test_accuracy(classifiers: Classifiers, level: str, target: str, batch: int) -> None:
     split = dataset.load()
     model = classifiers[level, target]
     images, count = split.holdout_images, len(split.holdout_labels)

@@ -117,6 +117,11 @@ func.func @main(%a: tensor<3x?x2xf32, #s>) -> tensor<?xf32, #f> {
   return %f : tensor<?xf32, #f>
 })",
        {{3, -1, 2}}},
+  };
+}
+
+static std::vector<PassCase> smallerMovementCases() {
+  return {
       {"reduced_transpose",
        R"(
 #a = #graph.shape<["n", 3, 5, 2]>
@@ -171,7 +176,7 @@ func.func @main(%a: tensor<?x3xf32, #a>) -> tensor<3x4xf32> {
   };
 }
 
-static std::vector<PassCase> contractionCases() {
+static std::vector<PassCase> pointwiseCases() {
   return {
       {"swish",
        R"(
@@ -214,6 +219,11 @@ func.func @main(%a: tensor<?x2x3xf32, #a>) -> tensor<?x2x3xf32, #a> {
   return %r : tensor<?x2x3xf32, #a>
 })",
        {{-1, 2, 3}}},
+  };
+}
+
+static std::vector<PassCase> contractionCases() {
+  return {
       {"bias_behind_a_reshaped_product",
        R"(
 #a = #graph.shape<["n", 3, 7]>
@@ -269,7 +279,7 @@ func.func @main(%q: tensor<2x?x5xf32, #q>, %k: tensor<2x?x5xf32, #q>, %v: tensor
 
 std::vector<PassCase> passCases() {
   std::vector<PassCase> cases = windowCases();
-  for (const auto &more : {movementCases(), contractionCases()})
+  for (const auto &more : {movementCases(), smallerMovementCases(), pointwiseCases(), contractionCases()})
     cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }

@@ -46,9 +46,7 @@ void addFuseUnfused(mlir::OpPassManager &passes) {
 }
 
 std::vector<Step> graphSteps() {
-  auto pack = [](int64_t lanes) {
-    return nested([lanes] { return tile::createTilePackContractions({lanes}); });
-  };
+  auto pack = [](int64_t lanes) { return nested([lanes] { return tile::createTilePackContractions({lanes}); }); };
   return {{"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
           {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
           {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},
