@@ -286,7 +286,7 @@ func.func @call_kernel_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4
 // -----
 
 func.func @call_kernel_c2(%a: tensor<3x4xf32>) {
-  // expected-error @+1 {{C2: 'kernel' has type (tensor<4x3xf32>) -> tensor<4x3xf32>, the call (tensor<3x4xf32>) -> tensor<4x3xf32>}}
+  // expected-error @+1 {{C2: 'kernel' has type '(tensor<4x3xf32>) -> tensor<4x3xf32>', the call '(tensor<3x4xf32>) -> tensor<4x3xf32>'}}
   %r = graph.call_kernel @kernel(%a) : (tensor<3x4xf32>) -> tensor<4x3xf32>
   return
 }
