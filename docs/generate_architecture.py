@@ -94,15 +94,16 @@ def table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def pass_name(record: str, known: dict[str, Pass]) -> str:
-    """Perpend's passes by their argument; MLIR's as its C++ calls them."""
-    return f"**{known[record].argument}**" if record in known else record
+def pass_names(records: list[str], known: dict[str, Pass]) -> str:
+    """Perpend's passes by their argument. MLIR's change often and say little here, so only that there are some."""
+    others = ["and MLIR's"] if any(record not in known for record in records) else []
+    return ", ".join([f"`{known[record].argument}`" for record in records if record in known] + others)
 
 
 def structure() -> str:
     known = passes()
     phase_rows = [
-        (str(number), f"`{phase.name}`", phase.guarantee, ", ".join(pass_name(p, known) for p in phase.passes))
+        (str(number), f"`{phase.name}`", phase.guarantee, pass_names(phase.passes, known))
         for number, phase in enumerate(phases(), 1)
     ]
     graph = [(f"`{name}`", summary) for name, summary in operators("src/graph/Ops.td", "graph")]
@@ -128,8 +129,8 @@ compare with it. `runtime/` is linked into every artifact and shares its memory 
 
 ## Phases
 
-The table in `src/Pipeline.cpp`. Each guarantee is also a function that checks it, and is run behind its phase. Passes
-in bold are Perpend's; the others are MLIR's. `-O0` leaves out the first three phases and all fusion.
+The table in `src/Pipeline.cpp`. Each guarantee is also a function that checks it, and is run behind its phase. `-O0`
+leaves out the first three phases and all fusion.
 
 {table(("", "phase", "what holds afterwards", "passes, in order"), phase_rows)}
 
