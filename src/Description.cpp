@@ -88,6 +88,8 @@ static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
 LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringRef name,
                             ModelDescription &description) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!name.empty() && name != identifier(name))
+    return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
   auto modelName = module->getAttrOfType<StringAttr>("graph.model_name");
   description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
   for (unsigned i = 0; i < main.getNumArguments(); ++i)

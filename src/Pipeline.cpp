@@ -94,6 +94,8 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   microKernels.vectorLanes = context.target.vectorLanes(4);
   microKernels.vectorRegisters = context.target.vectorRegisters;
   passes.addPass(tile::createTileLowerMicroKernels(microKernels));
+  passes.addPass(createConvertMathToFuncs());
+  passes.addPass(tile::createTileExpandIntegers());
   tile::TileExpandMathOptions math;
   math.useFma = context.target.hasIsa("fma");
   passes.addPass(tile::createTileExpandMath(math));

@@ -525,6 +525,10 @@ Value Builder::conv(Value input, Value filter, const Window &window, Extents win
 Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Window &window) {
   if (!input)
     return {};
+  for (int64_t extent : size)
+    if (extent < 1)
+      return fail("expected a window of at least 1 in every dimension, got " + Twine(extent) +
+                  "\nhint: see the operator's kernel_shape");
   Shape result = shapeOf(input);
   size_t first = result.size() - size.size();
   SmallVector<int64_t> sizes(result.size(), 1), strides(result.size(), 1), low(result.size(), 0),

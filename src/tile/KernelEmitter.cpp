@@ -12,8 +12,8 @@ using namespace perpend::graph;
 
 namespace perpend::tile {
 
-/// Loops of a reduction with at most this many iterations are unrolled (windows of convolutions and pools).
-static constexpr int64_t maxUnrolledIterations = 16;
+/// Nests of reduction loops with at most this many iterations are unrolled (windows of convolutions and pools).
+static constexpr int64_t maxUnrolledIterations = 64;
 
 MemRefType bufferType(Type elementType) {
   Type scalar = scalarType(elementType);
@@ -114,7 +114,13 @@ SmallVector<Value> KernelEmitter::delinearize(OpBuilder &builder, Location loc, 
 Value KernelEmitter::load(OpBuilder &builder, Location loc, Value tensor, Value position) {
   Value loaded = builder.create<memref::LoadOp>(loc, bufferOf(tensor), ValueRange(position));
   Type scalar = scalarTypeOf(tensor);
-  return loaded.getType() == scalar ? loaded : builder.create<arith::TruncIOp>(loc, scalar, loaded);
+  if (loaded.getType() == scalar)
+    return loaded;
+  if (scalar.isInteger(1)) { // any byte but 0 is true
+    Value zero = builder.create<arith::ConstantIntOp>(loc, 0, loaded.getType());
+    return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded, zero);
+  }
+  return builder.create<arith::TruncIOp>(loc, scalar, loaded);
 }
 
 void KernelEmitter::store(OpBuilder &builder, Location loc, Value scalar, Value buffer, Value position) {
@@ -156,9 +162,12 @@ Value KernelEmitter::elementAtPosition(OpBuilder &builder, Location loc, Value t
 }
 
 Value KernelEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &count, Value initial, LoopBody body) {
-  if (std::optional<int64_t> number = count.constant(); number && *number <= maxUnrolledIterations) {
+  std::optional<int64_t> number = count.constant();
+  if (number && *number * unrolledIterations <= maxUnrolledIterations) {
+    unrolledIterations *= std::max<int64_t>(1, *number);
     for (int64_t i = 0; i < *number; ++i)
       initial = body(builder, constant(i), initial);
+    unrolledIterations /= std::max<int64_t>(1, *number);
     return initial;
   }
   auto loop = builder.create<scf::ForOp>(loc, constant(0), extent(builder, loc, count), constant(1), initial);

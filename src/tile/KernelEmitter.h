@@ -68,6 +68,8 @@ private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
   llvm::StringMap<mlir::Value> extents;
   std::map<ElementKey, mlir::Value, KeyOrder> computed;
+  /// How often the code being emitted is repeated by unrolled loops around it.
+  int64_t unrolledIterations = 1;
 };
 
 /// The type of a buffer that holds a tensor: memref<?xT>, T = i8 for bool.

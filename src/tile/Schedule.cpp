@@ -2,6 +2,8 @@
 
 #include "tile/Schedule.h"
 
+#include "tile/Tile.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -18,6 +20,17 @@ static void visitEntries(Schedule &schedule, Visitor visit) {
   visit("cols", schedule.cols);
   visit("block", schedule.block);
   visit("grain", schedule.grain);
+}
+
+Operation *leadingOperator(func::FuncOp kernel) {
+  Operation *reduction = nullptr;
+  for (Operation &op : kernel.getBody().front()) {
+    if (isa<MatmulOp, ConvOp>(op))
+      return &op;
+    if (!reduction && isa<graph::ReduceOp>(op))
+      reduction = &op;
+  }
+  return reduction;
 }
 
 Schedule Schedule::of(func::FuncOp kernel) {

@@ -34,6 +34,9 @@ struct Schedule {
   void attachTo(mlir::func::FuncOp kernel) const;
 };
 
+/// The operator whose loops the kernel's are: a tensor intrinsic, else the first reduction, else none.
+mlir::Operation *leadingOperator(mlir::func::FuncOp kernel);
+
 /// The numbers of the machine that schedules are chosen by.
 struct MachineModel {
   int64_t lanes = 16;        ///< f32 lanes of a vector register

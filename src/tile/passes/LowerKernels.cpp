@@ -72,16 +72,12 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static graph::SymbolicInt emit(OpBuilder &builder, KernelBody &body, func::FuncOp kernel) {
-    graph::ReduceOp reduce;
-    for (Operation &op : kernel.getBody().front()) {
-      if (auto matmul = dyn_cast<MatmulOp>(op); matmul && body.schedule.rows)
-        return emitMatmul(builder, body, matmul);
-      if (auto conv = dyn_cast<ConvOp>(op); conv && body.schedule.rows)
-        return emitConv(builder, body, conv);
-      if (auto candidate = dyn_cast<graph::ReduceOp>(op); candidate && !reduce)
-        reduce = candidate;
-    }
-    if (reduce && body.schedule.row)
+    Operation *leading = leadingOperator(kernel);
+    if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && body.schedule.rows)
+      return emitMatmul(builder, body, matmul);
+    if (auto conv = dyn_cast_or_null<ConvOp>(leading); conv && body.schedule.rows)
+      return emitConv(builder, body, conv);
+    if (auto reduce = dyn_cast_or_null<graph::ReduceOp>(leading); reduce && body.schedule.row)
       return emitRows(builder, body, reduce);
     return emitElements(builder, body);
   }

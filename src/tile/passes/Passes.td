@@ -31,6 +31,11 @@ def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of main a place: input, output, weights or arena";
 }
 
+def TileExpandIntegers : Pass<"tile-expand-integers"> {
+  let summary = "Integer divisions and shifts that are defined for every operand";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -36,7 +36,7 @@ static constexpr double secondsPerElementOperator = 0.15e-9;
 
 static int64_t estimate(const SymbolicInt &value) {
   if (std::optional<int64_t> number = value.constant())
-    return *number;
+    return std::max<int64_t>(1, *number);
   std::set<std::string> names;
   value.symbols(names);
   llvm::StringMap<int64_t> values;
@@ -53,20 +53,13 @@ public:
   void run() {
     Operation *root = kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
     Shape shape = shapeOf(root->getResult(0));
-    MatmulOp matmul;
-    ConvOp conv;
-    graph::ReduceOp reduce;
-    for (Operation &op : kernel.getBody().front()) {
-      matmul = matmul ? matmul : dyn_cast<MatmulOp>(op);
-      conv = conv ? conv : dyn_cast<ConvOp>(op);
-      reduce = reduce ? reduce : dyn_cast<graph::ReduceOp>(op);
-    }
-    if (matmul)
+    Operation *leading = leadingOperator(kernel);
+    if (auto matmul = dyn_cast_or_null<MatmulOp>(leading))
       scheduleMatmul(matmul);
-    else if (conv)
+    else if (auto conv = dyn_cast_or_null<ConvOp>(leading))
       scheduleConv(conv);
     else
-      scheduleElements(shape, reduce);
+      scheduleElements(shape, dyn_cast_or_null<graph::ReduceOp>(leading));
     schedule.attachTo(kernel);
   }
 
@@ -121,7 +114,7 @@ private:
   static int64_t rowLength(const SymbolicInt &extent) {
     constexpr int64_t most = 256;
     std::optional<int64_t> count = extent.constant();
-    if (!count)
+    if (!count || *count == 0)
       return most;
     for (int64_t parts = llvm::divideCeil(*count, most); parts <= *count / 64; ++parts)
       if (*count % parts == 0)

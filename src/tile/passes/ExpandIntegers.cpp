@@ -1,0 +1,114 @@
+//===- ExpandIntegers.cpp - integer operations defined for every operand ----===//
+//
+// The hardware traps on x / 0 and on the lowest number / -1, and shifts by the
+// bit width or more are undefined in LLVM. The graph level defines them (0; wrap
+// around; 0), as the interpreter does. Runs on kernels before they go to LLVM;
+// index arithmetic is the compiler's own and left alone. Rounding divisions are
+// expanded first.
+//
+//   arith.divsi %a, %b  =>  select(%b == 0, 0, select(%b == -1, -%a, %a / safe))
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEEXPANDINTEGERS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+
+/// Marks an operation whose operands have been made safe.
+static constexpr llvm::StringLiteral safeMark = "tile.safe";
+
+static bool isExpandable(Operation *op) {
+  return isa<IntegerType>(op->getResult(0).getType()) && !op->hasAttr(safeMark);
+}
+
+namespace {
+/// Short names for the scalar code of one rewrite.
+struct Code {
+  PatternRewriter &rewriter;
+  Location loc;
+  Type type;
+
+  Value constant(int64_t value) {
+    return rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(type, value));
+  }
+  Value equals(Value a, int64_t b) {
+    return rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, a, constant(b));
+  }
+  Value select(Value condition, Value a, Value b) { return rewriter.create<arith::SelectOp>(loc, condition, a, b); }
+};
+
+template <typename Division, bool isSigned, bool isRemainder>
+struct SafeDivision : OpRewritePattern<Division> {
+  using OpRewritePattern<Division>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Division op, PatternRewriter &rewriter) const override {
+    APInt divisor;
+    if (!isExpandable(op) ||
+        (matchPattern(op.getRhs(), m_ConstantInt(&divisor)) && !divisor.isZero() && !(isSigned && divisor.isAllOnes())))
+      return failure();
+    Code code{rewriter, op.getLoc(), op.getType()};
+    Value zero = code.constant(0), isZero = code.equals(op.getRhs(), 0), isUnsafe = isZero, isMinusOne;
+    if (isSigned) {
+      isMinusOne = code.equals(op.getRhs(), -1);
+      isUnsafe = rewriter.create<arith::OrIOp>(op.getLoc(), isZero, isMinusOne);
+    }
+    Value safe = code.select(isUnsafe, code.constant(1), op.getRhs());
+    auto division = rewriter.create<Division>(op.getLoc(), op.getLhs(), safe);
+    division->setAttr(safeMark, rewriter.getUnitAttr());
+    Value result = division;
+    if (isRemainder) {
+      result = code.select(isUnsafe, zero, result);
+    } else {
+      if (isSigned)
+        result = code.select(isMinusOne, rewriter.create<arith::SubIOp>(op.getLoc(), zero, op.getLhs()), result);
+      result = code.select(isZero, zero, result);
+    }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+template <typename Shift>
+struct SafeShift : OpRewritePattern<Shift> {
+  using OpRewritePattern<Shift>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Shift op, PatternRewriter &rewriter) const override {
+    unsigned width = op.getType().getIntOrFloatBitWidth();
+    APInt amount;
+    if (!isExpandable(op) || (matchPattern(op.getRhs(), m_ConstantInt(&amount)) && amount.ult(width)))
+      return failure();
+    Code code{rewriter, op.getLoc(), op.getType()};
+    Value isSmall = rewriter.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::ult, op.getRhs(),
+                                                   code.constant(width));
+    Value zero = code.constant(0);
+    auto shift = rewriter.create<Shift>(op.getLoc(), op.getLhs(), code.select(isSmall, op.getRhs(), zero));
+    shift->setAttr(safeMark, rewriter.getUnitAttr());
+    rewriter.replaceOp(op, code.select(isSmall, shift, zero));
+    return success();
+  }
+};
+
+struct ExpandIntegers : perpend::tile::impl::TileExpandIntegersBase<ExpandIntegers> {
+  void runOnOperation() override {
+    RewritePatternSet rounding(&getContext()), patterns(&getContext());
+    arith::populateCeilFloorDivExpandOpsPatterns(rounding);
+    patterns.add<SafeDivision<arith::DivSIOp, true, false>, SafeDivision<arith::DivUIOp, false, false>,
+                 SafeDivision<arith::RemSIOp, true, true>, SafeDivision<arith::RemUIOp, false, true>,
+                 SafeShift<arith::ShLIOp>, SafeShift<arith::ShRSIOp>, SafeShift<arith::ShRUIOp>>(&getContext());
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(rounding))) ||
+        failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
