@@ -190,31 +190,31 @@ def busy_model() -> perpend.Model:
 
 
 def test_runs_without_the_interpreter_lock() -> None:
+    """Another thread of Python goes on during a run; on a busy machine that takes more than one try."""
     model = busy_model()
     x = np.ones((200_000, 4), np.float32)
     model(x)
-    longest, started = 0.0, threading.Event()
-    done = threading.Event()
 
-    def tick() -> None:
-        nonlocal longest
-        started.set()
-        last = time.perf_counter()
-        while not done.is_set():
-            time.sleep(0.0005)
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
+    def ticks_during_a_run() -> int:
+        ticks: list[float] = []
+        done = threading.Event()
 
-    thread = threading.Thread(target=tick)
-    thread.start()
-    started.wait()
-    begin = time.perf_counter()
-    model(x)
-    duration = time.perf_counter() - begin
-    done.set()
-    thread.join()
-    assert duration > 0.02
-    assert longest < 0.75 * duration
+        def tick() -> None:
+            while not done.is_set():
+                time.sleep(0.0005)
+                ticks.append(time.perf_counter())
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begin = time.perf_counter()
+        model(x)
+        end = time.perf_counter()
+        done.set()
+        thread.join()
+        return sum(begin < moment < end for moment in ticks)
+
+    # With the lock held there may be one tick before the run takes it, and one at the end.
+    assert any(ticks_during_a_run() > 3 for _ in range(10))
 
 
 def test_calls_from_several_threads() -> None:

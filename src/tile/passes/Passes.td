@@ -37,7 +37,7 @@ def TileExpandIntegers : Pass<"tile-expand-integers"> {
 }
 
 def TileExpandMath : Pass<"tile-expand-math"> {
-  let summary = "Replaces transcendental functions of f32 by polynomials in arith";
+  let summary = "Replaces transcendental functions of f32 by polynomials in arith, and rounding divisions by truncating ones";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [Option<"useFma", "fma", "bool", "false", "Fuse multiply-adds; for targets that have the instruction">];
 }
