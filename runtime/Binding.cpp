@@ -82,7 +82,8 @@ perpend_status bindSymbols(perpend_session &session) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
                      error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
     if (!isInRange)
-      return fail(PERPEND_SHAPE_MISMATCH, "inputs: their shapes do not fit together");
+      return fail(PERPEND_SHAPE_MISMATCH, "inputs: their shapes do not fit together; hint: an operator of the model needs "
+                                          "extents that are equal, or larger ones");
     return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);

@@ -36,6 +36,7 @@ namespace perpend {
 //===----------------------------------------------------------------------===//
 
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
+  passes.addPass(graph::createGraphInferRequirements());
   if (context.optLevel > 0)
     passes.addPass(graph::createGraphSimplify());
 }

@@ -58,7 +58,7 @@ typedef struct perpend_buffer_lifetime {
 } perpend_buffer_lifetime;
 
 /* Why bind refused: which dimension of which input, and what it should have been (-1: no one number; the runtime then
- * shows the expression). Static dimensions have been checked by the runtime before bind is called. */
+ * shows the expression); input -1: extents that fit their inputs, but no operator inside. Static dimensions have been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;

@@ -26,12 +26,15 @@ bool Builder::checkAxis(int64_t axis, int64_t rank, StringRef what) {
 }
 
 template <typename Op, typename... Arguments>
-Value Builder::create(Extents shape, Type elementType, Arguments &&...arguments) {
-  for (const SymbolicInt &extent : shape) {
-    std::optional<int64_t> low = extent.upperBound();
-    if (extent.isPoison() || (low && *low < 0))
-      return fail(Op::getOperationName().drop_front(6) + ": the result would have the shape " + toString(shape) +
+Value Builder::create(Extents extents, Type elementType, Arguments &&...arguments) {
+  Shape shape(extents);
+  for (SymbolicInt &extent : shape) {
+    std::optional<int64_t> high = extent.upperBound();
+    if (extent.isPoison() || (high && *high < 0))
+      return fail(Op::getOperationName().drop_front(6) + ": the result would have the shape " + toString(extents) +
                   "\nhint: the model's shapes do not fit this operator");
+    if (high && high == extent.lowerBound())
+      extent = SymbolicInt(*high); // min(n, 3) + 2 floordiv 3 is 1
   }
   RankedTensorType type = tensorType(shape, elementType);
   return operations.createOrFold<Op>(location, type, std::forward<Arguments>(arguments)...);

@@ -106,7 +106,7 @@ public:
 
 private:
   template <typename Op, typename... Arguments>
-  mlir::Value create(Extents shape, mlir::Type elementType, Arguments &&...arguments);
+  mlir::Value create(Extents extents, mlir::Type elementType, Arguments &&...arguments);
   mlir::Value bodyOp(llvm::StringRef name, Values inputs, Extents shape, mlir::Type elementType,
                      llvm::ArrayRef<mlir::Type> argumentTypes,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Block &)> body);

@@ -280,22 +280,55 @@ Value emitNest(OpBuilder &builder, Location loc, ArrayRef<SymbolicInt> counts, V
 }
 } // namespace
 
+namespace {
+/// A sum over several dimensions is a sum of sums: its error grows with the extents, not with their product.
+class NestedSum {
+public:
+  NestedSum(Location loc, Type type, ElementEmitter &emitter, llvm::function_ref<Value(OpBuilder &, ValueRange)> element)
+      : loc(loc), type(type), emitter(emitter), element(element) {}
+
+  Value emit(OpBuilder &builder, ArrayRef<SymbolicInt> counts) {
+    if (counts.empty())
+      return element(builder, indices);
+    Value zero = initialValue(builder, loc, ReductionKind::Sum, type);
+    return emitter.loop(builder, loc, counts.front(), zero, [&](OpBuilder &inner, Value index, Value carried) {
+      indices.push_back(index);
+      Value part = emit(inner, counts.drop_front());
+      indices.pop_back();
+      return combine(inner, loc, ReductionKind::Sum, type, carried, part);
+    });
+  }
+
+private:
+  Location loc;
+  Type type;
+  ElementEmitter &emitter;
+  llvm::function_ref<Value(OpBuilder &, ValueRange)> element;
+  SmallVector<Value> indices;
+};
+} // namespace
+
 Value ReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
   Shape input = shapeOf(getInput());
   SmallVector<SymbolicInt> counts;
   for (int64_t dim : getDims())
     counts.push_back(input[dim]);
   Type type = tensorTypeOf(getResult()).getElementType();
+  auto elementAt = [&](OpBuilder &b, ValueRange reduced) {
+    SmallVector<Value> source(input.size());
+    for (auto [dim, value] : llvm::zip(getDims(), reduced))
+      source[dim] = value;
+    unsigned next = 0;
+    for (Value &value : source)
+      if (!value)
+        value = index[next++];
+    return emitter.element(b, loc, getInput(), source);
+  };
+  if (getKind() == ReductionKind::Sum && isa<FloatType>(type))
+    return NestedSum(loc, type, emitter, elementAt).emit(builder, counts);
   return emitNest(builder, loc, counts, initialValue(builder, loc, getKind(), type), emitter,
                   [&](OpBuilder &b, ValueRange reduced, Value carried) {
-                    SmallVector<Value> source(input.size());
-                    for (auto [dim, value] : llvm::zip(getDims(), reduced))
-                      source[dim] = value;
-                    unsigned next = 0;
-                    for (Value &value : source)
-                      if (!value)
-                        value = index[next++];
-                    return combine(b, loc, getKind(), type, carried, emitter.element(b, loc, getInput(), source));
+                    return combine(b, loc, getKind(), type, carried, elementAt(b, reduced));
                   });
 }
 

@@ -46,15 +46,3 @@ func.func @left(%x: f64, %y: f32) -> (f64, f32) {
   %1 = math.floor %y : f32
   return %0, %1 : f64, f32
 }
-
-// CHECK-LABEL: func.func @divisions
-// CHECK-NOT: arith.floordivsi
-// CHECK-NOT: arith.ceildiv
-// CHECK: arith.divsi
-// CHECK: return
-func.func @divisions(%a: i64, %b: i64) -> (i64, i64, i64) {
-  %0 = arith.floordivsi %a, %b : i64
-  %1 = arith.ceildivsi %a, %b : i64
-  %2 = arith.ceildivui %a, %b : i64
-  return %0, %1, %2 : i64, i64, i64
-}

@@ -195,6 +195,19 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
       return;
     storeResults(main);
     KernelFuser(getOperation(), isEnabled).run(main);
+    numberResults(main);
+  }
+
+  /// Calls that compute results of main must not become one when they are equal: each has memory of its own to fill.
+  static void numberResults(func::FuncOp main) {
+    OpBuilder builder(main.getContext());
+    for (OpOperand &operand : main.getBody().front().getTerminator()->getOpOperands()) {
+      Value origin = operand.get();
+      while (auto reshape = origin.getDefiningOp<ReshapeOp>())
+        origin = reshape.getInput();
+      if (auto call = origin.getDefiningOp<CallKernelOp>())
+        call->setAttr("graph.result", builder.getI64IntegerAttr(operand.getOperandNumber()));
+    }
   }
 
   /// Every result of main needs memory of its own: an input, a constant or a value returned twice is copied.

@@ -5,6 +5,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GraphInferRequirements : Pass<"graph-infer-requirements", "::mlir::ModuleOp"> {
+  let summary = "Writes down what the symbols must satisfy, for binding to check";
+}
+
 def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
 }

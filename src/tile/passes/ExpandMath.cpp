@@ -13,8 +13,6 @@
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
@@ -64,24 +62,9 @@ public:
       if ((function || isa<math::PowFOp>(op)) && isExpandable(op->getResult(0).getType()))
         expand(op, function);
     });
-    expandDivisions();
   }
 
 private:
-  /// Divisions that round down or up, by those that LLVM has.
-  void expandDivisions() {
-    SmallVector<Operation *> divisions;
-    getOperation()->walk([&](Operation *op) {
-      if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-        divisions.push_back(op);
-    });
-    RewritePatternSet patterns(&getContext());
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    GreedyRewriteConfig config;
-    config.strictMode = GreedyRewriteStrictness::ExistingOps;
-    (void)applyOpPatternsAndFold(divisions, std::move(patterns), config);
-  }
-
   /// A null `function` stands for the power of two operands.
   void expand(Operation *op, UnaryFunction function) {
     MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), useFma};

@@ -112,6 +112,9 @@ private:
       for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
         emitBindDim(f, dims, argument.getArgNumber(), dim, extent, bound, refuse);
     }
+    if (auto requirements = main->getAttrOfType<graph::ShapeAttr>("graph.requirements"))
+      for (const SymbolicInt &requirement : requirements.values())
+        emitRequirement(f, requirement, refuse);
     f.builder.create<func::ReturnOp>(f.loc, f.builder.create<arith::ConstantIntOp>(f.loc, 0, 32).getResult());
     f.function.getBody().push_back(refuse);
     f.builder.setInsertionPointToStart(refuse);
@@ -144,6 +147,16 @@ private:
     Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
     f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
                                        ValueRange{inputNumber, dimNumber, expected, got});
+    f.builder.setInsertionPointToStart(next);
+  }
+
+  /// An expression that must not be negative; it belongs to no one dimension.
+  void emitRequirement(FunctionEmitter &f, const SymbolicInt &requirement, Block *refuse) {
+    Value got = f.evaluate(requirement, f.argument(1), symbols), none = f.integer(-1);
+    Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
+    Value nowhere = f.builder.create<arith::ConstantIntOp>(f.loc, -1, 32);
+    Block *next = f.function.addBlock();
+    f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse, ValueRange{nowhere, nowhere, none, got});
     f.builder.setInsertionPointToStart(next);
   }
 

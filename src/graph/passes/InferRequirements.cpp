@@ -1,0 +1,107 @@
+//===- InferRequirements.cpp - what symbols must satisfy ---------------------===//
+//
+// Operators on symbolic shapes assume what cannot be proved: that two extents
+// are equal (broadcasting [n] with [m]), that none is negative (a window larger
+// than a small input). Each assumption becomes an expression that must be >= 0,
+// in the attribute graph.requirements of main, and binding the inputs checks it.
+// Runs first, on the graph as it was imported.
+//
+//   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Graph.h"
+#include "graph/Shapes.h"
+#include "graph/passes/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHINFERREQUIREMENTS
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace {
+class Requirements {
+public:
+  void addAll(Operation *op) {
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType>(result.getType()))
+        for (const SymbolicInt &extent : shapeOf(result))
+          addNonNegative(extent);
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp>([&](auto typed) { add(typed); })
+        .Default([](Operation *) {});
+  }
+
+  SmallVector<SymbolicInt> list;
+
+private:
+  void addNonNegative(const SymbolicInt &value) {
+    if (!value.isPoison() && !value.knownNonNegative() && known.insert(value.str()).second)
+      list.push_back(value);
+  }
+  void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
+    addNonNegative(a - b);
+    addNonNegative(b - a);
+  }
+
+  void add(MapOp op) {
+    for (Value input : op.getInputs())
+      for (auto [extent, wanted] : llvm::zip(shapeOf(input), shapeOf(op.getResult())))
+        addEqual(extent, wanted);
+  }
+  void add(BroadcastOp op) {
+    Shape result = shapeOf(op.getResult());
+    for (auto [extent, dim] : llvm::zip(shapeOf(op.getInput()), op.getDims()))
+      if (extent != SymbolicInt(1))
+        addEqual(extent, result[dim]);
+  }
+  void add(ReshapeOp op) { addEqual(elementCount(shapeOf(op.getInput())), elementCount(shapeOf(op.getResult()))); }
+  void add(SliceOp op) {
+    for (auto [start, step, extent, count] : llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()),
+                                                       shapeOf(op.getResult()))) {
+      SymbolicInt last = start + (count - SymbolicInt(1)) * SymbolicInt(step);
+      addNonNegative(step > 0 ? start : last);
+      addNonNegative(extent - SymbolicInt(1) - (step > 0 ? last : start));
+    }
+  }
+  void add(ConcatOp op) {
+    Shape first = shapeOf(op.getInputs().front());
+    for (Value input : op.getInputs().drop_front())
+      for (auto [dim, extent] : llvm::enumerate(shapeOf(input)))
+        if (dim != op.getAxis())
+          addEqual(extent, first[dim]);
+  }
+  void add(ContractOp op) {
+    Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
+    for (auto [l, r] : llvm::zip(op.getLhsBatch(), op.getRhsBatch()))
+      addEqual(lhs[l], rhs[r]);
+    for (auto [l, r] : llvm::zip(op.getLhsContracted(), op.getRhsContracted()))
+      addEqual(lhs[l], rhs[r]);
+  }
+  void add(ConvOp op) {
+    addEqual(shapeOf(op.getInput())[op.channelDim()],
+             shapeOf(op.getFilter())[op.filterInputDim()] * SymbolicInt(op.getGroups()));
+  }
+
+  llvm::StringSet<> known;
+};
+
+struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
+    if (!main || main->hasAttr("graph.requirements"))
+      return;
+    Requirements requirements;
+    for (Operation &op : main.getBody().front())
+      requirements.addAll(&op);
+    if (!requirements.list.empty())
+      main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
+  }
+};
+} // namespace

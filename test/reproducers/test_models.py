@@ -1,0 +1,87 @@
+"""Small models that once went wrong, compiled and compared with ONNX Runtime."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from differential import CONFIGURATIONS, PROGRAM, check_model, compiled_results  # noqa: E402
+from onnx import helper  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="perpend is not built")
+
+
+def build(nodes, inputs, outputs, constants=None):
+    """`inputs` and `constants` give arrays by name; an input with dimensions beside it is symbolic."""
+    feeds = {name: value[0] if isinstance(value, tuple) else value for name, value in inputs.items()}
+    dims = {name: value[1] if isinstance(value, tuple) else value.shape for name, value in inputs.items()}
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), dims[name])
+        for name, array in feeds.items()
+    ]
+    arrays = [onnx.numpy_helper.from_array(np.asarray(x), name) for name, x in (constants or {}).items()]
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([helper.make_node(*node[:3], **node[3]) for node in nodes], "g", infos, results, arrays)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model), feeds
+
+
+def ramp(*shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def agrees(model, feeds, folder):
+    assert check_model(model, feeds, {}, CONFIGURATIONS, folder) == []
+
+
+def test_input_returned_twice(tmp_path):
+    nodes = [("Reshape", ["x", "flat"], ["y"], {}), ("Reshape", ["x", "column"], ["z"], {})]
+    constants = {"flat": np.array([7]), "column": np.array([7, 1])}
+    agrees(*build(nodes, {"x": ramp(1, 7)}, ["y", "z"], constants), tmp_path)
+
+
+def test_equal_results(tmp_path):
+    """Two results of the same computation each have memory of their own."""
+    nodes = [("Transpose", ["x"], ["y"], {"perm": [1, 0]}), ("Transpose", ["x"], ["z"], {"perm": [1, 0]})]
+    agrees(*build(nodes, {"x": ramp(3, 5)}, ["y", "z"]), tmp_path)
+
+
+def test_symbolic_extents_that_do_not_broadcast(tmp_path):
+    """An extent of 1 that is a symbol is not broadcast: refused, and nothing read outside of it."""
+    nodes = [("Add", ["x", "y"], ["z"], {})]
+    model, feeds = build(nodes, {"x": (ramp(4), ["n"]), "y": (ramp(1), ["m"])}, ["z"])
+    onnx.save(model, tmp_path / "model.onnx")
+    for name, array in feeds.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    with pytest.raises(RuntimeError, match="do not fit together"):
+        compiled_results(tmp_path / "model.onnx", feeds, ["z"], "host", 3, tmp_path)
+
+
+def test_extent_that_is_always_one(tmp_path):
+    """floordiv(min(n, 3) + 2, 3) is 1 for every n, so it broadcasts."""
+    constants = {"zero": np.array([0]), "three": np.array([3])}
+    nodes = [
+        ("Slice", ["x", "zero", "three", "zero", "three"], ["y"], {}),
+        ("Add", ["y", "w"], ["z"], {}),
+    ]
+    agrees(*build(nodes, {"x": (ramp(5), ["n"]), "w": ramp(2, 17)}, ["z"], constants), tmp_path)
+
+
+def test_long_sum_of_rows(tmp_path):
+    """The mean of many nearly equal numbers, over channels last: an error of 1e-5 would be 1 in the result."""
+    x = (1000 + np.random.default_rng(0).standard_normal((1, 4, 300, 301))).astype(np.float32)
+    scale = {"scale": np.ones(4, np.float32), "shift": np.zeros(4, np.float32)}
+    weight = np.eye(4, dtype=np.float32).reshape(4, 4, 1, 1)
+    nodes = [
+        ("Conv", ["x", "weight"], ["y"], {}),
+        ("InstanceNormalization", ["y", "scale", "shift"], ["z"], {}),
+    ]
+    model, feeds = build(nodes, {"x": x}, ["z"], {**scale, "weight": weight})
+    onnx.save(model, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", x)
+    exact = x.astype(np.float64)
+    exact = (exact - exact.mean((2, 3), keepdims=True)) / np.sqrt(exact.var((2, 3), keepdims=True) + 1e-5)
+    for level in (0, 3):
+        [got] = compiled_results(tmp_path / "model.onnx", feeds, ["z"], "x86-64-v3", level, tmp_path)
+        np.testing.assert_allclose(got, exact, atol=3e-4)
