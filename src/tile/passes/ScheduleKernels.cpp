@@ -29,8 +29,8 @@ using graph::SymbolicInt;
 
 /// A symbolic extent counts as this much in estimates.
 static constexpr int64_t assumedExtent = 32;
-/// A thread gets at least this much work.
-static constexpr double leastSecondsPerThread = 20e-6;
+/// A thread gets at least this much work: waking one on a virtual machine takes tens of microseconds.
+static constexpr double leastSecondsPerThread = 50e-6;
 /// Scalar work per element and operator in a vectorised loop.
 static constexpr double secondsPerElementOperator = 0.15e-9;
 
