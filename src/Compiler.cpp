@@ -81,6 +81,8 @@ private:
 } // namespace
 
 LogicalResult Compilation::lower() {
+  if (options.startFrom.empty() && failed(verifyMain(module)))
+    return failure();
   llvm::Expected<target::TargetInfo> resolved = target::resolveTarget(options.target);
   if (!resolved)
     return fail(resolved.takeError());
@@ -167,6 +169,8 @@ static void keepLoops(llvm::Function &function) {
 /// Kernels are inlined into their entries; their buffers do not overlap.
 static void prepareKernels(llvm::Module &module) {
   for (llvm::Function &function : module) {
+    if (function.hasLinkOnceODRLinkage()) // helpers of MLIR's own lowering
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
     if (function.isDeclaration() || !function.getName().starts_with("kernel_") || function.getName().ends_with("_entry"))
       continue;
     target::markNoAlias(function, 1);

@@ -7,6 +7,7 @@
 #include "tile/Buffers.h"
 
 #include "runtime/Isa.h"
+#include "runtime/Types.h"
 #include "perpend_module.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -41,6 +42,48 @@ static std::string typeName(Type elementType) {
   std::string text;
   llvm::raw_string_ostream(text) << elementType;
   return text;
+}
+
+/// The most dimensions that the runtime passes.
+static constexpr int64_t maxRank = 32;
+
+static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return main->emitError(what) << ": expected a ranked tensor, got " << type
+                                 << "\nhint: pass a scalar as a tensor of rank 0";
+  perpend_type known;
+  if (!tensor.getElementType().isIntOrFloat() ||
+      !runtime::findType(typeName(tensor.getElementType()).c_str(), known))
+    return main->emitError(what) << ": elements of type " << tensor.getElementType()
+                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
+  if (tensor.getRank() > maxRank)
+    return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
+                                 << "\nhint: merge dimensions before the model's boundary";
+  for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
+    if (extent.isPoison())
+      return main->emitError(what) << ": a dimension of " << type
+                                   << " has no expression\nhint: write tensor<?xf32, #graph.shape<[\"n\"]>>";
+  return success();
+}
+
+LogicalResult verifyMain(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isDeclaration())
+    return module.emitError("expected a function @main\nhint: a module is one function @main of graph operators");
+  for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
+    if (failed(verifyTensor(main, type, "input " + Twine(number))))
+      return failure();
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
+    if (failed(verifyTensor(main, type, "output " + Twine(number))))
+      return failure();
+  if (!main.getBody().hasOneBlock())
+    return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
+  for (Operation &op : main.getBody().front())
+    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" && op.getDialect()->getNamespace() != "tile")
+      return op.emitError("'") << op.getName() << "' is not an operator of the graph level\nhint: scalar code goes into the "
+                               << "body of graph.map";
+  return success();
 }
 
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {

@@ -34,6 +34,9 @@ struct ModelDescription {
   void releaseWeights(const llvm::DenseSet<mlir::Attribute> &kept);
 };
 
+/// Whether a module is what the first phase takes: one function @main of one block of graph operators, whose arguments
+/// and results are tensors that the C interface can pass. Errors: diagnostics that say which is not.
+mlir::LogicalResult verifyMain(mlir::ModuleOp module);
 /// Errors: an element type that the C interface has no name for.
 mlir::LogicalResult describeModel(mlir::ModuleOp module, const target::TargetInfo &target, llvm::StringRef name,
                                   ModelDescription &description);
