@@ -470,3 +470,38 @@ def test_digits(tmp_path: Path) -> None:
     assert "[3, 10]" in succeed("run", "digits.so", "--symbol", "n=3", folder=tmp_path)
     text = succeed("check", DIGITS, "--against", "interpreter,onnxruntime", "--symbol", "n=3", folder=tmp_path)
     assert text.count("the outputs agree") == 2
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("f32", "input 0: expected a ranked tensor, got 'f32'"),
+        ("tensor<*xf32>", "input 0: expected a ranked tensor"),
+        ("tensor<?xf32>", "input 0: a dimension of 'tensor<?xf32>' has no expression"),
+        ("tensor<4xi3>", "input 0: elements of type 'i3' cannot be passed"),
+        ("tensor<4xcomplex<f32>>", "input 0: elements of type 'complex<f32>' cannot be passed"),
+        ("tensor<" + "1x" * 40 + "f32>", "input 0: expected at most 32 dimensions, got 40"),
+    ],
+)
+def test_types_that_cannot_be_passed(tmp_path: Path, argument: str, expected: str) -> None:
+    model = tmp_path / "m.mlir"
+    model.write_text(f"func.func @main(%a: {argument}) -> {argument} {{ return %a : {argument} }}")
+    message = reject("compile", model, "-o", "m.so", folder=tmp_path)
+    assert expected in message and "hint: " in message
+    assert not (tmp_path / "m.so").exists()
+
+
+def test_operator_of_another_level(tmp_path: Path) -> None:
+    model = tmp_path / "m.mlir"
+    model.write_text(
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = arith.addf %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}"
+    )
+    assert "'arith.addf' is not an operator of the graph level" in reject(
+        "compile", model, "-o", "m.so", folder=tmp_path
+    )
+
+
+def test_name_that_is_no_identifier(tmp_path: Path) -> None:
+    message = reject("compile", DIGITS, "-o", "m.so", "--name", "../x", folder=tmp_path)
+    assert "is not an identifier" in message and "hint: try --name" in message

@@ -6,8 +6,9 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+import perpend  # noqa: E402
 from differential import CONFIGURATIONS, PROGRAM, check_model, compiled_results  # noqa: E402
-from onnx import helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="perpend is not built")
 
@@ -85,3 +86,42 @@ def test_long_sum_of_rows(tmp_path):
     for level in (0, 3):
         [got] = compiled_results(tmp_path / "model.onnx", feeds, ["z"], "x86-64-v3", level, tmp_path)
         np.testing.assert_allclose(got, exact, atol=3e-4)
+
+
+def run_numbers(operator, a, b):
+    """`operator` on two vectors of i64, compiled."""
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [len(a)]) for name in ("a", "b")]
+    output = helper.make_tensor_value_info("y", TensorProto.INT64, [len(a)])
+    graph = helper.make_graph([helper.make_node(operator, ["a", "b"], ["y"])], "g", inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return perpend.compile(model)(np.array(a, np.int64), np.array(b, np.int64))
+
+
+def test_integer_division_never_traps():
+    lowest = -(2**63)
+    assert run_numbers("Div", [7, -9, lowest, 5], [0, 3, -1, -2]).tolist() == [0, -3, lowest, -2]
+    assert run_numbers("Mod", [7, -9, lowest, 5], [0, 4, -1, 3])[2] == 0
+
+
+def test_integer_power():
+    assert run_numbers("Pow", [2, 3, -2], [10, 0, 3]).tolist() == [1024, 1, -8]
+
+
+def test_static_extent_of_zero():
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 0])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    weight = numpy_helper.from_array(np.zeros((0, 3), np.float32), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x], [y], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert perpend.compile(model)(np.zeros((2, 0), np.float32)).tolist() == [[0.0] * 3] * 2
+
+
+def test_reduction_over_many_dimensions_compiles_quickly():
+    shape = [2, 16, 16, 16, 16]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    node = helper.make_node("ReduceMean", ["x"], ["y"], axes=[1, 2, 3, 4], keepdims=0)
+    graph = helper.make_graph([node], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    values = np.random.default_rng(0).standard_normal(shape, np.float32)
+    np.testing.assert_allclose(perpend.compile(model)(values), values.mean((1, 2, 3, 4)), atol=1e-6)
