@@ -85,3 +85,27 @@ def test_long_sum_of_rows(tmp_path):
     for level in (0, 3):
         [got] = compiled_results(tmp_path / "model.onnx", feeds, ["z"], "x86-64-v3", level, tmp_path)
         np.testing.assert_allclose(got, exact, atol=1e-3)
+
+
+def test_half_precision_rounds_where_the_model_says(tmp_path):
+    """A product of f16 is f32 inside; an explicit cast rounds it, a following operator does not."""
+    x = (1 + np.arange(8) / 1024).astype(np.float16)
+    nodes = [
+        ("Cast", ["x32"], ["rounded"], {"to": onnx.TensorProto.FLOAT16}),
+        ("Cast", ["rounded"], ["y"], {"to": onnx.TensorProto.FLOAT}),
+    ]
+    agrees(*build(nodes, {"x32": np.float32(1) + ramp(9) / 5000}, ["y"]), tmp_path)
+    column = x.reshape(8, 1)
+    nodes = [
+        ("MatMul", ["x", "column"], ["p"], {}),
+        ("Relu", ["p"], ["r"], {}),
+        ("MatMul", ["r", "one"], ["q"], {}),
+        ("Cast", ["q"], ["y"], {"to": onnx.TensorProto.FLOAT}),
+    ]
+    constants = {"column": column, "one": np.ones((1, 1), np.float16)}
+    model, feeds = build(nodes, {"x": x.reshape(1, 8)}, ["y"], constants)
+    onnx.save(model, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", feeds["x"])
+    for level in (0, 3):
+        [got] = compiled_results(tmp_path / "model.onnx", feeds, ["y"], "x86-64-v3", level, tmp_path)
+        np.testing.assert_allclose(got, [[np.square(x.astype(np.float64)).sum()]], rtol=1e-6)
