@@ -75,7 +75,7 @@ def compiled_results(model_path, feeds, names, target, level, folder):
 
 
 def difference(got, expected):
-    """Largest distance, as a part of the largest value; infinite where one is not finite and the other is not the same."""
+    """Largest distance, as a part of the largest value; infinite where only one is finite."""
     a, b = got.astype(np.float64), expected.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     distance = np.where(same, 0, np.abs(np.where(same, 0, a) - np.where(same, 0, b)))
