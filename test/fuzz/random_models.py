@@ -199,7 +199,9 @@ def random_model(seed):
 
 @random_operator(4)
 def unary(g):
-    names = "Relu Sigmoid Tanh Abs Neg Erf Softplus Softsign Elu Selu LeakyRelu HardSigmoid HardSwish Identity Sin Cos Mish"
+    names = (
+        "Relu Sigmoid Tanh Abs Neg Erf Softplus Softsign Elu Selu LeakyRelu HardSigmoid HardSwish Identity Sin Cos Mish"
+    )
     g.add(g.choose(names.split()), g.pick())
 
 
@@ -277,7 +279,9 @@ def integers(g):
 @random_operator(2)
 def compare(g):
     a = g.pick([FLOAT, INT32, INT64], exact=True)
-    g.add(g.choose(["Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual"]), a, g.partner(a, exact=True), exact=True)
+    g.add(
+        g.choose(["Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual"]), a, g.partner(a, exact=True), exact=True
+    )
 
 
 @random_operator()
@@ -408,7 +412,9 @@ def product(g):
         np.empty(a.shape, np.bool_) @ np.empty(b.shape, np.bool_)
     except ValueError:
         columns = g.choose([1, 2, 3, 5, 8, 16, 17, 40])
-        shape = g.choose([[a.shape[-1], columns], [a.shape[-1]]] + ([[*a.shape[:-2], a.shape[-1], columns]] if a.rank > 2 else []))
+        shape = g.choose(
+            [[a.shape[-1], columns], [a.shape[-1]]] + ([[*a.shape[:-2], a.shape[-1], columns]] if a.rank > 2 else [])
+        )
         b = g.constant(g.array(shape) / 2)
     if a.rank == 1 and b.rank == 1:
         raise Rejected
@@ -422,7 +428,11 @@ def gemm(g):
     rows, depth = a.shape[::-1] if trans_a else a.shape
     columns = g.choose([1, 3, 4, 9, 16, 33])
     b = g.constant(g.array([columns, depth] if trans_b else [depth, columns]))
-    c = [g.constant(g.array(g.choose([[], [columns], [1, columns], [rows, 1], [rows, columns]])))] if g.chance(0.7) else []
+    c = (
+        [g.constant(g.array(g.choose([[], [columns], [1, columns], [rows, 1], [rows, columns]])))]
+        if g.chance(0.7)
+        else []
+    )
     g.add("Gemm", a, b, *c, transA=trans_a, transB=trans_b, alpha=g.choose([1.0, 0.5]), beta=g.choose([1.0, -2.0]))
 
 

@@ -93,7 +93,9 @@ def concatenate(g):
     a = g.pick(ANY)
     axis = g.number(0, a.rank - 1)
     rest = a.shape[:axis] + a.shape[axis + 1 :]
-    fits = [v for v in g.values if v.type is a.type and v.rank == a.rank and v.shape[:axis] + v.shape[axis + 1 :] == rest]
+    fits = [
+        v for v in g.values if v.type is a.type and v.rank == a.rank and v.shape[:axis] + v.shape[axis + 1 :] == rest
+    ]
     others = [g.choose(fits) for _ in range(g.number(1, 3))]
     if g.chance(0.4):
         others.append(g.constant(g.array([*a.shape[:axis], g.number(1, 4), *a.shape[axis + 1 :]], a.type)))

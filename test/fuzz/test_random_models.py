@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from differential import PROGRAM, check_model  # noqa: E402
-from random_models import random_model  # noqa: E402
+from differential import PROGRAM, check_model
+from random_models import random_model
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="perpend is not built")

@@ -8,6 +8,13 @@
 #include "mlir/Pass/Pass.h"
 
 namespace perpend::graph {
+/// More rewrites than a pass that makes progress needs, per operator.
+inline int64_t mostRewrites(mlir::Operation *root) {
+  int64_t operators = 0;
+  root->walk([&](mlir::Operation *) { ++operators; });
+  return 100 * (operators + 10);
+}
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "graph/GraphPasses.h.inc"

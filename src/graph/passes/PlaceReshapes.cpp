@@ -121,6 +121,7 @@ struct PlaceReshapes : perpend::graph::impl::GraphPlaceReshapesBase<PlaceReshape
     ReshapeOp::getCanonicalizationPatterns(patterns, &getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
+    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

@@ -214,6 +214,7 @@ struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTra
                  SinkThroughView<WindowReduceOp>, SinkThroughReduce, SinkThroughUnitReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
+    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

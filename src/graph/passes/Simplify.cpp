@@ -239,6 +239,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
         context);
     GreedyRewriteConfig config;
     config.maxIterations = 20;
+    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
     OpPassManager cleanup("builtin.module");
     cleanup.addPass(createCSEPass());
