@@ -77,6 +77,19 @@ LogicalResult verifyMain(ModuleOp module) {
   for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     if (failed(verifyTensor(main, type, "output " + Twine(number))))
       return failure();
+  std::vector<std::string> symbols = graph::symbolsOf(main);
+  for (auto [symbol, source] : llvm::zip(symbols, graph::symbolSourcesOf(main)))
+    if (!source)
+      return main.emitError("no input has a dimension that gives '")
+             << symbol << "'\nhint: one dimension of an input must be " << symbol << ", or a multiple of it plus a number";
+  for (Type type : main.getResultTypes())
+    for (const graph::SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
+      std::set<std::string> names;
+      extent.symbols(names);
+      for (const std::string &name : names)
+        if (!llvm::is_contained(symbols, name))
+          return main.emitError("an output's shape uses '") << name << "', which no input has\nhint: name a symbol of an input";
+    }
   if (!main.getBody().hasOneBlock())
     return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
   for (Operation &op : main.getBody().front())

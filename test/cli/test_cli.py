@@ -505,3 +505,30 @@ def test_operator_of_another_level(tmp_path: Path) -> None:
 def test_name_that_is_no_identifier(tmp_path: Path) -> None:
     message = reject("compile", DIGITS, "-o", "m.so", "--name", "../x", folder=tmp_path)
     assert "is not an identifier" in message and "hint: try --name" in message
+
+
+NEGATE = """func.func @main(%a: tensor<?xf32, #graph.shape<["{0}"]>>) -> tensor<?xf32, #graph.shape<["{0}"]>> {{
+  %0 = graph.map (%a) : (tensor<?xf32, #graph.shape<["{0}"]>>) -> tensor<?xf32, #graph.shape<["{0}"]>> {{
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    graph.yield %y : f32
+  }}
+  return %0 : tensor<?xf32, #graph.shape<["{0}"]>>
+}}"""
+
+
+def test_dimension_linear_in_a_symbol(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(NEGATE.format("2*n + 1"))
+    succeed("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
+    for extent in (3, 7):
+        np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
+        assert f"f32 [{extent}]" in succeed("run", "m.so", "--input", "x.npy", folder=tmp_path)
+    for extent, message in ((6, "expected 5, got 6"), (1, "got 1")):
+        np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
+        assert message in reject("run", "m.so", "--input", "x.npy", folder=tmp_path)
+
+
+def test_symbol_that_no_dimension_gives(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(NEGATE.format("n*m"))
+    message = reject("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
+    assert "no input has a dimension that gives 'm'" in message and "hint: " in message

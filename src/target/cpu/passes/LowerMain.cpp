@@ -106,11 +106,12 @@ private:
     Block *refuse = new Block;
     SmallVector<Type> refusal{i32, i32, types.getI64Type(), types.getI64Type()};
     refuse->addArguments(refusal, SmallVector<Location>(4, f.loc));
-    llvm::StringMap<bool> bound;
+    emitSymbols(f, refuse);
     for (BlockArgument argument : main.getArguments()) {
       Value dims = f.loadPointer(f.argument(0), argument.getArgNumber());
       for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
-        emitBindDim(f, dims, argument.getArgNumber(), dim, extent, bound, refuse);
+        emitCheck(f, f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
+                  f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
     }
     if (auto requirements = main->getAttrOfType<graph::ShapeAttr>("graph.requirements"))
       for (const SymbolicInt &requirement : requirements.values())
@@ -126,27 +127,30 @@ private:
     f.builder.create<func::ReturnOp>(f.loc, f.builder.create<arith::ConstantIntOp>(f.loc, 1, 32).getResult());
   }
 
-  /// One dimension of one input: the first that is a bare symbol binds it, any other is compared.
-  void emitBindDim(FunctionEmitter &f, Value dims, int64_t input, int64_t dim, const SymbolicInt &extent,
-                   llvm::StringMap<bool> &bound, Block *refuse) {
-    Value got = f.load(types.getI64Type(), dims, dim), expected, fits;
-    std::set<std::string> names;
-    extent.symbols(names);
-    bool isBareSymbol = names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
-    if (isBareSymbol && !bound.lookup(*names.begin())) {
-      bound[*names.begin()] = true;
-      f.store(got, f.argument(1), llvm::find(symbols, *names.begin()) - symbols.begin());
-      expected = f.integer(-1);
-      fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sgt, got, f.integer(0));
-    } else {
-      expected = f.evaluate(extent, f.argument(1), symbols);
-      fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::eq, got, expected);
+  /// Reads every symbol from the dimension that binds it; the others are compared afterwards.
+  void emitSymbols(FunctionEmitter &f, Block *refuse) {
+    for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
+      if (!source)
+        continue; // verifyMain refuses such a model
+      Value dims = f.loadPointer(f.argument(0), source->input);
+      Value got = f.load(types.getI64Type(), dims, source->dim);
+      emitCheck(f, got, source->input, source->dim, f.integer(source->factor + source->offset),
+                arith::CmpIPredicate::sge, refuse);
+      Value above = f.builder.create<arith::SubIOp>(f.loc, got, f.integer(source->offset));
+      f.store(f.builder.create<arith::DivSIOp>(f.loc, above, f.integer(source->factor)), f.argument(1), number);
     }
+  }
+
+  /// Refuses a dimension that does not compare as it must.
+  void emitCheck(FunctionEmitter &f, Value got, int64_t input, int64_t dim, Value expected,
+                 arith::CmpIPredicate predicate, Block *refuse) {
+    Value fits = f.builder.create<arith::CmpIOp>(f.loc, predicate, got, expected);
     Block *next = f.function.addBlock();
     Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
     Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
+    Value shown = predicate == arith::CmpIPredicate::eq ? expected : f.integer(-1);
     f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
-                                       ValueRange{inputNumber, dimNumber, expected, got});
+                                       ValueRange{inputNumber, dimNumber, shown, got});
     f.builder.setInsertionPointToStart(next);
   }
 
