@@ -29,8 +29,10 @@ using graph::SymbolicInt;
 
 /// A symbolic extent counts as this much in estimates.
 static constexpr int64_t assumedExtent = 32;
-/// A thread gets at least this much work: waking one on a virtual machine takes tens of microseconds.
-static constexpr double leastSecondsPerThread = 50e-6;
+/// A thread gets at least this much work. Waking one takes tens of microseconds on a virtual machine, and what it writes
+/// lies in another core's cache when the next kernel reads it: that weighs more where a kernel computes little.
+static constexpr double leastSecondsOfContraction = 100e-6;
+static constexpr double leastSecondsOfElements = 400e-6;
 /// Scalar work per element and operator in a vectorised loop.
 static constexpr double secondsPerElementOperator = 0.15e-9;
 
@@ -72,7 +74,8 @@ private:
     int64_t cached = std::max<int64_t>(1, machine.l2Bytes / 2 / (depth * 4) / schedule.rows) * schedule.rows;
     int64_t rows = estimate(lhs[lhs.size() - 2]);
     schedule.block = std::min<int64_t>(cached, llvm::alignTo(rows, schedule.rows));
-    setGrain(2.0 * std::min(rows, schedule.block) * depth * schedule.cols / machine.flopsPerSecond);
+    setGrain(2.0 * std::min(rows, schedule.block) * depth * schedule.cols / machine.flopsPerSecond,
+             leastSecondsOfContraction);
   }
 
   void scheduleConv(ConvOp op) {
@@ -84,7 +87,7 @@ private:
     schedule.block = std::clamp<int64_t>(machine.l2Bytes / 4 / rowBytes, 1, height);
     double flops = 2.0 * schedule.block * estimate(result[2]) * estimate(filter[2]) * estimate(filter[3]) *
                    estimate(filter[4]) * schedule.cols;
-    setGrain(flops / machine.flopsPerSecond);
+    setGrain(flops / machine.flopsPerSecond, leastSecondsOfContraction);
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
@@ -99,7 +102,7 @@ private:
         schedule.row = rowLength(shape.back());
     }
     if (schedule.flatten)
-      return setGrain(secondsPerElement);
+      return setGrain(secondsPerElement, leastSecondsOfElements);
     int64_t rank = shape.size(), units = 1, dims = 0;
     while (dims < rank - 1 && units < 16)
       units *= estimate(shape[dims++]);
@@ -107,7 +110,7 @@ private:
     double elements = 1;
     for (int64_t dim = schedule.unitDims; dim < rank; ++dim)
       elements *= estimate(shape[dim]);
-    setGrain(elements * secondsPerElement);
+    setGrain(elements * secondsPerElement, leastSecondsOfElements);
   }
 
   /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good one.
@@ -142,8 +145,8 @@ private:
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
   }
 
-  void setGrain(double secondsPerUnit) {
-    schedule.grain = static_cast<int64_t>(leastSecondsPerThread / std::max(secondsPerUnit, 1e-10)) + 1;
+  void setGrain(double secondsPerUnit, double leastSeconds) {
+    schedule.grain = static_cast<int64_t>(leastSeconds / std::max(secondsPerUnit, 1e-10)) + 1;
   }
 
   const MachineModel &machine;
