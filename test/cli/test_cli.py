@@ -439,6 +439,11 @@ def test_bench(tmp_path: Path, library: Path) -> None:
     assert all(row["runs"] > 0 and row["median_ms"] >= row["least_ms"] > 0 for row in rows)
 
 
+def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
+    header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    assert header.split()[:2] == ["threads", "runs"] and row.split()[:2] == ["1", "1"]
+
+
 def test_inspect(tmp_path: Path, library: Path, tiny: Path) -> None:
     for model in [library, tiny]:
         text = succeed("inspect", model, folder=tmp_path)
