@@ -202,7 +202,8 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             shown = ", ".join(f"'{node}'" for node in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
             lines.append(f"\n  {name} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {shown}")
         raise CompileError(
-            f"{len(unsupported)} operators of this model are not supported:{''.join(lines)}"
+            f"{len(unsupported)} operator{'s' if len(unsupported) > 1 else ''} of this model "
+            f"{'are' if len(unsupported) > 1 else 'is'} not supported:{''.join(lines)}"
             "\nhint: write these parts of the model with other operators"
         )
 
@@ -286,6 +287,11 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             continue
         value = converter.map_argument(node)
+        if isinstance(value, (bool, float)) or (isinstance(value, str) and not isinstance(node, torch.fx.Node)):
+            raise CompileError(
+                f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"
+                "\nhint: return a tensor, such as torch.tensor(...), or leave the constant out"
+            )
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs")

@@ -325,17 +325,16 @@ def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
     succeed("compile", tiny, "--stop-after", "tile", "-o", "tile.mlir", folder=tmp_path)
     head, mark, tail = (tmp_path / "tile.mlir").read_text().rpartition("    return")
     assert mark
-    power = """    %first = arith.constant 0 : index
+    product = """    %first = arith.constant 0 : index
     %place = memref.alloca() : memref<4xi32>
-    %base = memref.load %place[%first] : memref<4xi32>
-    %power = math.ipowi %base, %base : i32
-    memref.store %power, %place[%first] : memref<4xi32>
+    %factor = arith.constant 3 : i32
+    %old = memref.atomic_rmw muli %factor, %place[%first] : (i32, memref<4xi32>) -> i32
 """
-    (tmp_path / "tile.mlir").write_text(head + power + mark + tail)
+    (tmp_path / "tile.mlir").write_text(head + product + mark + tail)
     done = perpend("compile", "tile.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
     assert done.returncode == USER_ERROR
     assert "perpend bug" in done.stderr and "in phase: lower\n" in done.stderr
-    assert "math.ipowi" in (tmp_path / "perpend-repro.mlir").read_text()
+    assert "memref.atomic_rmw muli" in (tmp_path / "perpend-repro.mlir").read_text()
     replay = done.stderr.rsplit("replay: perpend ", 1)[1].split()
     again = perpend(*replay, folder=tmp_path)
     assert again.returncode == USER_ERROR and "in phase 'lower')" in again.stderr
