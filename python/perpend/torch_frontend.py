@@ -17,7 +17,8 @@ from torch.utils import _pytree as pytree
 
 from . import torch_operators
 from ._perpend import CompileError, GraphBuilder, Module, Type, Value
-from .torch_types import Extent, dtype_name, extent_of, torch_dtype
+from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
+from .torch_types import Extent, dtype_name, extent_of, symbol_names, torch_dtype
 
 
 class Call:
@@ -236,16 +237,31 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
             program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     finally:
         model.train(was_training)
-    return import_program(program, type(model).__name__)
+    return import_program(program, type(model).__name__, given_dims(model, positional, named, dynamic_shapes))
 
 
-def import_program(program: ExportedProgram, name: str = "model") -> Module:
-    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened."""
+def import_program(program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = ()) -> Module:
+    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened.
+
+    leaves: what the user's dynamic_shapes says of each input.
+    """
     _check_mutations(program)
     program = program.run_decompositions(torch_operators.decompositions())
     _check_mutations(program)
     check_operators(program.graph_module)
+    dims = dims_of_symbols(program, list(leaves))
+    names = names_of(program, dims)
+    token = symbol_names.set(names)
+    try:
+        return _convert(program, name, limits_of(program, dims, names))
+    finally:
+        symbol_names.reset(token)
+
+
+def _convert(program: ExportedProgram, name: str, limits: Sequence[str]) -> Module:
     converter = Converter(name)
+    if limits:
+        converter.graph.require(limits)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
         if spec.kind == InputKind.USER_INPUT:

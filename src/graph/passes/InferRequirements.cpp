@@ -38,13 +38,14 @@ public:
         .Default([](Operation *) {});
   }
 
-  SmallVector<SymbolicInt> list;
-
-private:
   void addNonNegative(const SymbolicInt &value) {
     if (!value.isPoison() && !value.knownNonNegative() && known.insert(value.str()).second)
       list.push_back(value);
   }
+
+  SmallVector<SymbolicInt> list;
+
+private:
   void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
     addNonNegative(a - b);
     addNonNegative(b - a);
@@ -95,9 +96,12 @@ private:
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
-    if (!main || main->hasAttr("graph.requirements"))
+    if (!main)
       return;
     Requirements requirements;
+    if (auto given = main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
+      for (const SymbolicInt &value : given.values())
+        requirements.addNonNegative(value);
     for (Operation &op : main.getBody().front())
       requirements.addAll(&op);
     if (!requirements.list.empty())

@@ -154,14 +154,35 @@ private:
     f.builder.setInsertionPointToStart(next);
   }
 
-  /// An expression that must not be negative; it belongs to no one dimension.
+  /// An expression that must not be negative. A limit of one symbol belongs to the dimension that binds it.
   void emitRequirement(FunctionEmitter &f, const SymbolicInt &requirement, Block *refuse) {
-    Value got = f.evaluate(requirement, f.argument(1), symbols), none = f.integer(-1);
+    int64_t input = -1, dim = -1;
+    Value expected = f.integer(-1), got = f.evaluate(requirement, f.argument(1), symbols);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
-    Value nowhere = f.builder.create<arith::ConstantIntOp>(f.loc, -1, 32);
+    std::set<std::string> names;
+    requirement.symbols(names);
+    SymbolicInt symbol = names.size() == 1 ? SymbolicInt::symbol(*names.begin()) : SymbolicInt(0);
+    std::optional<int64_t> least = (symbol - requirement).constant(), most = (symbol + requirement).constant();
+    if (names.size() == 1 && (least || most)) {
+      std::tie(input, dim) = bindingOf(symbol);
+      expected = f.integer(least ? -*least : std::numeric_limits<int64_t>::min() + *most);
+      got = f.evaluate(symbol, f.argument(1), symbols);
+    }
+    Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
+    Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
     Block *next = f.function.addBlock();
-    f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse, ValueRange{nowhere, nowhere, none, got});
+    f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
+                                       ValueRange{inputNumber, dimNumber, expected, got});
     f.builder.setInsertionPointToStart(next);
+  }
+
+  /// The first dimension of an input that is just `symbol`.
+  std::pair<int64_t, int64_t> bindingOf(const SymbolicInt &symbol) {
+    for (BlockArgument argument : main.getArguments())
+      for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
+        if (extent == symbol)
+          return {argument.getArgNumber(), dim};
+    return {-1, -1};
   }
 
   void emitSizes() {
