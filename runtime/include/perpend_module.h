@@ -58,8 +58,8 @@ typedef struct perpend_buffer_lifetime {
 } perpend_buffer_lifetime;
 
 /* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
- * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but no operator inside. Static dimensions have been
- * checked by the runtime before bind is called. */
+ * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but no operator inside. Static dimensions have
+ * been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;

@@ -112,6 +112,7 @@ def test_version_and_targets(tmp_path: Path) -> None:
 
 def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     assert "did you mean 'compile'?" in reject("compil", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean" not in reject("optimum", folder=tmp_path, code=USAGE_ERROR)
     message = reject("compile", tiny, "-o", "x.so", "--targt", "host", folder=tmp_path, code=USAGE_ERROR)
     assert "unknown option '--targt'" in message and "did you mean '--target'?" in message
     message = reject("compile", tiny, "--stop-after", "fues", folder=tmp_path, code=USAGE_ERROR)
@@ -237,7 +238,8 @@ def test_module_text_with_errors(tmp_path: Path) -> None:
 
 def test_compile_writes_library_and_header(tmp_path: Path, tiny: Path) -> None:
     text = succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", folder=tmp_path)
-    assert "tiny.so: " in text and "weights" in text and "arena" in text and "target " in text
+    assert "tiny.so: " in text and "weights" in text and "arena" in text and "target " in text and "isa " not in text
+    assert ", isa " in succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", "--times", folder=tmp_path)
     assert (tmp_path / "tiny.so").read_bytes()[:4] == b"\x7fELF"
     assert "perpend_module_my_model" in (tmp_path / "tiny.h").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.h", "tiny.onnx", "tiny.so"]
@@ -462,7 +464,7 @@ def test_inspect_stages(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_inspect_page(tmp_path: Path) -> None:
-    succeed("inspect", DIGITS, "--html", "report.html", folder=tmp_path)
+    assert succeed("inspect", DIGITS, "--html", "report.html", folder=tmp_path) == "wrote report.html\n"
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!doctype html>") and "<svg" in page and page.count("<details>") > 5
     assert "http" not in page.replace("http://www.w3.org", "")

@@ -273,7 +273,7 @@ def test_constants_as_outputs_are_refused(constant: Any) -> None:
     def function(x: torch.Tensor) -> Any:
         return {"y": x + 1, "what": constant}
 
-    with pytest.raises(perpend.CompileError, match="what.: expected a tensor or an integer, got the Python constant") as failure:
+    with pytest.raises(perpend.CompileError, match=r"what.: expected a tensor or an integer") as failure:
         perpend.compile(All([function]), example_inputs=(torch.eye(3),))
     assert repr(constant) in str(failure.value)
 

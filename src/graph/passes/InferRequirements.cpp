@@ -64,8 +64,8 @@ private:
   }
   void add(ReshapeOp op) { addEqual(elementCount(shapeOf(op.getInput())), elementCount(shapeOf(op.getResult()))); }
   void add(SliceOp op) {
-    for (auto [start, step, extent, count] : llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()),
-                                                       shapeOf(op.getResult()))) {
+    for (auto [start, step, extent, count] :
+         llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()), shapeOf(op.getResult()))) {
       SymbolicInt last = start + (count - SymbolicInt(1)) * SymbolicInt(step);
       addNonNegative(step > 0 ? start : last);
       addNonNegative(extent - SymbolicInt(1) - (step > 0 ? last : start));
@@ -99,7 +99,8 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     if (!main)
       return;
     Requirements requirements;
-    if (auto given = main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
+    if (auto given =
+            main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
       for (const SymbolicInt &value : given.values())
         requirements.addNonNegative(value);
     for (Operation &op : main.getBody().front())

@@ -202,8 +202,7 @@ private:
   /// A memref over the memory at `address`.
   Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
     Type i64 = types.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);
-    auto descriptorType =
-        LLVM::LLVMStructType::getLiteral(types.getContext(), {pointer, pointer, i64, one, one});
+    auto descriptorType = LLVM::LLVMStructType::getLiteral(types.getContext(), {pointer, pointer, i64, one, one});
     Value descriptor = f.builder.create<LLVM::UndefOp>(f.loc, descriptorType);
     auto insert = [&](Value value, ArrayRef<int64_t> position) {
       descriptor = f.builder.create<LLVM::InsertValueOp>(f.loc, descriptor, value, position);
@@ -223,8 +222,7 @@ private:
     SmallVector<Value> arguments;
     unsigned buffers = kernel.getNumArguments() - 3;
     for (unsigned i = 0; i < buffers; ++i)
-      arguments.push_back(
-          buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
+      arguments.push_back(buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
     arguments.push_back(buffer(f, f.argument(1), cast<MemRefType>(kernel.getArgumentTypes()[buffers])));
     arguments.push_back(f.toIndex(f.argument(2)));
     arguments.push_back(f.toIndex(f.argument(3)));
