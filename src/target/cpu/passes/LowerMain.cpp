@@ -148,7 +148,9 @@ private:
     Block *next = f.function.addBlock();
     Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
     Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
-    Value shown = predicate == arith::CmpIPredicate::eq ? expected : f.integer(-1);
+    Value shown = expected;
+    if (predicate == arith::CmpIPredicate::sge) // -k: at least k
+      shown = f.builder.create<arith::SubIOp>(f.loc, f.integer(0), expected);
     f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
                                        ValueRange{inputNumber, dimNumber, shown, got});
     f.builder.setInsertionPointToStart(next);
@@ -163,10 +165,15 @@ private:
     requirement.symbols(names);
     SymbolicInt symbol = names.size() == 1 ? SymbolicInt::symbol(*names.begin()) : SymbolicInt(0);
     std::optional<int64_t> least = (symbol - requirement).constant(), most = (symbol + requirement).constant();
-    if (names.size() == 1 && (least || most)) {
-      std::tie(input, dim) = bindingOf(symbol);
-      expected = f.integer(least ? -*least : std::numeric_limits<int64_t>::min() + *most);
-      got = f.evaluate(symbol, f.argument(1), symbols);
+    std::optional<graph::SymbolSource> source;
+    if (names.size() == 1)
+      source = graph::symbolSourcesOf(main)[llvm::find(symbols, *names.begin()) - symbols.begin()];
+    if (source && (least || most)) {
+      SymbolicInt extent = symbol * SymbolicInt(source->factor) + SymbolicInt(source->offset);
+      int64_t limit = (least ? *least : *most) * source->factor + source->offset;
+      input = source->input, dim = source->dim;
+      expected = f.integer(least ? -limit : std::numeric_limits<int64_t>::min() + limit);
+      got = f.evaluate(extent, f.argument(1), symbols);
     }
     Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
     Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
@@ -174,15 +181,6 @@ private:
     f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
                                        ValueRange{inputNumber, dimNumber, expected, got});
     f.builder.setInsertionPointToStart(next);
-  }
-
-  /// The first dimension of an input that is just `symbol`.
-  std::pair<int64_t, int64_t> bindingOf(const SymbolicInt &symbol) {
-    for (BlockArgument argument : main.getArguments())
-      for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
-        if (extent == symbol)
-          return {argument.getArgNumber(), dim};
-    return {-1, -1};
   }
 
   void emitSizes() {
