@@ -23,11 +23,16 @@ void describeShape(const perpend_tensor_info &info, char *text, size_t capacity)
 }
 
 perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64_t expected, int64_t got) {
-  char shape[160], number[24];
+  char shape[160];
   describeShape(info, shape, sizeof shape);
-  snprintf(number, sizeof number, "%lld", static_cast<long long>(expected));
-  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %.60s, got %lld; hint: its shape is %s",
-              info.name, dim, expected >= 0 ? number : info.dimTexts[dim], static_cast<long long>(got), shape);
+  const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
+  const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
+  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s",
+              info.name, dim,
+              isLeast  ? "at least "
+              : isMost ? "at most "
+                       : "",
+              static_cast<long long>(number), static_cast<long long>(got), shape);
 }
 
 perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {
@@ -82,8 +87,9 @@ perpend_status bindSymbols(perpend_session &session) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
                      error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
     if (!isInRange)
-      return fail(PERPEND_SHAPE_MISMATCH, "inputs: their shapes do not fit together; hint: an operator of the model needs "
-                                          "extents that are equal, or larger ones");
+      return fail(PERPEND_SHAPE_MISMATCH,
+                  "inputs: their shapes do not fit together; hint: an operator of the model needs "
+                  "extents that are equal, or larger ones");
     return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);

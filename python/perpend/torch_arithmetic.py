@@ -98,12 +98,10 @@ def power(call: Call) -> Value:
 
 def clamp(call: Call) -> Value:
     value = call.tensor("self", call.dtype)
-    low = call.get("min", call.get("min_val"))
-    high = call.get("max", call.get("max_val"))
-    for composite, limit in (("max", low), ("min", high)):
-        if limit is not None:
-            bound = limit if isinstance(limit, Value) else call.number(limit, call.dtype)
-            value = call.op(composite, value, call.cast(bound, call.dtype))
+    for composite, names in (("max", ("min", "min_val")), ("min", ("max", "max_val"))):
+        for name in names:
+            if name in call and call.raw(name) is not None:
+                value = call.op(composite, value, call.tensor(name, call.dtype))
     return value
 
 
@@ -294,14 +292,16 @@ def rms_norm(call: Call) -> Value:
 
 
 def group_norm(call: Call) -> Value:
-    return call.op(
-        "group_norm",
-        call["input"],
-        call["weight"],
-        call["bias"],
-        num_groups=call["num_groups"],
-        epsilon=float(call["eps"]),
-    )
+    return _group_norm(call, call["num_groups"])
+
+
+def group_norm_with_statistics(call: Call) -> list[Value | None]:
+    return [_group_norm(call, call["group"]), None, None]
+
+
+def _group_norm(call: Call, groups: int) -> Value:
+    operands = (call["input"], call["weight"], call["bias"])
+    return call.op("group_norm", *operands, num_groups=groups, epsilon=float(call["eps"]))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

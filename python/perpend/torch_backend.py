@@ -1,7 +1,8 @@
 """torch.compile(net, backend="perpend"): graphs of Dynamo through the table of torch_operators.
 
-Inference only: graphs that need gradients run in PyTorch. Parameters and buffers are constants of the artifact (frozen)
-and are compiled again when they change; `options={"freeze": False}` makes them inputs.
+Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
+are constants of the artifact (frozen) and are compiled again when they change; `options={"freeze": False}` makes them
+inputs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,14 @@ def perpend_backend(
         frozen = []
 
     def compile_inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-        boxed: Function = make_boxed_func(_Compiled(module, frozen, settings))
+        function: Function = module.forward
+        try:
+            check_operators(module)
+            function = _Compiled(module, frozen, settings)
+        except CompileError as error:
+            problem = str(error).partition("\nhint: ")[0]
+            warnings.warn(f"perpend: this graph runs in PyTorch, because {problem}", stacklevel=2)
+        boxed: Function = make_boxed_func(function)
         return boxed
 
     compiled: Function = aot_autograd(
@@ -71,7 +79,6 @@ class _Compiled:
     """One graph. It is compiled at its first call, and again when a frozen tensor has changed."""
 
     def __init__(self, module: torch.fx.GraphModule, frozen: Sequence[int], settings: dict[str, Any]) -> None:
-        check_operators(module)
         self.module = module
         self.frozen = list(frozen)
         self.settings = settings

@@ -17,7 +17,8 @@ from torch.utils import _pytree as pytree
 
 from . import torch_operators
 from ._perpend import CompileError, GraphBuilder, Module, Type, Value
-from .torch_types import Extent, dtype_name, extent_of, torch_dtype
+from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
+from .torch_types import Extent, dtype_name, extent_of, symbol_names, torch_dtype
 
 
 class Call:
@@ -202,7 +203,8 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             shown = ", ".join(f"'{node}'" for node in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
             lines.append(f"\n  {name} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {shown}")
         raise CompileError(
-            f"{len(unsupported)} operators of this model are not supported:{''.join(lines)}"
+            f"{len(unsupported)} operator{'s' if len(unsupported) > 1 else ''} of this model "
+            f"{'are' if len(unsupported) > 1 else 'is'} not supported:{''.join(lines)}"
             "\nhint: write these parts of the model with other operators"
         )
 
@@ -235,16 +237,31 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
             program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     finally:
         model.train(was_training)
-    return import_program(program, type(model).__name__)
+    return import_program(program, type(model).__name__, given_dims(model, positional, named, dynamic_shapes))
 
 
-def import_program(program: ExportedProgram, name: str = "model") -> Module:
-    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened."""
+def import_program(program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = ()) -> Module:
+    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened.
+
+    leaves: what the user's dynamic_shapes says of each input.
+    """
     _check_mutations(program)
     program = program.run_decompositions(torch_operators.decompositions())
     _check_mutations(program)
     check_operators(program.graph_module)
+    dims = dims_of_symbols(program, list(leaves))
+    names = names_of(program, dims)
+    token = symbol_names.set(names)
+    try:
+        return _convert(program, name, limits_of(program, dims, names))
+    finally:
+        symbol_names.reset(token)
+
+
+def _convert(program: ExportedProgram, name: str, limits: Sequence[str]) -> Module:
     converter = Converter(name)
+    if limits:
+        converter.graph.require(limits)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
         if spec.kind == InputKind.USER_INPUT:
@@ -286,6 +303,11 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             continue
         value = converter.map_argument(node)
+        if isinstance(value, (bool, float)) or (isinstance(value, str) and not isinstance(node, torch.fx.Node)):
+            raise CompileError(
+                f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"
+                "\nhint: return a tensor, such as torch.tensor(...), or leave the constant out"
+            )
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs")

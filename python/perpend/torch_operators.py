@@ -29,6 +29,7 @@ from .torch_arithmetic import (
     exp2,
     extreme_along,
     group_norm,
+    group_norm_with_statistics,
     instance_norm,
     layer_norm,
     linear,
@@ -53,6 +54,7 @@ from .torch_arithmetic import (
     vector_norm,
     where,
 )
+from .torch_decompositions import DECOMPOSITIONS
 from .torch_movement import (
     arange,
     cast,
@@ -126,6 +128,8 @@ def decompositions() -> Any:
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
             del table[operator]
+    for operator, function in DECOMPOSITIONS.items():
+        table[operator] = function
     return table
 
 
@@ -167,6 +171,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.rsub": lambda call: call.op("sub", call.tensor("other", call.dtype), call.tensor("self", call.dtype)),
     "aten.mul": binary("mul"),
     "aten.div": divide,
+    "aten.true_divide": divide,
     "aten.floor_divide": binary("floor_div"),
     "aten.remainder": binary("mod"),
     "aten.fmod": binary("fmod"),
@@ -223,6 +228,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.native_layer_norm": lambda call: [layer_norm(call), None, None],
     "aten.rms_norm": rms_norm,
     "aten.group_norm": group_norm,
+    "aten.native_group_norm": group_norm_with_statistics,
     # Products and windows
     "aten.mm": lambda call: call.op("matmul", call["self"], call["mat2"]),
     "aten.bmm": lambda call: call.op("matmul", call["self"], call["mat2"]),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -9,6 +12,9 @@ import torch
 from ._perpend import CompileError
 
 Extent = int | str
+
+# The user's names of symbols, for the program that is being converted.
+symbol_names: ContextVar[Mapping[Any, Any]] = ContextVar("symbol_names", default=MappingProxyType({}))
 
 DTYPES = {
     torch.float32: "f32",
@@ -38,7 +44,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 def extent_of(value: Any) -> Extent:
     """An int, or the expression of a torch.SymInt as text."""
     if isinstance(value, torch.SymInt):
-        expression = value.node.expr
+        expression = value.node.expr.xreplace(symbol_names.get())
         return int(expression) if expression.is_number else str(expression)
     return int(value)
 

@@ -57,8 +57,9 @@ typedef struct perpend_buffer_lifetime {
   int32_t first, last; /* positions of the first write and the last read in the order of kernels, inclusive */
 } perpend_buffer_lifetime;
 
-/* Why bind refused: which dimension of which input, and what it should have been (-1: no one number; the runtime then
- * shows the expression); input -1: extents that fit their inputs, but no operator inside. Static dimensions have been checked by the runtime before bind is called. */
+/* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
+ * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but no operator inside. Static dimensions have
+ * been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;

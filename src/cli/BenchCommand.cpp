@@ -39,20 +39,25 @@ static double nowMs() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Runs the lanes in turns, in slices of some milliseconds, until each had its time.
+/// Runs the lanes in turns, in slices of some milliseconds, until each had its time; at least once each.
 static bool measure(std::vector<Lane> &lanes, double totalMs) {
   constexpr double sliceMs = 50;
   for (Lane &lane : lanes)
     if (!lane.execution->run()) // plans memory, warms caches
       return false;
-  for (double spent = 0; spent < totalMs; spent += sliceMs)
-    for (Lane &lane : lanes)
-      for (double begin = nowMs(); nowMs() - begin < sliceMs;) {
+  double spent = 0;
+  do
+    for (Lane &lane : lanes) {
+      double begin = nowMs(), end;
+      do {
         double start = nowMs();
         if (!lane.execution->run())
           return false;
-        lane.times.push_back(nowMs() - start);
-      }
+        end = nowMs();
+        lane.times.push_back(end - start);
+      } while (end - begin < std::min(sliceMs, totalMs));
+    }
+  while ((spent += sliceMs) < totalMs);
   for (Lane &lane : lanes)
     llvm::sort(lane.times);
   return true;

@@ -86,7 +86,7 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
       << (report.arenaBytes < 0 ? "depends on the inputs" : sizeText(report.arenaBytes)) << "\n";
   if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target))
-    out << "target " << target->describe() << "\n";
+    out << "target " << (options.printTimes ? target->describe() : target->name) << "\n";
   else
     llvm::consumeError(target.takeError());
   out << llvm::format("compiled in %.2f s\n", seconds);

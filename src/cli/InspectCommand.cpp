@@ -22,6 +22,7 @@ static int writeHtml(const ModelReport &report, const ModelSource &source, const
   if (error)
     return fail("cannot write '" + path + "': " + error.message());
   printHtml(report, stages, out);
+  llvm::outs() << "wrote " << path << "\n";
   return Good;
 }
 

@@ -24,7 +24,7 @@ int fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
 
 std::string nearest(StringRef word, ArrayRef<std::string> candidates) {
   std::string best;
-  unsigned bestDistance = static_cast<unsigned>(word.size()) / 2 + 2;
+  unsigned bestDistance = static_cast<unsigned>(word.size()) / 3 + 2; // further away is no misspelling
   for (StringRef candidate : candidates)
     if (unsigned distance = word.edit_distance(candidate); distance < bestDistance) {
       bestDistance = distance;

@@ -258,6 +258,12 @@ static Value addDims(BuilderHandle &handle, nb::sequence extents, bool isScalar)
   return valueOf(handle, builderOf(handle).dims(extentTexts(extents), isScalar, error), error);
 }
 
+static void require(BuilderHandle &handle, nb::sequence expressions) {
+  std::string error;
+  if (!builderOf(handle).require(extentTexts(expressions), error))
+    throw CompileError(error);
+}
+
 static GraphBuilder::Handle handleOf(const BuilderHandle &handle, nb::handle object) {
   if (object.is_none())
     return -1;
@@ -314,6 +320,7 @@ static void bindBuilder(nb::module_ &module) {
       .def("input", &addInput, "name"_a, "shape"_a, "dtype"_a)
       .def("constant", &addConstant, "array"_a)
       .def("dims", &addDims, "extents"_a, "scalar"_a = false)
+      .def("require", &require, "expressions"_a)
       .def("composite", &addComposite, "name"_a, "inputs"_a, "attributes"_a = nb::dict())
       .def(
           "set_location",

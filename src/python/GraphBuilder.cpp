@@ -183,6 +183,13 @@ std::optional<GraphBuilder::Handle> GraphBuilder::dims(const std::vector<std::st
   return state->add(state->builder.dims(*shape, isScalar));
 }
 
+bool GraphBuilder::require(const std::vector<std::string> &expressions, std::string &error) {
+  std::optional<graph::Shape> requirements = state->parse(expressions, error);
+  if (requirements)
+    state->function->setAttr("graph.requirements", graph::ShapeAttr::get(&state->context, *requirements));
+  return requirements.has_value();
+}
+
 static std::vector<std::string> textOf(ArrayRef<SymbolicInt> extents) {
   std::vector<std::string> texts;
   for (const SymbolicInt &extent : extents)

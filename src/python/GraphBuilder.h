@@ -44,6 +44,8 @@ public:
                                                const AttributeList &attributes, std::string &error);
   /// A vector of i64, or a scalar, of expressions.
   std::optional<Handle> dims(const std::vector<std::string> &extents, bool isScalar, std::string &error);
+  /// Inputs for which one of `expressions` is negative are refused at run time. Returns whether all are expressions.
+  bool require(const std::vector<std::string> &expressions, std::string &error);
   std::vector<std::string> shape(Handle value) const;
   std::string type(Handle value) const;
   /// The elements of a small integer tensor that only depends on shapes.

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -192,13 +193,21 @@ const std::vector<OptionInfo> &compileOptions() {
   return options;
 }
 
+/// optLevel is opt_level in Python.
+static std::string pythonName(llvm::StringRef name) {
+  std::string result;
+  for (char letter : name)
+    result += llvm::isUpper(letter) ? std::string("_") + llvm::toLower(letter) : std::string(1, letter);
+  return result;
+}
+
 template <typename T>
 static bool assign(T &member, const std::string &name, const OptionValue &value, std::string &error) {
   if (const T *given = std::get_if<T>(&value)) {
     member = *given;
     return true;
   }
-  error = "option '" + name + "': expected " + typeName(T()) + ", got " +
+  error = "option '" + pythonName(name) + "': expected " + typeName(T()) + ", got " +
           std::visit([](const auto &other) { return typeName(other); }, value);
   return false;
 }
@@ -208,9 +217,9 @@ static bool setOption(CompileOptions &options, const std::string &name, const Op
   if (name == #member)                                                                                                 \
     return assign(options.member, name, value, error);
 #include "Options.def"
-  error = "there is no option '" + name + "'\nhint: the options are";
+  error = "there is no option '" + pythonName(name) + "'\nhint: the options are";
   for (const OptionInfo &option : compileOptions())
-    error += " " + option.name;
+    error += " " + pythonName(option.name);
   return false;
 }
 

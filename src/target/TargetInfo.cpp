@@ -60,9 +60,11 @@ const Machine *findMachine(StringRef name) {
   return found == std::end(machines) ? nullptr : found;
 }
 
-StringRef nearest(StringRef text, ArrayRef<StringRef> names) {
-  return *llvm::min_element(names,
-                            [&](StringRef a, StringRef b) { return text.edit_distance(a) < text.edit_distance(b); });
+/// "did you mean 'haswell'? ", or nothing where no name is near enough for a misspelling.
+std::string guess(StringRef text, ArrayRef<StringRef> names) {
+  auto distance = [&](StringRef name) { return text.edit_distance(name); };
+  StringRef best = *llvm::min_element(names, [&](StringRef a, StringRef b) { return distance(a) < distance(b); });
+  return distance(best) <= text.size() / 3 ? formatv("did you mean '{0}'? ", best).str() : "";
 }
 
 std::vector<StringRef> isaNameList() { return {std::begin(isaNames), std::end(isaNames)}; }
@@ -118,9 +120,8 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
     return Error::success();
   }
   if (!llvm::is_contained(isaNames, feature))
-    return createStringError(
-        formatv("target '{0}': unknown feature '{1}'\nhint: did you mean '{2}'? features: amx, {3}", text, feature,
-                nearest(feature, isaNameList()), join(isaNameList(), ", ")));
+    return createStringError(formatv("target '{0}': unknown feature '{1}'\nhint: {2}features: amx, {3}", text, feature,
+                                     guess(feature, isaNameList()), join(isaNameList(), ", ")));
   changes[feature.str()] = on;
   return Error::success();
 }
@@ -189,8 +190,8 @@ Expected<TargetInfo> resolveTarget(StringRef text) {
   if (!machine) {
     std::vector<StringRef> names = targetNames();
     names.insert(names.begin(), "host");
-    return createStringError(formatv("unknown target '{0}'\nhint: did you mean '{1}'? targets: {2}", wanted,
-                                     nearest(wanted, names), join(names, ", ")));
+    return createStringError(
+        formatv("unknown target '{0}'\nhint: {1}targets: {2}", wanted, guess(wanted, names), join(names, ", ")));
   }
   FeatureChanges changes;
   for (StringRef feature : ArrayRef(parts).drop_front())

@@ -112,6 +112,7 @@ def test_version_and_targets(tmp_path: Path) -> None:
 
 def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     assert "did you mean 'compile'?" in reject("compil", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean" not in reject("optimum", folder=tmp_path, code=USAGE_ERROR)
     message = reject("compile", tiny, "-o", "x.so", "--targt", "host", folder=tmp_path, code=USAGE_ERROR)
     assert "unknown option '--targt'" in message and "did you mean '--target'?" in message
     message = reject("compile", tiny, "--stop-after", "fues", folder=tmp_path, code=USAGE_ERROR)
@@ -237,7 +238,8 @@ def test_module_text_with_errors(tmp_path: Path) -> None:
 
 def test_compile_writes_library_and_header(tmp_path: Path, tiny: Path) -> None:
     text = succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", folder=tmp_path)
-    assert "tiny.so: " in text and "weights" in text and "arena" in text and "target " in text
+    assert "tiny.so: " in text and "weights" in text and "arena" in text and "target " in text and "isa " not in text
+    assert ", isa " in succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", "--times", folder=tmp_path)
     assert (tmp_path / "tiny.so").read_bytes()[:4] == b"\x7fELF"
     assert "perpend_module_my_model" in (tmp_path / "tiny.h").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.h", "tiny.onnx", "tiny.so"]
@@ -325,17 +327,16 @@ def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
     succeed("compile", tiny, "--stop-after", "tile", "-o", "tile.mlir", folder=tmp_path)
     head, mark, tail = (tmp_path / "tile.mlir").read_text().rpartition("    return")
     assert mark
-    power = """    %first = arith.constant 0 : index
+    product = """    %first = arith.constant 0 : index
     %place = memref.alloca() : memref<4xi32>
-    %base = memref.load %place[%first] : memref<4xi32>
-    %power = math.ipowi %base, %base : i32
-    memref.store %power, %place[%first] : memref<4xi32>
+    %factor = arith.constant 3 : i32
+    %old = memref.atomic_rmw muli %factor, %place[%first] : (i32, memref<4xi32>) -> i32
 """
-    (tmp_path / "tile.mlir").write_text(head + power + mark + tail)
+    (tmp_path / "tile.mlir").write_text(head + product + mark + tail)
     done = perpend("compile", "tile.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
     assert done.returncode == USER_ERROR
     assert "perpend bug" in done.stderr and "in phase: lower\n" in done.stderr
-    assert "math.ipowi" in (tmp_path / "perpend-repro.mlir").read_text()
+    assert "memref.atomic_rmw muli" in (tmp_path / "perpend-repro.mlir").read_text()
     replay = done.stderr.rsplit("replay: perpend ", 1)[1].split()
     again = perpend(*replay, folder=tmp_path)
     assert again.returncode == USER_ERROR and "in phase 'lower')" in again.stderr
@@ -439,6 +440,11 @@ def test_bench(tmp_path: Path, library: Path) -> None:
     assert all(row["runs"] > 0 and row["median_ms"] >= row["least_ms"] > 0 for row in rows)
 
 
+def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
+    header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    assert header.split()[:2] == ["threads", "runs"] and row.split()[:2] == ["1", "1"]
+
+
 def test_inspect(tmp_path: Path, library: Path, tiny: Path) -> None:
     for model in [library, tiny]:
         text = succeed("inspect", model, folder=tmp_path)
@@ -458,7 +464,7 @@ def test_inspect_stages(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_inspect_page(tmp_path: Path) -> None:
-    succeed("inspect", DIGITS, "--html", "report.html", folder=tmp_path)
+    assert succeed("inspect", DIGITS, "--html", "report.html", folder=tmp_path) == "wrote report.html\n"
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!doctype html>") and "<svg" in page and page.count("<details>") > 5
     assert "http" not in page.replace("http://www.w3.org", "")

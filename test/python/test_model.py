@@ -160,9 +160,9 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.load(tmp_path / "missing.so")
     with pytest.raises(perpend.CompileError, match="cannot read the model"):
         perpend.compile(tmp_path / "missing.onnx")
-    with pytest.raises(perpend.CompileError, match="there is no option 'fast'"):
-        perpend.compile(onnx_model(), fast=True)
-    with pytest.raises(perpend.CompileError, match="option 'optLevel': expected int, got str"):
+    with pytest.raises(perpend.CompileError, match=r"there is no option 'fast_math'\n.* opt_level"):
+        perpend.compile(onnx_model(), fast_math=True)
+    with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got str"):
         perpend.compile(onnx_model(), opt_level="3")
     with pytest.raises(perpend.CompileError, match="nowhere"):
         perpend.compile(onnx_model(), target="nowhere")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import perpend
@@ -32,6 +36,15 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(torch_backend, "compile", counting)
     return made
+
+
+def test_torch_finds_the_backend() -> None:
+    """Without any import of perpend: through the entry point of the package, installed or in a build folder."""
+    program = "import torch; print(torch.compile(torch.abs, backend='perpend')(torch.tensor([-2.0])).item())"
+    environment = {**os.environ, "PYTHONPATH": str(Path(perpend.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "2.0\n"
 
 
 def test_one_artifact_for_every_batch(compilations: list[str]) -> None:
@@ -109,10 +122,48 @@ def test_training_runs_in_torch() -> None:
     assert net[0].weight.grad is not None
 
 
-def test_unsupported_operators_are_named() -> None:
+def test_unsupported_operators_run_in_torch() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
-        determinant: torch.Tensor = torch.linalg.det(x)
+        determinant: torch.Tensor = torch.linalg.det(x) + 1
         return determinant
 
-    with torch.no_grad(), pytest.raises(Exception, match="operators of this model are not supported"):
-        torch.compile(function, backend="perpend")(torch.eye(3))
+    x = torch.eye(3) * 2
+    with torch.no_grad(), pytest.warns(UserWarning) as warned:
+        torch.testing.assert_close(torch.compile(function, backend="perpend")(x), torch.tensor(9.0))
+    ours = [str(warning.message) for warning in warned if "perpend" in str(warning.message)]
+    assert len(ours) == 1
+    assert "aten._linalg_det" in ours[0] and "runs in PyTorch" in ours[0]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    [
+        (nn.GroupNorm(2, 4), (2, 4, 5, 5)),
+        (nn.InstanceNorm2d(4), (2, 4, 5, 5)),
+        (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 5, 8)),
+        (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True, activation="gelu"), (2, 5, 8)),
+        (nn.Upsample(scale_factor=2, mode="bilinear"), (2, 3, 4, 5)),
+        (nn.Upsample(scale_factor=2, mode="nearest"), (2, 3, 4, 5)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
+)
+def test_fused_layers(compilations: list[str], net: nn.Module, shape: tuple[int, ...], dynamic: bool) -> None:
+    x = torch.randn(shape)
+    with torch.no_grad():
+        compiled = torch.compile(net.eval(), backend="perpend", dynamic=dynamic)
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-5)
+    assert len(compilations) == 1
+
+
+def test_masks_of_encoder_layers(compilations: list[str]) -> None:
+    net = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    causal = torch.ones(5, 5).triu(1).bool()
+    padding = torch.zeros(2, 5).bool()
+    padding[1, 3:] = True
+    x = torch.randn(2, 5, 8)
+    with torch.no_grad():
+        compiled = torch.compile(net, backend="perpend")
+        for masks in ({"src_mask": causal}, {"src_key_padding_mask": padding}):
+            torch.testing.assert_close(compiled(x, **masks), net(x, **masks), atol=1e-5, rtol=1e-5)
+    assert len(compilations) == 2

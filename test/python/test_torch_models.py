@@ -205,3 +205,22 @@ def test_minilm() -> None:
     for sentence in SENTENCES:
         agrees(model, net, dict(tokenizer([sentence], return_tensors="pt")))
     agrees(model, net, dict(tokenizer(SENTENCES, padding=True, return_tensors="pt")))
+
+
+def test_names_and_limits_of_dims() -> None:
+    """Symbols have the user's names, and extents outside of their limits are refused."""
+
+    class Pair(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x + 1, y * 2
+
+    batch, length = torch.export.Dim("batch", min=2, max=16), torch.export.Dim("length")
+    shapes = {"y": {0: batch, 1: 2 * length + 1}, "x": {0: batch, 1: length}}
+    model = perpend.compile(Pair(), example_inputs=(torch.ones(3, 4), torch.ones(3, 9)), dynamic_shapes=shapes)
+    assert [tensor.shape for tensor in model.inputs] == [["batch", "length"], ["batch", "2*length + 1"]]
+    for rows, expected in {1: "at least 2, got 1", 17: "at most 16, got 17"}.items():
+        with pytest.raises(ValueError, match=f"input 'x', dimension 0: expected {expected}"):
+            model(torch.ones(rows, 4), torch.ones(rows, 9))
+    with pytest.raises(ValueError, match="input 'x', dimension 1: expected at least 1, got 0"):
+        model(torch.ones(3, 0), torch.ones(3, 1))
+    assert model(torch.ones(16, 1), torch.ones(16, 3))[1].shape == (16, 3)

@@ -268,6 +268,16 @@ def test_unsupported_operators_are_listed_at_once() -> None:
     assert "_linalg_det" in text
 
 
+@pytest.mark.parametrize("constant", [2.5, True, "text"])
+def test_constants_as_outputs_are_refused(constant: Any) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return {"y": x + 1, "what": constant}
+
+    with pytest.raises(perpend.CompileError, match=r"what.: expected a tensor or an integer") as failure:
+        perpend.compile(All([function]), example_inputs=(torch.eye(3),))
+    assert repr(constant) in str(failure.value)
+
+
 def test_mutated_buffers_are_refused() -> None:
     net = nn.BatchNorm1d(4)
     program = torch.export.export(net.train(), (torch.randn(3, 4),))

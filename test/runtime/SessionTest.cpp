@@ -128,7 +128,7 @@ TEST_F(Session, ReportsWrongInputs) {
   expectMessage("input 'y': expected data, got NULL");
   setBatch(0);
   EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
-  expectMessage("input 'x', dimension 0: expected n, got 0");
+  expectMessage("input 'x', dimension 0: expected at least 1, got 0");
   setBatch(4);
   EXPECT_EQ(run(), PERPEND_OK) << "an error must not spoil the session";
   expectResult();

@@ -98,7 +98,8 @@ LogicalResult Importer::checkOperators() {
       list += "'" + name.str() + "' ";
     list += nodes.size() > 3 ? "..." : "";
   }
-  return fail(fileLocation, Twine(unsupported.size()) + " operators of this model are not supported:" + list +
+  StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
+  return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +
                                 "\nhint: export with another operator set, or replace these operators");
 }
 

@@ -38,13 +38,14 @@ public:
         .Default([](Operation *) {});
   }
 
-  SmallVector<SymbolicInt> list;
-
-private:
   void addNonNegative(const SymbolicInt &value) {
     if (!value.isPoison() && !value.knownNonNegative() && known.insert(value.str()).second)
       list.push_back(value);
   }
+
+  SmallVector<SymbolicInt> list;
+
+private:
   void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
     addNonNegative(a - b);
     addNonNegative(b - a);
@@ -63,8 +64,8 @@ private:
   }
   void add(ReshapeOp op) { addEqual(elementCount(shapeOf(op.getInput())), elementCount(shapeOf(op.getResult()))); }
   void add(SliceOp op) {
-    for (auto [start, step, extent, count] : llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()),
-                                                       shapeOf(op.getResult()))) {
+    for (auto [start, step, extent, count] :
+         llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()), shapeOf(op.getResult()))) {
       SymbolicInt last = start + (count - SymbolicInt(1)) * SymbolicInt(step);
       addNonNegative(step > 0 ? start : last);
       addNonNegative(extent - SymbolicInt(1) - (step > 0 ? last : start));
@@ -95,9 +96,13 @@ private:
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
-    if (!main || main->hasAttr("graph.requirements"))
+    if (!main)
       return;
     Requirements requirements;
+    if (auto given =
+            main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
+      for (const SymbolicInt &value : given.values())
+        requirements.addNonNegative(value);
     for (Operation &op : main.getBody().front())
       requirements.addAll(&op);
     if (!requirements.list.empty())

@@ -148,19 +148,38 @@ private:
     Block *next = f.function.addBlock();
     Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
     Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
-    Value shown = predicate == arith::CmpIPredicate::eq ? expected : f.integer(-1);
+    Value shown = expected;
+    if (predicate == arith::CmpIPredicate::sge) // -k: at least k
+      shown = f.builder.create<arith::SubIOp>(f.loc, f.integer(0), expected);
     f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
                                        ValueRange{inputNumber, dimNumber, shown, got});
     f.builder.setInsertionPointToStart(next);
   }
 
-  /// An expression that must not be negative; it belongs to no one dimension.
+  /// An expression that must not be negative. A limit of one symbol belongs to the dimension that binds it.
   void emitRequirement(FunctionEmitter &f, const SymbolicInt &requirement, Block *refuse) {
-    Value got = f.evaluate(requirement, f.argument(1), symbols), none = f.integer(-1);
+    int64_t input = -1, dim = -1;
+    Value expected = f.integer(-1), got = f.evaluate(requirement, f.argument(1), symbols);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
-    Value nowhere = f.builder.create<arith::ConstantIntOp>(f.loc, -1, 32);
+    std::set<std::string> names;
+    requirement.symbols(names);
+    SymbolicInt symbol = names.size() == 1 ? SymbolicInt::symbol(*names.begin()) : SymbolicInt(0);
+    std::optional<int64_t> least = (symbol - requirement).constant(), most = (symbol + requirement).constant();
+    std::optional<graph::SymbolSource> source;
+    if (names.size() == 1)
+      source = graph::symbolSourcesOf(main)[llvm::find(symbols, *names.begin()) - symbols.begin()];
+    if (source && (least || most)) {
+      SymbolicInt extent = symbol * SymbolicInt(source->factor) + SymbolicInt(source->offset);
+      int64_t limit = (least ? *least : *most) * source->factor + source->offset;
+      input = source->input, dim = source->dim;
+      expected = f.integer(least ? -limit : std::numeric_limits<int64_t>::min() + limit);
+      got = f.evaluate(extent, f.argument(1), symbols);
+    }
+    Value inputNumber = f.builder.create<arith::ConstantIntOp>(f.loc, input, 32);
+    Value dimNumber = f.builder.create<arith::ConstantIntOp>(f.loc, dim, 32);
     Block *next = f.function.addBlock();
-    f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse, ValueRange{nowhere, nowhere, none, got});
+    f.builder.create<cf::CondBranchOp>(f.loc, fits, next, ValueRange{}, refuse,
+                                       ValueRange{inputNumber, dimNumber, expected, got});
     f.builder.setInsertionPointToStart(next);
   }
 
@@ -181,8 +200,7 @@ private:
   /// A memref over the memory at `address`.
   Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
     Type i64 = types.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);
-    auto descriptorType =
-        LLVM::LLVMStructType::getLiteral(types.getContext(), {pointer, pointer, i64, one, one});
+    auto descriptorType = LLVM::LLVMStructType::getLiteral(types.getContext(), {pointer, pointer, i64, one, one});
     Value descriptor = f.builder.create<LLVM::UndefOp>(f.loc, descriptorType);
     auto insert = [&](Value value, ArrayRef<int64_t> position) {
       descriptor = f.builder.create<LLVM::InsertValueOp>(f.loc, descriptor, value, position);
@@ -202,8 +220,7 @@ private:
     SmallVector<Value> arguments;
     unsigned buffers = kernel.getNumArguments() - 3;
     for (unsigned i = 0; i < buffers; ++i)
-      arguments.push_back(
-          buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
+      arguments.push_back(buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
     arguments.push_back(buffer(f, f.argument(1), cast<MemRefType>(kernel.getArgumentTypes()[buffers])));
     arguments.push_back(f.toIndex(f.argument(2)));
     arguments.push_back(f.toIndex(f.argument(3)));

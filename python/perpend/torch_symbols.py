@@ -1,0 +1,75 @@
+"""Symbols of torch.export: the names that the user gave them, and their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
+from torch.export.graph_signature import InputKind, TensorArgument
+
+RESERVED = {"min", "max", "mod", "floordiv", "ceildiv"}
+
+
+def input_extents(program: ExportedProgram) -> list[list[Any]]:
+    """The expressions of the extents of each user input; none for inputs that are no tensors."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    extents: list[list[Any]] = []
+    for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
+        if spec.kind == InputKind.USER_INPUT:
+            shape = node.meta["val"].shape if isinstance(spec.arg, TensorArgument) else ()
+            extents.append([e.node.expr if isinstance(e, torch.SymInt) else sympy.Integer(e) for e in shape])
+    return extents
+
+
+def given_dims(net: Any, positional: Any, named: Any, dynamic_shapes: Any) -> list[Any]:
+    """What dynamic_shapes says of each leaf of the inputs, in order."""
+    if not dynamic_shapes:
+        return []
+    inputs = _combine_args(net, positional, named)
+    if isinstance(dynamic_shapes, (tuple, list)):
+        inputs = type(dynamic_shapes)(inputs.values())
+    leaves: list[Any] = []
+    _tree_map_with_path(lambda path, leaf, *given: leaves.append(given[0]), inputs, dynamic_shapes, tree_name="inputs")
+    return leaves
+
+
+def dims_of_symbols(program: ExportedProgram, leaves: list[Any]) -> dict[Any, Any]:
+    """The named Dim of each symbol. An extent such as 2 * n + 1 stands for the Dim that it is derived from."""
+    dims: dict[Any, Any] = {}
+    for extents, given in zip(input_extents(program), leaves, strict=False):
+        pairs = given.items() if isinstance(given, dict) else enumerate(given or ())
+        for axis, dim in pairs:
+            symbols = extents[axis].free_symbols if isinstance(dim, Dim) and axis < len(extents) else ()
+            if len(symbols) == 1:
+                dims.setdefault(next(iter(symbols)), getattr(dim, "root", dim))
+    return dims
+
+
+def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
+    """New symbols for those that have a Dim whose name is free."""
+    used = {str(symbol) for symbol in program.range_constraints} | RESERVED
+    names: dict[Any, Any] = {}
+    for symbol, dim in dims.items():
+        if dim.__name__ not in used:
+            used.add(dim.__name__)
+            names[symbol] = sympy.Symbol(dim.__name__, integer=True, positive=True)
+    return names
+
+
+def limits_of(program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any]) -> list[str]:
+    """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user."""
+    symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
+    limits = []
+    for symbol, constraint in program.range_constraints.items():
+        if symbol not in symbols:
+            continue
+        name = names.get(symbol, symbol)
+        is_given = symbol in dims and dims[symbol].min > 1
+        if constraint.lower > (1 if is_given else 2):
+            limits.append(f"{name} - {constraint.lower}")
+        if constraint.upper < 2**62:
+            limits.append(f"{constraint.upper} - {name}")
+    return limits
