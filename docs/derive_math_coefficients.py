@@ -63,18 +63,76 @@ f_low, f_high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1
 quarter_pi_squared = (mp.pi / 4) ** 2 * mpf("1.001")
 s_squared = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
 
-table("expTerms", "(exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2", series(lambda r: (mp.exp(r) - 1 - r) / r**2, 0.5), -half_ln2, half_ln2, 4)
+table(
+    "expTerms",
+    "(exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2",
+    series(lambda r: (mp.exp(r) - 1 - r) / r**2, 0.5),
+    -half_ln2,
+    half_ln2,
+    4,
+)
 table("exp2Terms", "(2^r - 1) / r, |r| <= 1/2", series(lambda r: (2**r - 1) / r, mp.log(2)), -0.5, 0.5, 5)
-table("exp2WideTerms", "(2^r - 1) / r, |r| <= 1/2, for f64", series(lambda r: (2**r - 1) / r, mp.log(2)), -0.5, 0.5, 7, to_f64)
-table("logTerms", "(log(1 + f) - f + f^2/2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2)", series(lambda f: (mp.log(1 + f) - f + f**2 / 2) / f**3, mpf(1) / 3), f_low,
-      f_high, 8)
-table("log2WideTerms", "log2((1 + s) / (1 - s)) / s in s^2, for f64, (1 + s) / (1 - s) as 1 + f above",
-      lambda z: mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) / mp.sqrt(z), mpf(10) ** -12, s_squared, 5, to_f64)
-table("tanhTerms", "(tanh(x) - x) / x^3 in x^2, |x| <= 0.625", lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, 0.625**2, 5)
-table("erfTerms", "erf(x) / x - 1 in x^2, |x| <= 1", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf(10) ** -12, 1, 7)
+table(
+    "exp2WideTerms",
+    "(2^r - 1) / r, |r| <= 1/2, for f64",
+    series(lambda r: (2**r - 1) / r, mp.log(2)),
+    -0.5,
+    0.5,
+    7,
+    to_f64,
+)
+table(
+    "logTerms",
+    "(log(1 + f) - f + f^2/2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2)",
+    series(lambda f: (mp.log(1 + f) - f + f**2 / 2) / f**3, mpf(1) / 3),
+    f_low,
+    f_high,
+    8,
+)
+table(
+    "log2WideTerms",
+    "log2((1 + s) / (1 - s)) / s in s^2, for f64, (1 + s) / (1 - s) as 1 + f above",
+    lambda z: mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) / mp.sqrt(z),
+    mpf(10) ** -12,
+    s_squared,
+    5,
+    to_f64,
+)
+table(
+    "tanhTerms",
+    "(tanh(x) - x) / x^3 in x^2, |x| <= 0.625",
+    lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    0.625**2,
+    5,
+)
+table(
+    "erfTerms", "erf(x) / x - 1 in x^2, |x| <= 1", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf(10) ** -12, 1, 7
+)
 table("logErfcTerms", "-log(erfc(x)), 1 <= x <= 4", lambda x: -mp.log(mp.erfc(x)), 1, 4, 8)
-table("sinTerms", "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4", lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, quarter_pi_squared, 3)
-table("cosTerms", "(cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mpf(10) ** -12, quarter_pi_squared, 3)
-table("atanTerms", "(atan(t) - t) / t^3 in t^2, |t| <= 1", lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, mpf(10) ** -12, 1, 9)
+table(
+    "sinTerms",
+    "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4",
+    lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    quarter_pi_squared,
+    3,
+)
+table(
+    "cosTerms",
+    "(cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4",
+    lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
+    mpf(10) ** -12,
+    quarter_pi_squared,
+    3,
+)
+table(
+    "atanTerms",
+    "(atan(t) - t) / t^3 in t^2, |t| <= 1",
+    lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    1,
+    9,
+)
 split("ln2Parts", mp.log(2), [12])
 split("halfPiParts", mp.pi / 2, [25, 25])

@@ -59,9 +59,7 @@ public:
   LogicalResult write(ArtifactKind kind, StringRef output);
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return *target; }
-  LogicalResult fail(llvm::Error error) {
-    return module.emitError(llvm::toString(std::move(error)));
-  }
+  LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:
   LogicalResult afterPhase(const Phase &phase, double seconds);
@@ -90,8 +88,8 @@ LogicalResult Compilation::lower() {
   auto isPhase = [](StringRef name) {
     return name.empty() || llvm::any_of(phases(), [&](const Phase &phase) { return phase.name == name; });
   };
-  for (StringRef name : {StringRef(options.stopAfter), StringRef(options.startFrom),
-                         StringRef(options.overridePhase).split(':').first})
+  for (StringRef name :
+       {StringRef(options.stopAfter), StringRef(options.startFrom), StringRef(options.overridePhase).split(':').first})
     if (!isPhase(name))
       return module.emitError("no phase is called '")
              << name << "'\nhint: the phases are "
@@ -171,7 +169,8 @@ static void prepareKernels(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.hasLinkOnceODRLinkage()) // helpers of MLIR's own lowering
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
-    if (function.isDeclaration() || !function.getName().starts_with("kernel_") || function.getName().ends_with("_entry"))
+    if (function.isDeclaration() || !function.getName().starts_with("kernel_") ||
+        function.getName().ends_with("_entry"))
       continue;
     target::markNoAlias(function, 1);
     keepLoops(function);
@@ -301,8 +300,8 @@ LogicalResult printLlvm(ModuleOp module, const CompileOptions &options, llvm::ra
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   target::EmitTexts texts{ir, assembly};
-  if (llvm::Error error = target::emitObject(*translated, compilation.machine(), options.optLevel == 0 ? 1 : 3, stream,
-                                             texts))
+  if (llvm::Error error =
+          target::emitObject(*translated, compilation.machine(), options.optLevel == 0 ? 1 : 3, stream, texts))
     return compilation.fail(std::move(error));
   return success();
 }

@@ -37,10 +37,10 @@ struct CompileReport {
   int64_t arenaBytes = -1; ///< -1: depends on symbols
 };
 
-/// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C header beside it
-/// for libraries. The module is consumed. `report` may be null. With stopAfter, nothing is written: the module
-/// is left as it is after that phase.
-/// Errors: diagnostics on the module's context; nothing is left half-written.
+/// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C
+/// header beside it for libraries. The module is consumed. `report` may be null. With stopAfter, nothing is written:
+/// the module is left as it is after that phase. Errors: diagnostics on the module's context; nothing is left
+/// half-written.
 mlir::LogicalResult compile(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind,
                             llvm::StringRef output, CompileReport *report = nullptr);
 

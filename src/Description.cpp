@@ -6,9 +6,9 @@
 #include "graph/Symbols.h"
 #include "tile/Buffers.h"
 
+#include "perpend_module.h"
 #include "runtime/Isa.h"
 #include "runtime/Types.h"
-#include "perpend_module.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -53,10 +53,10 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     return main->emitError(what) << ": expected a ranked tensor, got " << type
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
-  if (!tensor.getElementType().isIntOrFloat() ||
-      !runtime::findType(typeName(tensor.getElementType()).c_str(), known))
-    return main->emitError(what) << ": elements of type " << tensor.getElementType()
-                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
+  if (!tensor.getElementType().isIntOrFloat() || !runtime::findType(typeName(tensor.getElementType()).c_str(), known))
+    return main->emitError(what)
+           << ": elements of type " << tensor.getElementType()
+           << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
   if (tensor.getRank() > maxRank)
     return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
@@ -81,20 +81,24 @@ LogicalResult verifyMain(ModuleOp module) {
   for (auto [symbol, source] : llvm::zip(symbols, graph::symbolSourcesOf(main)))
     if (!source)
       return main.emitError("no input has a dimension that gives '")
-             << symbol << "'\nhint: one dimension of an input must be " << symbol << ", or a multiple of it plus a number";
+             << symbol << "'\nhint: one dimension of an input must be " << symbol
+             << ", or a multiple of it plus a number";
   for (Type type : main.getResultTypes())
     for (const graph::SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
       std::set<std::string> names;
       extent.symbols(names);
       for (const std::string &name : names)
         if (!llvm::is_contained(symbols, name))
-          return main.emitError("an output's shape uses '") << name << "', which no input has\nhint: name a symbol of an input";
+          return main.emitError("an output's shape uses '")
+                 << name << "', which no input has\nhint: name a symbol of an input";
     }
   if (!main.getBody().hasOneBlock())
     return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
   for (Operation &op : main.getBody().front())
-    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" && op.getDialect()->getNamespace() != "tile")
-      return op.emitError("'") << op.getName() << "' is not an operator of the graph level\nhint: scalar code goes into the "
+    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
+        op.getDialect()->getNamespace() != "tile")
+      return op.emitError("'") << op.getName()
+                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
                                << "body of graph.map";
   return success();
 }

@@ -14,8 +14,8 @@
 namespace perpend {
 
 struct TensorDescription {
-  std::string name, type;          ///< type: f32, u8, bool ... as in perpend_type_name
-  std::vector<std::string> shape;  ///< numbers or expressions
+  std::string name, type;         ///< type: f32, u8, bool ... as in perpend_type_name
+  std::vector<std::string> shape; ///< numbers or expressions
 };
 
 /// Read from main when memory is planned.

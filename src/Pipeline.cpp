@@ -134,8 +134,9 @@ static LogicalResult holds(ModuleOp module, llvm::function_ref<bool(Operation *)
 }
 
 static LogicalResult checkGraph(ModuleOp module) {
-  return holds(module, [](Operation *op) { return !isa<UnrealizedConversionCastOp>(op); },
-               "a cast between levels is left in the graph");
+  return holds(
+      module, [](Operation *op) { return !isa<UnrealizedConversionCastOp>(op); },
+      "a cast between levels is left in the graph");
 }
 
 static LogicalResult checkFused(ModuleOp module) {
@@ -150,28 +151,32 @@ static LogicalResult checkFused(ModuleOp module) {
 }
 
 static LogicalResult checkScheduled(ModuleOp module) {
-  return holds(module, [](Operation *op) { return !op->hasAttr("tile.kernel") || op->hasAttr("tile.schedule"); },
-               "a kernel has no schedule");
+  return holds(
+      module, [](Operation *op) { return !op->hasAttr("tile.kernel") || op->hasAttr("tile.schedule"); },
+      "a kernel has no schedule");
 }
 
 static LogicalResult checkTiled(ModuleOp module) {
-  return holds(module,
-               [](Operation *op) {
-                 auto function = op->getParentOfType<func::FuncOp>();
-                 return !function || !function->hasAttr("tile.kernel") ||
-                        llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
-               },
-               "a kernel still has tensors");
+  return holds(
+      module,
+      [](Operation *op) {
+        auto function = op->getParentOfType<func::FuncOp>();
+        return !function || !function->hasAttr("tile.kernel") ||
+               llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+      },
+      "a kernel still has tensors");
 }
 
 static LogicalResult checkPlanned(ModuleOp module) {
-  return holds(module, [](Operation *op) { return !isa<graph::CallKernelOp>(op) || op->hasAttr("tile.buffers"); },
-               "a kernel call has no buffers");
+  return holds(
+      module, [](Operation *op) { return !isa<graph::CallKernelOp>(op) || op->hasAttr("tile.buffers"); },
+      "a kernel call has no buffers");
 }
 
 static LogicalResult checkLowered(ModuleOp module) {
-  return holds(module, [](Operation *op) { return isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()); },
-               "an operation did not reach LLVM");
+  return holds(
+      module, [](Operation *op) { return isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()); },
+      "an operation did not reach LLVM");
 }
 
 static constexpr Phase table[] = {
@@ -222,9 +227,9 @@ LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef 
 }
 
 void registerDialects(DialectRegistry &registry) {
-  registry.insert<graph::GraphDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
+  registry
+      .insert<graph::GraphDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   registry.addExtension(+[](MLIRContext *, graph::GraphDialect *dialect) {
     dialect->evaluator = [](Operation *op, ArrayRef<Attribute> operands, SmallVectorImpl<Attribute> &results) {
       return interp::evaluate(op, operands, results);

@@ -159,12 +159,11 @@ Value Builder::generate(Values inputs, Extents shape, Type elementType, ElementB
   SmallVector<Type> types(shape.size(), operations.getIndexType());
   for (Value input : inputs)
     types.push_back(input.getType());
-  return bodyOp(GenerateOp::getOperationName(), inputs, shape, elementType, types,
-                [&](OpBuilder &builder, Block &block) {
-                  ValueRange arguments = block.getArguments();
-                  return body(builder, location, arguments.take_front(shape.size()),
-                              arguments.drop_front(shape.size()));
-                });
+  return bodyOp(
+      GenerateOp::getOperationName(), inputs, shape, elementType, types, [&](OpBuilder &builder, Block &block) {
+        ValueRange arguments = block.getArguments();
+        return body(builder, location, arguments.take_front(shape.size()), arguments.drop_front(shape.size()));
+      });
 }
 
 Value load(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
@@ -269,7 +268,8 @@ static Value widenedBody(OpBuilder &b, Block &body, ValueRange arguments) {
 static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
   bool rounds = false;
   for (Operation &op : map.getBody().front()) {
-    if (op.getNumRegions() || isa<arith::BitcastOp>(op) || llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isF64(); }))
+    if (op.getNumRegions() || isa<arith::BitcastOp>(op) ||
+        llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isF64(); }))
       return {};
     rounds |= isa<arith::TruncFOp>(op);
   }
@@ -279,8 +279,8 @@ static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
   if (inputs.empty())
     for (Value input : map.getInputs())
       inputs.push_back(builder.cast(input, widenedType(tensorTypeOf(input).getElementType())));
-  auto yielded = dyn_cast_or_null<arith::TruncFOp>(
-      map.getBody().front().getTerminator()->getOperand(0).getDefiningOp());
+  auto yielded =
+      dyn_cast_or_null<arith::TruncFOp>(map.getBody().front().getTerminator()->getOperand(0).getDefiningOp());
   if (yielded && isa<BlockArgument>(yielded.getIn()))
     return inputs[cast<BlockArgument>(yielded.getIn()).getArgNumber()];
   return builder.map(inputs, builder.f32(), [&](OpBuilder &b, Location, ValueRange arguments) {
@@ -288,7 +288,8 @@ static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
   });
 }
 
-/// An f16 or bf16 value as it was before rounding, computed anew from the last values in f32; null where there are none.
+/// An f16 or bf16 value as it was before rounding, computed anew from the last values in f32; null where there are
+/// none.
 static Value widened(Builder &builder, Value narrow, unsigned depth) {
   Operation *op = narrow.getDefiningOp();
   if (!op || depth == 0 || op->hasAttr("graph.rounds"))
@@ -336,7 +337,8 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
       return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
   Value result = create<BroadcastOp>(shape, tensorTypeOf(input).getElementType(), input, dims);
   std::optional<int64_t> count = elementCount(shape).constant();
-  if (std::optional<Shape> known = contents(input); known && known->size() == 1 && count && *count <= maxFollowedElements)
+  if (std::optional<Shape> known = contents(input);
+      known && known->size() == 1 && count && *count <= maxFollowedElements)
     recordContents(result, Shape(*count, known->front()));
   return result;
 }
@@ -372,8 +374,8 @@ Value Builder::reshape(Value input, Extents shape) {
 Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
   if (!input)
     return {};
-  Value result = create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input,
-                                 ShapeAttr::get(context(), starts), steps);
+  Value result =
+      create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input, ShapeAttr::get(context(), starts), steps);
   std::optional<Shape> known = contents(input);
   if (!known || starts.size() != 1 || !starts[0].constant() || !sizes[0].constant())
     return result;
@@ -569,7 +571,8 @@ Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
 
 static SymbolicInt windowCount(const SymbolicInt &extent, const SymbolicInt &size, int64_t stride, int64_t dilation,
                                int64_t low, int64_t high, bool ceilMode) {
-  SymbolicInt span = extent + SymbolicInt(low + high) - (size - SymbolicInt(1)) * SymbolicInt(dilation) - SymbolicInt(1);
+  SymbolicInt span =
+      extent + SymbolicInt(low + high) - (size - SymbolicInt(1)) * SymbolicInt(dilation) - SymbolicInt(1);
   if (!ceilMode)
     return floorDiv(span, SymbolicInt(stride)) + SymbolicInt(1);
   SymbolicInt count = ceilDiv(span, SymbolicInt(stride)) + SymbolicInt(1);

@@ -58,7 +58,8 @@ Value DimsOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
   Value chosen;
   SmallVector<SymbolicInt> values = getValues().values();
   for (int64_t i = static_cast<int64_t>(values.size()) - 1; i >= 0; --i) {
-    Value value = builder.create<arith::IndexCastOp>(loc, builder.getI64Type(), emitter.extent(builder, loc, values[i]));
+    Value value =
+        builder.create<arith::IndexCastOp>(loc, builder.getI64Type(), emitter.extent(builder, loc, values[i]));
     if (chosen) {
       Value position = builder.create<arith::ConstantIndexOp>(loc, i);
       Value isHere = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, index[0], position);
@@ -96,8 +97,14 @@ static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<SymbolicInt> input, Arra
   while (i < input.size() || r < result.size()) {
     ReshapeGroup group;
     SymbolicInt inputCount(1), resultCount(1);
-    auto takeInput = [&] { inputCount = inputCount * input[i]; group.inputDims.push_back(i++); };
-    auto takeResult = [&] { resultCount = resultCount * result[r]; group.resultDims.push_back(r++); };
+    auto takeInput = [&] {
+      inputCount = inputCount * input[i];
+      group.inputDims.push_back(i++);
+    };
+    auto takeResult = [&] {
+      resultCount = resultCount * result[r];
+      group.resultDims.push_back(r++);
+    };
     if (i < input.size())
       takeInput();
     if (r < result.size())
@@ -243,8 +250,7 @@ Value GenerateOp::element(OpBuilder &builder, Location loc, ValueRange index, El
     if (auto load = dyn_cast<LoadOp>(op)) {
       SmallVector<Value> source =
           llvm::map_to_vector(load.getIndex(), [&](Value value) { return mapping.lookupOrDefault(value); });
-      mapping.map(load.getResult(),
-                  emitter.element(builder, loc, mapping.lookupOrDefault(load.getTensor()), source));
+      mapping.map(load.getResult(), emitter.element(builder, loc, mapping.lookupOrDefault(load.getTensor()), source));
     } else if (auto extent = dyn_cast<ExtentOp>(op)) {
       auto value = SymbolicInt::parse(extent.getExpression());
       mapping.map(extent.getResult(), emitter.extent(builder, loc, value.value_or(SymbolicInt::poison())));
@@ -284,7 +290,8 @@ namespace {
 /// A sum over several dimensions is a sum of sums: its error grows with the extents, not with their product.
 class NestedSum {
 public:
-  NestedSum(Location loc, Type type, ElementEmitter &emitter, llvm::function_ref<Value(OpBuilder &, ValueRange)> element)
+  NestedSum(Location loc, Type type, ElementEmitter &emitter,
+            llvm::function_ref<Value(OpBuilder &, ValueRange)> element)
       : loc(loc), type(type), emitter(emitter), element(element) {}
 
   Value emit(OpBuilder &builder, ArrayRef<SymbolicInt> counts) {
@@ -368,8 +375,8 @@ struct WindowDim {
 
   /// Every window provably lies inside the input.
   bool isAlwaysInside() const {
-    SymbolicInt last = (resultExtent - SymbolicInt(1)) * SymbolicInt(stride) +
-                       (windowExtent - SymbolicInt(1)) * SymbolicInt(dilation);
+    SymbolicInt last =
+        (resultExtent - SymbolicInt(1)) * SymbolicInt(stride) + (windowExtent - SymbolicInt(1)) * SymbolicInt(dilation);
     return low == 0 && inputDilation == 1 && (inputExtent - SymbolicInt(1) - last).knownNonNegative();
   }
 };
@@ -418,8 +425,9 @@ Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
     weight[filterInputDim()] = indices[windows];
     for (unsigned i = 0; i < windows; ++i) {
       weight[filterWindowDim(i)] = indices[i];
-      WindowDim dim{getStrides()[i],       getDilations()[i],    getPadLow()[i],      getInputDilation()[i],
-                    filter[filterWindowDim(i)], input[windowDim(i)], result[windowDim(i)]};
+      WindowDim dim{getStrides()[i],       getDilations()[i],          getPadLow()[i],
+                    getInputDilation()[i], filter[filterWindowDim(i)], input[windowDim(i)],
+                    result[windowDim(i)]};
       source[windowDim(i)] = windowPosition(math, index[windowDim(i)], indices[i], dim, inside);
     }
     auto multiply = [&](OpBuilder &then) {

@@ -3,9 +3,9 @@
 #include "graph/Graph.h"
 #include "graph/Shapes.h"
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -49,9 +49,7 @@ void GenerateOp::print(OpAsmPrinter &printer) { printBodyOp(printer, *this); }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  return getInput().getType() == getType() ? getInput() : Value();
-}
+OpFoldResult BroadcastOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : Value(); }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
   if (llvm::equal(getPermutation(), llvm::seq<int64_t>(0, getPermutation().size())))

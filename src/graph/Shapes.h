@@ -25,9 +25,7 @@ mlir::RankedTensorType tensorType(llvm::ArrayRef<SymbolicInt> shape, mlir::Type 
 /// The signless type that scalar code uses for elements of this type.
 mlir::Type scalarType(mlir::Type elementType);
 inline mlir::Type scalarTypeOf(mlir::Value tensor) { return scalarType(tensorTypeOf(tensor).getElementType()); }
-inline bool isUnsigned(mlir::Type elementType) {
-  return elementType.isUnsignedInteger() || elementType.isInteger(1);
-}
+inline bool isUnsigned(mlir::Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 
 SymbolicInt elementCount(llvm::ArrayRef<SymbolicInt> shape);
 /// Row-major strides in elements.

@@ -63,8 +63,7 @@ private:
     }
   }
 
-  template <typename Op>
-  Value fold(ArrayRef<Value> operands) {
+  template <typename Op> Value fold(ArrayRef<Value> operands) {
     Value result = operands[0];
     for (Value operand : operands.drop_front())
       result = builder.create<Op>(loc, result, operand);

@@ -111,8 +111,8 @@ LogicalResult TransposeOp::verify() {
 LogicalResult ReshapeOp::verify() {
   Shape input = shapeOf(getInput()), result = shapeOf(getResult());
   if (provablyDiffer(elementCount(input), elementCount(result)))
-    return emitOpError("C1: cannot reshape ") << toString(input) << " to " << toString(result)
-                                              << ": the numbers of elements differ";
+    return emitOpError("C1: cannot reshape ")
+           << toString(input) << " to " << toString(result) << ": the numbers of elements differ";
   return success();
 }
 
@@ -187,8 +187,8 @@ LogicalResult ContractOp::verify() {
     return emitOpError("C1: a dimension is listed twice or out of range");
   for (auto [l, r] : llvm::zip(lhsUsed, rhsUsed))
     if (provablyDiffer(lhs[l], rhs[r]))
-      return emitOpError("C2: dimension ") << l << " of " << toString(lhs) << " is paired with dimension " << r
-                                           << " of " << toString(rhs);
+      return emitOpError("C2: dimension ")
+             << l << " of " << toString(lhs) << " is paired with dimension " << r << " of " << toString(rhs);
   for (int64_t dim : getLhsBatch())
     expected.push_back(lhs[dim]);
   expected.append(dropDims(lhs, lhsUsed));
@@ -201,14 +201,14 @@ LogicalResult ConvOp::verify() {
   size_t windows = getStrides().size();
   if (input.size() != windows + 2 || filter.size() != input.size() || result.size() != input.size() ||
       getPadLow().size() != windows || getDilations().size() != windows || getInputDilation().size() != windows)
-    return emitOpError("C1: expected tensors of rank ") << windows + 2 << " and " << windows << " entries per attribute";
-  if (getGroups() < 1 ||
-      provablyDiffer(input[channelDim()], filter[filterInputDim()] * SymbolicInt(getGroups())))
+    return emitOpError("C1: expected tensors of rank ")
+           << windows + 2 << " and " << windows << " entries per attribute";
+  if (getGroups() < 1 || provablyDiffer(input[channelDim()], filter[filterInputDim()] * SymbolicInt(getGroups())))
     return emitOpError("C2: ") << input[channelDim()].str() << " input channels, but a filter for " << getGroups()
                                << " groups of " << filter[filterInputDim()].str();
   if (provablyDiffer(result[channelDim()], filter[filterOutputDim()]) || provablyDiffer(result[0], input[0]))
-    return emitOpError("C3: a result of shape ") << toString(result) << " does not fit input " << toString(input)
-                                                 << " and filter " << toString(filter);
+    return emitOpError("C3: a result of shape ")
+           << toString(result) << " does not fit input " << toString(input) << " and filter " << toString(filter);
   return success();
 }
 

@@ -24,13 +24,13 @@ namespace {
 
 /// One contraction, seen from a block of its result: rows are consecutive in one dimension, columns in the last.
 struct Contraction {
-  Value result;               // the tensor
-  Value lhs, rhs;             // buffers
-  Value depth;                // innermost sum
+  Value result;                                  // the tensor
+  Value lhs, rhs;                                // buffers
+  Value depth;                                   // innermost sum
   SmallVector<Value> counts, lhsSteps, rhsSteps; // window
-  Value lhsStride;            // between rows
-  SymbolicInt columns;        // of the result, per panel group
-  SymbolicInt resultStride;   // between rows of the result
+  Value lhsStride;                               // between rows
+  SymbolicInt columns;                           // of the result, per panel group
+  SymbolicInt resultStride;                      // between rows of the result
 };
 
 /// Where a block is: the index of its first element without the last two dimensions, its first row and column.
@@ -126,8 +126,8 @@ void forEachBlock(OpBuilder &builder, KernelBody &body, Value from, Value to, co
   };
   if ((total - SymbolicInt(rows)).knownNonNegative())
     return full(builder);
-  Value isFull = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, body.extent(builder, total),
-                                               body.constant(rows));
+  Value isFull =
+      builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, body.extent(builder, total), body.constant(rows));
   auto choice = builder.create<scf::IfOp>(loc, isFull, /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
   full(then);
@@ -146,9 +146,16 @@ SymbolicInt emitMatmul(OpBuilder &builder, KernelBody &body, MatmulOp matmul) {
   SymbolicInt blocks = ceilDiv(rows, SymbolicInt(blockRows));
 
   Value zero = body.constant(0), one = body.constant(1);
-  Contraction contraction{matmul.getResult(), emitter.bufferOf(matmul.getLhs()), emitter.bufferOf(matmul.getRhs()),
-                          body.extent(builder, depth), {one, one}, {zero, zero}, {zero, zero},
-                          body.extent(builder, depth), columns, columns};
+  Contraction contraction{matmul.getResult(),
+                          emitter.bufferOf(matmul.getLhs()),
+                          emitter.bufferOf(matmul.getRhs()),
+                          body.extent(builder, depth),
+                          {one, one},
+                          {zero, zero},
+                          {zero, zero},
+                          body.extent(builder, depth),
+                          columns,
+                          columns};
   BlockEmitter blockEmitter(body, contraction, builder);
   body.forEach(builder, body.begin, body.end, one, [&](OpBuilder &b, Value unit) {
     Shape unitShape(batch);
@@ -197,11 +204,16 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
 
   auto extent = [&](const SymbolicInt &value) { return body.extent(builder, value); };
   Contraction contraction{
-      conv.getResult(), emitter.bufferOf(conv.getInput()), emitter.bufferOf(conv.getFilter()), extent(depth),
+      conv.getResult(),
+      emitter.bufferOf(conv.getInput()),
+      emitter.bufferOf(conv.getFilter()),
+      extent(depth),
       {extent(filter[2]), extent(windowColumns)},
       {extent(rowStride * SymbolicInt(conv.getDilations()[0])), extent(channels * SymbolicInt(conv.getDilations()[1]))},
       {extent(filter[3] * filter[4] * SymbolicInt(cols)), extent(filter[4] * SymbolicInt(cols))},
-      extent(channels * SymbolicInt(conv.getStrides()[1])), perGroup, result[3]};
+      extent(channels * SymbolicInt(conv.getStrides()[1])),
+      perGroup,
+      result[3]};
   BlockEmitter blockEmitter(body, contraction, builder);
   auto mul = [&](OpBuilder &b, Value value, const SymbolicInt &factor) {
     return b.createOrFold<arith::MulIOp>(loc, value, body.extent(b, factor));
@@ -225,7 +237,8 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
                    [&](OpBuilder &inner, Value x, int64_t count) {
                      block.row = x;
                      block.rows = count;
-                     block.lhsOffset = add(inner, line, inner.createOrFold<arith::MulIOp>(loc, x, contraction.lhsStride));
+                     block.lhsOffset =
+                         add(inner, line, inner.createOrFold<arith::MulIOp>(loc, x, contraction.lhsStride));
                      blockEmitter.emit(inner, block);
                    });
     });

@@ -106,14 +106,15 @@ static void emitPadding(OpBuilder &builder, KernelBody &body, PadOp pad, ArrayRe
     }
     auto choice = b.create<scf::IfOp>(loc, inside, /*withElseRegion=*/true);
     auto storeRun = [&](OpBuilder run, bool copies) {
-      body.forEach(run, body.constant(0), body.extent(run, result.back()), body.constant(1), [&](OpBuilder &at, Value i) {
-        SmallVector<Value> target(prefix), from(source);
-        target.push_back(i);
-        from.push_back(i);
-        Value scalar = copies ? body.emitter.element(at, loc, pad.getInput(), from)
-                              : at.create<arith::ConstantOp>(loc, pad.getValue()).getResult();
-        body.emitter.store(at, loc, scalar, body.output, body.emitter.position(at, loc, result, target));
-      });
+      body.forEach(run, body.constant(0), body.extent(run, result.back()), body.constant(1),
+                   [&](OpBuilder &at, Value i) {
+                     SmallVector<Value> target(prefix), from(source);
+                     target.push_back(i);
+                     from.push_back(i);
+                     Value scalar = copies ? body.emitter.element(at, loc, pad.getInput(), from)
+                                           : at.create<arith::ConstantOp>(loc, pad.getValue()).getResult();
+                     body.emitter.store(at, loc, scalar, body.output, body.emitter.position(at, loc, result, target));
+                   });
     };
     storeRun(choice.getThenBodyBuilder(), true);
     storeRun(choice.getElseBodyBuilder(), false);
@@ -261,8 +262,7 @@ private:
   void addBlock(OpBuilder &builder, llvm::function_ref<void(OpBuilder &)> emitSum) {
     clear(builder, partials);
     emitSum(builder);
-    forEachAccumulator(builder,
-                       [&](OpBuilder &b, Value i) { combineInto(b, totals, i, load(b, partials, i)); });
+    forEachAccumulator(builder, [&](OpBuilder &b, Value i) { combineInto(b, totals, i, load(b, partials, i)); });
   }
 
   void storeChunk(OpBuilder &builder, ArrayRef<Value> outer, Value first) {

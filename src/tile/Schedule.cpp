@@ -12,8 +12,7 @@ namespace perpend::tile {
 static constexpr llvm::StringLiteral attributeName = "tile.schedule";
 
 /// The entries of a schedule, each with its name: the one list.
-template <typename Visitor>
-static void visitEntries(Schedule &schedule, Visitor visit) {
+template <typename Visitor> static void visitEntries(Schedule &schedule, Visitor visit) {
   visit("unit_dims", schedule.unitDims);
   visit("row", schedule.row);
   visit("rows", schedule.rows);

@@ -70,8 +70,8 @@ LogicalResult Importer::resolveOperatorSets() {
   for (const OperatorSet &set : model.operatorSets) {
     auto [entry, isNew] = operatorSets.try_emplace(domainName(set.domain), set.version);
     if (!isNew && entry->second != set.version)
-      return fail(fileLocation, "the model imports two versions of the operator set '" + set.domain + "': " +
-                                    Twine(entry->second) + " and " + Twine(set.version));
+      return fail(fileLocation, "the model imports two versions of the operator set '" + set.domain +
+                                    "': " + Twine(entry->second) + " and " + Twine(set.version));
   }
   if (operatorSets.empty() && model.irVersion >= 3)
     return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
@@ -127,7 +127,8 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
       return fail(location, "input '" + input.name + "': " + error);
     unsigned index = function.getNumArguments();
     auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(input.name));
-    function.insertArgument(index, graph::tensorType(*shape, elementType), operations.getDictionaryAttr(name), location);
+    function.insertArgument(index, graph::tensorType(*shape, elementType), operations.getDictionaryAttr(name),
+                            location);
     if (!values.try_emplace(input.name, function.getArgument(index)).second)
       return fail(location, "two inputs have the name '" + input.name + "'");
   }
@@ -159,16 +160,27 @@ Attributes Importer::attributesOf(const NodeProto &proto) {
     Attribute value;
     std::string error;
     switch (attribute.kind) {
-    case Kind::Float: value = operations.getF32FloatAttr(attribute.number); break;
-    case Kind::Int: value = operations.getI64IntegerAttr(attribute.integer); break;
-    case Kind::String: value = operations.getStringAttr(attribute.text); break;
-    case Kind::Floats: value = operations.getDenseF32ArrayAttr(attribute.floats); break;
-    case Kind::Ints: value = operations.getDenseI64ArrayAttr(attribute.integers); break;
+    case Kind::Float:
+      value = operations.getF32FloatAttr(attribute.number);
+      break;
+    case Kind::Int:
+      value = operations.getI64IntegerAttr(attribute.integer);
+      break;
+    case Kind::String:
+      value = operations.getStringAttr(attribute.text);
+      break;
+    case Kind::Floats:
+      value = operations.getDenseF32ArrayAttr(attribute.floats);
+      break;
+    case Kind::Ints:
+      value = operations.getDenseI64ArrayAttr(attribute.integers);
+      break;
     case Kind::Tensor:
       if (!attribute.tensors.empty() && !(value = tensors.read(attribute.tensors.back(), error)))
         builder.fail("attribute '" + attribute.name + "': " + error);
       break;
-    default: break;
+    default:
+      break;
     }
     if (value)
       list.set(attribute.name, value);

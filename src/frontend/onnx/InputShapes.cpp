@@ -65,8 +65,8 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   if (dimension.value && *dimension.value >= 0)
     return SymbolicInt(*dimension.value);
   bool unnamed = isUnnamed(dimension.parameter);
-  std::string symbol = symbolFor(unnamed ? identifier(input.name) + "_dim" + std::to_string(index)
-                                         : dimension.parameter.str());
+  std::string symbol =
+      symbolFor(unnamed ? identifier(input.name) + "_dim" + std::to_string(index) : dimension.parameter.str());
   llvm::SmallVector<StringRef, 2> names{symbol};
   if (!unnamed && dimension.parameter != symbol)
     names.push_back(dimension.parameter);

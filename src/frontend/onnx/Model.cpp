@@ -35,8 +35,7 @@ static StringRef view(pbf_reader &reader) {
   return {data.data(), data.size()};
 }
 
-template <typename List, typename Range>
-static void append(List &list, Range range) {
+template <typename List, typename Range> static void append(List &list, Range range) {
   list.insert(list.end(), range.begin(), range.end());
 }
 
@@ -46,9 +45,14 @@ static void readExternal(pbf_reader reader, TensorProto &tensor) {
   StringRef key, value;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): key = view(reader); break;
-    case bytes(2): value = view(reader); break;
-    default: reader.skip();
+    case bytes(1):
+      key = view(reader);
+      break;
+    case bytes(2):
+      value = view(reader);
+      break;
+    default:
+      reader.skip();
     }
   }
   if (key == "location")
@@ -63,24 +67,59 @@ static TensorProto readTensor(pbf_reader reader) {
   TensorProto tensor;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case varint(1): tensor.dims.push_back(reader.get_int64()); break;
-    case bytes(1): append(tensor.dims, reader.get_packed_int64()); break;
-    case varint(2): tensor.dataType = static_cast<DataType>(reader.get_int32()); break;
-    case fixed32(4): tensor.floats.push_back(reader.get_float()); break;
-    case bytes(4): append(tensor.floats, reader.get_packed_float()); break;
-    case varint(5): tensor.ints.push_back(reader.get_int32()); break;
-    case bytes(5): append(tensor.ints, reader.get_packed_int32()); break;
-    case varint(7): tensor.longs.push_back(reader.get_int64()); break;
-    case bytes(7): append(tensor.longs, reader.get_packed_int64()); break;
-    case bytes(8): tensor.name = view(reader); break;
-    case bytes(9): tensor.raw = view(reader); break;
-    case fixed64(10): tensor.doubles.push_back(reader.get_double()); break;
-    case bytes(10): append(tensor.doubles, reader.get_packed_double()); break;
-    case varint(11): tensor.unsignedLongs.push_back(reader.get_uint64()); break;
-    case bytes(11): append(tensor.unsignedLongs, reader.get_packed_uint64()); break;
-    case bytes(13): readExternal(reader.get_message(), tensor); break;
-    case varint(14): tensor.isExternal = reader.get_int32() == 1; break;
-    default: reader.skip();
+    case varint(1):
+      tensor.dims.push_back(reader.get_int64());
+      break;
+    case bytes(1):
+      append(tensor.dims, reader.get_packed_int64());
+      break;
+    case varint(2):
+      tensor.dataType = static_cast<DataType>(reader.get_int32());
+      break;
+    case fixed32(4):
+      tensor.floats.push_back(reader.get_float());
+      break;
+    case bytes(4):
+      append(tensor.floats, reader.get_packed_float());
+      break;
+    case varint(5):
+      tensor.ints.push_back(reader.get_int32());
+      break;
+    case bytes(5):
+      append(tensor.ints, reader.get_packed_int32());
+      break;
+    case varint(7):
+      tensor.longs.push_back(reader.get_int64());
+      break;
+    case bytes(7):
+      append(tensor.longs, reader.get_packed_int64());
+      break;
+    case bytes(8):
+      tensor.name = view(reader);
+      break;
+    case bytes(9):
+      tensor.raw = view(reader);
+      break;
+    case fixed64(10):
+      tensor.doubles.push_back(reader.get_double());
+      break;
+    case bytes(10):
+      append(tensor.doubles, reader.get_packed_double());
+      break;
+    case varint(11):
+      tensor.unsignedLongs.push_back(reader.get_uint64());
+      break;
+    case bytes(11):
+      append(tensor.unsignedLongs, reader.get_packed_uint64());
+      break;
+    case bytes(13):
+      readExternal(reader.get_message(), tensor);
+      break;
+    case varint(14):
+      tensor.isExternal = reader.get_int32() == 1;
+      break;
+    default:
+      reader.skip();
     }
   }
   return tensor;
@@ -93,22 +132,47 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
   Kind seen = Kind::Undefined;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): attribute.name = view(reader); break;
-    case fixed32(2): attribute.number = reader.get_float(), seen = Kind::Float; break;
-    case varint(3): attribute.integer = reader.get_int64(), seen = Kind::Int; break;
-    case bytes(4): attribute.text = view(reader), seen = Kind::String; break;
-    case bytes(5): attribute.tensors.push_back(readTensor(reader.get_message())), seen = Kind::Tensor; break;
-    case bytes(6): attribute.graphs.push_back(readGraph(reader.get_message(), nesting + 1)), seen = Kind::Graph; break;
-    case fixed32(7): attribute.floats.push_back(reader.get_float()), seen = Kind::Floats; break;
-    case bytes(7): append(attribute.floats, reader.get_packed_float()), seen = Kind::Floats; break;
-    case varint(8): attribute.integers.push_back(reader.get_int64()), seen = Kind::Ints; break;
-    case bytes(8): append(attribute.integers, reader.get_packed_int64()), seen = Kind::Ints; break;
-    case bytes(9): attribute.texts.push_back(view(reader)), seen = Kind::Strings; break;
-    case varint(20): type = reader.get_int32(); break;
-    default: reader.skip();
+    case bytes(1):
+      attribute.name = view(reader);
+      break;
+    case fixed32(2):
+      attribute.number = reader.get_float(), seen = Kind::Float;
+      break;
+    case varint(3):
+      attribute.integer = reader.get_int64(), seen = Kind::Int;
+      break;
+    case bytes(4):
+      attribute.text = view(reader), seen = Kind::String;
+      break;
+    case bytes(5):
+      attribute.tensors.push_back(readTensor(reader.get_message())), seen = Kind::Tensor;
+      break;
+    case bytes(6):
+      attribute.graphs.push_back(readGraph(reader.get_message(), nesting + 1)), seen = Kind::Graph;
+      break;
+    case fixed32(7):
+      attribute.floats.push_back(reader.get_float()), seen = Kind::Floats;
+      break;
+    case bytes(7):
+      append(attribute.floats, reader.get_packed_float()), seen = Kind::Floats;
+      break;
+    case varint(8):
+      attribute.integers.push_back(reader.get_int64()), seen = Kind::Ints;
+      break;
+    case bytes(8):
+      append(attribute.integers, reader.get_packed_int64()), seen = Kind::Ints;
+      break;
+    case bytes(9):
+      attribute.texts.push_back(view(reader)), seen = Kind::Strings;
+      break;
+    case varint(20):
+      type = reader.get_int32();
+      break;
+    default:
+      reader.skip();
     }
   }
-  static constexpr Kind kinds[] = {Kind::Undefined, Kind::Float, Kind::Int,  Kind::String, Kind::Tensor,
+  static constexpr Kind kinds[] = {Kind::Undefined, Kind::Float,  Kind::Int,  Kind::String, Kind::Tensor,
                                    Kind::Graph,     Kind::Floats, Kind::Ints, Kind::Strings};
   // Files of IR version 1 and 2 may lack the type.
   attribute.kind = type == 0 ? seen : type > 0 && type < 9 ? kinds[type] : Kind::Other;
@@ -119,13 +183,26 @@ static NodeProto readNode(pbf_reader reader, int nesting) {
   NodeProto node;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): node.inputs.push_back(view(reader)); break;
-    case bytes(2): node.outputs.push_back(view(reader)); break;
-    case bytes(3): node.name = view(reader); break;
-    case bytes(4): node.operation = view(reader); break;
-    case bytes(5): node.attributes.push_back(readAttribute(reader.get_message(), nesting)); break;
-    case bytes(7): node.domain = view(reader); break;
-    default: reader.skip();
+    case bytes(1):
+      node.inputs.push_back(view(reader));
+      break;
+    case bytes(2):
+      node.outputs.push_back(view(reader));
+      break;
+    case bytes(3):
+      node.name = view(reader);
+      break;
+    case bytes(4):
+      node.operation = view(reader);
+      break;
+    case bytes(5):
+      node.attributes.push_back(readAttribute(reader.get_message(), nesting));
+      break;
+    case bytes(7):
+      node.domain = view(reader);
+      break;
+    default:
+      reader.skip();
     }
   }
   return node;
@@ -135,9 +212,14 @@ static Dimension readDimension(pbf_reader reader) {
   Dimension dimension;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case varint(1): dimension.value = reader.get_int64(); break;
-    case bytes(2): dimension.parameter = view(reader); break;
-    default: reader.skip();
+    case varint(1):
+      dimension.value = reader.get_int64();
+      break;
+    case bytes(2):
+      dimension.parameter = view(reader);
+      break;
+    default:
+      reader.skip();
     }
   }
   return dimension;
@@ -147,7 +229,9 @@ static void readTensorType(pbf_reader reader, ValueInfo &info) {
   info.isTensor = true;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case varint(1): info.elementType = static_cast<DataType>(reader.get_int32()); break;
+    case varint(1):
+      info.elementType = static_cast<DataType>(reader.get_int32());
+      break;
     case bytes(2): {
       info.dims.emplace();
       for (pbf_reader shape = reader.get_message(); shape.next();)
@@ -157,7 +241,8 @@ static void readTensorType(pbf_reader reader, ValueInfo &info) {
           shape.skip();
       break;
     }
-    default: reader.skip();
+    default:
+      reader.skip();
     }
   }
 }
@@ -166,7 +251,9 @@ static ValueInfo readValueInfo(pbf_reader reader) {
   ValueInfo info;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): info.name = view(reader); break;
+    case bytes(1):
+      info.name = view(reader);
+      break;
     case bytes(2):
       for (pbf_reader type = reader.get_message(); type.next();)
         if (type.tag_and_type() == bytes(1))
@@ -174,7 +261,8 @@ static ValueInfo readValueInfo(pbf_reader reader) {
         else
           type.skip();
       break;
-    default: reader.skip();
+    default:
+      reader.skip();
     }
   }
   return info;
@@ -186,13 +274,26 @@ static GraphProto readGraph(pbf_reader reader, int nesting) {
   GraphProto graph;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): graph.nodes.push_back(readNode(reader.get_message(), nesting)); break;
-    case bytes(2): graph.name = view(reader); break;
-    case bytes(5): graph.initializers.push_back(readTensor(reader.get_message())); break;
-    case bytes(11): graph.inputs.push_back(readValueInfo(reader.get_message())); break;
-    case bytes(12): graph.outputs.push_back(readValueInfo(reader.get_message())); break;
-    case bytes(15): graph.hasSparseInitializers = true, reader.skip(); break;
-    default: reader.skip();
+    case bytes(1):
+      graph.nodes.push_back(readNode(reader.get_message(), nesting));
+      break;
+    case bytes(2):
+      graph.name = view(reader);
+      break;
+    case bytes(5):
+      graph.initializers.push_back(readTensor(reader.get_message()));
+      break;
+    case bytes(11):
+      graph.inputs.push_back(readValueInfo(reader.get_message()));
+      break;
+    case bytes(12):
+      graph.outputs.push_back(readValueInfo(reader.get_message()));
+      break;
+    case bytes(15):
+      graph.hasSparseInitializers = true, reader.skip();
+      break;
+    default:
+      reader.skip();
     }
   }
   return graph;
@@ -202,9 +303,14 @@ static OperatorSet readOperatorSet(pbf_reader reader) {
   OperatorSet set;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-    case bytes(1): set.domain = view(reader); break;
-    case varint(2): set.version = reader.get_int64(); break;
-    default: reader.skip();
+    case bytes(1):
+      set.domain = view(reader);
+      break;
+    case varint(2):
+      set.version = reader.get_int64();
+      break;
+    default:
+      reader.skip();
     }
   }
   return set;
@@ -217,11 +323,20 @@ std::optional<ModelProto> parseModel(StringRef file, std::string &error) {
     pbf_reader reader(file.data(), file.size());
     while (reader.next()) {
       switch (reader.tag_and_type()) {
-      case varint(1): model.irVersion = reader.get_int64(); break;
-      case bytes(2): model.producer = view(reader); break;
-      case bytes(7): model.graph = readGraph(reader.get_message(), 0), hasGraph = true; break;
-      case bytes(8): model.operatorSets.push_back(readOperatorSet(reader.get_message())); break;
-      default: reader.skip();
+      case varint(1):
+        model.irVersion = reader.get_int64();
+        break;
+      case bytes(2):
+        model.producer = view(reader);
+        break;
+      case bytes(7):
+        model.graph = readGraph(reader.get_message(), 0), hasGraph = true;
+        break;
+      case bytes(8):
+        model.operatorSets.push_back(readOperatorSet(reader.get_message()));
+        break;
+      default:
+        reader.skip();
       }
     }
   } catch (const std::exception &exception) {

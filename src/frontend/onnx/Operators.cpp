@@ -51,7 +51,8 @@ std::optional<Shape> Node::known(size_t index, StringRef what) const {
   if (!value)
     builder.fail("the input " + Twine(index) + " (" + what + ") is missing");
   else if (!contents)
-    builder.fail("the " + what + " (input '" + proto.inputs[index] + "') is computed from run-time data"
+    builder.fail("the " + what + " (input '" + proto.inputs[index] +
+                 "') is computed from run-time data"
                  "\nhint: it must be a constant or follow from the shapes of the model's inputs");
   return contents;
 }

@@ -13,9 +13,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value like(Builder &b, double number, Value tensor) {
-  return b.scalar(number, graph::elementTypeOf(tensor));
-}
+static Value like(Builder &b, double number, Value tensor) { return b.scalar(number, graph::elementTypeOf(tensor)); }
 
 /// Before operator set 7: broadcasting only when asked for, from dimension `axis` of the first input on.
 Results importLegacyBinary(Node &node) {
@@ -114,9 +112,9 @@ Results importPRelu(Node &node) {
 }
 
 Results importThresholdedRelu(Node &node) {
-  return node.composite("threshold", node.inputs,
-                        node.attribute("threshold", node.builder.operations.getF64FloatAttr(
-                                                        node.attributes.getFloat("alpha", 1))));
+  return node.composite(
+      "threshold", node.inputs,
+      node.attribute("threshold", node.builder.operations.getF64FloatAttr(node.attributes.getFloat("alpha", 1))));
 }
 
 Results importMicrosoftGelu(Node &node) { return node.composite("gelu", node.inputs); }
@@ -127,28 +125,32 @@ Results importFlatSoftmax(Node &node) {
   if (!x)
     return node.fail("expected 1 input");
   bool isLogarithmic = node.proto.operation == "LogSoftmax";
-  int64_t rank = rankOf(x), axis = normalAxis(node.builder, node.attributes.getInt("axis", 1), std::max<int64_t>(rank, 1));
+  int64_t rank = rankOf(x),
+          axis = normalAxis(node.builder, node.attributes.getInt("axis", 1), std::max<int64_t>(rank, 1));
   if (axis < 0)
     return {};
   if (axis == rank - 1)
     return {graph::softmax(node.builder, x, axis, isLogarithmic)};
   Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
   flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
-  return {node.builder.reshape(graph::softmax(node.builder, node.builder.reshape(x, flat), axis, isLogarithmic), shape)};
+  return {
+      node.builder.reshape(graph::softmax(node.builder, node.builder.reshape(x, flat), axis, isLogarithmic), shape)};
 }
 
 /// Axes are an attribute, and an input from operator set 13 (ReduceSum) or 18 on.
 Results importReduction(Node &node) {
   static constexpr std::pair<const char *, const char *> names[] = {
-      {"ReduceL1", "reduce_l1"},         {"ReduceL2", "reduce_l2"},     {"ReduceLogSum", "reduce_log_sum"},
-      {"ReduceLogSumExp", "reduce_log_sum_exp"}, {"ReduceMax", "reduce_max"},   {"ReduceMean", "reduce_mean"},
-      {"ReduceMin", "reduce_min"},       {"ReduceProd", "reduce_prod"}, {"ReduceSum", "reduce_sum"},
-      {"ReduceSumSquare", "reduce_sum_square"}};
+      {"ReduceL1", "reduce_l1"},          {"ReduceL2", "reduce_l2"},
+      {"ReduceLogSum", "reduce_log_sum"}, {"ReduceLogSumExp", "reduce_log_sum_exp"},
+      {"ReduceMax", "reduce_max"},        {"ReduceMean", "reduce_mean"},
+      {"ReduceMin", "reduce_min"},        {"ReduceProd", "reduce_prod"},
+      {"ReduceSum", "reduce_sum"},        {"ReduceSumSquare", "reduce_sum_square"}};
   const auto *name = llvm::find_if(names, [&](const auto &entry) { return node.proto.operation == entry.first; });
   if (!node.input(1))
     return node.composite(name->second, node.input(0));
   std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
-  return axes ? node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes))) : Results();
+  return axes ? node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)))
+              : Results();
 }
 
 Results importCumSum(Node &node) {

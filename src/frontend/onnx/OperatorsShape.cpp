@@ -144,7 +144,9 @@ Results importReshape(Node &node) {
   std::optional<Shape> shape = node.known(1, "shape");
   return shape ? reshapeOnnx(node, *shape) : Results();
 }
-Results importReshapeAttribute(Node &node) { return reshapeOnnx(node, node.attributes.getDims("shape").value_or(Shape())); }
+Results importReshapeAttribute(Node &node) {
+  return reshapeOnnx(node, node.attributes.getDims("shape").value_or(Shape()));
+}
 
 Results importExpand(Node &node) {
   std::optional<Shape> shape = node.known(1, "shape");

@@ -25,35 +25,47 @@ Type elementTypeOf(MLIRContext *context, DataType type) {
     return IntegerType::get(context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
   };
   switch (type) {
-  case DataType::Float: return Float32Type::get(context);
-  case DataType::Double: return Float64Type::get(context);
-  case DataType::Float16: return Float16Type::get(context);
-  case DataType::Bfloat16: return BFloat16Type::get(context);
-  case DataType::Bool: return integer(1);
-  case DataType::Int8: return integer(8);
-  case DataType::Int16: return integer(16);
-  case DataType::Int32: return integer(32);
-  case DataType::Int64: return integer(64);
-  case DataType::Uint8: return integer(8, true);
-  case DataType::Uint16: return integer(16, true);
-  case DataType::Uint32: return integer(32, true);
-  case DataType::Uint64: return integer(64, true);
-  default: return {};
+  case DataType::Float:
+    return Float32Type::get(context);
+  case DataType::Double:
+    return Float64Type::get(context);
+  case DataType::Float16:
+    return Float16Type::get(context);
+  case DataType::Bfloat16:
+    return BFloat16Type::get(context);
+  case DataType::Bool:
+    return integer(1);
+  case DataType::Int8:
+    return integer(8);
+  case DataType::Int16:
+    return integer(16);
+  case DataType::Int32:
+    return integer(32);
+  case DataType::Int64:
+    return integer(64);
+  case DataType::Uint8:
+    return integer(8, true);
+  case DataType::Uint16:
+    return integer(16, true);
+  case DataType::Uint32:
+    return integer(32, true);
+  case DataType::Uint64:
+    return integer(64, true);
+  default:
+    return {};
   }
 }
 
 std::string nameOf(DataType type) {
-  static constexpr const char *names[] = {"undefined", "float",  "uint8",  "int8",      "uint16",     "int16",
-                                          "int32",     "int64",  "string", "bool",      "float16",    "double",
+  static constexpr const char *names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+                                          "int32",     "int64",  "string",    "bool",       "float16", "double",
                                           "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }
 
 /// Bytes of one stored element; i1 takes one byte.
-static uint64_t storedSize(Type elementType) {
-  return std::max<uint64_t>(elementType.getIntOrFloatBitWidth() / 8, 1);
-}
+static uint64_t storedSize(Type elementType) { return std::max<uint64_t>(elementType.getIntOrFloatBitWidth() / 8, 1); }
 
 static std::optional<uint64_t> elementCountOf(const TensorProto &tensor, std::string &error) {
   uint64_t count = 1;
@@ -74,8 +86,7 @@ static std::optional<uint64_t> elementCountOf(const TensorProto &tensor, std::st
 }
 
 /// The elements of a typed list as stored bytes.
-template <typename Stored, typename List>
-static std::string storeAs(const List &list) {
+template <typename Stored, typename List> static std::string storeAs(const List &list) {
   std::string bytes(list.size() * sizeof(Stored), '\0');
   for (size_t i = 0; i < list.size(); ++i) {
     auto element = static_cast<Stored>(list[i]);
@@ -86,16 +97,24 @@ static std::string storeAs(const List &list) {
 
 static std::string storeTyped(const TensorProto &tensor) {
   switch (tensor.dataType) {
-  case DataType::Float: return storeAs<float>(tensor.floats);
-  case DataType::Double: return storeAs<double>(tensor.doubles);
-  case DataType::Int64: return storeAs<int64_t>(tensor.longs);
-  case DataType::Uint64: return storeAs<uint64_t>(tensor.unsignedLongs);
-  case DataType::Uint32: return storeAs<uint32_t>(tensor.unsignedLongs);
-  case DataType::Int32: return storeAs<int32_t>(tensor.ints);
+  case DataType::Float:
+    return storeAs<float>(tensor.floats);
+  case DataType::Double:
+    return storeAs<double>(tensor.doubles);
+  case DataType::Int64:
+    return storeAs<int64_t>(tensor.longs);
+  case DataType::Uint64:
+    return storeAs<uint64_t>(tensor.unsignedLongs);
+  case DataType::Uint32:
+    return storeAs<uint32_t>(tensor.unsignedLongs);
+  case DataType::Int32:
+    return storeAs<int32_t>(tensor.ints);
   case DataType::Bool:
   case DataType::Int8:
-  case DataType::Uint8: return storeAs<uint8_t>(tensor.ints);
-  default: return storeAs<uint16_t>(tensor.ints);
+  case DataType::Uint8:
+    return storeAs<uint8_t>(tensor.ints);
+  default:
+    return storeAs<uint16_t>(tensor.ints);
   }
 }
 
@@ -168,7 +187,8 @@ static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef by
   ArrayRef<char> data(bytes.data(), bytes.size());
   bool isAligned = llvm::isAddrAligned(llvm::Align(alignment), bytes.data());
   AsmResourceBlob blob = owner && isAligned
-                             ? AsmResourceBlob(data, alignment, [owner](void *, size_t, size_t) {}, false)
+                             ? AsmResourceBlob(
+                                   data, alignment, [owner](void *, size_t, size_t) {}, false)
                              : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, std::max<uint64_t>(alignment, 64));
   return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
 }
@@ -194,8 +214,8 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
     owner = nullptr;
   }
   if (bytes->size() != sizeBytes) {
-    error = "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " +
-            std::to_string(bytes->size());
+    error =
+        "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " + std::to_string(bytes->size());
     return {};
   }
   auto type = RankedTensorType::get(tensor.dims, elementType);

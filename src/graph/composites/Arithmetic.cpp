@@ -130,12 +130,13 @@ Results prelu(Builder &b, Values in, const Attributes &) {
 Results where(Builder &b, Values in, const Attributes &) { return {graph::where(b, in[0], in[1], in[2])}; }
 
 /// A comparison, with its outcome for integers that are known.
-static Results comparison(Builder &b, Values in, Binary formula, std::optional<bool> (*known)(SymbolicInt, SymbolicInt)) {
-  return {follow(b, in, binary(b, in[0], in[1], formula, b.operations.getI1Type()),
-                 [&](ArrayRef<SymbolicInt> v) -> Known {
-                   std::optional<bool> outcome = known(v[0], v[1]);
-                   return outcome ? Known(SymbolicInt(*outcome)) : std::nullopt;
-                 })};
+static Results comparison(Builder &b, Values in, Binary formula,
+                          std::optional<bool> (*known)(SymbolicInt, SymbolicInt)) {
+  return {
+      follow(b, in, binary(b, in[0], in[1], formula, b.operations.getI1Type()), [&](ArrayRef<SymbolicInt> v) -> Known {
+        std::optional<bool> outcome = known(v[0], v[1]);
+        return outcome ? Known(SymbolicInt(*outcome)) : std::nullopt;
+      })};
 }
 static std::optional<bool> negation(std::optional<bool> value) { return value ? std::optional(!*value) : value; }
 static std::optional<bool> knownEqual(SymbolicInt x, SymbolicInt y) {
@@ -173,8 +174,7 @@ Results bitwise_or(Builder &b, Values in, const Attributes &) { return integral(
 Results bitwise_xor(Builder &b, Values in, const Attributes &) { return integral(b, in, operator^); }
 
 /// Shifting by the width or more gives 0 (left, unsigned) or the sign (right).
-template <typename Op>
-static Scalar shiftOrZero(Scalar x, Scalar amount) {
+template <typename Op> static Scalar shiftOrZero(Scalar x, Scalar amount) {
   Scalar width = x.integer(x.type().getIntOrFloatBitWidth());
   Scalar outside = amount.call<arith::CmpIOp>(arith::CmpIPredicate::uge, amount.value, width.value);
   Scalar safe = select(outside, x.integer(0), amount);

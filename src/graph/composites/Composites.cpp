@@ -118,9 +118,10 @@ Results applyComposite(Builder &builder, StringRef name, Values inputs, const At
               !llvm::is_contained(isAnyNumber ? inputs : inputs.take_front(entry->leastInputs), Value());
   if (fits)
     return entry->function(builder, inputs, attributes);
-  std::string most = isAnyNumber ? " or more" : entry->mostInputs == static_cast<int>(entry->leastInputs)
-                                                    ? ""
-                                                    : " to " + std::to_string(entry->mostInputs);
+  std::string most = isAnyNumber ? " or more"
+                     : entry->mostInputs == static_cast<int>(entry->leastInputs)
+                         ? ""
+                         : " to " + std::to_string(entry->mostInputs);
   builder.fail("expected " + Twine(entry->leastInputs) + most + " inputs, got " +
                Twine(llvm::count_if(inputs, [](Value input) { return !!input; })));
   return {};

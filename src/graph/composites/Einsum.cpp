@@ -79,13 +79,14 @@ static std::optional<Equation> readEquation(StringRef text, Values in) {
     equation.operands.push_back(*labels);
   }
   bool isExplicit = compact.find("->") != std::string::npos;
-  std::optional<Labels> result = isExplicit ? readTerm(right, ellipsisRank)
-                                            : implicitResult(equation.operands, ellipsisRank);
+  std::optional<Labels> result =
+      isExplicit ? readTerm(right, ellipsisRank) : implicitResult(equation.operands, ellipsisRank);
   if (!result)
     return std::nullopt;
   equation.result = *result;
   for (int label : equation.result) {
-    bool isKnown = llvm::any_of(equation.operands, [&](const Labels &labels) { return llvm::is_contained(labels, label); });
+    bool isKnown =
+        llvm::any_of(equation.operands, [&](const Labels &labels) { return llvm::is_contained(labels, label); });
     if (!isKnown || llvm::count(equation.result, label) > 1)
       return std::nullopt;
   }

@@ -26,9 +26,8 @@ Value normalIndices(Builder &b, Value indices, const SymbolicInt &extent) {
     if (isCertain)
       return knownIntegers(b, *known, shapeOf(indices), elementTypeOf(indices));
   }
-  return pointwise(b, {indices, number(b, extent, elementTypeOf(indices))}, [](ArrayRef<Scalar> v) {
-    return select(v[0] < 0, v[0] + v[1], v[0]);
-  });
+  return pointwise(b, {indices, number(b, extent, elementTypeOf(indices))},
+                   [](ArrayRef<Scalar> v) { return select(v[0] < 0, v[0] + v[1], v[0]); });
 }
 
 static bool checkIndices(Builder &b, Value indices) {
@@ -72,7 +71,8 @@ Results gather_elements(Builder &b, Values in, const Attributes &a) {
   if (axis < 0 || !checkIndices(b, in[1]))
     return {};
   if (rankOf(in[1]) != rankOf(in[0]))
-    return {b.fail("gather_elements: expected indices of rank " + Twine(rankOf(in[0])) + ", got " + Twine(rankOf(in[1])))};
+    return {
+        b.fail("gather_elements: expected indices of rank " + Twine(rankOf(in[0])) + ", got " + Twine(rankOf(in[1])))};
   SymbolicInt count = shapeOf(in[0])[axis];
   return {b.generate(in, shapeOf(in[1]), elementTypeOf(in[0]),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {

@@ -22,8 +22,8 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
     SymbolicInt count = elementCount(shapeOf(input));
     std::optional<SymbolicInt> quotient = exactDiv(count, known);
     if (!quotient && known.constant() && count.constant())
-      return b.fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
-                    ": " + count.str() + " elements do not divide by " + known.str());
+      return b.fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) + ": " +
+                    count.str() + " elements do not divide by " + known.str());
     *open = quotient ? *quotient : floorDiv(count, known);
   }
   return b.reshape(input, shape);
@@ -204,7 +204,8 @@ Results flatten(Builder &b, Values in, const Attributes &a) {
   axis = axis < 0 ? axis + rank : axis;
   if (axis < 0 || axis > rank)
     return {b.fail("flatten: axis " + Twine(axis) + " of a tensor of rank " + Twine(rank))};
-  return {b.reshape(in[0], {elementCount(ArrayRef(shape).take_front(axis)), elementCount(ArrayRef(shape).drop_front(axis))})};
+  return {b.reshape(in[0],
+                    {elementCount(ArrayRef(shape).take_front(axis)), elementCount(ArrayRef(shape).drop_front(axis))})};
 }
 
 Results slice(Builder &b, Values in, const Attributes &a) {

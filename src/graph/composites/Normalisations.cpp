@@ -125,9 +125,8 @@ Results lp_norm(Builder &b, Values in, const Attributes &a) {
   auto axes = builder.operations.getDenseI64ArrayAttr(axis);
   Attributes reduction(b.context(), builder.operations.getNamedAttr("axes", axes));
   Value norm = applyComposite(b, p == 1 ? "reduce_l1" : "reduce_l2", in[0], reduction)[0];
-  return {pointwise(b, {in[0], norm}, [](ArrayRef<Scalar> v) {
-    return select(graph::equal(v[1], 0), v[1].constant(0), v[0] / v[1]);
-  })};
+  return {pointwise(b, {in[0], norm},
+                    [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[1].constant(0), v[0] / v[1]); })};
 }
 
 /// x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta.

@@ -120,8 +120,7 @@ static Results unary(Builder &builder, Values in, llvm::function_ref<Scalar(Scal
 }
 
 /// As unary(), for formulas that only floating-point numbers have.
-static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(Scalar)> formula,
-                        Type resultType = {}) {
+static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(Scalar)> formula, Type resultType = {}) {
   if (isFloat(in[0]))
     return unary(builder, in, formula, resultType);
   std::string type;
@@ -129,10 +128,7 @@ static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(S
   return {builder.fail("expected floating-point elements, got " + type)};
 }
 
-template <typename Op>
-static Scalar apply(Scalar x) {
-  return x.call<Op>(x.value);
-}
+template <typename Op> static Scalar apply(Scalar x) { return x.call<Op>(x.value); }
 
 static Scalar logistic(Scalar x) { return 1.0 / (1.0 + exp(-x)); }
 static Scalar softplusOf(Scalar x) { return max(x, 0) + log1p(exp(-abs(x))); }
@@ -241,9 +237,8 @@ Results threshold(Builder &b, Values in, const Attributes &attributes) {
 }
 Results shrink(Builder &b, Values in, const Attributes &attributes) {
   double lambda = attributes.getFloat("lambd", 0.5), bias = attributes.getFloat("bias", 0);
-  return floating(b, in, [=](Scalar x) {
-    return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0)));
-  });
+  return floating(b, in,
+                  [=](Scalar x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0))); });
 }
 Results logical_not(Builder &b, Values in, const Attributes &) {
   Results result = unary(b, in, [](Scalar x) { return equal(x, 0); }, b.operations.getI1Type());
@@ -261,11 +256,14 @@ Results isnan(Builder &b, Values in, const Attributes &) {
 }
 Results isinf(Builder &b, Values in, const Attributes &attributes) {
   bool positive = attributes.getInt("detect_positive", 1), negative = attributes.getInt("detect_negative", 1);
-  return floating(b, in, [=](Scalar x) {
-    double infinity = std::numeric_limits<double>::infinity();
-    Scalar wanted = positive && negative ? graph::abs(x) : negative ? -x : x;
-    return positive || negative ? equal(wanted, infinity) : notEqual(x.constant(0), 0);
-  }, b.operations.getI1Type());
+  return floating(
+      b, in,
+      [=](Scalar x) {
+        double infinity = std::numeric_limits<double>::infinity();
+        Scalar wanted = positive && negative ? graph::abs(x) : negative ? -x : x;
+        return positive || negative ? equal(wanted, infinity) : notEqual(x.constant(0), 0);
+      },
+      b.operations.getI1Type());
 }
 Results cast(Builder &b, Values in, const Attributes &attributes) {
   Type to = attributes.getType("to");

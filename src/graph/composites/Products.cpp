@@ -35,8 +35,8 @@ Results matmul(Builder &b, Values in, const Attributes &) { return {matmulOf(b, 
 /// alpha * op(A) op(B) + beta * C
 Results gemm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) != 2 || rankOf(in[1]) != 2)
-    return {b.fail("gemm: expected matrices, got shapes " + toString(shapeOf(in[0])) + " and " +
-                   toString(shapeOf(in[1])))};
+    return {
+        b.fail("gemm: expected matrices, got shapes " + toString(shapeOf(in[0])) + " and " + toString(shapeOf(in[1])))};
   int64_t lhsSum = a.getInt("transA") ? 0 : 1, rhsSum = a.getInt("transB") ? 1 : 0;
   Value product = b.contract(toCompute(b, in[0]), toCompute(b, in[1]), {}, {}, lhsSum, rhsSum);
   product = scaled(b, product, a.getFloat("alpha", 1));
@@ -92,7 +92,8 @@ Results scaled_dot_product_attention(Builder &b, Values in, const Attributes &a)
     return {};
   Value lowest = b.scalar(-std::numeric_limits<double>::infinity(), elementTypeOf(scores));
   if (a.getInt("is_causal"))
-    scores = graph::where(b, causalMask(b, queryShape[queryShape.size() - 2], keyShape[keyShape.size() - 2]), scores, lowest);
+    scores = graph::where(b, causalMask(b, queryShape[queryShape.size() - 2], keyShape[keyShape.size() - 2]), scores,
+                          lowest);
   if (mask)
     scores = elementTypeOf(mask).isInteger(1) ? graph::where(b, mask, scores, lowest)
                                               : graph::add(b, scores, b.cast(mask, elementTypeOf(lowest)));

@@ -33,10 +33,10 @@ static Value quantised(Builder &b, Value x, Value scale, Value zeroPoint, Type t
     return b.fail("quantize: expected 8 or 16 bit integers");
   auto [low, high] = limits(integer);
   Value shift = zeroPoint ? b.cast(zeroPoint, b.f32()) : b.scalar(0, b.f32());
-  Value rounded = pointwise(b, {b.cast(x, b.f32()), b.cast(scale, b.f32()), shift},
-                            [low = low, high = high](ArrayRef<Scalar> v) {
-                              return min(max(roundEven(v[0] / v[1]) + v[2], low), high);
-                            });
+  Value rounded =
+      pointwise(b, {b.cast(x, b.f32()), b.cast(scale, b.f32()), shift}, [low = low, high = high](ArrayRef<Scalar> v) {
+        return min(max(roundEven(v[0] / v[1]) + v[2], low), high);
+      });
   return rounded ? b.cast(rounded, type) : rounded;
 }
 
@@ -62,7 +62,8 @@ Results quantize(Builder &b, Values in, const Attributes &a) {
     return {};
   Type type = zeroPoint ? elementTypeOf(zeroPoint) : a.getType("to", b.operations.getIntegerType(8, false));
   Shape shape = shapeOf(in[0]);
-  return {quantised(b, in[0], spreadParameter(b, in[1], axis, shape), spreadParameter(b, zeroPoint, axis, shape), type)};
+  return {
+      quantised(b, in[0], spreadParameter(b, in[1], axis, shape), spreadParameter(b, zeroPoint, axis, shape), type)};
 }
 
 /// in: x, scale, zero point (optional). The result has the scale's type.
@@ -82,9 +83,8 @@ Results dequantize(Builder &b, Values in, const Attributes &a) {
 Results dynamic_quantize(Builder &b, Values in, const Attributes &) {
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(in[0])));
   Value low = b.reduce(ReductionKind::Min, in[0], all, false), high = b.reduce(ReductionKind::Max, in[0], all, false);
-  Value scale = pointwise(b, {low, high}, [](ArrayRef<Scalar> v) {
-    return (graph::max(v[1], 0) - graph::min(v[0], 0)) / 255;
-  });
+  Value scale =
+      pointwise(b, {low, high}, [](ArrayRef<Scalar> v) { return (graph::max(v[1], 0) - graph::min(v[0], 0)) / 255; });
   Value zeroPoint = pointwise(b, {low, scale}, [](ArrayRef<Scalar> v) {
     Scalar position = graph::roundEven(-graph::min(v[0], 0) / v[1]);
     return select(graph::equal(v[1], 0), v[1].constant(0), graph::min(graph::max(position, 0), 255));

@@ -92,8 +92,8 @@ static Value square(Builder &b, Value x) { return mul(b, x, x); }
 static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
 
 /// sum over the axes of f(x), in the compute type, then g of it.
-static Results reduceWith(Builder &b, Value input, const Attributes &attributes, llvm::function_ref<Value(Value)> before,
-                          llvm::function_ref<Value(Value)> after) {
+static Results reduceWith(Builder &b, Value input, const Attributes &attributes,
+                          llvm::function_ref<Value(Value)> before, llvm::function_ref<Value(Value)> after) {
   Reduction reduction = reductionOf(input, attributes);
   Value total = b.reduce(ReductionKind::Sum, before(toCompute(b, input)), reduction.axes, reduction.keepDims);
   Value result = total ? after(total) : total;
@@ -112,7 +112,10 @@ static Results reduceKind(Builder &b, ReductionKind kind, Values in, const Attri
     return {result};
   SymbolicInt value = known->empty() ? SymbolicInt(isProduct ? 1 : 0) : known->front();
   for (const SymbolicInt &next : ArrayRef(*known).drop_front(known->empty() ? 0 : 1))
-    value = isSum ? value + next : isProduct ? value * next : kind == ReductionKind::Max ? max(value, next) : min(value, next);
+    value = isSum                        ? value + next
+            : isProduct                  ? value * next
+            : kind == ReductionKind::Max ? max(value, next)
+                                         : min(value, next);
   if (isa<IntegerType>(elementTypeOf(result)))
     return {knownIntegers(b, value, shapeOf(result), elementTypeOf(result))};
   b.recordContents(result, value);
@@ -157,10 +160,13 @@ static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attr
   bool wantsLast = attributes.getInt("select_last_index");
   Shape shape = shapeOf(in[0]);
   Value extremum = b.reduce(kind, in[0], axis, true);
-  Value isExtremum = pointwise(b, {in[0], extremum}, [](ArrayRef<Scalar> v) {
-    Scalar hit = equal(v[0], v[1]);
-    return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
-  }, b.operations.getI1Type());
+  Value isExtremum = pointwise(
+      b, {in[0], extremum},
+      [](ArrayRef<Scalar> v) {
+        Scalar hit = equal(v[0], v[1]);
+        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
+      },
+      b.operations.getI1Type());
   Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
   Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
   Value candidates = graph::where(b, isExtremum, positions, other);

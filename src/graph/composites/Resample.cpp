@@ -108,7 +108,8 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resamp
                                          const Resampling &options) {
   std::optional<SymbolicInt> ratio = exactDiv(axis.extent, extent);
   StringRef coordinates = options.coordinates;
-  bool fromStart = (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn") && options.rounding == "floor";
+  bool fromStart =
+      (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn") && options.rounding == "floor";
   bool centred = coordinates.ends_with("half_pixel") && options.rounding.starts_with("round_prefer");
   if (options.mode != "nearest" || !ratio || !ratio->constant() || !(fromStart || centred))
     return std::nullopt;
@@ -149,7 +150,7 @@ Value resampleAxis(Builder &b, Value input, const ResampledAxis &axis, const Res
     };
     auto tap = [&](Scalar at) { return loadAt(at).to(builder.getF32Type()); };
     Scalar x = sampler.coordinate();
-    Scalar value = isNearest ? loadAt(sampler.clamped(sampler.rounded(x)))
+    Scalar value = isNearest                  ? loadAt(sampler.clamped(sampler.rounded(x)))
                    : options.mode == "linear" ? interpolateLinear(sampler, x, tap)
                                               : interpolateCubic(sampler, x, tap, options);
     value = value.to(scalarType(elementType));
@@ -165,15 +166,19 @@ Results resize(Builder &b, Values in, const Attributes &a) {
   size_t rank = rankOf(in[0]);
   if (!sizes || sizes->size() != rank || (!scales.empty() && scales.size() != rank))
     return {b.fail("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
-  Resampling options{a.getString("mode", "nearest"), a.getString("coordinate_transformation_mode", "half_pixel"),
-                     a.getString("nearest_mode", "round_prefer_floor"), a.getFloat("cubic_coeff_a", -0.75),
-                     a.getFloat("extrapolation_value"), a.getInt("exclude_outside") != 0};
+  Resampling options{a.getString("mode", "nearest"),
+                     a.getString("coordinate_transformation_mode", "half_pixel"),
+                     a.getString("nearest_mode", "round_prefer_floor"),
+                     a.getFloat("cubic_coeff_a", -0.75),
+                     a.getFloat("extrapolation_value"),
+                     a.getInt("exclude_outside") != 0};
   if (a.getInt("antialias"))
     return {b.fail("resize: antialias is not supported\nhint: export the model with antialias off")};
   bool knowsMode = llvm::is_contained({"nearest", "linear", "cubic"}, options.mode);
   bool knowsCoordinates =
       llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                          "tf_half_pixel_for_nn", "tf_crop_and_resize"}, options.coordinates);
+                          "tf_half_pixel_for_nn", "tf_crop_and_resize"},
+                         options.coordinates);
   if (!knowsMode || !knowsCoordinates)
     return {b.fail("resize: unknown mode '" + options.mode + "' or coordinates '" + options.coordinates + "'")};
   Value x = in[0];

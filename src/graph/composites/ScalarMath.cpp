@@ -51,8 +51,7 @@ Scalar Scalar::to(Type target) const {
 }
 
 /// One operation for floats, one for signed and one for unsigned integers.
-template <typename Float, typename Signed, typename Unsigned = Signed>
-static Scalar binary(Scalar a, Scalar b) {
+template <typename Float, typename Signed, typename Unsigned = Signed> static Scalar binary(Scalar a, Scalar b) {
   if (a.isFloat())
     return a.call<Float>(a.value, b.value);
   if (a.noSign)
@@ -75,8 +74,8 @@ Scalar operator-(Scalar a) {
 }
 
 static Scalar compare(Scalar a, Scalar b, arith::CmpFPredicate floats, arith::CmpIPredicate integers) {
-  Scalar result = a.isFloat() ? a.call<arith::CmpFOp>(floats, a.value, b.value)
-                              : a.call<arith::CmpIOp>(integers, a.value, b.value);
+  Scalar result =
+      a.isFloat() ? a.call<arith::CmpFOp>(floats, a.value, b.value) : a.call<arith::CmpIOp>(integers, a.value, b.value);
   result.noSign = true;
   return result;
 }

@@ -37,8 +37,7 @@ public:
   /// Index or signless integer to another integer type, or float conversions by value.
   Scalar to(mlir::Type type) const;
 
-  template <typename Op, typename... Operands>
-  Scalar call(Operands &&...operands) const {
+  template <typename Op, typename... Operands> Scalar call(Operands &&...operands) const {
     return with(builder->create<Op>(loc, std::forward<Operands>(operands)...));
   }
 

@@ -149,7 +149,8 @@ static std::optional<TransposedPadding> transposedPadding(Builder &b, ArrayRef<S
     wanted.erase(wanted.begin(), wanted.begin() + 2);
   TransposedPadding result;
   for (size_t i = 0; i < dims; ++i) {
-    SymbolicInt full = (input[i] - 1) * window.strides[i] + outputPadding[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    SymbolicInt full =
+        (input[i] - 1) * window.strides[i] + outputPadding[i] + (kernel[i] - 1) * window.dilations[i] + 1;
     if (wanted.empty() && !isSame) {
       int64_t low = mode == "VALID" ? 0 : window.padLow[i], high = mode == "VALID" ? 0 : window.padHigh[i];
       result.low.push_back(low);
@@ -240,8 +241,8 @@ static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, c
   bool includesPadding = a.getInt("count_include_pad");
   const Window &window = pooling.resolved.window;
   auto isZero = [](int64_t value) { return value == 0; };
-  bool isPadded = pooling.resolved.input != input || !llvm::all_of(window.padLow, isZero) ||
-                  !llvm::all_of(window.padHigh, isZero);
+  bool isPadded =
+      pooling.resolved.input != input || !llvm::all_of(window.padLow, isZero) || !llvm::all_of(window.padHigh, isZero);
   if (!window.ceilMode && (includesPadding || !isPadded)) {
     int64_t volume = 1;
     for (int64_t extent : pooling.size)

@@ -61,7 +61,6 @@ private:
 };
 } // namespace
 
-
 /// A constant that is the same everywhere is an immediate, not a buffer.
 static bool isSplatConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
@@ -94,9 +93,9 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
-      auto known = computations.find(other);
-      return known != computations.end() && known->second.kind == ElementKind::Reduction;
-    });
+             auto known = computations.find(other);
+             return known != computations.end() && known->second.kind == ElementKind::Reduction;
+           });
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
   if (readsWindowsTwice(user))
@@ -110,8 +109,7 @@ bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation)
   if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || computation.operators > maxKernelOperators)
     return false;
   Value result = op->getResult(0);
-  return llvm::all_of(result.getUses(),
-                      [&](OpOperand &use) { return mayComputeInside(result, computation, use); });
+  return llvm::all_of(result.getUses(), [&](OpOperand &use) { return mayComputeInside(result, computation, use); });
 }
 
 void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {

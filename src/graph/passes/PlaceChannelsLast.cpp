@@ -51,8 +51,8 @@ static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t st
     SmallVector<Value> source(index);
     source[dim] = b.create<arith::DivUIOp>(loc, index[dim], stepValue);
     Value rest = b.create<arith::RemUIOp>(loc, index[dim], stepValue);
-    Value isElement = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rest,
-                                              b.create<arith::ConstantIndexOp>(loc, 0));
+    Value isElement =
+        b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rest, b.create<arith::ConstantIndexOp>(loc, 0));
     Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(scalarType(type)));
     return b.create<arith::SelectOp>(loc, isElement, load(b, loc, tensors[0], source), zero).getResult();
   });
@@ -193,11 +193,11 @@ static void placeWindowReduce(WindowReduceOp op) {
   }
   input = padWindows(builder, input, extents, neutral(operations, op));
   Type type = tensorTypeOf(op.getResult()).getElementType();
-  Value result = operations.create<WindowReduceOp>(
-      op.getLoc(), tensorType(last, type), input, op.getKindAttr(), operations.getDenseI64ArrayAttr(permuted(op.getWindow())),
-      operations.getDenseI64ArrayAttr(permuted(op.getStrides())),
-      operations.getDenseI64ArrayAttr(SmallVector<int64_t>(rank, 0)),
-      operations.getDenseI64ArrayAttr(permuted(op.getDilations())));
+  Value result = operations.create<WindowReduceOp>(op.getLoc(), tensorType(last, type), input, op.getKindAttr(),
+                                                   operations.getDenseI64ArrayAttr(permuted(op.getWindow())),
+                                                   operations.getDenseI64ArrayAttr(permuted(op.getStrides())),
+                                                   operations.getDenseI64ArrayAttr(SmallVector<int64_t>(rank, 0)),
+                                                   operations.getDenseI64ArrayAttr(permuted(op.getDilations())));
   op.replaceAllUsesWith(builder.transpose(result, toChannelsFirst(rank)));
   op.erase();
 }

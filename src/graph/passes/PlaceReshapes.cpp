@@ -31,7 +31,8 @@ static bool isReduction(Value value) {
 
 /// Whether a value is a reduction, or computed elementwise from one (maps have been merged before).
 static bool endsReduction(Value value) {
-  return isReduction(value) || (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
+  return isReduction(value) ||
+         (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
 }
 
 namespace {
@@ -67,7 +68,8 @@ struct SinkReshape : OpRewritePattern<MapOp> {
       Value shaped = builder.reshape(operand.value, operand.shape);
       return operand.broadcastDims ? builder.broadcast(shaped, *operand.broadcastDims, source) : shaped;
     });
-    auto map = rewriter.create<MapOp>(op.getLoc(), tensorType(source, tensorTypeOf(op.getResult()).getElementType()), inputs);
+    auto map =
+        rewriter.create<MapOp>(op.getLoc(), tensorType(source, tensorTypeOf(op.getResult()).getElementType()), inputs);
     rewriter.inlineRegionBefore(op.getBody(), map.getBody(), map.getBody().end());
     rewriter.replaceOp(op, builder.reshape(map, shapeOf(op.getResult())));
     return success();

@@ -183,7 +183,8 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
     rewriter.setInsertionPoint(conv);
     GraphBuilder builder(rewriter, conv.getLoc());
     Value vector = builder.reshape(scale, {elementCount(shapeOf(scale))});
-    Value factors = builder.broadcast(vector, {static_cast<int64_t>(conv.filterOutputDim())}, shapeOf(conv.getFilter()));
+    Value factors =
+        builder.broadcast(vector, {static_cast<int64_t>(conv.filterOutputDim())}, shapeOf(conv.getFilter()));
     return builder.map({conv.getFilter(), factors}, tensorTypeOf(conv.getFilter()).getElementType(),
                        [](OpBuilder &b, Location loc, ValueRange scalars) -> Value {
                          return b.create<arith::MulFOp>(loc, scalars[0], scalars[1]);
@@ -235,8 +236,8 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter, SeparateWindow>(
-        context);
+    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter,
+                 SeparateWindow>(context);
     GreedyRewriteConfig config;
     config.maxIterations = 20;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end

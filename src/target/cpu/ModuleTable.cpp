@@ -47,12 +47,23 @@ static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table
   if (table.staticOffsets && table.staticOffsets->empty())
     offsets = descriptor;
   uint32_t bufferCount = table.lifetimes.size() / 2;
-  return {word(PERPEND_MODULE_MAGIC), half(PERPEND_MODULE_ABI), half(table.inputCount), half(table.outputCount),
-          half(table.symbolCount), half(bufferCount), half(table.kernelCount), descriptor,
-          word(table.descriptor.size()), weightsAddress(module, table), word(table.weightsBytes),
-          constantArray(module, i32, table.lifetimes, "lifetimes"), offsets,
-          ConstantInt::getSigned(i64, table.staticArenaBytes), module.getFunction("perpend_bind"),
-          module.getFunction("perpend_sizes"), module.getFunction("perpend_run")};
+  return {word(PERPEND_MODULE_MAGIC),
+          half(PERPEND_MODULE_ABI),
+          half(table.inputCount),
+          half(table.outputCount),
+          half(table.symbolCount),
+          half(bufferCount),
+          half(table.kernelCount),
+          descriptor,
+          word(table.descriptor.size()),
+          weightsAddress(module, table),
+          word(table.weightsBytes),
+          constantArray(module, i32, table.lifetimes, "lifetimes"),
+          offsets,
+          ConstantInt::getSigned(i64, table.staticArenaBytes),
+          module.getFunction("perpend_bind"),
+          module.getFunction("perpend_sizes"),
+          module.getFunction("perpend_run")};
 }
 
 void addModuleTable(Module &module, const ModuleTable &table) {

@@ -22,8 +22,8 @@ class Module;
 namespace perpend::target {
 
 struct ModuleTable {
-  std::string name;         ///< an identifier
-  std::string descriptor;   ///< JSON, see perpend_module.h
+  std::string name;          ///< an identifier
+  std::string descriptor;    ///< JSON, see perpend_module.h
   std::string weightsSymbol; ///< empty: no weights
   uint64_t weightsBytes = 0;
   uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0;

@@ -48,8 +48,7 @@ struct Code {
   Value select(Value condition, Value a, Value b) { return rewriter.create<arith::SelectOp>(loc, condition, a, b); }
 };
 
-template <typename Division, bool isSigned, bool isRemainder>
-struct SafeDivision : OpRewritePattern<Division> {
+template <typename Division, bool isSigned, bool isRemainder> struct SafeDivision : OpRewritePattern<Division> {
   using OpRewritePattern<Division>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Division op, PatternRewriter &rewriter) const override {
@@ -79,8 +78,7 @@ struct SafeDivision : OpRewritePattern<Division> {
   }
 };
 
-template <typename Shift>
-struct SafeShift : OpRewritePattern<Shift> {
+template <typename Shift> struct SafeShift : OpRewritePattern<Shift> {
   using OpRewritePattern<Shift>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Shift op, PatternRewriter &rewriter) const override {
@@ -89,8 +87,8 @@ struct SafeShift : OpRewritePattern<Shift> {
     if (!isExpandable(op) || (matchPattern(op.getRhs(), m_ConstantInt(&amount)) && amount.ult(width)))
       return failure();
     Code code{rewriter, op.getLoc(), op.getType()};
-    Value isSmall = rewriter.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::ult, op.getRhs(),
-                                                   code.constant(width));
+    Value isSmall =
+        rewriter.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::ult, op.getRhs(), code.constant(width));
     Value zero = code.constant(0);
     auto shift = rewriter.create<Shift>(op.getLoc(), op.getLhs(), code.select(isSmall, op.getRhs(), zero));
     shift->setAttr(safeMark, rewriter.getUnitAttr());

@@ -61,8 +61,13 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
       emitter.setBuffer(argument, buffer);
     Schedule schedule = Schedule::of(kernel);
     Value root = kernel.getBody().front().getTerminator()->getOperand(0);
-    KernelBody kernelBody{emitter, schedule, root, body->getArgument(inputs), body->getArgument(inputs + 2),
-                          body->getArgument(inputs + 3), kernel.getLoc()};
+    KernelBody kernelBody{emitter,
+                          schedule,
+                          root,
+                          body->getArgument(inputs),
+                          body->getArgument(inputs + 2),
+                          body->getArgument(inputs + 3),
+                          kernel.getLoc()};
     builder.setInsertionPointToEnd(body);
     graph::SymbolicInt units = emit(builder, kernelBody, kernel);
     builder.setInsertionPointToEnd(body);

@@ -26,7 +26,8 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// Columns of a panel: one to four vectors, the least padding first, then two (enough accumulators for any number of rows).
+/// Columns of a panel: one to four vectors, the least padding first, then two (enough accumulators for any number of
+/// rows).
 static int64_t chooseCols(const SymbolicInt &columns, int64_t lanes) {
   std::optional<int64_t> count = columns.constant();
   if (!count)

@@ -68,8 +68,8 @@ private:
     auto type = cast<RankedTensorType>(constant.getType());
     constant->setAttr("tile.weight_offset", builder.getI64IntegerAttr(weightBytes));
     places[constant] = {Space::Weights, weightBytes};
-    weightBytes = llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()),
-                                weightAlignment);
+    weightBytes =
+        llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
   }
 
   void placeCall(graph::CallKernelOp call, int64_t step) {

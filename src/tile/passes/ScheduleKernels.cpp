@@ -29,8 +29,8 @@ using graph::SymbolicInt;
 
 /// A symbolic extent counts as this much in estimates.
 static constexpr int64_t assumedExtent = 32;
-/// A thread gets at least this much work. Waking one takes tens of microseconds on a virtual machine, and what it writes
-/// lies in another core's cache when the next kernel reads it: that weighs more where a kernel computes little.
+/// A thread gets at least this much work. Waking one takes tens of microseconds on a virtual machine, and what it
+/// writes lies in another core's cache when the next kernel reads it: that weighs more where a kernel computes little.
 static constexpr double leastSecondsOfContraction = 100e-6;
 static constexpr double leastSecondsOfElements = 400e-6;
 /// Scalar work per element and operator in a vectorised loop.
@@ -113,7 +113,8 @@ private:
     setGrain(elements * secondsPerElement, leastSecondsOfElements);
   }
 
-  /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good one.
+  /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good
+  /// one.
   static int64_t rowLength(const SymbolicInt &extent) {
     constexpr int64_t most = 256;
     std::optional<int64_t> count = extent.constant();

@@ -1,7 +1,7 @@
 //===- ImportTest.cpp - shapes and errors of the ONNX importer ------------===//
 
-#include "ModelWriter.h"
 #include "frontend/onnx/Import.h"
+#include "ModelWriter.h"
 #include "graph/Shapes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -114,9 +114,9 @@ TEST(OnnxImport, ShapeComputationsDisappear) {
 }
 
 TEST(OnnxImport, ConvolutionsWithSymbolicExtents) {
-  ModelText model = unary({"Conv", {"w"}, {}, {{"strides", std::vector<int64_t>{2, 2}},
-                                               {"auto_pad", std::string("SAME_UPPER")}}, "", ""},
-                          {"x", {1, 2, "h", 9}});
+  ModelText model = unary(
+      {"Conv", {"w"}, {}, {{"strides", std::vector<int64_t>{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}, "", ""},
+      {"x", {1, 2, "h", 9}});
   model.initializers = {floats("w", {4, 2, 3, 3}, std::vector<float>(72, 1))};
   EXPECT_EQ(typesOf(model), "f32 [1, 4, floordiv(h + 1, 2), 5]");
   model.nodes[0].operation = "ConvTranspose";
@@ -134,7 +134,8 @@ TEST(OnnxImport, SoftmaxOfOldOperatorSetsFlattens) {
 }
 
 TEST(OnnxImport, ResizeOfSymbolicExtents) {
-  ModelText model = unary({"Resize", {"", "scales"}, {}, {{"mode", std::string("linear")}}, "", ""}, {"x", {1, 1, "h", 5}});
+  ModelText model =
+      unary({"Resize", {"", "scales"}, {}, {{"mode", std::string("linear")}}, "", ""}, {"x", {1, 1, "h", 5}});
   model.initializers = {floats("scales", {4}, {1, 1, 1.5, 2})};
   EXPECT_EQ(typesOf(model), "f32 [1, 1, h + floordiv(h, 2), 10]");
 }
@@ -170,7 +171,9 @@ TEST(OnnxImportErrors, AllUnsupportedOperatorsAtOnce) {
                   {{"Frobnicate", {"x"}, {"a"}, {}, "first", ""},
                    {"Frobnicate", {"a"}, {"b"}, {}, "second", ""},
                    {"Gizmo", {"b"}, {"y"}, {}, "third", "com.example"}},
-                  {"y"}, {}, 17};
+                  {"y"},
+                  {},
+                  17};
   Outcome outcome = import(model);
   expectError(outcome, "Frobnicate-17 (2 nodes): 'first' 'second'");
   expectError(outcome, "com.example.Gizmo (1 node): 'third'");
@@ -183,14 +186,14 @@ TEST(OnnxImportErrors, UndefinedInput) {
 }
 
 TEST(OnnxImportErrors, Cycle) {
-  ModelText model{{{"x", {3}}},
-                  {{"Add", {"x", "b"}, {"a"}, {}, "one", ""}, {"Relu", {"a"}, {"b"}, {}, "two", ""}}, {"b"}, {}, 17};
+  ModelText model{
+      {{"x", {3}}}, {{"Add", {"x", "b"}, {"a"}, {}, "one", ""}, {"Relu", {"a"}, {"b"}, {}, "two", ""}}, {"b"}, {}, 17};
   expectError(import(model), "cycle among or before the nodes 'one', 'two'");
 }
 
 TEST(OnnxImportErrors, NameDefinedTwice) {
-  ModelText model{{{"x", {3}}},
-                  {{"Relu", {"x"}, {"y"}, {}, "one", ""}, {"Abs", {"x"}, {"y"}, {}, "two", ""}}, {"y"}, {}, 17};
+  ModelText model{
+      {{"x", {3}}}, {{"Relu", {"x"}, {"y"}, {}, "one", ""}, {"Abs", {"x"}, {"y"}, {}, "two", ""}}, {"y"}, {}, 17};
   expectError(import(model), "node 'two' (Abs): its output 'y' is already defined by node 'one' (Relu)");
   model.nodes = {{"Relu", {"x"}, {"x"}, {}, "one", ""}};
   expectError(import(model), "its output 'x' is already defined by an input or initializer");
