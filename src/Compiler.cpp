@@ -59,6 +59,7 @@ public:
   LogicalResult write(ArtifactKind kind, StringRef output);
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return *target; }
+  unsigned llvmLevel() const { return std::max<int64_t>(1, options.optLevel); }
   LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:
@@ -213,7 +214,7 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
   std::unique_ptr<llvm::Module> ir = translate(context);
   if (!ir)
     return failure();
-  auto parts = target::emitObjectParts(*ir, *target, options.optLevel == 0 ? 1 : 3, 2);
+  auto parts = target::emitObjectParts(*ir, *target, llvmLevel(), 2);
   if (!parts)
     return fail(parts.takeError());
   for (auto [number, part] : llvm::enumerate(*parts)) {
@@ -301,7 +302,7 @@ LogicalResult printLlvm(ModuleOp module, const CompileOptions &options, llvm::ra
   llvm::raw_svector_ostream stream(object);
   target::EmitTexts texts{ir, assembly};
   if (llvm::Error error =
-          target::emitObject(*translated, compilation.machine(), options.optLevel == 0 ? 1 : 3, stream, texts))
+          target::emitObject(*translated, compilation.machine(), compilation.llvmLevel(), stream, texts))
     return compilation.fail(std::move(error));
   return success();
 }

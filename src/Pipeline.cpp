@@ -42,7 +42,7 @@ static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
-  if (context.optLevel == 0)
+  if (context.optLevel < 2)
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
@@ -50,7 +50,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
-  if (context.optLevel == 0)
+  if (context.optLevel < 2)
     return;
   tile::TilePackContractionsOptions options;
   options.lanes = context.target.vectorLanes(4);
