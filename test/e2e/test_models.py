@@ -13,9 +13,8 @@ IMAGE_SIZES = [(240, 320), (97, 161), (352, 256)]
 
 
 def parameters(models: list[Model]) -> list[object]:
-    """One test parameter for each model; those that are known to miss the bound are marked."""
-    half = pytest.mark.xfail(strict=False, reason="sums of f16 operands are rounded to f16 too early")
-    return [pytest.param(m, id=m.file, marks=[half] if m.folder == "squeezenet-fp16" else []) for m in models]
+    """One test parameter for each model."""
+    return [pytest.param(m, id=m.file) for m in models]
 
 
 def require(model: Model) -> None:
