@@ -1,9 +1,6 @@
 //===- Builder.cpp - making graphs: the one place of shape inference ------===//
 
 #include "graph/Builder.h"
-#include "graph/Scalars.h"
-
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -176,155 +173,6 @@ Value extent(OpBuilder &builder, Location loc, const SymbolicInt &value) {
   return builder.create<ExtentOp>(loc, value.str());
 }
 
-std::optional<Shape> Builder::broadcastShapes(Values inputs) {
-  if (anyNull(inputs))
-    return std::nullopt;
-  Shape result;
-  for (Value input : inputs) {
-    Shape shape = shapeOf(input);
-    if (shape.size() > result.size())
-      result.insert(result.begin(), shape.size() - result.size(), SymbolicInt(1));
-    size_t offset = result.size() - shape.size();
-    for (size_t i = 0; i < shape.size(); ++i) {
-      SymbolicInt &extent = result[offset + i];
-      if (extent == SymbolicInt(1))
-        extent = shape[i];
-      else if (shape[i] != SymbolicInt(1) && provablyDiffer(shape[i], extent)) {
-        std::string shapes;
-        for (Value value : inputs)
-          shapes += " " + toString(shapeOf(value));
-        fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
-             " and " + extent.str());
-        return std::nullopt;
-      } else if (shape[i] != SymbolicInt(1) && shape[i].isConstant()) {
-        extent = shape[i]; // an equality: prefer the number
-      }
-    }
-  }
-  return result;
-}
-
-Value Builder::broadcastTo(Value input, Extents shape) {
-  if (!input)
-    return {};
-  int64_t rank = shapeOf(input).size(), resultRank = shape.size();
-  if (rank > resultRank)
-    return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
-  return broadcast(input, llvm::to_vector(llvm::seq<int64_t>(resultRank - rank, resultRank)), shape);
-}
-
-Value Builder::mapBroadcast(Values inputs, Type elementType, ScalarBody body) {
-  std::optional<Shape> shape = broadcastShapes(inputs);
-  if (!shape)
-    return {};
-  SmallVector<Value> broadcasted;
-  for (Value input : inputs)
-    broadcasted.push_back(broadcastTo(input, *shape));
-  return map(broadcasted, elementType, body);
-}
-
-//===----------------------------------------------------------------------===//
-// Excess precision: f16 and bf16 values are computed in f32, and rounded where a
-// result of the model or an explicit cast (the attribute graph.rounds) needs it
-//===----------------------------------------------------------------------===//
-
-static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
-static Type widenedType(Type type) { return isNarrow(type) ? Float32Type::get(type.getContext()) : type; }
-static Value widened(Builder &builder, Value narrow, unsigned depth);
-
-/// The operands in f32; empty when none of them has been rounded.
-static SmallVector<Value> widenedOperands(Builder &builder, ValueRange operands, unsigned depth) {
-  SmallVector<Value> wide;
-  for (Value operand : operands)
-    wide.push_back(isNarrow(tensorTypeOf(operand).getElementType()) ? widened(builder, operand, depth) : Value());
-  if (llvm::none_of(wide, [](Value value) { return bool(value); }))
-    return {};
-  for (auto [value, operand] : llvm::zip(wide, operands))
-    if (!value)
-      value = builder.cast(operand, widenedType(tensorTypeOf(operand).getElementType()));
-  return wide;
-}
-
-/// The scalar code of a map with f32 in place of narrower types, without the conversions between them.
-static Value widenedBody(OpBuilder &b, Block &body, ValueRange arguments) {
-  IRMapping mapping;
-  mapping.map(body.getArguments(), arguments);
-  for (Operation &op : body.without_terminator()) {
-    SmallVector<Value> operands = llvm::map_to_vector(op.getOperands(), [&](Value v) { return mapping.lookup(v); });
-    SmallVector<Type> types = llvm::map_to_vector(op.getResultTypes(), widenedType);
-    if (isa<arith::ExtFOp, arith::TruncFOp>(op) && operands[0].getType() == types[0]) {
-      mapping.map(op.getResult(0), operands[0]);
-      continue;
-    }
-    NamedAttrList attributes(op.getAttrs());
-    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isNarrow(constant.getType()))
-      attributes.set("value", b.getF32FloatAttr(cast<FloatAttr>(constant.getValue()).getValueAsDouble()));
-    Operation *clone = b.create(OperationState(op.getLoc(), op.getName().getStringRef(), operands, types, attributes));
-    mapping.map(op.getResults(), clone->getResults());
-  }
-  return mapping.lookup(cast<YieldOp>(body.getTerminator()).getValues()[0]);
-}
-
-static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
-  bool rounds = false;
-  for (Operation &op : map.getBody().front()) {
-    if (op.getNumRegions() || isa<arith::BitcastOp>(op) ||
-        llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isF64(); }))
-      return {};
-    rounds |= isa<arith::TruncFOp>(op);
-  }
-  SmallVector<Value> inputs = widenedOperands(builder, map.getInputs(), depth);
-  if (inputs.empty() && !rounds)
-    return {};
-  if (inputs.empty())
-    for (Value input : map.getInputs())
-      inputs.push_back(builder.cast(input, widenedType(tensorTypeOf(input).getElementType())));
-  auto yielded =
-      dyn_cast_or_null<arith::TruncFOp>(map.getBody().front().getTerminator()->getOperand(0).getDefiningOp());
-  if (yielded && isa<BlockArgument>(yielded.getIn()))
-    return inputs[cast<BlockArgument>(yielded.getIn()).getArgNumber()];
-  return builder.map(inputs, builder.f32(), [&](OpBuilder &b, Location, ValueRange arguments) {
-    return widenedBody(b, map.getBody().front(), arguments);
-  });
-}
-
-/// An f16 or bf16 value as it was before rounding, computed anew from the last values in f32; null where there are
-/// none.
-static Value widened(Builder &builder, Value narrow, unsigned depth) {
-  Operation *op = narrow.getDefiningOp();
-  if (!op || depth == 0 || op->hasAttr("graph.rounds"))
-    return {};
-  if (auto map = dyn_cast<MapOp>(op))
-    return widenedMap(builder, map, depth - 1);
-  auto window = dyn_cast<WindowReduceOp>(op);
-  bool isChoice = window && (window.getKind() == ReductionKind::Max || window.getKind() == ReductionKind::Min);
-  if (!isChoice && !isa<TransposeOp, ReshapeOp, ConcatOp, BroadcastOp, SliceOp>(op))
-    return {};
-  SmallVector<Value> operands = widenedOperands(builder, op->getOperands(), depth - 1);
-  if (operands.empty())
-    return {};
-  Operation *clone = builder.operations.clone(*op);
-  clone->setOperands(operands);
-  clone->getResult(0).setType(tensorType(shapeOf(narrow), builder.f32()));
-  return clone->getResult(0);
-}
-
-Value Builder::cast(Value input, Type elementType) {
-  constexpr unsigned mostSteps = 8; // between two operators that compute in f32
-  if (!input || tensorTypeOf(input).getElementType() == elementType)
-    return input;
-  Type from = tensorTypeOf(input).getElementType();
-  if (isNarrow(from) && elementType.isF32())
-    if (Value wide = widened(*this, input, mostSteps))
-      return wide;
-  Value result = map(input, elementType, [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-    return convert(builder, loc, arguments[0], from, elementType);
-  });
-  if (std::optional<Shape> known = contents(input); known && isa<IntegerType>(elementType) && !elementType.isInteger(1))
-    recordContents(result, *known);
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // Views
 //===----------------------------------------------------------------------===//
@@ -453,40 +301,6 @@ Value Builder::gather(Value input, Value indices, int64_t axis) {
   return gathered;
 }
 
-Value Builder::unsqueeze(Value input, Ints axes) {
-  if (!input)
-    return {};
-  Shape shape = shapeOf(input);
-  int64_t rank = shape.size() + axes.size();
-  SmallVector<int64_t> sorted;
-  for (int64_t axis : axes)
-    sorted.push_back(axis < 0 ? axis + rank : axis);
-  llvm::sort(sorted);
-  for (int64_t axis : sorted) {
-    if (!checkAxis(axis, shape.size() + 1, "unsqueeze"))
-      return {};
-    shape.insert(shape.begin() + axis, SymbolicInt(1));
-  }
-  return reshape(input, shape);
-}
-
-Value Builder::squeeze(Value input, Ints axes) {
-  if (!input)
-    return {};
-  Shape shape = shapeOf(input);
-  int64_t rank = shape.size();
-  SmallVector<int64_t> dropped;
-  for (int64_t axis : axes) {
-    int64_t dim = axis < 0 ? axis + rank : axis;
-    if (!checkAxis(dim, rank, "squeeze"))
-      return {};
-    if (provablyDiffer(shape[dim], SymbolicInt(1)))
-      return fail("squeeze: dimension " + Twine(dim) + " of " + toString(shape) + " is not 1");
-    dropped.push_back(dim);
-  }
-  return reshape(input, dropDims(shape, dropped));
-}
-
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
@@ -532,37 +346,6 @@ Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints
   if (!elementType)
     elementType = tensorTypeOf(lhs).getElementType();
   return create<ContractOp>(result, elementType, lhs, rhs, lhsBatch, rhsBatch, lhsContracted, rhsContracted);
-}
-
-Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
-  if (!lhs || !rhs)
-    return {};
-  Shape left = shapeOf(lhs), right = shapeOf(rhs);
-  if (left.empty() || right.empty())
-    return fail("matmul: expected tensors of rank 1 or more, got shapes " + toString(left) + " and " + toString(right));
-  if (left.size() == 1 || right.size() == 1) {
-    int64_t l = left.size() - 1, r = right.size() == 1 ? 0 : right.size() - 2;
-    if (left.size() > 1 || right.size() <= 2)
-      return contract(lhs, rhs, {}, {}, {l}, {r}, elementType);
-    Value row = matmul(unsqueeze(lhs, {0}), rhs, elementType);
-    return row ? squeeze(row, {-2}) : row;
-  }
-  int64_t leftRank = left.size(), rightRank = right.size();
-  if (rightRank == 2)
-    return contract(lhs, rhs, {}, {}, {leftRank - 1}, {0}, elementType);
-  // Equal batch dimensions are contracted as such; a batch that broadcasts is repeated first.
-  SmallVector<SymbolicInt> leftBatch(left.begin(), left.end() - 2), rightBatch(right.begin(), right.end() - 2);
-  Value leftLike = splat(leftBatch, 0, f32()), rightLike = splat(rightBatch, 0, f32());
-  std::optional<Shape> batch = broadcastShapes({leftLike, rightLike});
-  if (!batch)
-    return {};
-  Shape leftShape = *batch, rightShape = *batch;
-  leftShape.append(left.end() - 2, left.end());
-  rightShape.append(right.end() - 2, right.end());
-  SmallVector<int64_t> batchDims = llvm::to_vector(llvm::seq<int64_t>(0, batch->size()));
-  int64_t rank = leftShape.size();
-  return contract(broadcastTo(lhs, leftShape), broadcastTo(rhs, rightShape), batchDims, batchDims, {rank - 1},
-                  {rank - 2}, elementType);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,125 @@
+//===- BuilderBroadcasts.cpp - numpy's conventions, from the primitives -----===//
+//
+// The part of the builder that makes no primitive of its own: broadcasting, unit
+// dimensions, and numpy.matmul.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Builder.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+std::optional<Shape> Builder::broadcastShapes(Values inputs) {
+  if (llvm::is_contained(inputs, Value()))
+    return std::nullopt;
+  Shape result;
+  for (Value input : inputs) {
+    Shape shape = shapeOf(input);
+    if (shape.size() > result.size())
+      result.insert(result.begin(), shape.size() - result.size(), SymbolicInt(1));
+    size_t offset = result.size() - shape.size();
+    for (size_t i = 0; i < shape.size(); ++i) {
+      SymbolicInt &extent = result[offset + i];
+      if (extent == SymbolicInt(1))
+        extent = shape[i];
+      else if (shape[i] != SymbolicInt(1) && provablyDiffer(shape[i], extent)) {
+        std::string shapes;
+        for (Value value : inputs)
+          shapes += " " + toString(shapeOf(value));
+        fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
+             " and " + extent.str());
+        return std::nullopt;
+      } else if (shape[i] != SymbolicInt(1) && shape[i].isConstant()) {
+        extent = shape[i]; // an equality: prefer the number
+      }
+    }
+  }
+  return result;
+}
+
+Value Builder::broadcastTo(Value input, Extents shape) {
+  if (!input)
+    return {};
+  int64_t rank = shapeOf(input).size(), resultRank = shape.size();
+  if (rank > resultRank)
+    return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+  return broadcast(input, llvm::to_vector(llvm::seq<int64_t>(resultRank - rank, resultRank)), shape);
+}
+
+Value Builder::mapBroadcast(Values inputs, Type elementType, ScalarBody body) {
+  std::optional<Shape> shape = broadcastShapes(inputs);
+  if (!shape)
+    return {};
+  SmallVector<Value> broadcasted;
+  for (Value input : inputs)
+    broadcasted.push_back(broadcastTo(input, *shape));
+  return map(broadcasted, elementType, body);
+}
+
+Value Builder::unsqueeze(Value input, Ints axes) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  int64_t rank = shape.size() + axes.size();
+  SmallVector<int64_t> sorted;
+  for (int64_t axis : axes)
+    sorted.push_back(axis < 0 ? axis + rank : axis);
+  llvm::sort(sorted);
+  for (int64_t axis : sorted) {
+    if (!checkAxis(axis, shape.size() + 1, "unsqueeze"))
+      return {};
+    shape.insert(shape.begin() + axis, SymbolicInt(1));
+  }
+  return reshape(input, shape);
+}
+
+Value Builder::squeeze(Value input, Ints axes) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  int64_t rank = shape.size();
+  SmallVector<int64_t> dropped;
+  for (int64_t axis : axes) {
+    int64_t dim = axis < 0 ? axis + rank : axis;
+    if (!checkAxis(dim, rank, "squeeze"))
+      return {};
+    if (provablyDiffer(shape[dim], SymbolicInt(1)))
+      return fail("squeeze: dimension " + Twine(dim) + " of " + toString(shape) + " is not 1");
+    dropped.push_back(dim);
+  }
+  return reshape(input, dropDims(shape, dropped));
+}
+
+Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
+  if (!lhs || !rhs)
+    return {};
+  Shape left = shapeOf(lhs), right = shapeOf(rhs);
+  if (left.empty() || right.empty())
+    return fail("matmul: expected tensors of rank 1 or more, got shapes " + toString(left) + " and " + toString(right));
+  if (left.size() == 1 || right.size() == 1) {
+    int64_t l = left.size() - 1, r = right.size() == 1 ? 0 : right.size() - 2;
+    if (left.size() > 1 || right.size() <= 2)
+      return contract(lhs, rhs, {}, {}, {l}, {r}, elementType);
+    Value row = matmul(unsqueeze(lhs, {0}), rhs, elementType);
+    return row ? squeeze(row, {-2}) : row;
+  }
+  int64_t leftRank = left.size(), rightRank = right.size();
+  if (rightRank == 2)
+    return contract(lhs, rhs, {}, {}, {leftRank - 1}, {0}, elementType);
+  // Equal batch dimensions are contracted as such; a batch that broadcasts is repeated first.
+  SmallVector<SymbolicInt> leftBatch(left.begin(), left.end() - 2), rightBatch(right.begin(), right.end() - 2);
+  Value leftLike = splat(leftBatch, 0, f32()), rightLike = splat(rightBatch, 0, f32());
+  std::optional<Shape> batch = broadcastShapes({leftLike, rightLike});
+  if (!batch)
+    return {};
+  Shape leftShape = *batch, rightShape = *batch;
+  leftShape.append(left.end() - 2, left.end());
+  rightShape.append(right.end() - 2, right.end());
+  SmallVector<int64_t> batchDims = llvm::to_vector(llvm::seq<int64_t>(0, batch->size()));
+  int64_t rank = leftShape.size();
+  return contract(broadcastTo(lhs, leftShape), broadcastTo(rhs, rightShape), batchDims, batchDims, {rank - 1},
+                  {rank - 2}, elementType);
+}
+} // namespace perpend::graph
