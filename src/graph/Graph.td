@@ -89,4 +89,15 @@ def ElementInterface : OpInterface<"ElementInterface"> {
   ];
 }
 
+def SymbolInterface : OpInterface<"SymbolInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    An operator of main that gives symbols their values while main runs.
+  }];
+  let methods = [
+    InterfaceMethod<"The names of the symbols that running this operator defines.",
+      "::llvm::SmallVector<::mlir::StringAttr>", "definedSymbols", (ins)>
+  ];
+}
+
 #endif

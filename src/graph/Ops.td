@@ -233,6 +233,80 @@ def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
                          `:` type($input) `->` type($result)}];
 }
 
+//===----------------------------------------------------------------------===//
+// Control flow and sizes that depend on data (docs/decisions/0004)
+//===----------------------------------------------------------------------===//
+
+def MeasureOp : Graph_Op<"measure", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolInterface>]> {
+  let summary = "Gives a symbol the value of an element";
+  let description = [{
+    symbol := count, which must be >= 0 (an error of the run otherwise). Every later use of the symbol sees this value.
+    Errors: C1 the operand has one element of type i64, C2 the symbol is a name.
+  }];
+  let arguments = (ins AnyRankedTensor:$count, StrAttr:$symbol);
+  let assemblyFormat = "$count `as` $symbol attr-dict `:` type($count)";
+  let hasVerifier = 1;
+}
+
+def RequireOp : Graph_Op<"require", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Ends the run with an error when an expression is negative";
+  let description = [{ Errors: C1 one expression. }];
+  let arguments = (ins ShapeAttr:$value, StrAttr:$message);
+  let assemblyFormat = "$value $message attr-dict";
+  let hasVerifier = 1;
+}
+
+class Graph_RegionOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolInterface>], traits)> {
+  let hasVerifier = 1;
+}
+
+def IfOp : Graph_RegionOp<"if", [NoRegionArguments]> {
+  let summary = "One of two regions";
+  let description = [{
+    results = condition ? then() : else(). A symbol of `symbols` stands alone in some extent of a result; it gets the extent that the branch taken yields there.
+    Errors: C1 the condition has one element of type i1, C2 a branch yields other types than the results (apart from extents with symbols defined here),
+    C3 a symbol is no extent of a result.
+  }];
+  let arguments = (ins AnyRankedTensor:$condition, StrArrayAttr:$symbols);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$thenRegion, SizedRegion<1>:$elseRegion);
+  let assemblyFormat = [{$condition `symbols` $symbols attr-dict `:` type($condition) `->` `(` type($results) `)`
+                         $thenRegion `else` $elseRegion}];
+}
+
+def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
+  let summary = "A region repeated, with values carried from one iteration to the next";
+  let description = [{
+    Body arguments: the iteration's number (tensor<i64>), the carried values. It yields the condition to go on (when the loop has a condition operand), the next carried
+    values, and one element of each scan result. Results: the last carried values, then the scan results [count, element...].
+    `count` is the number of iterations: an expression known before (no limit, no condition), or a symbol that the loop defines: it then goes on while the iteration's
+    number is less than `limit` (if given) and the condition (if given) is true.
+    Other symbols of `symbols` stand alone in an extent of a carried value; they start with the extent of its initial value and take that of the yielded one.
+    Errors: C1 limit and condition have one element, C2 body arguments, C3 yielded types, C4 result types, C5 count, C6 a symbol is no extent of a carried value.
+  }];
+  let arguments = (ins Optional<AnyRankedTensor>:$limit, Optional<AnyRankedTensor>:$condition, Variadic<AnyRankedTensor>:$initial,
+                       ShapeAttr:$count, StrArrayAttr:$symbols);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{`count` $count (`limit` $limit^ `:` type($limit))? (`while` $condition^ `:` type($condition))?
+                         `carried` `(` ($initial^ `:` type($initial))? `)` `symbols` $symbols attr-dict
+                         `->` `(` type($results) `)` $body}];
+  let extraClassDeclaration = [{
+    unsigned carriedCount() { return getInitial().size(); }
+    /// The body's arguments after the iteration's number.
+    ::mlir::ValueRange carriedArguments() { return ::mlir::ValueRange(getBody().getArguments()).drop_front(); }
+    ::mlir::ResultRange carriedResults() { return getResults().take_front(carriedCount()); }
+    ::mlir::ResultRange scanResults() { return getResults().drop_front(carriedCount()); }
+    /// The yielded condition, null without one; the next carried values; the elements of the scan results.
+    ::mlir::Value yieldedCondition();
+    ::mlir::ValueRange yieldedCarried();
+    ::mlir::ValueRange yieldedElements();
+    /// Whether the number of iterations is known before the first one.
+    bool countIsKnown() { return !getLimit() && !getCondition(); }
+  }];
+}
+
 def CallKernelOp : Graph_Op<"call_kernel", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel function of this module";
   let description = [{ Destination passing: the caller gives the buffers of the results. Errors: C1 no such kernel, C2 types differ from the kernel's. }];

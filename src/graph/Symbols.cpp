@@ -16,6 +16,11 @@ std::vector<std::string> perpend::graph::symbolsOf(func::FuncOp main) {
         if (!llvm::is_contained(order, name))
           order.push_back(name);
     }
+  main.walk<WalkOrder::PreOrder>([&](perpend::graph::SymbolInterface op) {
+    for (StringAttr name : op.definedSymbols())
+      if (!llvm::is_contained(order, name.str()))
+        order.push_back(name.str());
+  });
   return order;
 }
 
