@@ -103,7 +103,7 @@ void SymbolBinder::solve(const SymbolicInt &extent, int64_t value) {
       return;
     (isSymbol ? factor : rest) = isSymbol ? term.coefficient : rest - term.coefficient;
   }
-  if (factor != 0 && rest % factor == 0 && rest / factor >= 1)
+  if (factor != 0 && rest % factor == 0 && rest / factor >= 0)
     environment.symbols[*names.begin()] = rest / factor;
 }
 
@@ -121,7 +121,7 @@ LogicalResult SymbolBinder::checkExtents() {
         error << " = " << *expected;
       error << ", got " << got;
       if (!expected)
-        error << "\nhint: symbols are at least 1, and each must be an extent of some input";
+        error << "\nhint: symbols are at least 0, and each must be an extent of some input";
       return error;
     }
   }

@@ -183,6 +183,20 @@ Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
 }
 
+Results hardmax(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Shape shape = shapeOf(in[0]);
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  Results first = applyComposite(b, "argmax", {in[0]}, Attributes(b.context(), {along}));
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  if (first.empty())
+    return {};
+  Results hit = applyComposite(b, "equal", {positions, first[0]});
+  return {hit.empty() ? Value() : b.cast(hit[0], elementTypeOf(in[0]))};
+}
+
 static Value reversed(Builder &b, Value x, int64_t axis) {
   Shape shape = shapeOf(x), starts(shape.size(), SymbolicInt(0));
   SmallVector<int64_t> steps(shape.size(), 1);
