@@ -134,8 +134,7 @@ private:
         continue; // verifyMain refuses such a model
       Value dims = f.loadPointer(f.argument(0), source->input);
       Value got = f.load(types.getI64Type(), dims, source->dim);
-      emitCheck(f, got, source->input, source->dim, f.integer(source->factor + source->offset),
-                arith::CmpIPredicate::sge, refuse);
+      emitCheck(f, got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);
       Value above = f.builder.create<arith::SubIOp>(f.loc, got, f.integer(source->offset));
       f.store(f.builder.create<arith::DivSIOp>(f.loc, above, f.integer(source->factor)), f.argument(1), number);
     }
