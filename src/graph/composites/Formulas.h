@@ -23,6 +23,8 @@ inline int64_t rankOf(mlir::Value tensor) { return tensorTypeOf(tensor).getRank(
 inline mlir::Value optionalInput(Values in, size_t index) { return index < in.size() ? in[index] : mlir::Value(); }
 /// f32 for f16 and bf16: what a formula computes in, so that only its result is rounded to 16 bits.
 mlir::Type computeType(mlir::Type elementType);
+/// The attributes saturate and round_mode.
+MinifloatRounding roundingOf(const Attributes &attributes);
 /// A negative axis counts from the end. -1, with an error, when it is out of range.
 int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank);
 /// nullopt, with an error, when an axis is out of range; sorted, without repetition.
