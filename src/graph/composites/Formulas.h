@@ -61,6 +61,8 @@ Normalised normalise(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t
 // Views.
 /// A vector along dimension `axis` of a tensor of this shape.
 mlir::Value alongAxis(Builder &builder, mlir::Value vector, int64_t axis, llvm::ArrayRef<SymbolicInt> shape);
+/// Dimension `from` becomes dimension `to`; the others keep their order.
+mlir::Value moveAxis(Builder &builder, mlir::Value input, int64_t from, int64_t to);
 /// A shape with at most one -1, which follows from the number of elements.
 mlir::Value reshapeTo(Builder &builder, mlir::Value input, Shape shape);
 /// The part [starts, ends) of the listed axes, as numpy slices (negative positions, clamping, steps).
