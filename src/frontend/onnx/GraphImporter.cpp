@@ -65,6 +65,10 @@ Attributes GraphImporter::attributesOf(const NodeProto &proto) {
     case Kind::Ints:
       value = builder.operations.getDenseI64ArrayAttr(attribute.integers);
       break;
+    case Kind::Strings:
+      value =
+          builder.operations.getStrArrayAttr(SmallVector<StringRef>(attribute.texts.begin(), attribute.texts.end()));
+      break;
     case Kind::Tensor:
       if (!attribute.tensors.empty() && !(value = tensors.read(attribute.tensors.back(), error)))
         builder.fail("attribute '" + attribute.name + "': " + error);
