@@ -3,7 +3,11 @@
 // Decides which values are stored in memory; each stored value becomes one
 // kernel that computes it, together with all values it needs that are not
 // stored. Runs after simplification and packing, before tiling; afterwards main
-// holds only constants, reshapes of stored values (aliases) and kernel calls.
+// holds only constants, reshapes of stored values (aliases), kernel calls, and
+// the operators of control flow, whose regions look like main.
+//
+// Every block is on its own: what another block reads is stored, and so is what
+// control flow reads (conditions, limits, yielded values).
 //
 // A value that is not stored is computed again at every use, so it must be a
 // view, or pointwise with one use that reads each element once; the result of a
@@ -42,13 +46,14 @@ struct Computation {
 class KernelFuser {
 public:
   KernelFuser(ModuleOp module, bool isEnabled) : module(module), isEnabled(isEnabled) {}
-  void run(func::FuncOp main);
+  void run(Block &block);
 
 private:
   bool isStored(Value value) const { return !computations.contains(value); }
   Computation computationOf(Operation *op) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
+  void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
   void collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const;
@@ -90,10 +95,10 @@ Computation KernelFuser::computationOf(Operation *op) const {
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
   if (auto sequence = dyn_cast<SequenceInterface>(user))
-    return sequence.readsOnce(use.getOperandNumber()) &&
+    return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
            (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
   auto element = dyn_cast<ElementInterface>(user);
-  if (!element || element.needsStoredOperands())
+  if (!element || element.needsStoredOperands() || user->getBlock() != value.getParentBlock())
     return false;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
@@ -170,26 +175,32 @@ void KernelFuser::outline(Operation *root) {
   root->replaceAllUsesWith(call);
 }
 
-void KernelFuser::run(func::FuncOp main) {
+void KernelFuser::run(Block &block) {
   SmallVector<Operation *> operators;
-  for (Operation &op : main.getBody().front())
-    if (isa<ElementInterface, SequenceInterface>(op))
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
-  for (Operation *op : operators) {
-    if (isa<SequenceInterface>(op)) {
-      outline(op);
-      continue;
+      decide(&op);
+    } else if (isa<SequenceInterface>(op)) {
+      operators.push_back(&op);
+      outline(&op);
+    } else if (isa<SymbolInterface>(op)) {
+      for (Region &region : op.getRegions())
+        run(region.front());
     }
-    Computation computation = computationOf(op);
-    bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
-    if (mayStayUnstored(op, computation))
-      computations.try_emplace(op->getResult(0), computation);
-    else if (!isAlias)
-      outline(op);
   }
   for (Operation *op : llvm::reverse(operators))
     if (op->use_empty())
       op->erase();
+}
+
+void KernelFuser::decide(Operation *op) {
+  Computation computation = computationOf(op);
+  bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
+  if (mayStayUnstored(op, computation))
+    computations.try_emplace(op->getResult(0), computation);
+  else if (!isAlias)
+    outline(op);
 }
 
 namespace {
@@ -201,7 +212,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
     if (!main)
       return;
     storeResults(main);
-    KernelFuser(getOperation(), isEnabled).run(main);
+    KernelFuser(getOperation(), isEnabled).run(main.getBody().front());
     numberResults(main);
   }
 
