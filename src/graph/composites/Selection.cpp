@@ -47,7 +47,8 @@ Results nonzero(Builder &b, Values in, const Attributes &) {
   SymbolicInt rank(rankOf(in[0]));
   return {b.generate(positions, {rank, shapeOf(positions)[0]}, b.i64(),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                       Scalar which(builder, loc, index[0]), flat(builder, loc, load(builder, loc, tensors[0], index[1]));
+                       Scalar which(builder, loc, index[0]),
+                           flat(builder, loc, load(builder, loc, tensors[0], index[1]));
                        auto number = [&](const SymbolicInt &value) {
                          return Scalar(builder, loc, extent(builder, loc, value)).to(builder.getI64Type());
                        };
@@ -123,14 +124,15 @@ Value Suppression::corner(unsigned which) {
                     });
 }
 
-/// An entry of the box at `position` [batches, classes, 1] in sorted order, clamped into the tensor.
+/// An entry of the box at `position` [batches, classes, 1] in sorted order; 0 behind the last one.
 Value Suppression::takenBox(Value sorted, Value position) {
-  return b.generate({sorted, position}, shapeOf(position), elementTypeOf(sorted),
+  Value padded =
+      padTensor(b, sorted, Shape(3, SymbolicInt(0)), Shape{SymbolicInt(0), SymbolicInt(0), SymbolicInt(1)}, "constant");
+  return b.generate({padded, position}, shapeOf(position), elementTypeOf(sorted),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                       Value at = load(builder, loc, tensors[1], index);
-                      Scalar place = Scalar(builder, loc, at).to(builder.getIndexType());
                       SmallVector<Value> source(index);
-                      source[2] = min(place, place.with(graph::extent(builder, loc, extent)) - 1).value;
+                      source[2] = Scalar(builder, loc, at).to(builder.getIndexType()).value;
                       return load(builder, loc, tensors[0], source);
                     });
 }
@@ -164,8 +166,7 @@ Iteration Suppression::iterate(Value alive, Value threshold) {
   if (!dropped)
     return {};
   Value isTaken = applyComposite(b, "equal", {places, position})[0];
-  Value left = pointwise(b, {alive, dropped, isTaken},
-                         [](ArrayRef<Scalar> v) { return v[0] & ~(v[1] | v[2]); });
+  Value left = pointwise(b, {alive, dropped, isTaken}, [](ArrayRef<Scalar> v) { return v[0] & ~(v[1] | v[2]); });
   Value any = b.reduce(ReductionKind::Max, left, {0, 1, 2}, false);
   return {any, {left}, {b.squeeze(position, 2)}};
 }
@@ -179,25 +180,25 @@ Value Suppression::selected(Value taken) {
   Value places = positionsWhere(b, isTaken);
   if (!places)
     return {};
-  return b.generate({places, flat, order}, {shapeOf(places)[0], SymbolicInt(3)}, b.i64(),
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                      auto toIndex = [&](Value value) {
-                        return Scalar(builder, loc, value).to(builder.getIndexType());
-                      };
-                      Scalar place = toIndex(load(builder, loc, tensors[0], index[0]));
-                      Scalar row = place / place.with(graph::extent(builder, loc, iterations));
-                      Scalar count = place.with(graph::extent(builder, loc, classes));
-                      Scalar sorted = toIndex(load(builder, loc, tensors[1], place.value));
-                      Scalar batch = row / count, category = row % count;
-                      Scalar box = toIndex(load(builder, loc, tensors[2], {batch.value, category.value, sorted.value}));
-                      Scalar which = place.with(index[1]);
-                      Scalar chosen = select(equal(which, which.integer(0)), batch,
-                                             select(equal(which, which.integer(1)), category, box));
-                      return chosen.to(builder.getI64Type()).value;
-                    });
+  return b.generate(
+      {places, flat, order}, {shapeOf(places)[0], SymbolicInt(3)}, b.i64(),
+      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+        auto toIndex = [&](Value value) { return Scalar(builder, loc, value).to(builder.getIndexType()); };
+        Scalar place = toIndex(load(builder, loc, tensors[0], index[0]));
+        Scalar row = place / place.with(graph::extent(builder, loc, iterations));
+        Scalar count = place.with(graph::extent(builder, loc, classes));
+        Scalar sorted = toIndex(load(builder, loc, tensors[1], place.value));
+        Scalar batch = row / count, category = row % count;
+        Scalar box = toIndex(load(builder, loc, tensors[2], {batch.value, category.value, sorted.value}));
+        Scalar which = place.with(index[1]);
+        Scalar chosen =
+            select(equal(which, which.integer(0)), batch, select(equal(which, which.integer(1)), category, box));
+        return chosen.to(builder.getI64Type()).value;
+      });
 }
 
 Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold) {
+  boxes = b.broadcast(boxes, {0, 1, 2}, {shape[0], extent, SymbolicInt(4)}); // as many as there are scores
   order = b.sort(scores, 2, /*isDescending=*/true);
   for (unsigned which = 0; which < 4; ++which)
     corners.push_back(corner(which));
@@ -208,9 +209,8 @@ Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold
     alive = sorted.empty() ? Value() : applyComposite(b, "greater", {sorted[0], scoreThreshold})[0];
   }
   Value any = b.reduce(ReductionKind::Max, alive, {0, 1, 2}, false);
-  SmallVector<Value> results = b.loop({limit, any}, alive, [&](Value, ValueRange carried) {
-    return iterate(carried[0], overlapThreshold);
-  });
+  SmallVector<Value> results =
+      b.loop({limit, any}, alive, [&](Value, ValueRange carried) { return iterate(carried[0], overlapThreshold); });
   return results.empty() ? Value() : selected(results[1]);
 }
 
