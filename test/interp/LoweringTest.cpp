@@ -109,6 +109,11 @@ func.func @main(%a: tensor<2x3x7xf32>) -> tensor<2x3x4xf32> {
   return %r : tensor<2x3x4xf32>
 })",
        {{2, 3, 7}}},
+  };
+}
+
+std::vector<Lowering> sequences() {
+  return {
       {"scatter",
        R"(
 func.func @main(%a: tensor<5x70xf32>, %i: tensor<7x1xf32>, %u: tensor<7x70xf32>) -> tensor<5x70xf32> {
@@ -217,4 +222,6 @@ TEST_P(LoweringTest, keepsTheValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lowering, LoweringTest, ::testing::ValuesIn(lowerings()),
+                         [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Sequences, LoweringTest, ::testing::ValuesIn(sequences()),
                          [](const auto &info) { return std::string(info.param.name); });
