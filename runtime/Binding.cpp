@@ -49,7 +49,10 @@ perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor 
   }
   bool isEmpty = false;
   for (int32_t i = 0; i < info.rank; ++i) {
-    if (input.shape[i] < 0 || (info.dims[i] >= 0 && input.shape[i] != info.dims[i]))
+    if (input.shape[i] < 0)
+      return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected at least 0, got %lld", info.name, i,
+                  static_cast<long long>(input.shape[i]));
+    if (info.dims[i] >= 0 && input.shape[i] != info.dims[i])
       return failDimension(info, i, info.dims[i], input.shape[i]);
     isEmpty |= input.shape[i] == 0;
   }

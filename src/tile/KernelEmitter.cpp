@@ -104,7 +104,7 @@ SmallVector<Value> KernelEmitter::delinearize(OpBuilder &builder, Location loc, 
       index[dim] = rest;
       break;
     }
-    Value size = extent(builder, loc, shape[dim]);
+    Value size = extent(builder, loc, asDivisor(shape[dim]));
     index[dim] = builder.create<arith::RemUIOp>(loc, rest, size);
     rest = builder.create<arith::DivUIOp>(loc, rest, size);
   }

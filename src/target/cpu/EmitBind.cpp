@@ -58,16 +58,14 @@ private:
         continue; // an operator defines it: verifyMain refuses other models
       Value dims = f.loadPointer(f.argument(0), source->input);
       Value got = f.load(types.getI64Type(), dims, source->dim);
-      emitCheck(got, source->input, source->dim, f.integer(source->factor + source->offset),
-                arith::CmpIPredicate::sge, refuse);
+      emitCheck(got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);
       Value above = f.builder.create<arith::SubIOp>(f.loc, got, f.integer(source->offset));
       f.store(f.builder.create<arith::DivSIOp>(f.loc, above, f.integer(source->factor)), f.argument(1), number);
     }
   }
 
   /// Refuses a dimension that does not compare as it must.
-  void emitCheck(Value got, int64_t input, int64_t dim, Value expected,
-                 arith::CmpIPredicate predicate, Block *refuse) {
+  void emitCheck(Value got, int64_t input, int64_t dim, Value expected, arith::CmpIPredicate predicate, Block *refuse) {
     Value shown = expected;
     if (predicate == arith::CmpIPredicate::sge) // -k: at least k
       shown = f.builder.create<arith::SubIOp>(f.loc, f.integer(0), expected);
