@@ -61,7 +61,7 @@ def build(request: pytest.FixtureRequest) -> Callable[[str], perpend.Model]:
 # Loops
 
 ROWS, STATE = tensor("n", 4), tensor(4)
-ROW = element("x_1", "x", tensor("n", of="f32"), "i")
+ROW = element("x_1", "x", tensor("n"), "i")
 
 
 def accumulate(loop: str, inputs: dict[str, str], stop: str = "", count: str = "n") -> str:
@@ -77,9 +77,7 @@ def accumulate(loop: str, inputs: dict[str, str], stop: str = "", count: str = "
       {stop}
       graph.yield {"%go, " if stop else ""}%s, %s, %t : {"tensor<i1>, " if stop else ""}{STATE}, {STATE}, {STATE}
     }}"""
-    return module(
-        {"x": tensor("n"), "h0": STATE, **inputs}, body, {"h": STATE, "ys": ys, "zs": ys}
-    )
+    return module({"x": tensor("n"), "h0": STATE, **inputs}, body, {"h": STATE, "ys": ys, "zs": ys})
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 2, 7])
@@ -211,6 +209,33 @@ def test_growing_value(build: Run) -> None:
             expected = 2 * np.concatenate([expected, x])
         np.testing.assert_array_equal(h, expected)
         np.testing.assert_array_equal(lasts, np.tile(2 * x, (count, 1)))
+
+
+ELEMENTS = module(
+    {"sizes": tensor("n", of="i64"), "x": tensor("m")},
+    f"""
+    %ys = graph.loop count <["n"]> carried () symbols ["width"] -> ({tensor("n", "width")}) {{
+      ^bb0(%i: tensor<i64>):
+      {element("size_1", "sizes", tensor("n", of="i64"), "i", "i64")}
+      graph.measure %size_1 as "part" : tensor<1xi64>
+      graph.require <["m - part"]> "too wide"
+      %y = graph.slice %x <["0"]> [1] : {tensor("m")} -> {tensor("part")}
+      {binary("z", "arith.addf", "y", "y", tensor("part"))}
+      graph.yield %z : {tensor("part")}
+    }}""",
+    {"ys": tensor("n", "width")},
+)
+
+
+def test_elements_of_unknown_extent(build: Run) -> None:
+    model = build(ELEMENTS)
+    x = floats(9)
+    for width, count in [(3, 2), (9, 5), (0, 2), (1, 1)]:
+        ys = model(np.full(count, width, np.int64), x)
+        np.testing.assert_array_equal(ys, np.tile(2 * x[:width], (count, 1)))
+    assert model(np.zeros(0, np.int64), x).shape == (0, 0)
+    with pytest.raises(ValueError, match="expected elements of one shape for result 0, got 4"):
+        model(np.array([3, 4]), x)
 
 
 # Branches
@@ -346,9 +371,13 @@ def test_extents_that_must_agree(build: Run) -> None:
 
 
 def test_symbols_must_be_defined_before_use() -> None:
-    text = module({"k": "tensor<i64>", "x": tensor("n")}, f"""
+    text = module(
+        {"k": "tensor<i64>", "x": tensor("n")},
+        f"""
         %y = graph.slice %x <["0"]> [1] : {tensor("n")} -> {tensor("m")}
-        graph.measure %k as "m" : tensor<i64>""", {"y": tensor("m")})
+        graph.measure %k as "m" : tensor<i64>""",
+        {"y": tensor("m")},
+    )
     with pytest.raises(perpend.CompileError, match="'m' is used before an operator defines it"):
         perpend.compile(perpend.Module.from_text(text))
 
