@@ -11,7 +11,8 @@
 //
 // A value that is not stored is computed again at every use, so it must be a
 // view, or pointwise with one use that reads each element once; the result of a
-// reduction is only kept in registers for an elementwise user of the same shape.
+// reduction is only kept in registers for an elementwise user of the same shape. A
+// result whose elements depend on one another is always stored.
 //
 //   %c = tile.matmul %x, %w             %y = graph.call_kernel @kernel_0(%x, %w, %b)
 //   %y = graph.map (%c, %b) { add } =>  func private @kernel_0 { tile.matmul, map, return }
@@ -93,6 +94,9 @@ Computation KernelFuser::computationOf(Operation *op) const {
 
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
+  if (auto sequence = dyn_cast<SequenceInterface>(user))
+    return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
+           (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
   auto element = dyn_cast<ElementInterface>(user);
   if (!element || element.needsStoredOperands() || user->getBlock() != value.getParentBlock())
     return false;
@@ -118,9 +122,10 @@ bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation)
 }
 
 void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {
+  auto element = dyn_cast<ElementInterface>(op);
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
-    if (isSplatConstant(operand) && !cast<ElementInterface>(op).needsStoredOperands())
+    if (isSplatConstant(operand) && !(element && element.needsStoredOperands()))
       operators.insert(producer);
     else if (isStored(operand))
       inputs.insert(operand);
@@ -176,6 +181,9 @@ void KernelFuser::run(Block &block) {
     if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
       decide(&op);
+    } else if (isa<SequenceInterface>(op)) {
+      operators.push_back(&op);
+      outline(&op);
     } else if (isa<SymbolInterface>(op)) {
       for (Region &region : op.getRegions())
         run(region.front());
