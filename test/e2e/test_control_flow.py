@@ -52,10 +52,26 @@ def cumulate(start: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return start + np.cumsum(np.concatenate([np.zeros((1, 4), np.float32), steps + np.zeros_like(start)]), axis=0)
 
 
+class Checked:
+    """A compiled model whose outputs are also compared with the interpreter's."""
+
+    def __init__(self, text: str, level: int, threads: int) -> None:
+        self.module = perpend.Module.from_text(text)
+        self.model = perpend.compile(self.module, opt_level=level, threads=threads)
+
+    def __call__(self, *inputs: Any) -> Any:
+        outputs = self.model(*inputs)
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
+        for got, expected in zip(results, self.module.evaluate([np.asarray(array) for array in inputs]), strict=True):
+            assert got.shape == expected.shape and got.dtype == expected.dtype
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+        return outputs
+
+
 @pytest.fixture(params=[(0, 1), (0, 2), (3, 1), (3, 2)], ids=lambda p: f"O{p[0]}-{p[1]}threads")
-def build(request: pytest.FixtureRequest) -> Callable[[str], perpend.Model]:
+def build(request: pytest.FixtureRequest) -> Callable[[str], Checked]:
     level, threads = request.param
-    return lambda text: perpend.compile(perpend.Module.from_text(text), opt_level=level, threads=threads)
+    return lambda text: Checked(text, level, threads)
 
 
 # Loops
@@ -102,7 +118,7 @@ def test_limit(build: Run) -> None:
     model = build(LIMITED)
     x, start = floats(20), floats(4)
     expected = cumulate(start, x[:, None])
-    assert model.outputs[1].shape == ["steps", 4]
+    assert model.model.outputs[1].shape == ["steps", 4]
     for count in [3, 0, 20, 1, -5, 8]:
         h, ys, zs = model(x, start, np.int64(count))
         count = max(count, 0)
@@ -123,7 +139,8 @@ def test_limit_and_condition(build: Run) -> None:
       }}
       %go = graph.reshape %go_1 : tensor<1xi1> -> tensor<i1>"""
     text = accumulate(
-        f'count <["steps"]> limit %limit : tensor<i64> while %go0 : tensor<i1> carried (%h0 : {STATE}) symbols ["steps"]',
+        'count <["steps"]> limit %limit : tensor<i64> while %go0 : tensor<i1> '
+        f'carried (%h0 : {STATE}) symbols ["steps"]',
         {"limit": "tensor<i64>", "go0": "tensor<i1>", "bound": "tensor<1xf32>"},
         stop,
         "steps",
