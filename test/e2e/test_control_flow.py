@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import perpend
 import pytest
+from e2e.models import CLANG, ROOT, run_tool
 
 Run = Callable[..., Any]
 
@@ -412,6 +413,55 @@ def test_memory_stays_flat() -> None:
 
     before = peak_after(300)
     assert peak_after(3000) - before < 2000, "KiB"
+
+
+COUNTING_PROGRAM = """
+#include <perpend.h>
+#include <perpend_module.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static long allocations;
+void *__libc_malloc(size_t);
+void *__libc_memalign(size_t, size_t);
+void *malloc(size_t bytes) { ++allocations; return __libc_malloc(bytes); }
+void *aligned_alloc(size_t alignment, size_t bytes) { ++allocations; return __libc_memalign(alignment, bytes); }
+const perpend_module *perpend_module_growing(void);
+
+int main(void) {
+  static float data[100];
+  int64_t four = 4, n, limit;
+  perpend_model *model;
+  perpend_session *session;
+  if (perpend_model_from_module(perpend_module_growing(), &model) || perpend_session_create(model, NULL, &session))
+    return 1;
+  for (int turn = 0; turn < 3; ++turn) {
+    long before = allocations;
+    for (limit = 40; limit >= 0; --limit)
+      for (n = 1; n < 100; n += 49) {
+        perpend_tensor inputs[3] = {{data, &four, 1, PERPEND_F32}, {&limit, NULL, 0, PERPEND_I64},
+                                    {data, &n, 1, PERPEND_F32}}, outputs[2] = {{0}};
+        if (perpend_session_run(session, inputs, 3, outputs, 2) || outputs[0].shape[0] != n + 4 * limit)
+          return 2;
+      }
+    printf("%ld\\n", allocations - before);
+    fflush(stdout);
+  }
+  return 0;
+}
+"""
+
+
+def test_nothing_is_allocated_for_sizes_seen_before(tmp_path: Any) -> None:
+    """Carried values exchange their memory; a later run still finds each buffer as large as it needs."""
+    (tmp_path / "growing.mlir").write_text(GROWING)
+    run_tool("compile", "growing.mlir", "-o", "growing.a", "--name", "growing", folder=tmp_path)
+    (tmp_path / "main.c").write_text(COUNTING_PROGRAM)
+    sources = [tmp_path / "main.c", tmp_path / "growing.a", "-lm", "-lpthread"]
+    subprocess.run([CLANG, "-I", ROOT / "runtime/include", *sources, "-o", tmp_path / "main"], check=True, timeout=120)
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True, timeout=60)
+    first, *others = map(int, done.stdout.split())
+    assert first > 0 and others == [0, 0]
 
 
 def test_executable(tmp_path: Any) -> None:
