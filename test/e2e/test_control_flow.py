@@ -63,7 +63,7 @@ class Checked:
     def __call__(self, *inputs: Any) -> Any:
         outputs = self.model(*inputs)
         results = outputs if isinstance(outputs, tuple) else (outputs,)
-        for got, expected in zip(results, self.module.evaluate([np.asarray(array) for array in inputs]), strict=True):
+        for got, expected in zip(results, self.module.evaluate(*map(np.asarray, inputs)), strict=True):
             assert got.shape == expected.shape and got.dtype == expected.dtype
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
         return outputs
