@@ -92,10 +92,11 @@ perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, 
   for (int32_t i = 0; i < count; ++i) {
     const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
     int64_t bytes = 0;
-    if (session.isFromData[i] && (!tensorBytes(session.outputDims[i], info.rank, info.type, bytes) ||
-                                  bytes > session.growing[i].capacityBytes))
-      return fail(PERPEND_INVALID_DATA, "output '%.60s': its extents do not fit its elements; hint: they follow from the "
-                                        "values of the inputs",
+    if (session.isFromData[i] &&
+        (!tensorBytes(session.outputDims[i], info.rank, info.type, bytes) || bytes > session.growing[i].capacityBytes))
+      return fail(PERPEND_INVALID_DATA,
+                  "output '%.60s': its extents do not fit its elements; hint: they follow from the "
+                  "values of the inputs",
                   info.name);
     bool isCallers = session.outputPointers[i] && session.outputPointers[i] != session.growing[i].data;
     if (isCallers && session.isFromData[i]) {

@@ -255,18 +255,22 @@ static void swapWords(FunctionEmitter &f, Type type, Value a, int64_t aNumber, V
   f.store(first, b, bNumber);
 }
 
+/// The two words of each growing buffer.
+static void swapBuffers(FunctionEmitter &f, Value a, Value b) {
+  swapWords(f, f.i64, a, 0, b, 0);
+  swapWords(f, f.i64, a, 1, b, 1);
+}
+
 /// What was written becomes what is read.
 void RunEmitter::exchange(Loop &loop) {
   for (unsigned i = 0; i < loop.op.carriedCount(); ++i) {
     Place argument = loop.argumentPlace(i), target = loop.targets[i];
     if (!loop.changes(i))
       continue;
-    if (target.space == Space::Slot) {
+    if (target.space == Space::Slot)
       swapWords(f, f.pointer, slots, argument.number, slots, target.number);
-      continue;
-    }
-    swapWords(f, f.i64, growingEntry(argument), 0, growingEntry(target), 0);
-    swapWords(f, f.i64, growingEntry(argument), 1, growingEntry(target), 1);
+    else
+      swapBuffers(f, growingEntry(argument), growingEntry(target));
   }
 }
 
@@ -281,10 +285,8 @@ void RunEmitter::endLoop(Loop &loop) {
     for (unsigned i = 0; i < op.carriedCount(); ++i) {
       if (!loop.changes(i))
         continue;
-      if (loop.targets[i].space == Space::Growing) {
-        swapWords(f, f.i64, growingEntry(loop.argumentPlace(i)), 0, growingEntry(loop.targets[i]), 0);
-        swapWords(f, f.i64, growingEntry(loop.argumentPlace(i)), 1, growingEntry(loop.targets[i]), 1);
-      }
+      if (loop.targets[i].space == Space::Growing)
+        swapBuffers(f, growingEntry(loop.argumentPlace(i)), growingEntry(loop.targets[i]));
       copy(loop.resultPlace(i), loop.spares[i], op.carriedResults()[i].getType());
     }
     f.builder.create<cf::BranchOp>(f.loc, even);

@@ -309,7 +309,8 @@ void MemoryPlanner::run() {
   writeAttributes();
 }
 
-/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs keep theirs.
+/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs
+/// keep theirs.
 void MemoryPlanner::shareGrowing() {
   sharedNumbers.resize(growing.size());
   size_t outputs = main.getNumResults();
