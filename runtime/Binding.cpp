@@ -28,12 +28,15 @@ perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64
   describeShape(info, shape, sizeof shape);
   const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
-  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s",
+  // A model says at compile time what is repeated.
+  const bool isUnit = got == 1 && !isLeast && !isMost && info.dims[dim] < 0;
+  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s%s",
               info.name, dim,
               isLeast  ? "at least "
               : isMost ? "at most "
                        : "",
-              static_cast<long long>(number), static_cast<long long>(got), shape);
+              static_cast<long long>(number), static_cast<long long>(got), shape,
+              isUnit ? "; to repeat it, compile the model with this dimension as 1 (--dim)" : "");
 }
 
 perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {

@@ -34,7 +34,8 @@ typedef enum perpend_status {
   PERPEND_SHAPE_UNKNOWN = 12    /* the shape depends on the values of the inputs: only a run finds it */
 } perpend_status;
 
-/* Element types. Every type takes whole bytes in memory: bool, i4 and u4 take one byte per element. */
+/* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
+ * element. Its upper bits are 0 in outputs, also of i2 and i4, and are ignored in inputs (any bool but 0 is true). */
 typedef enum perpend_type {
   PERPEND_F32 = 0,
   PERPEND_F64 = 1,
@@ -50,9 +51,19 @@ typedef enum perpend_type {
   PERPEND_U64 = 11,
   PERPEND_BOOL = 12,
   PERPEND_I4 = 13,
-  PERPEND_U4 = 14
+  PERPEND_U4 = 14,
+  PERPEND_I2 = 15,
+  PERPEND_U2 = 16,
+  PERPEND_F8E4M3FN = 17,
+  PERPEND_F8E4M3FNUZ = 18,
+  PERPEND_F8E5M2 = 19,
+  PERPEND_F8E5M2FNUZ = 20,
+  PERPEND_F8E8M0FNU = 21, /* powers of two */
+  PERPEND_F6E2M3FN = 22,
+  PERPEND_F6E3M2FN = 23,
+  PERPEND_F4E2M1FN = 24
 } perpend_type;
-#define PERPEND_TYPE_COUNT 15
+#define PERPEND_TYPE_COUNT 25
 #define PERPEND_MAX_RANK 32
 
 /* A dense row-major array. shape has rank entries (it may be NULL for rank 0). The struct owns nothing. */

@@ -18,7 +18,8 @@
  *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
- *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4
+ *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
+ *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *   "outputs": [...]              outputCount entries, likewise
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes

@@ -13,6 +13,7 @@
 #ifndef PERPEND_GRAPH_BUILDER_H
 #define PERPEND_GRAPH_BUILDER_H
 
+#include "graph/Minifloats.h"
 #include "graph/Shapes.h"
 
 #include "mlir/IR/Builders.h"
@@ -131,7 +132,7 @@ public:
   mlir::Value broadcastTo(mlir::Value input, Extents shape);
   /// map() after broadcasting all inputs to their common shape.
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
-  mlir::Value cast(mlir::Value input, mlir::Type elementType);
+  mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
   /// numpy.matmul, accumulating in the result's element type.

@@ -33,7 +33,7 @@ class Graph_SequenceOp<string mnemonic, list<string> overridden = []>
 def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike]> {
   let summary = "A tensor known at compile time";
   let description = [{
-    Large values are DenseResourceElementsAttr whose blob points into the mapped model file.
+    Large values are DenseResourceElementsAttr whose blob points into the mapped model file, and so are all minifloats.
     Errors: C1 the value's shape and element type are the result's.
   }];
   let arguments = (ins ElementsAttr:$value);

@@ -40,6 +40,8 @@ struct Node {
   const llvm::StringMap<SymbolicInt> &freedDimensions;
   SubgraphImporter &subgraphs;
 
+  /// Whether the first `count` inputs are there; an error otherwise.
+  bool hasInputs(size_t count) const;
   Value input(size_t index) const { return index < inputs.size() ? inputs[index] : Value(); }
   /// A composite with these inputs and this node's attributes, some of them replaced or added.
   Results composite(StringRef name, llvm::ArrayRef<Value> operands,

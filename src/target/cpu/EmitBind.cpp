@@ -36,9 +36,11 @@ public:
         emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
                   f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
     }
-    if (auto requirements = main->getAttrOfType<graph::ShapeAttr>("graph.requirements"))
-      for (const SymbolicInt &requirement : requirements.values())
-        emitRequirement(requirement, refuse);
+    if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
+      SmallVector<SymbolicInt> requirements = attribute.values();
+      for (const SymbolicInt &requirement : requirements)
+        emitRequirement(requirement, requirements, refuse);
+    }
     f.builder.create<func::ReturnOp>(f.loc, f.half(0));
     f.function.getBody().push_back(refuse);
     f.builder.setInsertionPointToStart(refuse);
@@ -72,24 +74,45 @@ private:
     f.proceedIf(f.compare(predicate, got, expected), refuse, {f.half(input), f.half(dim), shown, got});
   }
 
-  /// An expression that must not be negative. A limit of one symbol belongs to the dimension that binds it.
-  void emitRequirement(const SymbolicInt &requirement, Block *refuse) {
-    int64_t input = -1, dim = -1;
-    Value expected = f.integer(-1), got = f.evaluate(requirement, f.argument(1), symbols);
+  /// What a requirement says about one dimension of one input.
+  struct Condition {
+    graph::SymbolSource source;
+    SymbolicInt extent; // a limit if it is a number, else the only one that fits
+    bool isLeast;
+  };
+
+  /// Solves a requirement for the symbol that is bound last: a limit if that is a number, and where the opposite is
+  /// required too, the one extent that fits.
+  std::optional<Condition> conditionOf(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all) {
+    auto sources = graph::symbolSourcesOf(main);
+    for (size_t number = symbols.size(); number-- > 0;)
+      for (int64_t sign : {1, -1}) {
+        SymbolicInt symbol = SymbolicInt::symbol(symbols[number]), rest = requirement - symbol * SymbolicInt(sign);
+        std::set<std::string> names, restNames;
+        requirement.symbols(names);
+        rest.symbols(restNames);
+        if (!sources[number] || !names.count(symbols[number]) || restNames.count(symbols[number]))
+          continue;
+        SymbolicInt bound = sign > 0 ? -rest : rest;
+        if (!bound.isConstant() && !llvm::is_contained(all, -requirement))
+          continue;
+        return Condition{*sources[number],
+                         bound * SymbolicInt(sources[number]->factor) + SymbolicInt(sources[number]->offset), sign > 0};
+      }
+    return std::nullopt;
+  }
+
+  /// An expression that must not be negative; names the dimension that is to blame if there is one.
+  void emitRequirement(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all, Block *refuse) {
+    Value got = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
-    std::set<std::string> names;
-    requirement.symbols(names);
-    SymbolicInt symbol = names.size() == 1 ? SymbolicInt::symbol(*names.begin()) : SymbolicInt(0);
-    std::optional<int64_t> least = (symbol - requirement).constant(), most = (symbol + requirement).constant();
-    std::optional<graph::SymbolSource> source;
-    if (names.size() == 1)
-      source = graph::symbolSourcesOf(main)[llvm::find(symbols, *names.begin()) - symbols.begin()];
-    if (source && (least || most)) {
-      SymbolicInt extent = symbol * SymbolicInt(source->factor) + SymbolicInt(source->offset);
-      int64_t limit = (least ? *least : *most) * source->factor + source->offset;
-      input = source->input, dim = source->dim;
-      expected = f.integer(least ? -limit : std::numeric_limits<int64_t>::min() + limit);
-      got = f.evaluate(extent, f.argument(1), symbols);
+    int64_t input = -1, dim = -1;
+    if (std::optional<Condition> condition = conditionOf(requirement, all)) {
+      input = condition->source.input, dim = condition->source.dim;
+      got = f.load(types.getI64Type(), f.loadPointer(f.argument(0), input), dim);
+      expected = f.evaluate(max(condition->extent, SymbolicInt(0)), f.argument(1), symbols);
+      if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
+        expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
     }
     f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got});
   }
