@@ -149,7 +149,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
     for (auto [number, input] : llvm::enumerate(map.getInputs())) {
       auto conv = input.getDefiningOp<ConvOp>();
       BlockArgument argument = map.getBody().front().getArgument(number);
-      if (!conv || !input.hasOneUse() || !argument.hasOneUse())
+      if (!conv || conv->getBlock() != map->getBlock() || !input.hasOneUse() || !argument.hasOneUse())
         continue;
       auto product = dyn_cast<arith::MulFOp>(*argument.user_begin());
       if (!product)
