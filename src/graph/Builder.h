@@ -115,8 +115,14 @@ public:
   /// The value of a tensor of one integer: what is known of it, else a new symbol (`base` and a number) with its value
   /// at run time. Poison after an error.
   SymbolicInt measure(mlir::Value scalar, llvm::StringRef base);
-  /// The same for each element of a vector, whose extent must be a number.
+  /// As measure(), for a value that may be negative: the difference of two symbols.
+  SymbolicInt measureSigned(mlir::Value scalar, llvm::StringRef base);
+  /// The elements of a vector as scalars; its extent must be a number.
+  std::optional<llvm::SmallVector<mlir::Value>> scalars(mlir::Value vector);
+  /// measure() of each element of a vector.
   std::optional<Shape> sizes(mlir::Value vector, llvm::StringRef base);
+  /// Ends the run with `message` when the expression is negative, unless it is known not to be.
+  void require(const SymbolicInt &value, llvm::StringRef message);
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   /// Extents that differ between the branches become symbols. A known condition leaves only its branch.
   llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody);

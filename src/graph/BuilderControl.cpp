@@ -65,20 +65,61 @@ SymbolicInt Builder::measure(Value scalar, StringRef base) {
   return symbol;
 }
 
-std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
-  if (std::optional<Shape> known = contents(vector))
-    return known;
+void Builder::require(const SymbolicInt &value, StringRef message) {
+  if (!value.isPoison() && !value.knownNonNegative())
+    operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
+}
+
+SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
+  if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
+    return known->front();
+  Value number = oneElement(scalar, i64(), "size");
+  if (!number)
+    return SymbolicInt::poison();
+  auto part = [&](bool isNegated) {
+    return map(number, i64(), [&](OpBuilder &builder, Location loc, ValueRange scalars) -> Value {
+      Value zero = builder.create<arith::ConstantIntOp>(loc, 0, 64), value = scalars[0];
+      if (isNegated)
+        value = builder.create<arith::SubIOp>(loc, zero, value);
+      return builder.create<arith::MaxSIOp>(loc, value, zero);
+    });
+  };
+  SymbolicInt value = measure(part(false), base) - measure(part(true), base);
+  recordContents(scalar, value);
+  return value;
+}
+
+std::optional<SmallVector<Value>> Builder::scalars(Value vector) {
   if (!vector)
     return std::nullopt;
   std::optional<int64_t> count = elementCount(shapeOf(vector)).constant();
   if (!count || *count > maxFollowedElements) {
-    fail("expected sizes in a known number, got a tensor of shape " + toString(shapeOf(vector)));
+    fail("expected a known number of values, got a tensor of shape " + toString(shapeOf(vector)));
     return std::nullopt;
   }
+  SmallVector<Value> values;
+  std::optional<Shape> known = contents(vector);
+  if (auto concat = vector.getDefiningOp<ConcatOp>(); concat && !known) {
+    for (Value part : concat.getInputs()) // some of them may be known
+      llvm::append_range(values, *scalars(part));
+    return values;
+  }
   Value flat = reshape(vector, SymbolicInt(*count));
-  Shape values;
-  for (int64_t i = 0; i < *count; ++i)
-    values.push_back(measure(slice(flat, SymbolicInt(i), SymbolicInt(1), 1), base));
+  for (int64_t i = 0; i < *count; ++i) {
+    values.push_back(reshape(slice(flat, SymbolicInt(i), SymbolicInt(1), 1), {}));
+    if (known)
+      recordContents(values.back(), (*known)[i]);
+  }
+  return values;
+}
+
+std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
+  if (std::optional<Shape> known = contents(vector))
+    return known;
+  std::optional<SmallVector<Value>> elements = scalars(vector);
+  if (!elements)
+    return std::nullopt;
+  Shape values = llvm::map_to_vector(*elements, [&](Value element) { return measure(element, base); });
   if (llvm::any_of(values, [](const SymbolicInt &value) { return value.isPoison(); }))
     return std::nullopt;
   recordContents(vector, values);

@@ -121,9 +121,15 @@ Results importReduction(Node &node) {
   const auto *name = llvm::find_if(names, [&](const auto &entry) { return node.proto.operation == entry.first; });
   if (!node.input(1))
     return node.composite(name->second, node.input(0));
-  std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
-  return axes ? node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)))
-              : Results();
+  if (std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1)))
+    return node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
+  bool keepDims = node.attributes.getInt("keepdims", 1) != 0;
+  NamedAttribute columns[] = {node.attribute("axes", ArrayRef<int64_t>{1}),
+                              node.attribute("keepdims", node.builder.operations.getI64IntegerAttr(0))};
+  return {reduceMeasured(node.builder, node.input(0), node.input(1), keepDims, [&](Value matrix) {
+    Results reduced = node.composite(name->second, matrix, columns);
+    return reduced.empty() ? Value() : reduced[0];
+  })};
 }
 
 Results importCumSum(Node &node) {
@@ -257,7 +263,7 @@ Results importResize(Node &node) {
     numbers = spread<double>(node, *numbers, SmallVector<double>(shape.size(), 1));
     return numbers ? resizeByScales(node, *numbers, changes) : node.fail("axes and scales differ in number");
   }
-  std::optional<Shape> extents = node.known(3, "sizes");
+  std::optional<Shape> extents = node.sizes(3, "size");
   if (!extents)
     return {};
   std::optional<SmallVector<SymbolicInt>> all = spread<SymbolicInt>(node, *extents, shape);

@@ -1,7 +1,8 @@
 //===- OperatorsShape.cpp - ONNX operators on shapes and positions --------===//
 //
-// Operators whose inputs or attributes say how elements move: these inputs
-// must be known, as numbers or as expressions of the model's symbols.
+// Operators whose inputs or attributes say how elements move. Inputs that are
+// known, as numbers or as expressions of symbols, give such shapes; others are
+// measured while the model runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +45,7 @@ Results importConstant(Node &node) {
 }
 
 Results importConstantOfShape(Node &node) {
-  std::optional<Shape> shape = node.known(0, "shape");
+  std::optional<Shape> shape = node.sizes(0, "shape");
   if (!shape)
     return {};
   Attribute value = node.attributes.get("value");
@@ -141,6 +142,8 @@ static Results reshapeOnnx(Node &node, Shape shape) {
 }
 
 Results importReshape(Node &node) {
+  if (Value shape = node.input(1); shape && !node.builder.contents(shape))
+    return {reshapeMeasured(node.builder, node.input(0), shape, node.attributes.getInt("allowzero") != 0)};
   std::optional<Shape> shape = node.known(1, "shape");
   return shape ? reshapeOnnx(node, *shape) : Results();
 }
@@ -149,6 +152,8 @@ Results importReshapeAttribute(Node &node) {
 }
 
 Results importExpand(Node &node) {
+  if (Value shape = node.input(1); shape && !node.builder.contents(shape))
+    return {expandMeasured(node.builder, node.input(0), shape)};
   std::optional<Shape> shape = node.known(1, "shape");
   if (!shape || !node.input(0))
     return {};
@@ -156,7 +161,7 @@ Results importExpand(Node &node) {
 }
 
 Results importTile(Node &node) {
-  std::optional<Shape> repeats = node.known(1, "repeats");
+  std::optional<Shape> repeats = node.sizes(1, "repeats");
   return {repeats ? tileTensor(node.builder, node.input(0), *repeats) : Value()};
 }
 
@@ -164,8 +169,11 @@ Results importTile(Node &node) {
 static Results withAxes(Node &node, StringRef composite) {
   if (!node.input(1))
     return node.composite(composite, node.input(0));
-  std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
-  return axes ? node.composite(composite, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes))) : Results();
+  std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1));
+  if (!axes)
+    return {composite == "squeeze" ? squeezeMeasured(node.builder, node.input(0), node.input(1))
+                                   : unsqueezeMeasured(node.builder, node.input(0), node.input(1))};
+  return node.composite(composite, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
 }
 Results importSqueeze(Node &node) { return withAxes(node, "squeeze"); }
 Results importUnsqueeze(Node &node) {
@@ -189,23 +197,15 @@ Results importSliceAttributes(Node &node) {
 }
 
 Results importSlice(Node &node) {
-  std::optional<Shape> starts = node.known(1, "starts"), ends = starts ? node.known(2, "ends") : std::nullopt;
-  if (!ends || !node.input(0))
-    return {};
-  std::optional<SmallVector<int64_t>> axes = firstAxes(starts->size()), steps = SmallVector<int64_t>(starts->size(), 1);
-  if (node.input(3))
-    axes = node.knownNumbers(3, "axes");
-  if (axes && node.input(4))
-    steps = node.knownNumbers(4, "steps");
-  if (!axes || !steps)
-    return {};
-  return {sliceAxes(node.builder, node.input(0), *axes, *starts, *ends, *steps)};
+  if (!node.input(1) || !node.input(2) || !node.input(0))
+    return node.fail("expected a tensor, starts and ends");
+  return {sliceMeasured(node.builder, node.input(0), node.input(1), node.input(2), node.input(3), node.input(4))};
 }
 
 /// Sizes are an attribute before operator set 13, then an input; without them the parts are equal.
 Results importSplit(Node &node) {
   std::optional<Shape> sizes = node.attributes.getDims("split");
-  if (node.input(1) && !(sizes = node.known(1, "split")))
+  if (node.input(1) && !(sizes = node.sizes(1, "split")))
     return {};
   if (sizes && sizes->size() != node.proto.outputs.size())
     return node.fail("expected " + Twine(node.proto.outputs.size()) + " sizes, got " + Twine(sizes->size()));
@@ -248,17 +248,51 @@ Results importPad(Node &node) {
   return padOnnx(node, *pads, firstAxes(rankOf(node.input(0))), node.attributes.getFloat("value"));
 }
 
-Results importPad11(Node &node) {
-  std::optional<Shape> pads = node.known(1, "pads");
-  if (!pads || !node.input(0))
+/// A padding value computed at run time takes the place of what a mask of the padded tensor says is new.
+static Value padWithValue(Node &node, Value zeros, const Shape &pads, ArrayRef<int64_t> axes, Value value) {
+  Builder &b = node.builder;
+  Type boolean = b.operations.getI1Type();
+  std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
+  if (!all || !zeros)
     return {};
+  size_t half = all->size() / 2;
+  Value inside = padTensor(b, b.splat(shapeOf(node.input(0)), 1, boolean), ArrayRef(*all).take_front(half),
+                           ArrayRef(*all).drop_front(half), "constant");
+  return graph::where(b, inside, zeros, b.reshape(value, {}));
+}
+
+/// The pads, and the axes that they are for: all in order, known ones, or all with the pads spread over them.
+static std::optional<std::pair<Shape, SmallVector<int64_t>>> padsOf(Node &node) {
+  Builder &b = node.builder;
+  int64_t rank = rankOf(node.input(0));
+  Value pads = node.input(1), axes = node.input(3);
+  std::optional<SmallVector<int64_t>> numbers = axes ? b.constantContents(axes) : firstAxes(rank);
+  if (!numbers) {
+    int64_t count = elementCount(shapeOf(axes)).constant().value_or(0);
+    Value none = b.integers(SmallVector<int64_t>(rank, 0));
+    auto half = [&](int64_t index) {
+      return spreadOverAxes(b, axes, sliceAxis(b, pads, 0, SymbolicInt(index * count), SymbolicInt(count)), none);
+    };
+    pads = b.concat({half(0), half(1)}, 0);
+    numbers = firstAxes(rank);
+  }
+  std::optional<SmallVector<Value>> elements = b.scalars(pads);
+  if (!elements)
+    return std::nullopt;
+  return std::pair(llvm::map_to_vector(*elements, [&](Value pad) { return b.measureSigned(pad, "pad"); }), *numbers);
+}
+
+Results importPad11(Node &node) {
+  if (!node.input(0) || !node.input(1))
+    return node.fail("expected a tensor and its pads");
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
-  std::optional<SmallVector<int64_t>> axes = firstAxes(rankOf(node.input(0)));
-  if (node.input(3))
-    axes = node.knownNumbers(3, "axes");
-  if (!value)
-    return node.fail("the padding value is computed from run-time data");
-  return axes ? padOnnx(node, *pads, *axes, *value) : Results();
+  auto pads = padsOf(node);
+  if (!pads)
+    return {};
+  Results padded = padOnnx(node, pads->first, pads->second, value.value_or(0));
+  if (value || padded.empty() || node.attributes.getString("mode", "constant") != "constant")
+    return padded;
+  return {padWithValue(node, padded[0], pads->first, pads->second, node.input(2))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +300,7 @@ Results importPad11(Node &node) {
 //===----------------------------------------------------------------------===//
 
 Results importOneHot(Node &node) {
-  std::optional<Shape> depth = node.known(1, "depth");
+  std::optional<Shape> depth = node.sizes(1, "depth");
   Value values = node.input(2);
   if (!depth || !node.input(0) || !values || rankOf(values) != 1)
     return depth ? node.fail("expected indices, a depth and two values") : Results();
@@ -280,10 +314,9 @@ Results importOneHot(Node &node) {
 Results importTrilu(Node &node) {
   if (!node.input(1))
     return node.composite("trilu", node.input(0));
-  std::optional<SmallVector<int64_t>> diagonal = node.knownNumbers(1, "diagonal");
-  if (!diagonal || diagonal->size() != 1)
-    return diagonal ? node.fail("expected one diagonal") : Results();
-  return node.composite("trilu", node.input(0),
-                        node.attribute("k", node.builder.operations.getI64IntegerAttr(diagonal->front())));
+  SymbolicInt diagonal = node.builder.measureSigned(node.input(1), "diagonal");
+  return diagonal.isPoison()
+             ? Results()
+             : node.composite("trilu", node.input(0), node.attribute("k", ArrayRef<SymbolicInt>(diagonal)));
 }
 } // namespace perpend::onnx

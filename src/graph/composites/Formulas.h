@@ -87,6 +87,24 @@ mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value v
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 
+// Views whose shapes are values computed at run time (MeasuredShapes.cpp): vectors of integers, of known extents. What
+// is known of their elements is used.
+/// 0 copies the input's extent, unless `hasZeros`; -1 follows.
+mlir::Value reshapeMeasured(Builder &builder, mlir::Value input, mlir::Value shape, bool hasZeros);
+mlir::Value expandMeasured(Builder &builder, mlir::Value input, mlir::Value shape);
+/// Numpy slices. `axes` (null: 0, 1, ...) and `steps` (null: 1).
+mlir::Value sliceMeasured(Builder &builder, mlir::Value input, mlir::Value starts, mlir::Value ends, mlir::Value axes,
+                          mlir::Value steps);
+mlir::Value squeezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
+mlir::Value unsqueezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
+/// `reduction` of [kept, reduced] over dimension 1, for a tensor with `axes` to reduce.
+mlir::Value reduceMeasured(Builder &builder, mlir::Value input, mlir::Value axes, bool keepDims,
+                           llvm::function_ref<mlir::Value(mlir::Value)> reduction);
+/// [rank]: values[j] at axes[j], which may be negative, and `otherwise` elsewhere.
+mlir::Value spreadOverAxes(Builder &builder, mlir::Value axes, mlir::Value values, mlir::Value otherwise);
+/// The number of elements of arange.
+SymbolicInt rangeMeasured(Builder &builder, mlir::Value start, mlir::Value limit, mlir::Value step);
+
 // Products, accumulated in f32 for f16 and bf16.
 mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);
 
