@@ -132,14 +132,6 @@ Results importReduction(Node &node) {
   })};
 }
 
-Results importCumSum(Node &node) {
-  std::optional<SmallVector<int64_t>> axis = node.knownNumbers(1, "axis");
-  if (!axis || axis->size() != 1)
-    return axis ? node.fail("expected one axis") : Results();
-  return node.composite("cumsum", node.input(0),
-                        node.attribute("axis", node.builder.operations.getI64IntegerAttr(axis->front())));
-}
-
 //===----------------------------------------------------------------------===//
 // Resizing
 //===----------------------------------------------------------------------===//

@@ -299,18 +299,6 @@ Results importPad11(Node &node) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-Results importOneHot(Node &node) {
-  std::optional<Shape> depth = node.sizes(1, "depth");
-  Value values = node.input(2);
-  if (!depth || !node.input(0) || !values || rankOf(values) != 1)
-    return depth ? node.fail("expected indices, a depth and two values") : Results();
-  auto pick = [&](int64_t position) {
-    return node.builder.reshape(sliceAxis(node.builder, values, 0, SymbolicInt(position), SymbolicInt(1)), {});
-  };
-  return node.composite("one_hot", {node.input(0), pick(0), pick(1)},
-                        node.attribute("depth", ArrayRef<SymbolicInt>(*depth)));
-}
-
 Results importTrilu(Node &node) {
   if (!node.input(1))
     return node.composite("trilu", node.input(0));

@@ -183,6 +183,22 @@ Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
 }
 
+Results hardmax(Builder &b, Values in, const Attributes &attributes) {
+  int64_t axis = normalAxis(b, attributes.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Attribute position = b.operations.getI64IntegerAttr(axis);
+  NamedAttribute along = b.operations.getNamedAttr("axis", position);
+  NamedAttribute dropped = b.operations.getNamedAttr("keepdims", b.operations.getI64IntegerAttr(0));
+  Results first = applyComposite(b, "argmax", {in[0]}, Attributes(b.context(), {along, dropped}));
+  if (first.empty())
+    return {};
+  NamedAttribute depth = b.operations.getNamedAttr("depth", ShapeAttr::get(b.context(), {shapeOf(in[0])[axis]}));
+  Type type = elementTypeOf(in[0]);
+  return applyComposite(b, "one_hot", {first[0], b.scalar(0, type), b.scalar(1, type)},
+                        Attributes(b.context(), {along, depth}));
+}
+
 static Value reversed(Builder &b, Value x, int64_t axis) {
   Shape shape = shapeOf(x), starts(shape.size(), SymbolicInt(0));
   SmallVector<int64_t> steps(shape.size(), 1);
