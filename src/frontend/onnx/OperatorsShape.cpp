@@ -277,13 +277,12 @@ Results importOneHot(Node &node) {
                         node.attribute("depth", ArrayRef<SymbolicInt>(*depth)));
 }
 
+/// A diagonal that is known is better than one that is read for each element.
 Results importTrilu(Node &node) {
-  if (!node.input(1))
-    return node.composite("trilu", node.input(0));
-  std::optional<SmallVector<int64_t>> diagonal = node.knownNumbers(1, "diagonal");
-  if (!diagonal || diagonal->size() != 1)
-    return diagonal ? node.fail("expected one diagonal") : Results();
+  std::optional<SmallVector<int64_t>> known = node.builder.constantContents(node.input(1));
+  if (!node.input(1) || !known || known->size() != 1)
+    return node.composite("trilu", node.inputs);
   return node.composite("trilu", node.input(0),
-                        node.attribute("k", node.builder.operations.getI64IntegerAttr(diagonal->front())));
+                        node.attribute("k", node.builder.operations.getI64IntegerAttr(known->front())));
 }
 } // namespace perpend::onnx

@@ -183,6 +183,19 @@ Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
 }
 
+/// 1 at the first maximum along `axis`, 0 elsewhere.
+Results hardmax(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  Value first = argmax(b, in, Attributes(b.context(), along))[0];
+  Shape shape = shapeOf(in[0]);
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value isFirst = first ? applyComposite(b, "equal", {positions, first})[0] : first;
+  return {isFirst ? b.cast(isFirst, elementTypeOf(in[0])) : isFirst};
+}
+
 /// As a sum over a masked copy, [.., n, n] -> [.., n]: sum over j of (j <= i ? x[.., j] : 0).
 Results cumsum(Builder &b, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
