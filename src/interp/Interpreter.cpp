@@ -42,7 +42,7 @@ FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, co
       .Case<MapOp, GenerateOp>([&](auto) { return evaluateBody(op, operands, environment); })
       .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
           [&](auto) { return evaluateMove(op, operands, environment); })
-      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, tile::MatmulOp, tile::ConvOp>(
+      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, ScatterOp, SortOp, ScanOp, tile::MatmulOp, tile::ConvOp>(
           [&](auto specific) { return evaluate(specific, operands, environment); })
       .Default([](Operation *other) -> FailureOr<Tensor> {
         return other->emitError("the interpreter does not know '") << other->getName() << "'";

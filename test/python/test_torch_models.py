@@ -121,7 +121,7 @@ def test_resnet18() -> None:
     net = randomise(ResNet18())
     model = perpend.compile(net, example_inputs=(torch.randn(2, 3, 64, 64),), dynamic_shapes={"x": {0: DYNAMIC}})
     for batch in (1, 3):
-        agrees(model, net, {"x": torch.randn(batch, 3, 64, 64)}, tolerance=1e-3)
+        agrees(model, net, {"x": torch.randn(batch, 3, 64, 64)})
 
 
 def test_resnet_with_dynamic_images() -> None:

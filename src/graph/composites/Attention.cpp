@@ -91,30 +91,31 @@ static Value scaledScores(Builder &b, Value query, Value key, const std::optiona
 // Masks
 //===----------------------------------------------------------------------===//
 
+/// An element of a vector of integers as an index.
+static Scalar indexOf(OpBuilder &builder, Location loc, Value vector, Value at) {
+  return Scalar(builder, loc, load(builder, loc, vector, at)).to(builder.getIndexType());
+}
+
 /// The keys that positions and lengths leave visible: [queries, keys], or [batch, 1, queries, keys]; null for all.
 static Value visibleKeys(Builder &b, const AttentionForm &form, const Shape &scores) {
   if (!form.left && !form.right && !form.keyLengths)
     return {};
   size_t rank = scores.size();
-  SymbolicInt rows = scores[rank - 2];
-  Shape shape{rows, scores[rank - 1]};
-  SmallVector<Value, 1> inputs;
-  if (form.keyLengths) {
-    shape.insert(shape.begin(), {shapeOf(form.keyLengths)[0], SymbolicInt(1)});
-    inputs.push_back(form.keyLengths);
-  }
+  Shape shape{scores[rank - 2], scores[rank - 1]};
+  SmallVector<Value, 2> inputs;
+  for (Value perBatch : {form.keyLengths, form.starts})
+    if (perBatch)
+      inputs.push_back(perBatch);
+  if (!inputs.empty())
+    shape.insert(shape.begin(), {shapeOf(inputs[0])[0], SymbolicInt(1)});
   return b.generate(inputs, shape, b.operations.getI1Type(),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                       Scalar row(builder, loc, index[index.size() - 2]), key(builder, loc, index.back());
-                      Scalar visible = equal(key, key), position = row;
-                      if (tensors.empty()) {
-                        position = row + Scalar(builder, loc, extent(builder, loc, form.past));
-                      } else {
-                        Scalar length =
-                            Scalar(builder, loc, load(builder, loc, tensors[0], index[0])).to(builder.getIndexType());
-                        visible = key < length;
-                        position = row + length - Scalar(builder, loc, extent(builder, loc, rows));
-                      }
+                      Scalar start = form.starts ? indexOf(builder, loc, tensors.back(), index[0])
+                                                 : row.with(extent(builder, loc, form.past));
+                      Scalar position = row + start, visible = equal(key, key);
+                      if (form.keyLengths)
+                        visible = key < indexOf(builder, loc, tensors.front(), index[0]);
                       if (form.right)
                         visible = visible & (key <= position + static_cast<double>(*form.right));
                       if (form.left)
@@ -182,7 +183,7 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   result.masked = maskedScores(b, result.capped, visible, form.mask);
   if (!result.masked)
     return {};
-  bool canBeEmpty = form.mask || form.keyLengths || form.left;
+  bool canBeEmpty = form.mask || form.keyLengths || form.starts || form.left;
   Value logits = form.softmaxType ? b.cast(result.masked, form.softmaxType) : result.masked;
   result.probabilities = castLike(b, probabilitiesOf(b, logits, form.sinks, canBeEmpty), q);
   result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false), query);
@@ -242,7 +243,8 @@ Results attention(Builder &b, Values in, const Attributes &a) {
     return {};
   AttentionForm form = formOf(a);
   form.past = pastKey ? shapeOf(pastKey)[2] : SymbolicInt(0);
-  form.keyLengths = optionalInput(in, 6);
+  if ((form.keyLengths = optionalInput(in, 6)))
+    form.starts = sub(b, form.keyLengths, number(b, shapeOf(query)[2], elementTypeOf(form.keyLengths)));
   if (Value mask = optionalInput(in, 3))
     form.mask = padLast(b, mask, shapeOf(key)[2], elementTypeOf(mask).isInteger(1) ? 0 : negativeInfinity);
   AttentionResult result = attend(b, query, key, value, form);

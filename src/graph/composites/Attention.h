@@ -12,12 +12,14 @@
 
 namespace perpend::graph {
 
-/// How scores become probabilities. Query i is at position p = i + past, or i + keyLengths[batch] - queries.
+/// How scores become probabilities. Query i is at position p = i + past, or i + starts[batch].
 struct AttentionForm {
   /// Boolean: keys to attend. Numbers: added to the scores. Broadcast to [batch, heads, queries, keys].
   mlir::Value mask;
-  /// Integers [batch]: keys from there on are padding, and the queries are the last of the keys before.
+  /// Integers [batch]: keys from there on are padding.
   mlir::Value keyLengths;
+  /// Integers [batch], in the place of `past`.
+  mlir::Value starts;
   SymbolicInt past{0};
   /// Keys j with p - left <= j <= p + right are seen; unbounded without.
   std::optional<int64_t> left, right;
@@ -53,8 +55,8 @@ struct RotaryForm {
   /// Integers [batch, length]: rows of tables [positions, pairs]; without, the tables are [batch, length, pairs].
   mlir::Value positions;
   bool interleaved = false;
-  /// How many elements of a head are rotated; 0: all.
-  int64_t size = 0;
+  /// How many elements of a head are rotated: twice the pairs of the tables.
+  SymbolicInt size;
 };
 /// x [batch, heads, length, size]. Source: ONNX RotaryEmbedding-23.
 mlir::Value rotate(Builder &builder, mlir::Value x, mlir::Value cosines, mlir::Value sines, const RotaryForm &form);

@@ -15,7 +15,8 @@ class Plane : public ImageReader {
 public:
   Plane(OpBuilder &builder, Location loc, Value tensor, Value batch, Value channel, Type compute)
       : tensor(tensor), batch(batch), channel(channel), compute(compute) {
-    for (const SymbolicInt &value : ArrayRef(shapeOf(tensor)).drop_front(2))
+    Shape shape = shapeOf(tensor);
+    for (const SymbolicInt &value : ArrayRef(shape).drop_front(2))
       counts.push_back(Scalar(builder, loc, extent(builder, loc, value)));
   }
 

@@ -43,9 +43,8 @@ Value rotate(Builder &b, Value x, Value cosines, Value sines, const RotaryForm &
                   ", got shapes " + toString(shape) + ", " + toString(shapeOf(cosines)) + " and " +
                   toString(shapeOf(sines)));
   SymbolicInt pairs = shapeOf(cosines).back(), size = pairs * 2;
-  SymbolicInt wanted = form.size ? SymbolicInt(form.size) : shape.back();
-  if (provablyDiffer(size, wanted))
-    return b.fail("rotary embedding: the tables have " + pairs.str() + " pairs, expected half of " + wanted.str());
+  if (provablyDiffer(size, form.size))
+    return b.fail("rotary embedding: the tables have " + pairs.str() + " pairs, expected half of " + form.size.str());
   Type type = computeType(elementTypeOf(x));
   Value whole = b.cast(x, type), rotated = sliceAxis(b, whole, 3, SymbolicInt(0), size);
   auto [first, second] = pairsOf(b, rotated, pairs, form.interleaved);
@@ -65,7 +64,10 @@ namespace composites {
 Results rotary_embedding(Builder &b, Values in, const Attributes &a) {
   bool isPacked = rankOf(in[0]) == 3;
   Value x = isPacked ? splitHeads(b, in[0], SymbolicInt(a.getInt("num_heads"))) : in[0];
-  RotaryForm form{optionalInput(in, 3), a.getInt("interleaved") != 0, a.getInt("rotary_embedding_dim")};
+  if (!x || rankOf(x) != 4)
+    return {x ? b.fail("rotary embedding: expected rank 3 or 4, got shape " + toString(shapeOf(x))) : x};
+  int64_t size = a.getInt("rotary_embedding_dim");
+  RotaryForm form{optionalInput(in, 3), a.getInt("interleaved") != 0, size ? SymbolicInt(size) : shapeOf(x)[3]};
   Value result = rotate(b, x, in[1], in[2], form);
   return {isPacked ? joinHeads(b, result) : result};
 }
