@@ -167,27 +167,6 @@ Results arange(Builder &b, Values in, const Attributes &) {
   return {knownIntegers(b, values, {count}, type)};
 }
 
-/// in: x, lengths [batch]. The first lengths[i] elements along time_axis in reverse order, for each i of batch_axis.
-Results reverse_sequence(Builder &b, Values in, const Attributes &a) {
-  int64_t rank = rankOf(in[0]), time = normalAxis(b, a.getInt("time_axis", 0), rank),
-          batch = time < 0 ? -1 : normalAxis(b, a.getInt("batch_axis", 1), rank);
-  if (batch < 0 || !checkIndices(b, in[1]))
-    return {};
-  Shape shape = shapeOf(in[0]);
-  if (time == batch || rankOf(in[1]) != 1 || provablyDiffer(shapeOf(in[1])[0], shape[batch]))
-    return {b.fail("reverse_sequence: expected two axes and one length for each of " + shape[batch].str() +
-                   ", got lengths of shape " + toString(shapeOf(in[1])))};
-  return {b.generate(in, shape, elementTypeOf(in[0]),
-                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                       Scalar at(builder, loc, index[time]), count = at.with(extent(builder, loc, shape[time]));
-                       Scalar length = at.with(load(builder, loc, tensors[1], index[batch])).to(count.type());
-                       Scalar mirrored = max(min(length, count) - 1 - at, 0);
-                       SmallVector<Value> source(index);
-                       source[time] = select(at < length, mirrored, at).value;
-                       return load(builder, loc, tensors[0], source);
-                     })};
-}
-
 /// Keeps the triangle j - i <= k (upper = 0) or j - i >= k (upper = 1) of the last two dimensions; 0 elsewhere.
 /// in: x, k (optional, in the place of the attribute).
 Results trilu(Builder &b, Values in, const Attributes &a) {
