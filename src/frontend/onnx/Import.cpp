@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
 #include "frontend/onnx/Order.h"
@@ -174,7 +175,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::string error;
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
-  if (model)
+  if (model && inlineFunctions(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
   emitError(FileLineColLoc::get(&context, name, 0, 0)) << error;
   return {};

@@ -168,6 +168,9 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
     case varint(20):
       type = reader.get_int32();
       break;
+    case bytes(21):
+      attribute.reference = view(reader);
+      break;
     default:
       reader.skip();
     }
@@ -200,6 +203,9 @@ static NodeProto readNode(pbf_reader reader, int nesting) {
       break;
     case bytes(7):
       node.domain = view(reader);
+      break;
+    case bytes(8):
+      node.overload = view(reader);
       break;
     default:
       reader.skip();
@@ -316,6 +322,41 @@ static OperatorSet readOperatorSet(pbf_reader reader) {
   return set;
 }
 
+static FunctionProto readFunction(pbf_reader reader) {
+  FunctionProto function;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case bytes(1):
+      function.name = view(reader);
+      break;
+    case bytes(4):
+      function.inputs.push_back(view(reader));
+      break;
+    case bytes(5):
+      function.outputs.push_back(view(reader));
+      break;
+    case bytes(7):
+      function.nodes.push_back(readNode(reader.get_message(), 1));
+      break;
+    case bytes(9):
+      function.operatorSets.push_back(readOperatorSet(reader.get_message()));
+      break;
+    case bytes(10):
+      function.domain = view(reader);
+      break;
+    case bytes(11):
+      function.defaults.push_back(readAttribute(reader.get_message(), 1));
+      break;
+    case bytes(13):
+      function.overload = view(reader);
+      break;
+    default:
+      reader.skip();
+    }
+  }
+  return function;
+}
+
 std::optional<ModelProto> parseModel(StringRef file, std::string &error) {
   ModelProto model;
   bool hasGraph = false;
@@ -334,6 +375,9 @@ std::optional<ModelProto> parseModel(StringRef file, std::string &error) {
         break;
       case bytes(8):
         model.operatorSets.push_back(readOperatorSet(reader.get_message()));
+        break;
+      case bytes(25):
+        model.functions.push_back(readFunction(reader.get_message()));
         break;
       default:
         reader.skip();

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,13 +94,15 @@ struct AttributeProto {
   StringRef text;
   std::vector<TensorProto> tensors;
   std::vector<GraphProto> graphs;
+  /// Inside a function: the attribute of the call that this one is.
+  StringRef reference;
   std::vector<float> floats;
   std::vector<int64_t> integers;
   std::vector<StringRef> texts;
 };
 
 struct NodeProto {
-  StringRef name, operation, domain;
+  StringRef name, operation, domain, overload;
   std::vector<StringRef> inputs, outputs;
   std::vector<AttributeProto> attributes;
 };
@@ -117,11 +120,24 @@ struct OperatorSet {
   int64_t version = 0;
 };
 
+/// An operator that the model defines by nodes.
+struct FunctionProto {
+  StringRef name, domain, overload;
+  std::vector<StringRef> inputs, outputs;
+  /// What a call's attributes are when it lacks them.
+  std::vector<AttributeProto> defaults;
+  std::vector<NodeProto> nodes;
+  std::vector<OperatorSet> operatorSets;
+};
+
 struct ModelProto {
   int64_t irVersion = 0;
   StringRef producer;
   std::vector<OperatorSet> operatorSets;
   GraphProto graph;
+  std::vector<FunctionProto> functions;
+  /// Names that are not in the file; their addresses stay.
+  std::deque<std::string> madeNames;
 };
 
 /// Parses the bytes of a model file, which must outlive the result. Errors: nullopt, and what is wrong in `error`.

@@ -323,7 +323,9 @@ Results space_to_depth(Builder &b, Values in, const Attributes &a) {
   }
   if (!height || !width)
     return {b.fail("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};
-  Value x = b.transpose(b.reshape(in[0], {s[0], s[1], *height, block, *width, block}), {0, 3, 5, 1, 2, 4});
+  bool depthFirst = a.getString("mode", "DCR") == "DCR";
+  Value blocks = b.reshape(in[0], {s[0], s[1], *height, block, *width, block});
+  Value x = depthFirst ? b.transpose(blocks, {0, 3, 5, 1, 2, 4}) : b.transpose(blocks, {0, 1, 3, 5, 2, 4});
   return {b.reshape(x, {s[0], s[1] * block * block, *height, *width})};
 }
 } // namespace composites
