@@ -126,6 +126,14 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
                     });
 }
 
+Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, Value element) {
+  if (!input || !element)
+    return {};
+  Value inside = padTensor(b, b.splat(shapeOf(input), 1, b.operations.getI1Type()), low, high, "constant", 0);
+  Value padded = padTensor(b, input, low, high, "constant", 0);
+  return where(b, inside, padded, b.cast(b.reshape(element, {}), elementTypeOf(input)));
+}
+
 Value tileTensor(Builder &b, Value input, ArrayRef<SymbolicInt> repeats) {
   if (!input)
     return {};
