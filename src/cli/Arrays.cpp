@@ -339,8 +339,8 @@ bool InputMaker::readSymbols() {
   for (StringRef text : options.symbols) {
     auto [name, number] = text.split('=');
     int64_t value = 0;
-    if (number.getAsInteger(10, value) || value < 1)
-      return fail("option '--symbol': expected NAME=N with N at least 1, got '" + text + "'"), false;
+    if (number.getAsInteger(10, value) || value < 0)
+      return fail("option '--symbol': expected NAME=N with N at least 0, got '" + text + "'"), false;
     if (!known.count(name.str()))
       return fail("option '--symbol': the inputs have no symbol '" + name + "'",
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),

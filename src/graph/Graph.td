@@ -110,6 +110,24 @@ def ElementInterface : OpInterface<"ElementInterface"> {
   ];
 }
 
+def SequenceInterface : OpInterface<"SequenceInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    The elements of the (single) result depend on one another along some dimensions, so they are computed together, in
+    memory: the result is always stored, in a kernel of its own, into which operands may be pulled. Along the other
+    dimensions, its lanes, the result is independent.
+  }];
+  let methods = [
+    InterfaceMethod<"The dimensions of the result that one sequence covers, [first, second); lanes are before and after them.",
+      "std::pair<unsigned, unsigned>", "sequentialDims", (ins)>,
+    InterfaceMethod<"Emits the code that fills one block of lanes of the result.",
+      "void", "emitSequence",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::perpend::graph::SequenceEmitter &":$emitter)>,
+    InterfaceMethod<"Whether the code asks for each element of the operand about once, so that computing it there costs nothing.",
+      "bool", "readsOnce", (ins "unsigned":$operand), "", [{ return true; }]>
+  ];
+}
+
 def SymbolInterface : OpInterface<"SymbolInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

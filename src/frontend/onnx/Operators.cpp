@@ -45,6 +45,15 @@ Results Node::fail(const Twine &message) const {
   return {};
 }
 
+bool Node::hasInputs(size_t count) const {
+  for (size_t index = 0; index < count; ++index)
+    if (!input(index)) {
+      fail("the input " + Twine(index) + " is missing");
+      return false;
+    }
+  return true;
+}
+
 std::optional<Shape> Node::known(size_t index, StringRef what) const {
   Value value = input(index);
   std::optional<Shape> contents = builder.contents(value);

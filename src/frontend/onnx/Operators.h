@@ -29,6 +29,8 @@ struct Node {
   /// Symbols in the place of numbers that the model was exported with, and these numbers.
   const llvm::StringMap<SymbolicInt> &freedDimensions;
 
+  /// Whether the first `count` inputs are there; an error otherwise.
+  bool hasInputs(size_t count) const;
   Value input(size_t index) const { return index < inputs.size() ? inputs[index] : Value(); }
   /// A composite with these inputs and this node's attributes, some of them replaced or added.
   Results composite(StringRef name, llvm::ArrayRef<Value> operands,

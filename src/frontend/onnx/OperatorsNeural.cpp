@@ -92,8 +92,6 @@ Results importThresholdedRelu(Node &node) {
       node.attribute("threshold", node.builder.operations.getF64FloatAttr(node.attributes.getFloat("alpha", 1))));
 }
 
-Results importMicrosoftGelu(Node &node) { return node.composite("gelu", node.inputs); }
-
 /// Before operator set 13, softmax works on the flattened dimensions from `axis` (default 1) on.
 Results importFlatSoftmax(Node &node) {
   Value x = node.input(0);

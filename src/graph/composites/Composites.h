@@ -44,7 +44,7 @@ using Composite = Results (*)(Builder &, Values inputs, const Attributes &);
 /// Null when there is no composite of that name.
 Composite lookupComposite(llvm::StringRef name);
 
-/// Checks the number of inputs and expands a composite, which must exist.
+/// Checks the number of inputs and expands a composite, which must exist. At least one result, null after an error.
 Results applyComposite(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
 
 namespace composites {

@@ -61,6 +61,8 @@ Normalised normalise(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t
 // Views.
 /// A vector along dimension `axis` of a tensor of this shape.
 mlir::Value alongAxis(Builder &builder, mlir::Value vector, int64_t axis, llvm::ArrayRef<SymbolicInt> shape);
+/// Dimension `from` becomes dimension `to`; the others keep their order.
+mlir::Value moveAxis(Builder &builder, mlir::Value input, int64_t from, int64_t to);
 /// A shape with at most one -1, which follows from the number of elements.
 mlir::Value reshapeTo(Builder &builder, mlir::Value input, Shape shape);
 /// The part [starts, ends) of the listed axes, as numpy slices (negative positions, clamping, steps).
@@ -80,6 +82,11 @@ mlir::Value tileTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<Symbo
 mlir::Value expandTo(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> shape);
 /// 0, 1, 2 ... as a vector.
 mlir::Value iota(Builder &builder, const SymbolicInt &count, mlir::Type elementType);
+/// The row-major positions where a vector of booleans is true; `count`, when given, is how many.
+mlir::Value positionsWhere(Builder &builder, mlir::Value mask, std::optional<SymbolicInt> count = std::nullopt);
+/// x[i] in the place i = positions[.] of a vector as long as `positions`; positions outside are left out.
+mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value values,
+                          std::optional<ReductionKind> kind = std::nullopt);
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 

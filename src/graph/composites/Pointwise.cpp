@@ -225,6 +225,10 @@ Results silu(Builder &b, Values in, const Attributes &attributes) {
   double alpha = attributes.getFloat("alpha", 1);
   return floating(b, in, [=](Scalar x) { return x * logistic(alpha == 1 ? x : x * alpha); });
 }
+Results swiglu(Builder &b, Values in, const Attributes &attributes) {
+  Value gate = silu(b, in[0], attributes)[0];
+  return {gate ? graph::mul(b, gate, in[1]) : gate};
+}
 Results mish(Builder &b, Values in, const Attributes &) {
   return floating(b, in, [](Scalar x) { return x * graph::tanh(softplusOf(x)); });
 }
