@@ -149,3 +149,38 @@ def test_constants_are_folded_to_the_same():
     results = perpend.compile(model)()
     for target, got in zip(MINIFLOATS, results, strict=True):
         assert_same(got, expected(T.FLOAT, target, values, True, "up"), defined(T.FLOAT, target, values), str(target))
+
+
+@pytest.mark.parametrize("code", [*MINIFLOATS, T.INT2, T.UINT2, T.INT4, T.UINT4], ids=T.DataType.Name)
+@pytest.mark.parametrize("is_raw", [True, False], ids=["raw", "typed"])
+def test_initialisers_of_small_types(code, is_raw):
+    values = np.resize(patterns(code), 259)  # packs into bytes with a rest
+    helper = onnx.helper
+    if is_raw:
+        constant = onnx.numpy_helper.from_array(values, "c")
+    else:
+        constant = helper.make_tensor("c", code, values.shape, values.astype(np.float32))
+        assert constant.int32_data
+    nodes = [helper.make_node("Cast", ["c"], ["wide"], to=T.FLOAT), helper.make_node("Add", ["x", "wide"], ["y"])]
+    infos = [helper.make_tensor_value_info(name, T.FLOAT, values.shape) for name in "xy"]
+    graph = helper.make_graph(nodes, "packed", infos[:1], infos[1:], [constant])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13)
+    x = np.ones(values.shape, np.float32)
+    np.testing.assert_array_equal(perpend.compile(model)(x), x + values.astype(np.float32))
+
+
+@pytest.mark.parametrize(("source", "target"), [(T.FLOAT, T.UINT32), (T.INT16, T.BFLOAT16), (T.FLOAT8E5M2, T.INT8),
+                                                (T.UINT4, T.FLOAT4E2M1), (T.BOOL, T.UINT8), (T.DOUBLE, T.INT64)])  # fmt: skip
+def test_bit_cast(source, target):
+    for first, second in ((source, target), (target, source)):
+        values = np.array([False, True]) if first == T.BOOL else patterns(first)
+        if second == T.BOOL:
+            values = values[:2]
+        node = onnx.helper.make_node("BitCast", ["x"], ["y"], to=second)
+        inputs = [onnx.helper.make_tensor_value_info("x", first, values.shape)]
+        outputs = [onnx.helper.make_tensor_value_info("y", second, values.shape)]
+        graph = onnx.helper.make_graph([node], "bits", inputs, outputs)
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 28)], ir_version=13)
+        got = perpend.compile(model)(values)
+        assert got.dtype == dtype_of(second)
+        np.testing.assert_array_equal(got.view(np.uint8), values.view(np.uint8))

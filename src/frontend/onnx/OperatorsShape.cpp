@@ -232,11 +232,12 @@ static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<i
   return all;
 }
 
-static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value) {
+/// `element` (optional) stands for a value that is no number at compile time.
+static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value, Value element = {}) {
   std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
   if (!all)
     return {};
-  return node.composite("pad", node.input(0),
+  return node.composite("pad", {node.input(0), element},
                         {node.attribute("pads", ArrayRef<SymbolicInt>(*all)),
                          node.attribute("value", node.builder.operations.getF64FloatAttr(value))});
 }
@@ -256,9 +257,7 @@ Results importPad11(Node &node) {
   std::optional<SmallVector<int64_t>> axes = firstAxes(rankOf(node.input(0)));
   if (node.input(3))
     axes = node.knownNumbers(3, "axes");
-  if (!value)
-    return node.fail("the padding value is computed from run-time data");
-  return axes ? padOnnx(node, *pads, *axes, *value) : Results();
+  return axes ? padOnnx(node, *pads, *axes, value.value_or(0), value ? Value() : node.input(2)) : Results();
 }
 
 //===----------------------------------------------------------------------===//
