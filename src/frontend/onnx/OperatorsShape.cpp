@@ -50,10 +50,10 @@ Results importConstantOfShape(Node &node) {
   Attribute value = node.attributes.get("value");
   if (!value)
     return {node.builder.splat(*shape, 0, node.builder.f32())};
-  auto dense = dyn_cast<DenseElementsAttr>(value);
-  if (!dense || dense.getNumElements() != 1)
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getNumElements() != 1)
     return node.fail("expected a value of one element");
-  Value scalar = node.builder.reshape(node.builder.constant(dense), {});
+  Value scalar = node.builder.reshape(node.builder.constant(elements), {});
   return {node.builder.broadcast(scalar, {}, *shape)};
 }
 

@@ -79,11 +79,12 @@ Type elementTypeOf(MLIRContext *context, DataType type) {
 }
 
 std::string nameOf(DataType type) {
-  static constexpr const char *names[] = {
-      "undefined",  "float",          "uint8",      "int8",           "uint16",     "int16",        "int32",    "int64",
-      "string",     "bool",           "float16",    "double",         "uint32",     "uint64",       "complex64",
-      "complex128", "bfloat16",       "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",
-      "int4",       "float4e2m1",     "float8e8m0", "uint2",          "int2",       "float6e2m3",   "float6e3m2"};
+  static constexpr const char *names[] = {"undefined",      "float",    "uint8",        "int8",           "uint16",
+                                          "int16",          "int32",    "int64",        "string",         "bool",
+                                          "float16",        "double",   "uint32",       "uint64",         "complex64",
+                                          "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+                                          "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+                                          "uint2",          "int2",     "float6e2m3",   "float6e3m2"};
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }

@@ -250,9 +250,8 @@ Results threshold(Builder &b, Values in, const Attributes &attributes) {
 Results shrink(Builder &b, Values in, const Attributes &attributes) {
   double lambda = attributes.getFloat("lambd", 0.5), bias = attributes.getFloat("bias", 0);
   Value x = b.cast(in[0], isFloat(in[0]) ? elementTypeOf(in[0]) : b.operations.getF64Type());
-  Value result = floating(b, x, [=](Scalar x) {
-    return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0)));
-  })[0];
+  Value result = floating(
+      b, x, [=](Scalar x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0))); })[0];
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 Results logical_not(Builder &b, Values in, const Attributes &) {

@@ -2,8 +2,8 @@
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
-// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32; conversions of bf16 become
-// integer arithmetic. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
+// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32; conversions of bf16
+// become integer arithmetic. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
 //
 //   %y = math.tanh %x : f32
 // becomes some forty operations of arith: see MathFunctions.cpp.
