@@ -2,9 +2,8 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
-
 import perpend
+import pytest
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference.ops.op_cast")
@@ -44,7 +43,27 @@ def patterns(code):
         return np.concatenate([random, np.arange(300).astype(dtype)])
     halves = np.ldexp(generator.integers(1, 64, 4000), generator.integers(-160, 160, 4000))
     nudged = np.concatenate([halves, halves * (1 + 1e-7), halves * (1 - 1e-7), halves * (1 + 1e-14)])
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 465, 480, 240, 248, 57344, 61440, 65504, 65520, 6, 7, 28, 31]
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        448,
+        464,
+        465,
+        480,
+        240,
+        248,
+        57344,
+        61440,
+        65504,
+        65520,
+        6,
+        7,
+        28,
+        31,
+    ]
     with np.errstate(over="ignore"):
         return np.concatenate([random, nudged.astype(dtype), -nudged.astype(dtype), np.array(special, dtype)])
 
@@ -106,7 +125,9 @@ def assert_same(got, want, where, what):
         both_nan = np.zeros(want.shape, bool)
     bits = np.dtype(f"u{want.dtype.itemsize}")
     wrong = np.flatnonzero((got.view(bits) != want.view(bits)) & ~both_nan & where)
-    assert not wrong.size, f"{what}: {wrong.size} wrong, at {wrong[:4]}: got {got[wrong[:4]]}, expected {want[wrong[:4]]}"
+    assert not wrong.size, (
+        f"{what}: {wrong.size} wrong, at {wrong[:4]}: got {got[wrong[:4]]}, expected {want[wrong[:4]]}"
+    )
 
 
 def check(model, source, targets, values, saturate=True, round_mode="up", opt_level=3):
@@ -169,8 +190,13 @@ def test_initialisers_of_small_types(code, is_raw):
     np.testing.assert_array_equal(perpend.compile(model)(x), x + values.astype(np.float32))
 
 
-@pytest.mark.parametrize(("source", "target"), [(T.FLOAT, T.UINT32), (T.INT16, T.BFLOAT16), (T.FLOAT8E5M2, T.INT8),
-                                                (T.UINT4, T.FLOAT4E2M1), (T.BOOL, T.UINT8), (T.DOUBLE, T.INT64)])  # fmt: skip
+BIT_CASTS = [
+    (T.FLOAT, T.UINT32), (T.INT16, T.BFLOAT16), (T.FLOAT8E5M2, T.INT8), (T.UINT4, T.FLOAT4E2M1), (T.BOOL, T.UINT8),
+    (T.DOUBLE, T.INT64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target"), BIT_CASTS)
 def test_bit_cast(source, target):
     for first, second in ((source, target), (target, source)):
         values = np.array([False, True]) if first == T.BOOL else patterns(first)

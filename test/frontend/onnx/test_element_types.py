@@ -49,7 +49,7 @@ class Values:
             return values
         limits = ml_dtypes.iinfo(self.dtype)
         values = values.reshape(-1)
-        values[: 2] = np.array([int(limits.min), int(limits.max)], np.uint64 if limits.min == 0 else np.int64).astype(
+        values[:2] = np.array([int(limits.min), int(limits.max)], np.uint64 if limits.min == 0 else np.int64).astype(
             self.dtype
         )[: values.size]
         return values.reshape(shape)
@@ -81,12 +81,18 @@ def reduction(v):
     return [v.small(3, 5, 7), int64(1)], {}
 
 
-ANY_UNARY = "Abs Neg Sign Relu Ceil Floor Round IsNaN IsInf Not BitwiseNot Identity Flatten Transpose Size Shape".split()
-TAME_UNARY = (
-    "Exp Sigmoid Tanh Erf Sin Cos Tan Atan Sinh Cosh Asinh Softplus Softsign HardSwish Elu Celu Selu LeakyRelu "
-    "HardSigmoid ThresholdedRelu Mish Gelu Swish Shrink Softmax LogSoftmax Hardmax"
-).split()
-BINARY = "Add Sub Mul Max Min Sum Less LessOrEqual Greater GreaterOrEqual Equal And Or Xor BitwiseAnd BitwiseOr BitwiseXor"
+ANY_UNARY = [
+    "Abs", "Neg", "Sign", "Relu", "Ceil", "Floor", "Round", "IsNaN", "IsInf", "Not", "BitwiseNot", "Identity",
+    "Flatten", "Transpose", "Size", "Shape",
+]  # fmt: skip
+TAME_UNARY = [
+    "Exp", "Sigmoid", "Tanh", "Erf", "Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Asinh", "Softplus", "Softsign",
+    "HardSwish", "Elu", "Celu", "Selu", "LeakyRelu", "HardSigmoid", "ThresholdedRelu", "Mish", "Gelu", "Swish",
+    "Shrink", "Softmax", "LogSoftmax", "Hardmax",
+]  # fmt: skip
+BINARY = (
+    "Add Sub Mul Max Min Sum Less LessOrEqual Greater GreaterOrEqual Equal And Or Xor BitwiseAnd BitwiseOr BitwiseXor"
+)
 REDUCTIONS = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 )
@@ -143,6 +149,8 @@ INPUTS = {
     "EyeLike": lambda v: ([v.any(3, 7)], {}),
     "Einsum": lambda v: ([v.small(3, 5), v.small(5, 7)], {"equation": "ij,jk->ik"}),
 }
+
+
 def windows(x):
     return np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(2, 3))
 

@@ -200,7 +200,9 @@ def test_linear_integers(name, granularity, shape, block):
     check(*one_node("DequantizeLinear", [quantised, scale, zero], **attributes), back.astype(np.float32))
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn"])
+@pytest.mark.parametrize(
+    "name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn"]
+)
 def test_linear_floats(name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     largest = float(ml_dtypes.finfo(dtype).max)
