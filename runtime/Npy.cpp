@@ -162,7 +162,8 @@ bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &err
 perpend_type npyTypeFor(perpend_type file, perpend_type wanted) {
   bool isBits = file == PERPEND_U8 || file == PERPEND_U16 || file == PERPEND_BF16 || file == PERPEND_I4 ||
                 (file == PERPEND_I8 && (wanted == PERPEND_I4 || wanted == PERPEND_I2));
-  bool stands = isBits && typeNames[wanted][0] == 'V' && perpend_type_size_bytes(file) == perpend_type_size_bytes(wanted);
+  bool stands =
+      isBits && typeNames[wanted][0] == 'V' && perpend_type_size_bytes(file) == perpend_type_size_bytes(wanted);
   return stands ? wanted : file;
 }
 

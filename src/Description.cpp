@@ -44,9 +44,9 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
   if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
-    return main->emitError(what)
-           << ": elements of type " << tensor.getElementType()
-           << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, i8 ... i64, ui2 ... ui64";
+    return main->emitError(what) << ": elements of type " << tensor.getElementType()
+                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
+                                    "i8 ... i64, ui2 ... ui64";
   if (tensor.getRank() > maxRank)
     return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";

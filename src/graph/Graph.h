@@ -73,9 +73,9 @@ public:
 #include "graph/GraphEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "graph/GraphAttributes.h.inc"
+#include "graph/GraphInterfaces.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "graph/GraphTypes.h.inc"
-#include "graph/GraphInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "graph/GraphOps.h.inc"
 

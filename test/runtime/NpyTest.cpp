@@ -39,6 +39,13 @@ TEST(Npy, ParsesHeaders) {
   EXPECT_EQ(array.type, PERPEND_BOOL);
   ASSERT_TRUE(parse(makeFile("{'descr': '<V2', 'fortran_order': False, 'shape': (0,)}", 0, 3), array, error));
   EXPECT_EQ(array.type, PERPEND_BF16);
+  ASSERT_TRUE(parse(makeFile("{'descr': '|V1', 'fortran_order': False, 'shape': (0,)}", 0, 3), array, error));
+  EXPECT_EQ(npyTypeFor(array.type, PERPEND_F8E5M2), PERPEND_F8E5M2);
+  EXPECT_EQ(npyTypeFor(PERPEND_U8, PERPEND_U2), PERPEND_U2);
+  EXPECT_EQ(npyTypeFor(PERPEND_I8, PERPEND_I4), PERPEND_I4);
+  EXPECT_EQ(npyTypeFor(PERPEND_U16, PERPEND_BF16), PERPEND_BF16);
+  EXPECT_EQ(npyTypeFor(array.type, PERPEND_F32), array.type) << "not of the same size";
+  EXPECT_EQ(npyTypeFor(PERPEND_I8, PERPEND_U8), PERPEND_I8) << "numpy has both";
 }
 
 TEST(Npy, ReportsWhatIsWrong) {

@@ -134,7 +134,8 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return call(b, "abs", x); }, same);
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
-  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, [&](Value x) { return call(b, "sqrt", x); });
+  auto root = [&](Value x) { return call(b, "sqrt", isFloat(x) ? x : b.cast(x, b.operations.getF64Type())); };
+  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
 Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);

@@ -102,7 +102,7 @@ std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, d
 double lowestValue(Type elementType) {
   if (isa<FloatType>(elementType))
     return -std::numeric_limits<double>::infinity();
-  return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(elementType.getIntOrFloatBitWidth()) - 1);
+  return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(bitWidth(elementType)) - 1);
 }
 
 namespace composites {
