@@ -14,7 +14,8 @@ inline llvm::SmallVector<double> numbersOf(const Node &node, const char *name) {
 llvm::SmallVector<StringRef> textsOf(const Node &node, StringRef name);
 
 /// A constant of these numbers in row-major order.
-Value constantOf(Builder &builder, llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
+Value constantOf(Builder &builder, llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape,
+                 mlir::Type elementType);
 
 /// The input as a matrix [n, features] of f64 or f32: a vector is one row. Null, with an error, for other ranks and
 /// where the number of features is not `features` (0: any number that is known).

@@ -153,8 +153,8 @@ static bool readNodes(Node &node, Forest &forest, int64_t leaves) {
   int64_t count = features.size();
   missing.resize(count);
   for (int64_t i = 0; i < count; ++i) {
-    TreeNode next{static_cast<int64_t>(modes[i]), features[i], {ifTrue[i], ifFalse[i]}, thresholds[i], missing[i] != 0,
-                  {}};
+    TreeNode next{
+        static_cast<int64_t>(modes[i]), features[i], {ifTrue[i], ifFalse[i]}, thresholds[i], missing[i] != 0, {}};
     bool isLeaf[] = {trueLeaf[i] != 0, falseLeaf[i] != 0};
     for (auto [child, leaf] : llvm::zip(next.children, isLeaf)) {
       if (child < 0 || child >= (leaf ? leaves : count))

@@ -89,8 +89,8 @@ Results importScaler(Node &node) {
     return {};
   Builder &b = node.builder;
   Value x = b.cast(node.input(0), b.f32());
-  return {graph::mul(b, graph::sub(b, x, perFeature(node, "offset", 0, b.f32())),
-                     perFeature(node, "scale", 1, b.f32()))};
+  return {
+      graph::mul(b, graph::sub(b, x, perFeature(node, "offset", 0, b.f32())), perFeature(node, "scale", 1, b.f32()))};
 }
 
 /// Rows over their maximum, sum or length; rows of zeros stay.
@@ -103,8 +103,8 @@ Results importNormalizer(Node &node) {
   StringRef reduction = norm == "MAX" ? "reduce_max" : norm == "L1" ? "reduce_l1" : "reduce_l2";
   Attributes rows(b.context(), node.attribute("axes", ArrayRef<int64_t>{1}));
   Value divisor = call(b, reduction, norm == "MAX" ? call(b, "abs", x) : x, rows);
-  Value result = pointwise(
-      b, {x, divisor}, [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[0], v[0] / v[1]); });
+  Value result =
+      pointwise(b, {x, divisor}, [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[0], v[0] / v[1]); });
   return {result ? b.cast(result, b.f32()) : result};
 }
 
@@ -188,8 +188,8 @@ Results importLinearRegressor(Node &node) {
 /// One score for two classes is that of the second; the first has its negative.
 Results importLinearClassifier(Node &node) {
   Builder &b = node.builder;
-  int64_t classes = std::max(node.attributes.getInts("classlabels_ints").size(),
-                             textsOf(node, "classlabels_strings").size());
+  int64_t classes =
+      std::max(node.attributes.getInts("classlabels_ints").size(), textsOf(node, "classlabels_strings").size());
   int64_t intercepts = numbersOf(node, "intercepts").size();
   if (classes < 2)
     return node.fail("expected labels of at least two classes");

@@ -69,7 +69,8 @@ Results importSVMRegressor(Node &node) {
       kernel = kernelOf(node, x, vectors, node.attributes.getString("kernel_type", "LINEAR"));
   Value score = offsetBy(node, call(b, "linear", {kernel, coefficients}), ArrayRef(rho).take_front(1));
   if (node.attributes.getInt("one_class"))
-    score = pointwise(b, score, [](ArrayRef<Scalar> v) { return select(v[0] > 0, v[0].constant(1), v[0].constant(-1)); });
+    score =
+        pointwise(b, score, [](ArrayRef<Scalar> v) { return select(v[0] > 0, v[0].constant(1), v[0].constant(-1)); });
   score = transformedScores(node, score, node.attributes.getString("post_transform"));
   return {score ? b.cast(score, b.f32()) : score};
 }
@@ -121,8 +122,9 @@ static Value votesOf(Builder &b, Value decisions, ArrayRef<Duel> duels, int64_t 
   Value won = pointwise(b, decisions, [](ArrayRef<Scalar> v) { return v[0] > 0; }, b.operations.getI1Type());
   if (!won)
     return {};
-  return call(b, "linear",
-              {b.cast(won, type), constantOf(b, wins, {classes, count}, type), constantOf(b, otherwise, classes, type)});
+  return call(
+      b, "linear",
+      {b.cast(won, type), constantOf(b, wins, {classes, count}, type), constantOf(b, otherwise, classes, type)});
 }
 
 /// Probabilities of two classes from the decision of their duel.
@@ -137,7 +139,8 @@ static Value probabilitiesOf(Node &node, Value decision) {
 }
 
 static Results labelled(Node &node, Value ranking, Value scores) {
-  Value labels = ranking ? labelsAt(node, bestOf(node.builder, ranking), "classlabels_ints", "classlabels_strings") : ranking;
+  Value labels =
+      ranking ? labelsAt(node, bestOf(node.builder, ranking), "classlabels_ints", "classlabels_strings") : ranking;
   scores = transformedScores(node, scores, node.attributes.getString("post_transform"));
   if (!labels || !scores)
     return {};
@@ -168,13 +171,13 @@ static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) 
   Value decisions = offsetBy(node, call(b, "linear", {kernel, constantOf(b, weights, {count, vectors}, type)}), rho);
   if (!decisions)
     return {};
-  if (!probabilities.empty()) {
-    Value both = probabilitiesOf(node, decisions);
-    return labelled(node, votesOf(b, decisions, duels, classes), both);
-  }
-  if (classes == 2) // the decision is the first class's; both scores have the second's sign last
-    decisions = b.concat({call(b, "neg", decisions), decisions}, 1);
-  return labelled(node, votesOf(b, decisions, duels, classes), decisions);
+  Value votes = votesOf(b, decisions, duels, classes), scores = decisions;
+  if (!probabilities.empty())
+    scores = probabilitiesOf(node, decisions);
+  else if (classes ==
+           2) // as ONNX Runtime: the score of the duel is last, though the first class wins where it is positive
+    scores = b.concat({call(b, "neg", decisions), decisions}, 1);
+  return labelled(node, votes, scores);
 }
 
 /// Without support vectors, a linear score per class.
@@ -183,8 +186,8 @@ Results importSVMClassifier(Node &node) {
   if (!x)
     return {};
   SmallVector<int64_t> perClass = node.attributes.getInts("vectors_per_class");
-  int64_t classes = std::max(node.attributes.getInts("classlabels_ints").size(),
-                             textsOf(node, "classlabels_strings").size());
+  int64_t classes =
+      std::max(node.attributes.getInts("classlabels_ints").size(), textsOf(node, "classlabels_strings").size());
   if (classes < 2 || (!perClass.empty() && static_cast<int64_t>(perClass.size()) != classes))
     return node.fail("expected labels of at least two classes, and vectors_per_class for each");
   if (!perClass.empty())

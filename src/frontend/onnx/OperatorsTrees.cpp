@@ -44,8 +44,12 @@ static SmallVector<Value> tablesOf(Builder &b, const Forest &forest, ArrayRef<in
     column.resize(count);
   for (auto [at, tree] : llvm::zip(positions, forest.nodes)) {
     bool isLeaf = tree.isLeaf();
-    const int64_t row[] = {isLeaf ? 0 : tree.feature, 0, isLeaf ? at : positions[tree.children[0]],
-                           isLeaf ? at : positions[tree.children[1]], tree.missingIsTrue, isLeaf ? 0 : tree.mode};
+    const int64_t row[] = {isLeaf ? 0 : tree.feature,
+                           0,
+                           isLeaf ? at : positions[tree.children[0]],
+                           isLeaf ? at : positions[tree.children[1]],
+                           tree.missingIsTrue,
+                           isLeaf ? 0 : tree.mode};
     for (auto [column, value] : llvm::zip(columns, row))
       column[at] = static_cast<double>(value);
     columns[1][at] = tree.threshold;
@@ -139,7 +143,8 @@ Results importTreeEnsembleRegressor(Node &node) {
 Results importTreeEnsemble(Node &node) {
   static constexpr const char *aggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};
   static constexpr const char *transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-  int64_t aggregate = node.attributes.getInt("aggregate_function", 1), transform = node.attributes.getInt("post_transform");
+  int64_t aggregate = node.attributes.getInt("aggregate_function", 1),
+          transform = node.attributes.getInt("post_transform");
   Forest forest;
   forest.targets = std::max<int64_t>(node.attributes.getInt("n_targets", 1), 1);
   if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
@@ -150,7 +155,8 @@ Results importTreeEnsemble(Node &node) {
   return {scores ? node.builder.cast(scores, graph::elementTypeOf(node.input(0))) : scores};
 }
 
-/// Two classes with votes for one only: its score decides. Where all votes are positive it is a probability.
+/// Two classes with votes for one only: its score decides, at 1/2 where all votes are positive, else at 0. The other
+/// class has 1 - score (positive votes without a transform) or its negative.
 static Results binaryClasses(Node &node, Value score, bool isProbability, StringRef transform) {
   Builder &b = node.builder;
   Type type = graph::elementTypeOf(score);
@@ -159,15 +165,16 @@ static Results binaryClasses(Node &node, Value score, bool isProbability, String
   Value isSecond = pointwise(
       b, score, [=](ArrayRef<Scalar> v) { return v[0] > (isProbability ? 0.5 : 0.0); }, b.operations.getI1Type());
   Value labels = labelsAt(node, b.cast(b.squeeze(isSecond, {1}), b.i64()), "classlabels_int64s", "classlabels_strings");
-  Value other = graph::sub(b, b.scalar(isProbability ? 1 : 0, type), score);
+  bool isPlain = transform.empty() || transform == "NONE";
+  Value other = graph::sub(b, b.scalar(isProbability && isPlain ? 1 : 0, type), score);
   Value both = other ? b.concat({other, score}, 1) : other;
-  return {labels, isProbability ? both : transformedScores(node, both, transform)};
+  return {labels, transformedScores(node, both, transform)};
 }
 
 Results importTreeEnsembleClassifier(Node &node) {
   Forest forest;
-  forest.targets = std::max(node.attributes.getInts("classlabels_int64s").size(),
-                            textsOf(node, "classlabels_strings").size());
+  forest.targets =
+      std::max(node.attributes.getInts("classlabels_int64s").size(), textsOf(node, "classlabels_strings").size());
   if (forest.targets < 2)
     return node.fail("expected labels of at least two classes");
   if (!readNumberedForest(node, "class", forest))

@@ -31,9 +31,8 @@ Results softmax_zero(Builder &b, Values in, const Attributes &) {
     return select(isZero, v[0] * graph::exp(-v[1]), graph::exp(v[0] - v[1]));
   });
   Value total = parts ? graph::sum(b, parts, {-1}, /*keepDims=*/true) : parts;
-  return {pointwise(b, {parts, total}, [](ArrayRef<Scalar> v) {
-    return select(graph::equal(v[1], 0), v[0].constant(0.5), v[0] / v[1]);
-  })};
+  return {pointwise(b, {parts, total},
+                    [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[0].constant(0.5), v[0] / v[1]); })};
 }
 
 /// in: x, keys [k] of x's type, values [k + 1]. The value of the first key equal to x (NaN equals NaN), else the last.

@@ -31,7 +31,7 @@ struct NodeTables {
 
 /// x against the threshold, in the order of TreeEnsemble-5's modes: <=, <, >=, >, ==, !=.
 static SmallVector<Scalar> comparisons(Scalar x, Scalar threshold) {
-  return {x <= threshold, x < threshold, x >= threshold, x > threshold, equal(x, threshold), notEqual(x, threshold)};
+  return {x <= threshold, x<threshold, x >= threshold, x> threshold, equal(x, threshold), notEqual(x, threshold)};
 }
 
 /// The child of `node` that x leads to. `mode` is that of every node, or -1.
