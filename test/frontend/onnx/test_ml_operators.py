@@ -179,7 +179,7 @@ def test_deep_trees(generator):
     nodes, leaves = forest(generator, 40, 100, 5, MODES[:1], 1, 1, early=0.49)
     x = floats(generator, 17, 5)
     check("TreeEnsembleRegressor", [x], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
-    check("TreeEnsembleRegressor", [x.astype(np.int64)], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
+    check("TreeEnsembleRegressor", [x.astype(np.float64)], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
 
 
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
