@@ -29,10 +29,8 @@ RankedTensorType tensorType(ArrayRef<SymbolicInt> shape, Type elementType) {
   return RankedTensorType::get(extents, elementType, encoding);
 }
 
-Type scalarType(Type elementType) {
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return IntegerType::get(elementType.getContext(), integer.getWidth());
-  return elementType;
+SymbolicInt asDivisor(const SymbolicInt &extent) {
+  return extent.knownPositive() ? extent : max(extent, SymbolicInt(1));
 }
 
 SymbolicInt elementCount(ArrayRef<SymbolicInt> shape) {
@@ -51,6 +49,13 @@ Shape rowMajorStrides(ArrayRef<SymbolicInt> shape) {
 
 std::string toString(ArrayRef<SymbolicInt> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](const SymbolicInt &extent) { return extent.str(); }), ", ") + "]";
+}
+
+bool isAtMostOne(const SymbolicInt &extent) {
+  if (std::optional<int64_t> number = extent.constant())
+    return *number == 1; // 0 stays 0
+  std::optional<int64_t> high = extent.upperBound();
+  return high && *high == 1;
 }
 
 bool provablyDiffer(const SymbolicInt &a, const SymbolicInt &b) {

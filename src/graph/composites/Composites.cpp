@@ -56,6 +56,13 @@ StringRef Attributes::getString(StringRef name, StringRef otherwise) const {
   return text ? text.getValue() : otherwise;
 }
 
+SmallVector<StringRef> Attributes::getStrings(StringRef name) const {
+  auto list = dyn_cast_or_null<ArrayAttr>(get(name));
+  if (!list)
+    return {};
+  return llvm::map_to_vector(list.getAsRange<StringAttr>(), [](StringAttr text) { return text.getValue(); });
+}
+
 Type Attributes::getType(StringRef name, Type otherwise) const {
   auto type = dyn_cast_or_null<TypeAttr>(get(name));
   return type ? type.getValue() : otherwise;
