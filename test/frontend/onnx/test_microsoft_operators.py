@@ -23,7 +23,9 @@ def build(case, dynamic):
         if position in case.constants:
             constants.append(onnx.numpy_helper.from_array(array, name))
             continue
-        shape = [case.symbols.get((position, axis), extent) if dynamic else extent for axis, extent in enumerate(array.shape)]
+        shape = [
+            case.symbols.get((position, axis), extent) if dynamic else extent for axis, extent in enumerate(array.shape)
+        ]
         inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
         feeds[name] = array
     outputs = [helper.make_empty_tensor_value_info(f"output{index}") for index in range(case.outputs)]
@@ -110,7 +112,12 @@ def test_operators_without_a_kernel():
 @pytest.mark.parametrize(
     ("op", "inputs", "attributes", "message"),
     [
-        ("MatMulNBits", [[3, 32], [5, 2, 8], [5, 2], None, [32]], {"N": 5, "K": 32, "bits": 4, "block_size": 16}, "g_idx"),
+        (
+            "MatMulNBits",
+            [[3, 32], [5, 2, 8], [5, 2], None, [32]],
+            {"N": 5, "K": 32, "bits": 4, "block_size": 16},
+            "g_idx",
+        ),
         ("MatMulNBits", [[3, 32], [5, 2, 8], [5, 2]], {"N": 5, "K": 32, "bits": 3, "block_size": 16}, "2, 4 or 8 bits"),
         ("Attention", [[2, 3, 7], [7, 12]], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
         ("MultiHeadAttention", [[2, 3, 12], [2, 3, 12], [2, 3, 12]], {"num_heads": 5}, "5 heads"),

@@ -112,7 +112,12 @@ def test_one_score_for_two_classes(generator):
     check("LinearClassifier", [floats(generator, 7, 3)], 2, classlabels_ints=[0, 1], **form)
 
 
-KERNELS = [("LINEAR", [0.0, 0.0, 0.0]), ("POLY", [0.5, 0.3, 3.0]), ("RBF", [0.4, 0.0, 0.0]), ("SIGMOID", [0.2, 0.1, 0.0])]
+KERNELS = [
+    ("LINEAR", [0.0, 0.0, 0.0]),
+    ("POLY", [0.5, 0.3, 3.0]),
+    ("RBF", [0.4, 0.0, 0.0]),
+    ("SIGMOID", [0.2, 0.1, 0.0]),
+]
 
 
 @pytest.mark.parametrize(("kernel", "parameters"), KERNELS)
@@ -138,7 +143,9 @@ def test_linear_support_vectors(generator):
 
 def forest(generator, trees, depth, features, modes, votes, targets, early=0.2):
     """Random trees in the attributes of TreeEnsembleRegressor; some branches end early."""
-    nodes = {name: [] for name in ["treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids"]}
+    nodes = {
+        name: [] for name in ["treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids"]
+    }
     missing, leaves = [], {"treeids": [], "nodeids": [], "ids": [], "weights": []}
 
     def grow(tree, number, level, numbers):
@@ -150,7 +157,9 @@ def forest(generator, trees, depth, features, modes, votes, targets, early=0.2):
             nodes[name].append(value)
         missing.append(int(generator.random() < 0.5))
         for target in generator.choice(targets, votes, replace=False) if is_leaf else []:
-            for name, value in zip(leaves, [tree, number, int(target), float(generator.standard_normal())], strict=True):
+            for name, value in zip(
+                leaves, [tree, number, int(target), float(generator.standard_normal())], strict=True
+            ):
                 leaves[name].append(value)
         for child in [] if is_leaf else children:
             grow(tree, child, level + 1, numbers)
@@ -179,7 +188,14 @@ def test_deep_trees(generator):
     nodes, leaves = forest(generator, 40, 100, 5, MODES[:1], 1, 1, early=0.49)
     x = floats(generator, 17, 5)
     check("TreeEnsembleRegressor", [x], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
-    check("TreeEnsembleRegressor", [x.astype(np.float64)], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
+    check(
+        "TreeEnsembleRegressor",
+        [x.astype(np.float64)],
+        version=3,
+        **nodes,
+        **with_prefix("target", leaves),
+        n_targets=1,
+    )
 
 
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
@@ -195,7 +211,9 @@ def test_tree_classifier(generator, transform):
         if sign == 1:
             leaves["weights"] = [abs(weight) / 5 for weight in leaves["weights"]]
         votes = with_prefix("class", leaves)
-        check("TreeEnsembleClassifier", [x], 2, 3, **nodes, **votes, classlabels_int64s=[0, 1], post_transform=transform)
+        check(
+            "TreeEnsembleClassifier", [x], 2, 3, **nodes, **votes, classlabels_int64s=[0, 1], post_transform=transform
+        )
 
 
 def test_two_classes_with_votes_take_the_higher(generator):
