@@ -325,8 +325,8 @@ static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &qu
     form.right = 0;
   else
     form.keyLengths = graph::add(node.builder, starts, number(node.builder, queries, node.builder.i64()));
-  if (window >= 0)
-    form.left = window;
+  if (window > 0)
+    form.left = window - 1; // it counts the query's own position
   if (Value bias = node.input(10))
     form.mask = bias;
   form.sinks = node.input(11);
