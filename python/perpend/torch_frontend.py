@@ -6,6 +6,7 @@ text: the expressions of PyTorch's symbolic integers.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -231,6 +232,8 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
     else:
         positional = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     was_training = model.training
+    if was_training:
+        warnings.warn("perpend: the module is in training mode and is compiled as in model.eval()", stacklevel=4)
     model.eval()
     try:
         with torch.no_grad():
