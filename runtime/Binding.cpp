@@ -4,6 +4,7 @@
 #include "Planner.h"
 #include "Session.h"
 #include "Types.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -77,9 +78,12 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
   return isSame;
 }
 
-perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes) {
+// isLeftOut may be NULL.
+perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes,
+                           const bool *isLeftOut) {
   for (uint32_t i = 0; i < list.count; ++i)
-    if (!tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
+    if (!(isLeftOut && isLeftOut[i]) &&
+        !tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
       return fail(PERPEND_OUT_OF_MEMORY,
                   "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions", kind,
                   list.tensors[i].name);
@@ -99,7 +103,11 @@ perpend_status bindSymbols(perpend_session &session) {
     return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
-  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes);
+  for (uint32_t i = 0; i < descriptor.outputs.count; ++i) {
+    const int64_t *dims = session.outputDims[i], *end = dims + descriptor.outputs.tensors[i].rank;
+    session.isFromData[i] = std::find(dims, end, PERPEND_EXTENT_FROM_DATA) != end;
+  }
+  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes, session.isFromData);
 }
 
 } // namespace
@@ -119,7 +127,7 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
   if (recordShapes(session, inputs, count))
     return PERPEND_OK;
   session.isBound = session.isPlanned = false;
-  perpend_status status = sizeTensors(declared, "input", session.inputDims, session.inputBytes);
+  perpend_status status = sizeTensors(declared, "input", session.inputDims, session.inputBytes, nullptr);
   if (status == PERPEND_OK)
     status = bindSymbols(session);
   session.isBound = status == PERPEND_OK;
@@ -138,10 +146,9 @@ perpend_status planArena(perpend_session &session) {
                   "smaller input dimensions",
                   session.model->descriptor.name);
   }
-  if (!session.arena.reserve(arenaBytes))
-    return failAllocation(arenaBytes);
-  session.isPlanned = true;
-  return PERPEND_OK;
+  perpend_status status = reserve(session.arena, arenaBytes);
+  session.isPlanned = status == PERPEND_OK;
+  return status;
 }
 
 } // namespace perpend::runtime

@@ -123,6 +123,7 @@ const KeyRow keyTable[] = {
     {"precision", false, [](Parse &p) { p.out.precision = p.reader.string(); }},
     {"isa", false, [](Parse &p) { p.out.isa = readNames(p.reader, p.region, maxInstructionSets); }},
     {"symbols", true, [](Parse &p) { p.out.symbols = readNames(p.reader, p.region, p.module.symbolCount); }},
+    {"dataSymbols", false, [](Parse &p) { p.out.dataSymbols = readNames(p.reader, p.region, p.module.symbolCount); }},
     {"inputs", true, [](Parse &p) { p.out.inputs = readTensors(p.reader, p.region, p.module.inputCount); }},
     {"outputs", true, [](Parse &p) { p.out.outputs = readTensors(p.reader, p.region, p.module.outputCount); }},
     {"kernels", true, [](Parse &p) { p.out.kernels = readNames(p.reader, p.region, p.module.kernelCount); }},

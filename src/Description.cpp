@@ -34,16 +34,6 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<Attribute> &kept) {
   converted.clear();
 }
 
-static std::string typeName(Type elementType) {
-  if (elementType.isInteger(1))
-    return "bool";
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
-  std::string text;
-  llvm::raw_string_ostream(text) << elementType;
-  return text;
-}
-
 /// The most dimensions that the runtime passes.
 static constexpr int64_t maxRank = 32;
 
@@ -53,10 +43,10 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     return main->emitError(what) << ": expected a ranked tensor, got " << type
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
-  if (!tensor.getElementType().isIntOrFloat() || !runtime::findType(typeName(tensor.getElementType()).c_str(), known))
+  if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
     return main->emitError(what)
            << ": elements of type " << tensor.getElementType()
-           << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
+           << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, i8 ... i64, ui2 ... ui64";
   if (tensor.getRank() > maxRank)
     return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
@@ -64,6 +54,22 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     if (extent.isPoison())
       return main->emitError(what) << ": a dimension of " << type
                                    << " has no expression\nhint: write tensor<?xf32, #graph.shape<[\"n\"]>>";
+  return success();
+}
+
+/// Main and the regions of its control flow consist of operators of the graph level.
+static LogicalResult verifyOperators(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
+        op.getDialect()->getNamespace() != "tile")
+      return op.emitError("'") << op.getName()
+                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
+                               << "body of graph.map";
+    if (isa<graph::SymbolInterface>(op))
+      for (Region &region : op.getRegions())
+        if (failed(verifyOperators(region.front())))
+          return failure();
+  }
   return success();
 }
 
@@ -77,9 +83,9 @@ LogicalResult verifyMain(ModuleOp module) {
   for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     if (failed(verifyTensor(main, type, "output " + Twine(number))))
       return failure();
-  std::vector<std::string> symbols = graph::symbolsOf(main);
+  std::vector<std::string> symbols = graph::symbolsOf(main), dataSymbols = graph::dataSymbolsOf(main);
   for (auto [symbol, source] : llvm::zip(symbols, graph::symbolSourcesOf(main)))
-    if (!source)
+    if (!source && !llvm::is_contained(dataSymbols, symbol))
       return main.emitError("no input has a dimension that gives '")
              << symbol << "'\nhint: one dimension of an input must be " << symbol
              << ", or a multiple of it plus a number";
@@ -90,22 +96,16 @@ LogicalResult verifyMain(ModuleOp module) {
       for (const std::string &name : names)
         if (!llvm::is_contained(symbols, name))
           return main.emitError("an output's shape uses '")
-                 << name << "', which no input has\nhint: name a symbol of an input";
+                 << name << "', which no input has and no operator defines\nhint: name a symbol of an input";
     }
   if (!main.getBody().hasOneBlock())
     return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
-  for (Operation &op : main.getBody().front())
-    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
-        op.getDialect()->getNamespace() != "tile")
-      return op.emitError("'") << op.getName()
-                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
-                               << "body of graph.map";
-  return success();
+  return verifyOperators(main.getBody().front());
 }
 
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
   auto tensor = cast<RankedTensorType>(type);
-  TensorDescription description{fallback, typeName(tensor.getElementType()), {}};
+  TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
   if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
     description.name = name.str();
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
@@ -130,13 +130,15 @@ static void describeKernels(func::FuncOp main, ModelDescription &description) {
         description.kernels.resize(position + 1);
       description.kernels[position] = kernel.getSymName();
     }
-  for (auto constant : main.getOps<graph::ConstantOp>())
+  main.walk([&](graph::ConstantOp constant) {
     if (auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset"))
       description.weights.emplace_back(offset.getInt(), constant.getValue());
+  });
 }
 
 static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
   table.weightsBytes = main->getAttrOfType<IntegerAttr>("tile.weight_bytes").getInt();
+  table.growingCount = main->getAttrOfType<IntegerAttr>("tile.growing").getInt();
   ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
   table.lifetimes.assign(lifetimes.begin(), lifetimes.end());
   if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>("tile.offsets")) {
@@ -159,6 +161,7 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
     description.outputs.push_back(
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
   description.symbols = graph::symbolsOf(main);
+  description.dataSymbols = graph::dataSymbolsOf(main);
   describeKernels(main, description);
   describeMemory(main, description.table);
   description.table.inputCount = description.inputs.size();
@@ -200,6 +203,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"outputs", toJson(description.outputs)},
                             {"kernels", llvm::json::Array(description.kernels)},
                             {"weightsBytes", description.table.weightsBytes}};
+  if (!description.dataSymbols.empty())
+    object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;

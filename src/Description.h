@@ -22,7 +22,7 @@ struct TensorDescription {
 struct ModelDescription {
   target::ModuleTable table;
   std::vector<TensorDescription> inputs, outputs;
-  std::vector<std::string> symbols, kernels;
+  std::vector<std::string> symbols, dataSymbols, kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::string checksum;
   /// Element bytes of constants that do not lie in memory as they must in the artifact.

@@ -15,7 +15,14 @@ using namespace perpend::graph;
 #define GET_ATTRDEF_CLASSES
 #include "graph/GraphAttributes.cpp.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "graph/GraphTypes.cpp.inc"
+
 void GraphDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "graph/GraphTypes.cpp.inc"
+      >();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "graph/GraphAttributes.cpp.inc"

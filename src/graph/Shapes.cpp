@@ -29,12 +29,6 @@ RankedTensorType tensorType(ArrayRef<SymbolicInt> shape, Type elementType) {
   return RankedTensorType::get(extents, elementType, encoding);
 }
 
-Type scalarType(Type elementType) {
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return IntegerType::get(elementType.getContext(), integer.getWidth());
-  return elementType;
-}
-
 SymbolicInt asDivisor(const SymbolicInt &extent) {
   return extent.knownPositive() ? extent : max(extent, SymbolicInt(1));
 }

@@ -8,7 +8,7 @@
 #ifndef PERPEND_GRAPH_SHAPES_H
 #define PERPEND_GRAPH_SHAPES_H
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
 
 namespace perpend::graph {
 
@@ -22,10 +22,7 @@ inline mlir::RankedTensorType tensorTypeOf(mlir::Value value) {
 /// The tensor type with these extents: static ones as numbers, the others as `?` with a #graph.shape encoding.
 mlir::RankedTensorType tensorType(llvm::ArrayRef<SymbolicInt> shape, mlir::Type elementType);
 
-/// The signless type that scalar code uses for elements of this type.
-mlir::Type scalarType(mlir::Type elementType);
 inline mlir::Type scalarTypeOf(mlir::Value tensor) { return scalarType(tensorTypeOf(tensor).getElementType()); }
-inline bool isUnsigned(mlir::Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 
 /// What code divides by where it computes indices: 1 for an extent of 0, which has no index, because a division that
 /// is moved out of an empty loop must not trap.

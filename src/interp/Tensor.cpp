@@ -2,6 +2,8 @@
 
 #include "interp/Tensor.h"
 
+#include "graph/ElementTypes.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -134,10 +136,11 @@ static Attribute firstElement(const Tensor &tensor) {
 
 ElementsAttr Tensor::toAttribute() const {
   auto type = RankedTensorType::get(shape, elementType);
-  if (elementCount() > 0 && isSplat(*this))
+  bool hasDense = !graph::isMinifloat(elementType);
+  if (hasDense && elementCount() > 0 && isSplat(*this))
     return DenseElementsAttr::get(type, firstElement(*this));
   ArrayRef<char> data(reinterpret_cast<const char *>(this->data()), sizeBytes());
-  if (data.size() <= maxInlineBytes) {
+  if (hasDense && data.size() <= maxInlineBytes) {
     if (format().width % 8 == 0)
       return DenseElementsAttr::getFromRawBuffer(type, data);
     SmallVector<APInt> values;

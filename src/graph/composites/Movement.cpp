@@ -183,6 +183,15 @@ Value expandTo(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
   return b.broadcastTo(input, result);
 }
 
+Value moveAxis(Builder &b, Value input, int64_t from, int64_t to) {
+  if (!input)
+    return {};
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(input)));
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  return b.transpose(input, permutation);
+}
+
 namespace composites {
 static std::optional<Shape> dimsOf(Builder &b, const Attributes &a, StringRef name) {
   std::optional<Shape> dims = a.getDims(name);

@@ -54,6 +54,7 @@ static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table
           half(table.symbolCount),
           half(bufferCount),
           half(table.kernelCount),
+          half(table.growingCount),
           descriptor,
           word(table.descriptor.size()),
           weightsAddress(module, table),
