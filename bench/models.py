@@ -231,7 +231,9 @@ def require_perpend() -> None:
     try:
         import perpend  # noqa: F401
     except ImportError as error:
-        sys.exit(f"error: {sys.executable} cannot import perpend: {error}\nhint: ./dev build makes the module for .venv")
+        sys.exit(
+            f"error: {sys.executable} cannot import perpend: {error}\nhint: ./dev build makes the module for .venv"
+        )
 
 
 def main() -> int:
