@@ -6,9 +6,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Contents are followed for tensors up to this many elements: enough for every shape computation.
-static constexpr int64_t maxFollowedElements = 128;
-
 static bool anyNull(ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }
 
 Value Builder::fail(const Twine &message) {

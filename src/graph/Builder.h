@@ -16,6 +16,7 @@
 #include "graph/Shapes.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -28,6 +29,18 @@ struct Window {
   bool channelsLast = false;
   /// Pooling only: round the number of positions up instead of down (windows may then start in the padding's end).
   bool ceilMode = false;
+};
+
+/// A loop goes on while the iteration's number is below `limit` (one integer, or null) and `condition` (one boolean, or
+/// null: true) holds, which each iteration yields anew.
+struct Iterations {
+  mlir::Value limit, condition;
+};
+
+/// What the body of a loop passes on. A condition of null is true.
+struct Iteration {
+  mlir::Value condition;
+  llvm::SmallVector<mlir::Value> carried, elements;
 };
 
 class Builder {
@@ -91,6 +104,20 @@ public:
   /// Window entries for the dimensions 2, 3, ... of a channels-first tensor.
   mlir::Value windowReduce(ReductionKind kind, mlir::Value input, Ints size, const Window &window);
 
+  // Control flow, and sizes that depend on data (BuilderControl.cpp).
+  /// The value of a tensor of one integer: what is known of it, else a new symbol (`base` and a number) with its value
+  /// at run time. Poison after an error.
+  SymbolicInt measure(mlir::Value scalar, llvm::StringRef base);
+  /// The same for each element of a vector, whose extent must be a number.
+  std::optional<Shape> sizes(mlir::Value vector, llvm::StringRef base);
+  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  /// Extents that differ between the branches become symbols. A known condition leaves only its branch.
+  llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody);
+  using Body = llvm::function_ref<Iteration(mlir::Value number, mlir::ValueRange carried)>;
+  /// The last carried values, then the stacked elements. Extents of carried values that change become symbols, for
+  /// which `body` is called again.
+  llvm::SmallVector<mlir::Value> loop(const Iterations &iterations, Values initial, Body body);
+
   // Numpy-style conveniences built from the primitives.
   /// The shape two tensors broadcast to; nullopt (with an error) when they do not.
   std::optional<Shape> broadcastShapes(Values inputs);
@@ -111,9 +138,18 @@ private:
                      llvm::ArrayRef<mlir::Type> argumentTypes,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Block &)> body);
   bool checkAxis(int64_t axis, int64_t rank, llvm::StringRef what);
+  mlir::StringAttr freshSymbol(llvm::StringRef base);
+  mlir::Value oneElement(mlir::Value tensor, mlir::Type elementType, llvm::StringRef what);
+  llvm::SmallVector<mlir::Value> finishIf(IfOp draft, Values thenValues, Values elseValues);
+  friend class LoopBuilder;
+
+  /// Contents are followed for tensors up to this many elements: enough for every shape computation.
+  static constexpr int64_t maxFollowedElements = 128;
 
   bool failed = false;
   llvm::DenseMap<mlir::Value, Shape> knownContents;
+  /// The names of symbols that are taken; filled when the first one is invented.
+  llvm::StringSet<> symbolNames;
 };
 
 /// Reads an element of a tensor captured by generate().

@@ -136,8 +136,9 @@ static LogicalResult verifyCount(LoopOp op, ArrayRef<StringAttr> symbols) {
   if (isDefined == op.countIsKnown())
     return op.emitOpError("C5: the count is an expression, or with a limit or condition a symbol of this loop");
   for (StringAttr symbol : symbols)
-    if (symbol != op.getCount().getDims()[0] && !isExtentOf(symbol, op.getBody().getArgumentTypes()))
-      return op.emitOpError("C6: the symbol ") << symbol << " is no extent of a carried value";
+    if (symbol != op.getCount().getDims()[0] && !isExtentOf(symbol, op.getBody().getArgumentTypes()) &&
+        !isExtentOf(symbol, op.scanResults().getTypes()))
+      return op.emitOpError("C6: the symbol ") << symbol << " is no extent of a carried value or of an element";
   return success();
 }
 

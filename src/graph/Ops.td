@@ -282,8 +282,9 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
     values, and one element of each scan result. Results: the last carried values, then the scan results [count, element...].
     `count` is the number of iterations: an expression known before (no limit, no condition), or a symbol that the loop defines: it then goes on while the iteration's
     number is less than `limit` (if given) and the condition (if given) is true.
-    Other symbols of `symbols` stand alone in an extent of a carried value; they start with the extent of its initial value and take that of the yielded one.
-    Errors: C1 limit and condition have one element, C2 body arguments, C3 yielded types, C4 result types, C5 count, C6 a symbol is no extent of a carried value.
+    Other symbols of `symbols` stand alone in an extent of a carried value, or of the elements of a scan result. The former start with the extent of the initial value
+    and take that of the yielded one after each iteration; the latter start with 0, take the extent of the first element, and another one later is an error of the run.
+    Errors: C1 limit and condition have one element, C2 body arguments, C3 yielded types, C4 result types, C5 count, C6 a symbol is no extent of a carried value or of an element.
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$limit, Optional<AnyRankedTensor>:$condition, Variadic<AnyRankedTensor>:$initial,
                        ShapeAttr:$count, StrArrayAttr:$symbols);

@@ -4,6 +4,7 @@
 
 #include "interp/Environment.h"
 #include "interp/Evaluate.h"
+#include "interp/FunctionRun.h"
 
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -46,96 +47,6 @@ FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, co
       .Default([](Operation *other) -> FailureOr<Tensor> {
         return other->emitError("the interpreter does not know '") << other->getName() << "'";
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Functions
-//===----------------------------------------------------------------------===//
-
-namespace {
-class FunctionRun {
-public:
-  FunctionRun(const Environment &environment, const InterpreterOptions &options)
-      : environment(environment), options(options) {}
-  FailureOr<Tensors> run(func::FuncOp function, ArrayRef<Tensor> inputs);
-
-private:
-  FailureOr<Tensors> runOperation(Operation &op);
-  FailureOr<Tensors> callKernel(CallKernelOp op, ArrayRef<Tensor> inputs);
-  Tensors lookup(ValueRange operands) const;
-  void freeAfter(Operation &op);
-
-  const Environment &environment;
-  const InterpreterOptions &options;
-  llvm::DenseMap<Value, Tensor> values;
-};
-} // namespace
-
-Tensors FunctionRun::lookup(ValueRange operands) const {
-  return llvm::map_to_vector<6>(operands, [&](Value value) { return values.find(value)->second; });
-}
-
-FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inputs) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
-  if (!kernel || kernel.isExternal())
-    return op.emitError("no kernel named '") << op.getKernel() << "' with a body in this module";
-  if (!llvm::any_of(kernel.getArgumentTypes(), [](Type type) { return isa<MemRefType>(type); }) &&
-      kernel.getNumResults() == op.getNumResults()) {
-    InterpreterOptions silent;
-    return FunctionRun(environment, silent).run(kernel, inputs);
-  }
-  Tensors results;
-  for (unsigned i = 0; i < op.getNumResults(); ++i) {
-    FailureOr<Tensor> result = environment.allocateResult(op, i);
-    if (failed(result))
-      return failure();
-    results.push_back(*result);
-  }
-  if (failed(runKernel(kernel, inputs, results, environment)))
-    return failure();
-  return results;
-}
-
-FailureOr<Tensors> FunctionRun::runOperation(Operation &op) {
-  Tensors operands = lookup(op.getOperands());
-  if (auto call = dyn_cast<CallKernelOp>(op))
-    return callKernel(call, operands);
-  FailureOr<Tensor> result = evaluatePrimitive(&op, operands, environment);
-  if (failed(result))
-    return failure();
-  return Tensors{*result};
-}
-
-/// Frees what `op` is the last to use, and results that nothing uses.
-void FunctionRun::freeAfter(Operation &op) {
-  auto isLastUser = [&](Value value) {
-    return llvm::all_of(value.getUsers(), [&](Operation *user) { return !op.isBeforeInBlock(user); });
-  };
-  for (Value operand : op.getOperands())
-    if (isLastUser(operand))
-      values.erase(operand);
-  for (Value result : op.getResults())
-    if (result.use_empty())
-      values.erase(result);
-}
-
-FailureOr<Tensors> FunctionRun::run(func::FuncOp function, ArrayRef<Tensor> inputs) {
-  if (function.getNumArguments() != inputs.size() || !llvm::hasSingleElement(function.getBody()))
-    return function.emitError("expected one block with ") << inputs.size() << " arguments";
-  Block &body = function.getBody().front();
-  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
-    values[argument] = input;
-  for (Operation &op : body.without_terminator()) {
-    FailureOr<Tensors> results = runOperation(op);
-    if (failed(results))
-      return failure();
-    for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results))
-      values[value] = tensor;
-    if (options.observer)
-      options.observer(&op, *results);
-    freeAfter(op);
-  }
-  return lookup(body.getTerminator()->getOperands());
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,8 @@ struct InterpreterOptions {
   std::function<void(mlir::Operation *op, llvm::ArrayRef<Tensor> results)> observer;
   /// Of all live tensors; more is an error.
   uint64_t memoryLimitBytes = uint64_t{16} << 30;
+  /// More operators than this, those of regions counted each time, are an error; 0: any number.
+  uint64_t operatorLimit = 0;
   /// Tiled kernels are run in this many parts of their parallel extent.
   unsigned kernelParts = 1;
 };

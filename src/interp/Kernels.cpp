@@ -22,14 +22,11 @@ static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &e
   return environment.evaluate(kernel, extent.values()[0]);
 }
 
-static FailureOr<std::vector<int64_t>> symbolValues(Operation *kernel, const Environment &environment) {
+/// A symbol that an operator after this call defines has no value yet, and the kernel does not read it.
+static std::vector<int64_t> symbolValues(const Environment &environment) {
   std::vector<int64_t> values;
-  for (const std::string &name : environment.symbolOrder) {
-    FailureOr<int64_t> value = environment.evaluate(kernel, graph::SymbolicInt::symbol(name));
-    if (failed(value))
-      return failure();
-    values.push_back(*value);
-  }
+  for (const std::string &name : environment.symbolOrder)
+    values.push_back(environment.symbols.lookup(name));
   return values;
 }
 
@@ -63,8 +60,8 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   ProgramCache functions(environment);
   Program *program = functions.compile(kernel);
   FailureOr<int64_t> extent = parallelExtent(kernel, environment);
-  FailureOr<std::vector<int64_t>> symbols = symbolValues(kernel, environment);
-  if (!program || failed(extent) || failed(symbols))
+  std::vector<int64_t> symbols = symbolValues(environment);
+  if (!program || failed(extent))
     return failure();
   SmallVector<Tensor> buffers(inputs);
   llvm::append_range(buffers, results);
@@ -77,10 +74,8 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   for (size_t i = 0; i < buffers.size(); ++i)
     if (failed(bind(kernel, executor, arguments[i], types[i], buffers[i])))
       return failure();
-  executor.memory(arguments[buffers.size()]) = {reinterpret_cast<std::byte *>(symbols->data()),
-                                                ElementFormat{},
-                                                {static_cast<int64_t>(symbols->size())},
-                                                nullptr};
+  executor.memory(arguments[buffers.size()]) = {
+      reinterpret_cast<std::byte *>(symbols.data()), ElementFormat{}, {static_cast<int64_t>(symbols.size())}, nullptr};
   int64_t parts = std::max<int64_t>(1, environment.kernelParts),
           size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
   for (int64_t begin = 0; begin < *extent; begin += size) {

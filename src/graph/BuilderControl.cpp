@@ -1,0 +1,362 @@
+//===- BuilderControl.cpp - measure, if and loop in the builder -----------===//
+//
+// The bodies are callbacks that build into the region of a draft; the types of
+// results follow from what they yield. A loop starts from the types and the known
+// contents of its initial values, and is built again without what turned out to
+// change, until nothing does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Builder.h"
+#include "graph/Scalars.h"
+#include "graph/Symbols.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+StringAttr Builder::freshSymbol(StringRef base) {
+  if (symbolNames.empty()) {
+    Operation *parent = operations.getInsertionBlock()->getParentOp();
+    auto main = dyn_cast<func::FuncOp>(parent);
+    if (!main)
+      main = parent->getParentOfType<func::FuncOp>();
+    for (const std::string &name : symbolsOf(main))
+      symbolNames.insert(name);
+  }
+  for (unsigned number = 0;; ++number) {
+    std::string name = (base + Twine(number)).str();
+    if (symbolNames.insert(name).second)
+      return operations.getStringAttr(name);
+  }
+}
+
+Value Builder::oneElement(Value tensor, Type elementType, StringRef what) {
+  if (!tensor)
+    return {};
+  RankedTensorType type = tensorTypeOf(tensor);
+  bool wantsBoolean = elementType.isInteger(1);
+  if (!isa<IntegerType>(type.getElementType()) || type.getElementType().isInteger(1) != wantsBoolean ||
+      provablyDiffer(elementCount(shapeOf(type)), SymbolicInt(1)))
+    return fail(what + ": expected one " + (wantsBoolean ? "boolean" : "integer") + ", got a tensor of shape " +
+                toString(shapeOf(type)));
+  std::optional<Shape> known = contents(tensor);
+  Value scalar = cast(type.getRank() == 0 ? tensor : reshape(tensor, {}), elementType);
+  if (known && scalar != tensor)
+    recordContents(scalar, *known);
+  return scalar;
+}
+
+SymbolicInt Builder::measure(Value scalar, StringRef base) {
+  if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
+    return known->front();
+  Value count = oneElement(scalar, i64(), "size");
+  if (!count)
+    return SymbolicInt::poison();
+  StringAttr name = freshSymbol(base);
+  operations.create<MeasureOp>(location, count, name);
+  SymbolicInt symbol = SymbolicInt::symbol(name.getValue());
+  recordContents(scalar, symbol);
+  recordContents(count, symbol);
+  return symbol;
+}
+
+std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
+  if (std::optional<Shape> known = contents(vector))
+    return known;
+  if (!vector)
+    return std::nullopt;
+  std::optional<int64_t> count = elementCount(shapeOf(vector)).constant();
+  if (!count || *count > maxFollowedElements) {
+    fail("expected sizes in a known number, got a tensor of shape " + toString(shapeOf(vector)));
+    return std::nullopt;
+  }
+  Value flat = reshape(vector, SymbolicInt(*count));
+  Shape values;
+  for (int64_t i = 0; i < *count; ++i)
+    values.push_back(measure(slice(flat, SymbolicInt(i), SymbolicInt(1), 1), base));
+  if (llvm::any_of(values, [](const SymbolicInt &value) { return value.isPoison(); }))
+    return std::nullopt;
+  recordContents(vector, values);
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+/// Symbols that have a value only inside a region, or another one in each iteration.
+static std::set<std::string> symbolsDefinedIn(Region &region) {
+  std::set<std::string> names;
+  region.walk([&](SymbolInterface op) {
+    for (StringAttr name : op.definedSymbols())
+      names.insert(name.str());
+  });
+  return names;
+}
+
+static bool mentions(const SymbolicInt &expression, const std::set<std::string> &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::any_of(used, [&](const std::string &name) { return names.count(name) != 0; });
+}
+
+static bool sameKind(Value a, Value b) {
+  RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
+  return first.getElementType() == second.getElementType() && first.getRank() == second.getRank();
+}
+
+static std::string describe(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << tensorTypeOf(value).getElementType() << toString(shapeOf(value));
+  return text;
+}
+
+SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
+  condition = oneElement(condition, operations.getI1Type(), "condition");
+  if (!condition)
+    return {};
+  if (std::optional<SmallVector<int64_t>> known = constantContents(condition))
+    return known->front() ? thenBody() : elseBody();
+  auto draft = operations.create<IfOp>(location, TypeRange(), condition, operations.getArrayAttr({}));
+  SmallVector<Value> yielded[2];
+  for (unsigned index : {0, 1}) {
+    OpBuilder::InsertionGuard guard(operations);
+    auto outerContents = knownContents;
+    operations.createBlock(&draft->getRegion(index));
+    yielded[index] = index == 0 ? thenBody() : elseBody();
+    operations.create<YieldOp>(location, yielded[index]);
+    knownContents = std::move(outerContents);
+  }
+  SmallVector<Value> results = failed ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
+  draft.erase();
+  return results;
+}
+
+SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseValues) {
+  std::set<std::string> inner = symbolsDefinedIn(draft.getThenRegion());
+  inner.merge(symbolsDefinedIn(draft.getElseRegion()));
+  if (thenValues.size() != elseValues.size()) {
+    fail("the branches have " + Twine(thenValues.size()) + " and " + Twine(elseValues.size()) + " results");
+    return {};
+  }
+  SmallVector<Type> types;
+  SmallVector<Attribute> symbols;
+  for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
+    if (!sameKind(a, b)) {
+      fail("result " + Twine(index) + " is " + describe(a) + " in one branch and " + describe(b) +
+           " in the other\nhint: element types and numbers of dimensions must be equal");
+      return {};
+    }
+    Shape shape = shapeOf(a);
+    for (auto [extent, other] : llvm::zip(shape, shapeOf(b)))
+      if (extent != other || mentions(extent, inner)) {
+        symbols.push_back(freshSymbol("if"));
+        extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
+      }
+    types.push_back(tensorType(shape, tensorTypeOf(a).getElementType()));
+  }
+  auto op = operations.create<IfOp>(location, types, draft.getCondition(), operations.getArrayAttr(symbols));
+  for (unsigned index : {0, 1})
+    op->getRegion(index).takeBody(draft->getRegion(index));
+  return llvm::to_vector(ValueRange(op.getResults()));
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+class LoopBuilder {
+public:
+  LoopBuilder(Builder &builder, const Iterations &iterations, Builder::Values initial, Builder::Body body)
+      : b(builder), iterations(iterations), initial(initial), body(body) {}
+  SmallVector<Value> run();
+
+private:
+  bool buildBody();
+  bool adapt(size_t index);
+  bool resolveCount();
+  bool isTrue(Value condition) const;
+  RankedTensorType elementResultType(Value element, const std::set<std::string> &inner);
+  StringAttr addSymbol(StringRef base);
+  void discard();
+
+  Builder &b;
+  Iterations iterations;
+  Builder::Values initial;
+  Builder::Body body;
+  LoopOp draft;
+  Iteration yielded;
+  bool yieldsTrue = true;
+  /// Of the carried values; their contents where these stay the same.
+  SmallVector<Shape> shapes;
+  SmallVector<std::optional<Shape>> contents, yieldedContents;
+  SmallVector<Attribute> symbols;
+  SymbolicInt count;
+};
+
+StringAttr LoopBuilder::addSymbol(StringRef base) {
+  StringAttr name = b.freshSymbol(base);
+  symbols.push_back(name);
+  return name;
+}
+
+bool LoopBuilder::isTrue(Value condition) const {
+  std::optional<SmallVector<int64_t>> known = condition ? b.constantContents(condition) : SmallVector<int64_t>{1};
+  return known && known->size() == 1 && known->front() != 0;
+}
+
+void LoopBuilder::discard() {
+  if (draft)
+    draft.erase();
+  draft = {};
+}
+
+/// One attempt with the present shapes and contents. False after an error.
+bool LoopBuilder::buildBody() {
+  discard();
+  draft = b.operations.create<LoopOp>(b.location, TypeRange(), Value(), Value(), ValueRange(),
+                                      ShapeAttr::get(b.context(), SymbolicInt(0)), b.operations.getArrayAttr({}));
+  OpBuilder::InsertionGuard guard(b.operations);
+  auto outerContents = b.knownContents;
+  Block *block = b.operations.createBlock(&draft.getBody());
+  Value number = block->addArgument(tensorType({}, b.i64()), b.location);
+  SmallVector<Value> carried;
+  for (auto [index, value] : llvm::enumerate(initial)) {
+    Type type = tensorType(shapes[index], tensorTypeOf(value).getElementType());
+    carried.push_back(block->addArgument(type, b.location));
+    if (contents[index])
+      b.recordContents(carried.back(), *contents[index]);
+  }
+  yielded = body(number, carried);
+  bool isComplete = !b.failed && yielded.carried.size() == initial.size();
+  if (isComplete) {
+    yieldsTrue = isTrue(yielded.condition);
+    yieldedContents = llvm::map_to_vector(yielded.carried, [&](Value value) { return b.contents(value); });
+  } else if (!b.failed) {
+    b.fail("expected " + Twine(initial.size()) + " carried values, got " + Twine(yielded.carried.size()));
+  }
+  b.knownContents = std::move(outerContents);
+  return isComplete;
+}
+
+/// Gives up what this iteration changes of a carried value. False when there is nothing of the kind.
+bool LoopBuilder::adapt(size_t index) {
+  if (!sameKind(initial[index], yielded.carried[index])) {
+    b.fail("carried value " + Twine(index) + " begins as " + describe(initial[index]) + " and continues as " +
+           describe(yielded.carried[index]) + "\nhint: element types and numbers of dimensions must stay the same");
+    return false;
+  }
+  bool changes = contents[index] && contents[index] != yieldedContents[index];
+  if (changes)
+    contents[index].reset();
+  for (auto [extent, next] : llvm::zip(shapes[index], shapeOf(yielded.carried[index]))) {
+    bool isOwn = llvm::any_of(symbols, [&, extent = extent](Attribute symbol) {
+      return extent == SymbolicInt::symbol(::mlir::cast<StringAttr>(symbol).getValue());
+    });
+    if (isOwn || extent == next)
+      continue;
+    extent = SymbolicInt::symbol(addSymbol("loop").getValue());
+    changes = true;
+  }
+  return changes;
+}
+
+/// Whether the loop ends, and after how many iterations.
+bool LoopBuilder::resolveCount() {
+  b.operations.setInsertionPoint(draft);
+  iterations.limit = iterations.limit ? b.oneElement(iterations.limit, b.i64(), "limit") : Value();
+  Type boolean = b.operations.getI1Type();
+  if (iterations.condition)
+    iterations.condition = b.oneElement(iterations.condition, boolean, "condition");
+  if (b.failed)
+    return false;
+  std::optional<SmallVector<int64_t>> first =
+      iterations.condition ? b.constantContents(iterations.condition) : SmallVector<int64_t>{1};
+  bool isKnown = (first && first->front() == 0) || (isTrue(iterations.condition) && yieldsTrue);
+  if (isKnown && first->front() != 0 && !iterations.limit) {
+    b.fail("the loop has neither a limit nor a condition that ends it");
+    return false;
+  }
+  if (!isKnown) {
+    iterations.condition = iterations.condition ? iterations.condition : b.scalar(1, boolean);
+    yielded.condition = yielded.condition ? yielded.condition : iterations.condition;
+    count = SymbolicInt::symbol(addSymbol("count").getValue());
+    return true;
+  }
+  if (first->front() == 0)
+    count = SymbolicInt(0);
+  else if (std::optional<Shape> known = b.contents(iterations.limit))
+    count = max(known->front(), SymbolicInt(0));
+  else
+    count = b.measure(b.map(iterations.limit, b.i64(),
+                            [](OpBuilder &builder, Location loc, ValueRange scalars) -> Value {
+                              Value zero = builder.create<arith::ConstantIntOp>(loc, 0, 64);
+                              return builder.create<arith::MaxSIOp>(loc, scalars[0], zero);
+                            }),
+                      "count");
+  iterations = {};
+  yielded.condition = {};
+  return true;
+}
+
+/// An extent that another iteration may change follows the elements.
+RankedTensorType LoopBuilder::elementResultType(Value element, const std::set<std::string> &inner) {
+  Shape shape = shapeOf(element);
+  for (SymbolicInt &extent : shape)
+    if (mentions(extent, inner))
+      extent = SymbolicInt::symbol(addSymbol("element").getValue());
+  shape.insert(shape.begin(), count);
+  return tensorType(shape, tensorTypeOf(element).getElementType());
+}
+
+SmallVector<Value> LoopBuilder::run() {
+  for (Value value : initial) {
+    shapes.push_back(shapeOf(value));
+    contents.push_back(b.contents(value));
+  }
+  for (bool changes = true; changes;) {
+    if (!buildBody())
+      return discard(), SmallVector<Value>();
+    changes = false;
+    for (size_t index = 0; index < initial.size(); ++index)
+      changes |= adapt(index);
+    if (b.failed)
+      return discard(), SmallVector<Value>();
+  }
+  OpBuilder::InsertionGuard guard(b.operations);
+  if (!resolveCount())
+    return discard(), SmallVector<Value>();
+  std::set<std::string> inner = symbolsDefinedIn(draft.getBody());
+  for (Attribute symbol : symbols)
+    inner.insert(::mlir::cast<StringAttr>(symbol).str());
+  SmallVector<Type> types(llvm::drop_begin(draft.getBody().getArgumentTypes()));
+  for (Value element : yielded.elements)
+    types.push_back(elementResultType(element, inner));
+  auto op = b.operations.create<LoopOp>(b.location, types, iterations.limit, iterations.condition, initial,
+                                        ShapeAttr::get(b.context(), count), b.operations.getArrayAttr(symbols));
+  op.getBody().takeBody(draft.getBody());
+  discard();
+  b.operations.setInsertionPointToEnd(&op.getBody().front());
+  SmallVector<Value> passed;
+  if (yielded.condition)
+    passed.push_back(b.oneElement(yielded.condition, b.operations.getI1Type(), "condition"));
+  llvm::append_range(passed, yielded.carried);
+  llvm::append_range(passed, yielded.elements);
+  b.operations.create<YieldOp>(b.location, passed);
+  for (auto [result, known] : llvm::zip(op.getResults(), contents))
+    if (known)
+      b.recordContents(result, *known);
+  return llvm::to_vector(ValueRange(op.getResults()));
+}
+
+SmallVector<Value> Builder::loop(const Iterations &iterations, Values initial, Body body) {
+  if (llvm::is_contained(initial, Value()) || failed)
+    return {};
+  return LoopBuilder(*this, iterations, initial, body).run();
+}
+} // namespace perpend::graph
