@@ -21,6 +21,10 @@ public:
   bool atString();
   void skip();   // any value
   void finish(); // only white space may follow
+  const char *position() { // of the next value
+    peek();
+    return cursor;
+  }
 
   void fail() { failedAt = failedAt ? failedAt : cursor; }
   bool failed() const { return failedAt; }

@@ -5,12 +5,28 @@
 namespace perpend::runtime {
 
 struct TypeRow {
-  char name[5];
+  char name[9];
   uint8_t sizeBytes;
 };
 static const TypeRow typeTable[PERPEND_TYPE_COUNT] = {
-    {"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2}, {"i8", 1},   {"i16", 2}, {"i32", 4}, {"i64", 8},
-    {"u8", 1},  {"u16", 2}, {"u32", 4}, {"u64", 8},  {"bool", 1}, {"i4", 1},  {"u4", 1},
+    {"f32", 4},
+    {"f64", 8},
+    {"f16", 2},
+    {"bf16", 2},
+    {"i8", 1},
+    {"i16", 2},
+    {"i32", 4},
+    {"i64", 8},
+    {"u8", 1},
+    {"u16", 2},
+    {"u32", 4},
+    {"u64", 8},
+    {"bool", 1},
+    {"i4", 1},
+    {"u4", 1},
+    {"string", sizeof(perpend_string)},
+    {"sequence", sizeof(perpend_sequence)},
+    {"optional", sizeof(perpend_sequence)},
 };
 
 bool findType(const char *name, perpend_type &type) {

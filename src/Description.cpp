@@ -34,16 +34,6 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<Attribute> &kept) {
   converted.clear();
 }
 
-static std::string typeName(Type elementType) {
-  if (elementType.isInteger(1))
-    return "bool";
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
-  std::string text;
-  llvm::raw_string_ostream(text) << elementType;
-  return text;
-}
-
 /// The most dimensions that the runtime passes.
 static constexpr int64_t maxRank = 32;
 
@@ -53,7 +43,7 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     return main->emitError(what) << ": expected a ranked tensor, got " << type
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
-  if (!tensor.getElementType().isIntOrFloat() || !runtime::findType(typeName(tensor.getElementType()).c_str(), known))
+  if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
     return main->emitError(what)
            << ": elements of type " << tensor.getElementType()
            << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
@@ -105,7 +95,7 @@ LogicalResult verifyMain(ModuleOp module) {
 
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
   auto tensor = cast<RankedTensorType>(type);
-  TensorDescription description{fallback, typeName(tensor.getElementType()), {}};
+  TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
   if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
     description.name = name.str();
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))

@@ -29,7 +29,8 @@ typedef enum perpend_status {
   PERPEND_UNSUPPORTED_CPU = 7,  /* the model uses instructions that this processor lacks */
   PERPEND_CORRUPT = 8,          /* truncated file, unreadable descriptor or wrong checksum */
   PERPEND_OUT_OF_MEMORY = 9,    /* an allocation failed, or a size overflows 64 bits */
-  PERPEND_BUSY = 10             /* another thread is using the session */
+  PERPEND_BUSY = 10,            /* another thread is using the session */
+  PERPEND_INVALID_DATA = 11     /* the values of the inputs ask for what cannot be, such as a negative size */
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool, i4 and u4 take one byte per element. */
@@ -48,9 +49,12 @@ typedef enum perpend_type {
   PERPEND_U64 = 11,
   PERPEND_BOOL = 12,
   PERPEND_I4 = 13,
-  PERPEND_U4 = 14
+  PERPEND_U4 = 14,
+  PERPEND_STRING = 15,   /* an element is a perpend_string */
+  PERPEND_SEQUENCE = 16, /* rank 0; the element is a perpend_sequence */
+  PERPEND_OPTIONAL = 17  /* the same, with at most one element */
 } perpend_type;
-#define PERPEND_TYPE_COUNT 15
+#define PERPEND_TYPE_COUNT 18
 #define PERPEND_MAX_RANK 32
 
 /* A dense row-major array. shape has rank entries (it may be NULL for rank 0). The struct owns nothing. */
@@ -60,6 +64,18 @@ typedef struct perpend_tensor {
   int32_t rank;
   perpend_type type;
 } perpend_tensor;
+
+/* Text in UTF-8, not NUL-terminated; data may be NULL when there are no bytes. */
+typedef struct perpend_string {
+  const char *data;
+  int64_t sizeBytes;
+} perpend_string;
+
+/* A list of arrays whose shapes may differ, or an optional value (no element or one). */
+typedef struct perpend_sequence {
+  const perpend_tensor *elements;
+  int64_t count;
+} perpend_sequence;
 
 /* What the model declares about one input or output. Ownership: the model's; valid until it is freed. */
 typedef struct perpend_tensor_info {

@@ -32,7 +32,23 @@ RankedTensorType tensorType(ArrayRef<SymbolicInt> shape, Type elementType) {
 Type scalarType(Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(elementType.getContext(), integer.getWidth());
+  if (isa<StringType, SequenceType>(elementType))
+    return IntegerType::get(elementType.getContext(), 64);
   return elementType;
+}
+
+std::string nameOf(Type elementType) {
+  if (elementType.isInteger(1))
+    return "bool";
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
+  if (isa<StringType>(elementType))
+    return "string";
+  if (auto list = dyn_cast<SequenceType>(elementType))
+    return list.getIsOptional() ? "optional" : "sequence";
+  std::string text;
+  llvm::raw_string_ostream(text) << elementType;
+  return text;
 }
 
 SymbolicInt elementCount(ArrayRef<SymbolicInt> shape) {

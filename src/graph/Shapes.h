@@ -27,6 +27,9 @@ mlir::Type scalarType(mlir::Type elementType);
 inline mlir::Type scalarTypeOf(mlir::Value tensor) { return scalarType(tensorTypeOf(tensor).getElementType()); }
 inline bool isUnsigned(mlir::Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 
+/// The runtime's name of an element type: f32, bf16, i4, u64, bool, string, sequence ...
+std::string nameOf(mlir::Type elementType);
+
 SymbolicInt elementCount(llvm::ArrayRef<SymbolicInt> shape);
 /// Row-major strides in elements.
 Shape rowMajorStrides(llvm::ArrayRef<SymbolicInt> shape);

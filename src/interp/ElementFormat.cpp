@@ -2,7 +2,7 @@
 
 #include "interp/ElementFormat.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "graph/Graph.h"
 
 #include <bit>
 #include <cmath>
@@ -21,6 +21,8 @@ std::optional<ElementFormat> formatOf(Type type) {
     return integer.getWidth() >= 1 && integer.getWidth() <= 64
                ? std::optional(ElementFormat{RegisterKind::Integer, static_cast<uint8_t>(integer.getWidth())})
                : std::nullopt;
+  if (isa<graph::StringType, graph::SequenceType>(type)) // identities and handles
+    return ElementFormat{};
   if (type.isF64())
     return ElementFormat{RegisterKind::Double, 64};
   if (type.isF32())

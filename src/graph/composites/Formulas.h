@@ -78,6 +78,12 @@ mlir::Value iota(Builder &builder, const SymbolicInt &count, mlir::Type elementT
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 
+// Lists.
+/// The element at a position (one integer; negative ones count from the end). Extents that its type does not know
+/// become symbols.
+mlir::Value listElement(Builder &builder, mlir::Value list, mlir::Value position);
+mlir::Value listLength(Builder &builder, mlir::Value list);
+
 // Products, accumulated in f32 for f16 and bf16.
 mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);
 
