@@ -4,6 +4,7 @@
 #include "Planner.h"
 #include "Session.h"
 #include "Types.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -27,12 +28,15 @@ perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64
   describeShape(info, shape, sizeof shape);
   const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
-  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s",
+  // A model says at compile time what is repeated.
+  const bool isUnit = got == 1 && !isLeast && !isMost && info.dims[dim] < 0;
+  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s%s",
               info.name, dim,
               isLeast  ? "at least "
               : isMost ? "at most "
                        : "",
-              static_cast<long long>(number), static_cast<long long>(got), shape);
+              static_cast<long long>(number), static_cast<long long>(got), shape,
+              isUnit ? "; to repeat it, compile the model with this dimension as 1 (--dim)" : "");
 }
 
 perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {
@@ -48,7 +52,10 @@ perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor 
   }
   bool isEmpty = false;
   for (int32_t i = 0; i < info.rank; ++i) {
-    if (input.shape[i] < 0 || (info.dims[i] >= 0 && input.shape[i] != info.dims[i]))
+    if (input.shape[i] < 0)
+      return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected at least 0, got %lld", info.name, i,
+                  static_cast<long long>(input.shape[i]));
+    if (info.dims[i] >= 0 && input.shape[i] != info.dims[i])
       return failDimension(info, i, info.dims[i], input.shape[i]);
     isEmpty |= input.shape[i] == 0;
   }
@@ -71,9 +78,11 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
   return isSame;
 }
 
-perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes) {
+// isLeftOut may be NULL.
+perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes,
+                           const bool *isLeftOut) {
   for (uint32_t i = 0; i < list.count; ++i)
-    if (!tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
+    if (!(isLeftOut && isLeftOut[i]) && !tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
       return fail(PERPEND_OUT_OF_MEMORY,
                   "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions", kind,
                   list.tensors[i].name);
@@ -93,7 +102,11 @@ perpend_status bindSymbols(perpend_session &session) {
     return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
-  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes);
+  for (uint32_t i = 0; i < descriptor.outputs.count; ++i) {
+    const int64_t *dims = session.outputDims[i], *end = dims + descriptor.outputs.tensors[i].rank;
+    session.isFromData[i] = std::find(dims, end, PERPEND_EXTENT_FROM_DATA) != end;
+  }
+  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes, session.isFromData);
 }
 
 } // namespace
@@ -113,7 +126,7 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
   if (recordShapes(session, inputs, count))
     return PERPEND_OK;
   session.isBound = session.isPlanned = false;
-  perpend_status status = sizeTensors(declared, "input", session.inputDims, session.inputBytes);
+  perpend_status status = sizeTensors(declared, "input", session.inputDims, session.inputBytes, nullptr);
   if (status == PERPEND_OK)
     status = bindSymbols(session);
   session.isBound = status == PERPEND_OK;
@@ -132,10 +145,9 @@ perpend_status planArena(perpend_session &session) {
                   "smaller input dimensions",
                   session.model->descriptor.name);
   }
-  if (!session.arena.reserve(arenaBytes))
-    return failAllocation(arenaBytes);
-  session.isPlanned = true;
-  return PERPEND_OK;
+  perpend_status status = reserve(session.arena, arenaBytes);
+  session.isPlanned = status == PERPEND_OK;
+  return status;
 }
 
 } // namespace perpend::runtime

@@ -19,7 +19,7 @@ struct TensorList {
 struct Descriptor {
   const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
   int64_t abi = -1, weightsBytes = -1;
-  NameList symbols, kernels, isa;
+  NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;
   bool hasChecksum = false;
   uint32_t checksum = 0;

@@ -21,8 +21,9 @@ __attribute__((format(printf, 2, 3))) bool failNpy(NpyError &error, const char *
 }
 
 // The format's names, indexed by perpend_type; the first match is what a name is read as.
-const char *const typeNames[PERPEND_TYPE_COUNT] = {"f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8",
-                                                   "u1", "u2", "u4", "u8", "b1", "i1", "u1"};
+const char *const typeNames[PERPEND_TYPE_COUNT] = {"f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1",
+                                                   "u2", "u4", "u8", "b1", "V1", "V1", "V1", "V1", "V1",
+                                                   "V1", "V1", "V1", "V1", "V1", "V1", "V1"};
 
 class HeaderReader {
 public:
@@ -156,6 +157,14 @@ bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &err
     return failNpy(error, "truncated: expected %lld bytes of data, got %zu", static_cast<long long>(array.dataBytes),
                    count - prefix - headerBytes);
   return true;
+}
+
+perpend_type npyTypeFor(perpend_type file, perpend_type wanted) {
+  bool isBits = file == PERPEND_U8 || file == PERPEND_U16 || file == PERPEND_BF16 || file == PERPEND_I4 ||
+                (file == PERPEND_I8 && (wanted == PERPEND_I4 || wanted == PERPEND_I2));
+  bool stands =
+      isBits && typeNames[wanted][0] == 'V' && perpend_type_size_bytes(file) == perpend_type_size_bytes(wanted);
+  return stands ? wanted : file;
 }
 
 static bool readAll(int file, uint8_t *bytes, size_t count) {

@@ -7,7 +7,7 @@
 namespace perpend::runtime {
 
 struct NpyArray {
-  perpend_type type; // two-byte void ('V2') is read as bf16
+  perpend_type type; // two-byte void ('V2') is read as bf16, one-byte void ('V1') as i4: see npyTypeFor
   int32_t rank;
   int64_t shape[PERPEND_MAX_RANK];
   int64_t dataOffset, dataBytes; // within the file
@@ -23,7 +23,11 @@ bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &err
 // Reads a file. *data is 64-byte aligned; the caller frees it with free(). It is null on failure.
 bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error);
 
-// bf16 is written as 'V2', i4 and u4 as one byte per element.
+// The type of an array from a file where a model wants `wanted`: the format has no names for bf16 and for types of less
+// than 8 bits and small floats, so void and integers of the same size stand for them.
+perpend_type npyTypeFor(perpend_type file, perpend_type wanted);
+
+// Types without a name in the format are written as void of their size ('V2', 'V1'), as ml_dtypes does.
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error);
 
 } // namespace perpend::runtime

@@ -17,7 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Static programs need no dynamic loader.
+// Weak: a static program has no dynamic loader, and an artifact does not name the library that has these functions,
+// which differs between versions of glibc; a process that can unload an artifact has it.
 extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
 extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
 

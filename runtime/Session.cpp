@@ -10,19 +10,6 @@
 
 namespace perpend::runtime {
 
-bool Buffer::reserve(int64_t bytes) {
-  constexpr int64_t alignment = 64;
-  if (bytes <= capacityBytes && data)
-    return true;
-  if (bytes > INT64_MAX - alignment)
-    return false;
-  int64_t rounded = std::max((bytes + alignment - 1) / alignment, int64_t{1}) * alignment;
-  free(data);
-  data = static_cast<uint8_t *>(aligned_alloc(alignment, static_cast<size_t>(rounded)));
-  capacityBytes = data ? rounded : 0;
-  return data;
-}
-
 namespace {
 
 // Marks the session as in use for one call.
@@ -79,6 +66,13 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
   ++session.kernelTimes[kernelIndex].calls;
 }
 
+// perpend_frame.refuse
+int32_t refuse(const char *text, int64_t got) {
+  return fail(PERPEND_INVALID_DATA,
+              "%.400s, got %lld; hint: this follows from the values of the inputs, not from their shapes", text,
+              static_cast<long long>(got));
+}
+
 // One pointer per tensor into one array of all extents.
 int64_t **allocateDims(Region &region, const TensorList &list) {
   size_t total = 0;
@@ -104,13 +98,15 @@ bool allocateTables(perpend_session &session) {
   session.symbols = region.allocate<int64_t>(module.symbolCount);
   session.bufferBytes = region.allocate<int64_t>(module.bufferCount);
   session.offsets = region.allocate<int64_t>(module.bufferCount);
-  session.outputBuffers = region.allocate<Buffer>(module.outputCount);
+  session.isFromData = region.allocate<bool>(module.outputCount);
+  session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
+  session.givenOutputs = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
-         session.bufferBytes && session.offsets && session.outputBuffers && session.inputPointers &&
-         session.outputPointers && session.kernelTimes;
+         session.bufferBytes && session.offsets && session.isFromData && session.growing && session.inputPointers &&
+         session.outputPointers && session.givenOutputs && session.kernelTimes;
 }
 
 void fillFrame(perpend_session &session) {
@@ -122,78 +118,33 @@ void fillFrame(perpend_session &session) {
                         nullptr,
                         module.staticOffsets ? module.staticOffsets : session.offsets,
                         session.symbols,
-                        runKernel};
+                        runKernel,
+                        session.growing,
+                        reserveGrowing,
+                        refuse,
+                        session.outputDims[0],
+                        session.handles};
 }
 
-perpend_status checkOutput(const perpend_tensor_info &info, const int64_t *dims, const perpend_tensor &output) {
-  if (output.type != info.type)
-    return fail(PERPEND_TYPE_MISMATCH, "output '%.60s': type: expected %s, got %s; hint: or leave data NULL", info.name,
-                perpend_type_name(info.type), perpend_type_name(output.type));
-  if (output.rank != info.rank || (!output.shape && info.rank))
-    return fail(PERPEND_INVALID_ARGUMENT, "output '%.60s': rank: expected %d, got %d%s; hint: or leave data NULL",
-                info.name, info.rank, output.rank, output.shape ? "" : " and no shape");
-  for (int32_t i = 0; i < info.rank; ++i)
-    if (output.shape[i] != dims[i])
-      return fail(PERPEND_SHAPE_MISMATCH,
-                  "output '%.60s', dimension %d: expected %lld, got %lld; hint: ask "
-                  "perpend_session_output_shape, or leave data NULL",
-                  info.name, i, static_cast<long long>(dims[i]), static_cast<long long>(output.shape[i]));
-  return PERPEND_OK;
-}
+bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
 
-// Chooses where each output goes: the caller's memory, or the session's.
-perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
-  const TensorList &declared = session.model->descriptor.outputs;
-  if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !outputs))
-    return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of outputs: expected %u, got %d%s",
-                session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
+perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
+  const perpend_handle_functions *functions = session.model->module->handles;
+  const TensorList &declared = session.model->descriptor.inputs;
+  if (functions)
+    functions->begin(session.handles);
   for (int32_t i = 0; i < count; ++i) {
-    Buffer &own = session.outputBuffers[i];
-    bool isCallers = outputs[i].data && outputs[i].data != own.data; // own: filled in by an earlier run
-    perpend_status status = PERPEND_OK;
-    if (isCallers)
-      status = checkOutput(declared.tensors[i], session.outputDims[i], outputs[i]);
-    else if (!own.reserve(session.outputBytes[i]))
-      status = failAllocation(session.outputBytes[i]);
+    session.inputPointers[i] = inputs[i].data;
+    if (!isHandle(inputs[i].type))
+      continue;
+    if (!functions)
+      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but not what they need",
+                  session.model->descriptor.name);
+    int32_t status = functions->take(session.handles, &inputs[i], &declared.tensors[i], &session.inputPointers[i]);
     if (status != PERPEND_OK)
-      return status;
-    session.outputPointers[i] = isCallers ? outputs[i].data : own.data;
+      return static_cast<perpend_status>(status);
   }
   return PERPEND_OK;
-}
-
-bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
-  auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
-  return aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
-         bBegin < aBegin + static_cast<uintptr_t>(aBytes);
-}
-
-perpend_status checkOverlap(const perpend_session &session) {
-  const Descriptor &descriptor = session.model->descriptor;
-  for (uint32_t o = 0; o < descriptor.outputs.count; ++o) {
-    const char *name = descriptor.outputs.tensors[o].name;
-    const char *other = nullptr;
-    for (uint32_t i = 0; i < descriptor.inputs.count && !other; ++i)
-      if (overlap(session.outputPointers[o], session.outputBytes[o], session.inputPointers[i], session.inputBytes[i]))
-        other = descriptor.inputs.tensors[i].name;
-    for (uint32_t p = 0; p < o && !other; ++p)
-      if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
-        other = descriptor.outputs.tensors[p].name;
-    if (other)
-      return fail(PERPEND_INVALID_ARGUMENT,
-                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
-                  "copy the data or use other memory for the output",
-                  name, other);
-  }
-  return PERPEND_OK;
-}
-
-void returnOutputs(const perpend_session &session, perpend_tensor *outputs, int32_t count) {
-  for (int32_t i = 0; i < count; ++i)
-    if (session.outputPointers[i] == session.outputBuffers[i].data) {
-      const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
-      outputs[i] = {session.outputPointers[i], session.outputDims[i], info.rank, info.type};
-    }
 }
 
 perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32_t inputCount, perpend_tensor *outputs,
@@ -202,24 +153,27 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   if (status == PERPEND_OK && !session.isPlanned)
     status = planArena(session);
   if (status == PERPEND_OK)
+    status = takeInputs(session, inputs, inputCount);
+  if (status == PERPEND_OK)
     status = placeOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
     return status;
-  for (int32_t i = 0; i < inputCount; ++i)
-    session.inputPointers[i] = inputs[i].data;
-  status = checkOverlap(session);
+  session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
+  status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
+  if (status == PERPEND_OK)
+    status = returnOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
-    return status;
-  session.frame.base.arena = session.arena.data;
-  session.model->module->run(&session.frame.base);
-  returnOutputs(session, outputs, outputCount);
-  return PERPEND_OK;
+    clearOutputs(session, outputs, outputCount);
+  return status;
 }
 
 void destroy(perpend_session *session) {
-  for (uint32_t i = 0; session->outputBuffers && i < session->model->module->outputCount; ++i)
-    free(session->outputBuffers[i].data);
+  const perpend_module &module = *session->model->module;
+  for (uint64_t i = 0; session->growing && i < uint64_t{module.outputCount} + module.growingCount; ++i)
+    free(session->growing[i].data);
   free(session->arena.data);
+  if (session->handles)
+    module.handles->destroy(session->handles);
   perpend_model *model = session->model;
   session->~perpend_session();
   free(session);
@@ -248,7 +202,9 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   created->model = model;
   created->threads = threads ? threads : usableCores();
   retain(model);
-  if (!allocateTables(*created)) {
+  if (const perpend_handle_functions *functions = model->module->handles)
+    created->handles = functions->create(model->module);
+  if (!allocateTables(*created) || (model->module->handles && !created->handles)) {
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
   }
@@ -273,6 +229,11 @@ perpend_status perpend_session_output_shape(perpend_session *session, const perp
   if (!use.isAlone)
     return failBusy();
   perpend_status status = bindInputs(*session, inputs, inputCount, false);
+  if (status == PERPEND_OK && session->isFromData[outputIndex])
+    return fail(PERPEND_SHAPE_UNKNOWN,
+                "output '%.60s': its shape depends on the values of the inputs and is known after a run only; hint: "
+                "leave its data NULL and read shape after perpend_session_run",
+                outputs.tensors[outputIndex].name);
   if (status == PERPEND_OK)
     memcpy(shape, session->outputDims[outputIndex],
            static_cast<size_t>(outputs.tensors[outputIndex].rank) * sizeof *shape);

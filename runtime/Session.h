@@ -5,13 +5,11 @@
 
 namespace perpend::runtime {
 
-// 64-byte aligned memory that only grows. Old contents are not kept.
-struct Buffer {
-  uint8_t *data = nullptr;
-  int64_t capacityBytes = 0;
+// Room for `bytes` bytes, 64-byte aligned; memory only grows. Old contents are not kept. Errors: OUT_OF_MEMORY.
+perpend_status reserve(perpend_buffer &buffer, int64_t bytes);
 
-  bool reserve(int64_t bytes);
-};
+// perpend_frame.reserve: grows by half at least, for sizes that grow step by step.
+int32_t reserveGrowing(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
 
 struct KernelTime {
   int64_t timeNs, calls;
@@ -37,10 +35,13 @@ struct perpend_session {
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
-  perpend::runtime::Buffer *outputBuffers = nullptr; // for outputs that the caller left to the session
-  perpend::runtime::Buffer arena;
+  bool *isFromData = nullptr;        // per output: an extent depends on data; dims and bytes are then the latest run's
+  perpend_buffer *growing = nullptr; // for outputs that the caller left to the session, then for intermediate values
+  perpend_buffer arena{};
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
+  perpend_handles *handles = nullptr; // texts and lists
+  void **givenOutputs = nullptr;      // those of texts and lists that the session handed out
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::SessionFrame frame{};
 };
@@ -50,6 +51,15 @@ namespace perpend::runtime {
 // Binding.cpp: checks the inputs against the model and, when their shapes changed, computes symbols and all sizes.
 // needsData: NULL data is an error for inputs with elements.
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData);
+
+// Outputs.cpp. Chooses where each output goes: the caller's memory, or the session's.
+perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count);
+
+// After a run: checks and copies outputs with extents from data, fills in those of the session.
+perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
+
+// Forgets what the session handed out before, as its memory may have moved.
+void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
 
 // Lays out the arena for the bound shapes, growing it if needed.
 perpend_status planArena(perpend_session &session);

@@ -5,7 +5,7 @@
 namespace perpend::runtime {
 
 struct TypeRow {
-  char name[9];
+  char name[11];
   uint8_t sizeBytes;
 };
 static const TypeRow typeTable[PERPEND_TYPE_COUNT] = {
@@ -24,6 +24,16 @@ static const TypeRow typeTable[PERPEND_TYPE_COUNT] = {
     {"bool", 1},
     {"i4", 1},
     {"u4", 1},
+    {"i2", 1},
+    {"u2", 1},
+    {"f8e4m3fn", 1},
+    {"f8e4m3fnuz", 1},
+    {"f8e5m2", 1},
+    {"f8e5m2fnuz", 1},
+    {"f8e8m0fnu", 1},
+    {"f6e2m3fn", 1},
+    {"f6e3m2fn", 1},
+    {"f4e2m1fn", 1},
     {"string", sizeof(perpend_string)},
     {"sequence", sizeof(perpend_sequence)},
     {"optional", sizeof(perpend_sequence)},

@@ -93,13 +93,6 @@ void printHelp(const perpend_model *model, const char *program) {
     printTensor("output", *perpend_model_output(model, i));
 }
 
-// .npy has no name for bf16, i4 and u4: types of the same size stand for them.
-perpend_type adaptType(perpend_type file, perpend_type model) {
-  bool stands = (model == PERPEND_BF16 && file == PERPEND_U16) || (model == PERPEND_I4 && file == PERPEND_I8) ||
-                (model == PERPEND_U4 && file == PERPEND_U8);
-  return stands ? model : file;
-}
-
 bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
   const char *equals = strchr(argument, '=');
   int32_t index = equals ? -1 : nextUnnamed++;
@@ -121,7 +114,7 @@ bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
     array.rank = -1;
     return complain(path, error.message);
   }
-  perpend_type type = adaptType(array.type, perpend_model_input(program.model, index)->type);
+  perpend_type type = npyTypeFor(array.type, perpend_model_input(program.model, index)->type);
   program.inputs[index] = {data, array.shape, array.rank, type};
   return true;
 }

@@ -44,9 +44,9 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
   if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
-    return main->emitError(what)
-           << ": elements of type " << tensor.getElementType()
-           << " cannot be passed\nhint: use f32, f64, f16, bf16, i1, i4, i8 ... i64, ui4 ... ui64";
+    return main->emitError(what) << ": elements of type " << tensor.getElementType()
+                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
+                                    "i8 ... i64, ui2 ... ui64";
   if (tensor.getRank() > maxRank)
     return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
@@ -54,6 +54,22 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     if (extent.isPoison())
       return main->emitError(what) << ": a dimension of " << type
                                    << " has no expression\nhint: write tensor<?xf32, #graph.shape<[\"n\"]>>";
+  return success();
+}
+
+/// Main and the regions of its control flow consist of operators of the graph level.
+static LogicalResult verifyOperators(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
+        op.getDialect()->getNamespace() != "tile")
+      return op.emitError("'") << op.getName()
+                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
+                               << "body of graph.map";
+    if (isa<graph::SymbolInterface>(op))
+      for (Region &region : op.getRegions())
+        if (failed(verifyOperators(region.front())))
+          return failure();
+  }
   return success();
 }
 
@@ -67,9 +83,9 @@ LogicalResult verifyMain(ModuleOp module) {
   for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     if (failed(verifyTensor(main, type, "output " + Twine(number))))
       return failure();
-  std::vector<std::string> symbols = graph::symbolsOf(main);
+  std::vector<std::string> symbols = graph::symbolsOf(main), dataSymbols = graph::dataSymbolsOf(main);
   for (auto [symbol, source] : llvm::zip(symbols, graph::symbolSourcesOf(main)))
-    if (!source)
+    if (!source && !llvm::is_contained(dataSymbols, symbol))
       return main.emitError("no input has a dimension that gives '")
              << symbol << "'\nhint: one dimension of an input must be " << symbol
              << ", or a multiple of it plus a number";
@@ -80,17 +96,24 @@ LogicalResult verifyMain(ModuleOp module) {
       for (const std::string &name : names)
         if (!llvm::is_contained(symbols, name))
           return main.emitError("an output's shape uses '")
-                 << name << "', which no input has\nhint: name a symbol of an input";
+                 << name << "', which no input has and no operator defines\nhint: name a symbol of an input";
     }
   if (!main.getBody().hasOneBlock())
     return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
-  for (Operation &op : main.getBody().front())
-    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
-        op.getDialect()->getNamespace() != "tile")
-      return op.emitError("'") << op.getName()
-                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
-                               << "body of graph.map";
-  return success();
+  return verifyOperators(main.getBody().front());
+}
+
+static void describeElement(Type type, TensorDescription &list) {
+  auto tensor = dyn_cast<TensorType>(type);
+  if (!tensor)
+    return;
+  TensorDescription &element = list.element.emplace_back();
+  element.type = graph::nameOf(tensor.getElementType());
+  element.isRanked = tensor.hasRank();
+  for (int64_t extent : tensor.hasRank() ? tensor.getShape() : ArrayRef<int64_t>())
+    element.shape.push_back(ShapedType::isDynamic(extent) ? "?" : std::to_string(extent));
+  if (auto inner = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(inner.getElement(), element);
 }
 
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
@@ -100,6 +123,8 @@ static TensorDescription describeTensor(Type type, DictionaryAttr attributes, co
     description.name = name.str();
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     description.shape.push_back(extent.str());
+  if (auto list = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(list.getElement(), description);
   return description;
 }
 
@@ -120,13 +145,45 @@ static void describeKernels(func::FuncOp main, ModelDescription &description) {
         description.kernels.resize(position + 1);
       description.kernels[position] = kernel.getSymName();
     }
-  for (auto constant : main.getOps<graph::ConstantOp>())
-    if (auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset"))
-      description.weights.emplace_back(offset.getInt(), constant.getValue());
+}
+
+/// Texts become their identities, in the order in which they are first met; the empty one is 0.
+static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std::string> &table,
+                                 llvm::StringMap<int64_t> &known) {
+  SmallVector<int64_t> identities;
+  for (StringRef text : texts.getValues<StringRef>()) {
+    auto [entry, isNew] = known.try_emplace(text, static_cast<int64_t>(table.size()));
+    if (isNew)
+      table.push_back(text.str());
+    identities.push_back(entry->second);
+  }
+  auto type = RankedTensorType::get(texts.getType().getShape(), IntegerType::get(texts.getContext(), 64));
+  return DenseElementsAttr::get(type, identities);
+}
+
+static void describeConstants(func::FuncOp main, ModelDescription &description) {
+  llvm::StringMap<int64_t> known{{"", 0}};
+  description.texts.assign(1, "");
+  main.walk([&](graph::ConstantOp constant) {
+    auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset");
+    if (!offset)
+      return;
+    ElementsAttr value = constant.getValue();
+    if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
+      value = identitiesOf(texts, description.texts, known);
+    description.weights.emplace_back(offset.getInt(), value);
+  });
+  auto hasHandles = [](TypeRange types) {
+    return llvm::any_of(types,
+                        [](Type type) { return graph::isHandle(cast<RankedTensorType>(type).getElementType()); });
+  };
+  bool calls = main.walk([](graph::CallLibraryOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  description.needsHandles = calls || hasHandles(main.getArgumentTypes()) || hasHandles(main.getResultTypes());
 }
 
 static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
   table.weightsBytes = main->getAttrOfType<IntegerAttr>("tile.weight_bytes").getInt();
+  table.growingCount = main->getAttrOfType<IntegerAttr>("tile.growing").getInt();
   ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
   table.lifetimes.assign(lifetimes.begin(), lifetimes.end());
   if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>("tile.offsets")) {
@@ -149,7 +206,9 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
     description.outputs.push_back(
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
   description.symbols = graph::symbolsOf(main);
+  description.dataSymbols = graph::dataSymbolsOf(main);
   describeKernels(main, description);
+  describeConstants(main, description);
   describeMemory(main, description.table);
   description.table.inputCount = description.inputs.size();
   description.table.outputCount = description.outputs.size();
@@ -158,19 +217,29 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   return success();
 }
 
+static llvm::json::Object toJson(const TensorDescription &tensor) {
+  llvm::json::Array shape;
+  for (const std::string &extent : tensor.shape) {
+    int64_t number;
+    if (StringRef(extent).getAsInteger(10, number))
+      shape.push_back(extent);
+    else
+      shape.push_back(number);
+  }
+  llvm::json::Object object{{"type", tensor.type}};
+  if (!tensor.name.empty())
+    object["name"] = tensor.name;
+  if (tensor.isRanked)
+    object["shape"] = std::move(shape);
+  for (const TensorDescription &element : tensor.element)
+    object["element"] = toJson(element);
+  return object;
+}
+
 static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   llvm::json::Array array;
-  for (const TensorDescription &tensor : tensors) {
-    llvm::json::Array shape;
-    for (const std::string &extent : tensor.shape) {
-      int64_t number;
-      if (StringRef(extent).getAsInteger(10, number))
-        shape.push_back(extent);
-      else
-        shape.push_back(number);
-    }
-    array.push_back(llvm::json::Object{{"name", tensor.name}, {"type", tensor.type}, {"shape", std::move(shape)}});
-  }
+  for (const TensorDescription &tensor : tensors)
+    array.push_back(toJson(tensor));
   return array;
 }
 
@@ -190,6 +259,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"outputs", toJson(description.outputs)},
                             {"kernels", llvm::json::Array(description.kernels)},
                             {"weightsBytes", description.table.weightsBytes}};
+  if (!description.dataSymbols.empty())
+    object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;

@@ -9,6 +9,7 @@
 #include "Pipeline.h"
 
 #include "graph/Graph.h"
+#include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
 #include "interp/Evaluate.h"
 #include "target/cpu/passes/Passes.h"
@@ -140,12 +141,18 @@ static LogicalResult checkGraph(ModuleOp module) {
 }
 
 static LogicalResult checkFused(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    return success();
+  if (failed(graph::checkSymbolOrder(main)))
+    return failure();
   return holds(
       module,
       [](Operation *op) {
-        auto parent = dyn_cast_or_null<func::FuncOp>(op->getParentOp());
-        return !parent || parent.getSymName() != "main" ||
-               isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, func::ReturnOp>(op);
+        auto function = op->getParentOfType<func::FuncOp>();
+        return !function || function.getSymName() != "main" ||
+               isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::CallLibraryOp, graph::MeasureOp,
+                   graph::RequireOp, graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
       },
       "main holds an operator outside a kernel");
 }
@@ -169,8 +176,12 @@ static LogicalResult checkTiled(ModuleOp module) {
 
 static LogicalResult checkPlanned(ModuleOp module) {
   return holds(
-      module, [](Operation *op) { return !isa<graph::CallKernelOp>(op) || op->hasAttr("tile.buffers"); },
-      "a kernel call has no buffers");
+      module,
+      [](Operation *op) {
+        return !isa<graph::CallKernelOp, graph::MeasureOp, graph::IfOp, graph::LoopOp>(op) ||
+               op->hasAttr("tile.buffers");
+      },
+      "an operator of main has no buffers");
 }
 
 static LogicalResult checkLowered(ModuleOp module) {
@@ -184,7 +195,8 @@ static constexpr Phase table[] = {
     {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
      checkGraph},
     {"pack", "Contractions that a micro-kernel can do are tile intrinsics on packed operands.", buildPack, checkGraph},
-    {"fuse", "Every operator is in a kernel function; main only calls kernels.", buildFuse, checkFused},
+    {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
+     buildFuse, checkFused},
     {"schedule", "Every kernel says how it runs.", buildSchedule, checkScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
     {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},

@@ -55,7 +55,7 @@ def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
     for symbol, dim in dims.items():
         if dim.__name__ not in used:
             used.add(dim.__name__)
-            names[symbol] = sympy.Symbol(dim.__name__, integer=True, positive=True)
+            names[symbol] = sympy.Symbol(dim.__name__, integer=True, nonnegative=True)
     return names
 
 
@@ -67,9 +67,10 @@ def limits_of(program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, A
         if symbol not in symbols:
             continue
         name = names.get(symbol, symbol)
-        is_given = symbol in dims and dims[symbol].min > 1
-        if constraint.lower > (1 if is_given else 2):
-            limits.append(f"{name} - {constraint.lower}")
+        given = dims[symbol].min if symbol in dims else 0
+        least = constraint.lower if constraint.lower > 2 else given
+        if least > 0:
+            limits.append(f"{name} - {least}")
         if constraint.upper < 2**62:
             limits.append(f"{constraint.upper} - {name}")
     return limits

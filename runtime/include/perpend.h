@@ -30,10 +30,12 @@ typedef enum perpend_status {
   PERPEND_CORRUPT = 8,          /* truncated file, unreadable descriptor or wrong checksum */
   PERPEND_OUT_OF_MEMORY = 9,    /* an allocation failed, or a size overflows 64 bits */
   PERPEND_BUSY = 10,            /* another thread is using the session */
-  PERPEND_INVALID_DATA = 11     /* the values of the inputs ask for what cannot be, such as a negative size */
+  PERPEND_INVALID_DATA = 11,    /* the values of the inputs ask for what cannot be, such as a negative size */
+  PERPEND_SHAPE_UNKNOWN = 12    /* the shape depends on the values of the inputs: only a run finds it */
 } perpend_status;
 
-/* Element types. Every type takes whole bytes in memory: bool, i4 and u4 take one byte per element. */
+/* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
+ * element. Its upper bits are 0 in outputs, also of i2 and i4, and are ignored in inputs (any bool but 0 is true). */
 typedef enum perpend_type {
   PERPEND_F32 = 0,
   PERPEND_F64 = 1,
@@ -50,11 +52,21 @@ typedef enum perpend_type {
   PERPEND_BOOL = 12,
   PERPEND_I4 = 13,
   PERPEND_U4 = 14,
-  PERPEND_STRING = 15,   /* an element is a perpend_string */
-  PERPEND_SEQUENCE = 16, /* rank 0; the element is a perpend_sequence */
-  PERPEND_OPTIONAL = 17  /* the same, with at most one element */
+  PERPEND_I2 = 15,
+  PERPEND_U2 = 16,
+  PERPEND_F8E4M3FN = 17,
+  PERPEND_F8E4M3FNUZ = 18,
+  PERPEND_F8E5M2 = 19,
+  PERPEND_F8E5M2FNUZ = 20,
+  PERPEND_F8E8M0FNU = 21, /* powers of two */
+  PERPEND_F6E2M3FN = 22,
+  PERPEND_F6E3M2FN = 23,
+  PERPEND_F4E2M1FN = 24,
+  PERPEND_STRING = 25,   /* an element is a perpend_string */
+  PERPEND_SEQUENCE = 26, /* rank 0; the element is a perpend_sequence */
+  PERPEND_OPTIONAL = 27  /* the same, with at most one element */
 } perpend_type;
-#define PERPEND_TYPE_COUNT 18
+#define PERPEND_TYPE_COUNT 28
 #define PERPEND_MAX_RANK 32
 
 /* A dense row-major array. shape has rank entries (it may be NULL for rank 0). The struct owns nothing. */
@@ -84,6 +96,8 @@ typedef struct perpend_tensor_info {
   int32_t rank;
   const int64_t *dims;         /* rank entries; -1 where the extent is symbolic */
   const char *const *dimTexts; /* rank entries: "3", or the expression such as "n" or "2*n + 1" */
+  /* Of a sequence or optional value: its elements (name NULL; rank -1: any). NULL when the model says nothing. */
+  const struct perpend_tensor_info *element;
 } perpend_tensor_info;
 
 typedef struct perpend_module perpend_module; /* see perpend_module.h; generated headers declare one per model */
@@ -148,7 +162,9 @@ PERPEND_API perpend_status perpend_session_create(perpend_model *model, const pe
 PERPEND_API void perpend_session_free(perpend_session *session);
 
 /* Extents of one output for inputs of these shapes; the inputs' data may be NULL. shape must have room for the rank of
- * the output. Errors: as perpend_session_run. */
+ * the output. Errors: as perpend_session_run; SHAPE_UNKNOWN for an output with an extent that depends on the values of
+ * the inputs (the number of elements that a filter keeps, say): leave its data NULL and read its shape after the run.
+ */
 PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs,
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
@@ -156,7 +172,11 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
  * memory belongs to the session and is valid until the next call with that session. An output with data is written
  * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes
  * are those of the run before allocates nothing. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH,
- * OUT_OF_MEMORY, BUSY; nothing was run then. */
+ * OUT_OF_MEMORY, BUSY; nothing was run then.
+ * Where extents depend on the values of the inputs: memory is kept from run to run, so that a run with sizes seen
+ * before allocates nothing. The shape of an output with data is compared after the run, and the elements are copied
+ * there. SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can then end a run that had begun: what outputs of the caller
+ * hold is undefined, and data of those of the session is NULL. */
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
 

@@ -8,16 +8,20 @@
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 1                      equals perpend_module.abi
+ *   "abi": 2                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
  *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
  *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
- *   "symbols": ["n"]              symbolCount names
+ *   "symbols": ["n", "count0"]    symbolCount names
+ *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
- *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4
+ *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
+ *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
+ *                                 string sequence optional; the latter two have the key "element", an object with
+ *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent)
  *   "outputs": [...]              outputCount entries, likewise
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
@@ -33,24 +37,59 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 1u
+#define PERPEND_MODULE_ABI 2u
+
+/* In place of an extent that only a run decides. */
+#define PERPEND_EXTENT_FROM_DATA INT64_MIN
 
 /* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: inputs then outputs. */
 typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
+
+/* Memory whose size a run decides: data has room for capacityBytes. Kept between runs. */
+typedef struct perpend_buffer {
+  void *data;
+  int64_t capacityBytes;
+} perpend_buffer;
+
+/* Texts and lists of a session. In a run, an element of such a type is the identity of a text or the handle of a list,
+ * an int64_t; 0 is the empty text and the empty list. */
+typedef struct perpend_handles perpend_handles;
+
+/* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status. */
+typedef struct perpend_handle_functions {
+  perpend_handles *(*create)(const perpend_module *module); /* NULL: no memory */
+  void (*destroy)(perpend_handles *handles);
+  void (*begin)(perpend_handles *handles); /* forgets what the run before made; only constant texts stay */
+  /* *data: an input in the form of the run. Valid, as outputs are, until begin. */
+  int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
+                  const void **data);
+  /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */
+  int32_t (*give)(perpend_handles *handles, perpend_tensor *tensor);
+} perpend_handle_functions;
 
 /* What a run sees. Created by the runtime, read by generated code. */
 typedef struct perpend_frame perpend_frame;
 struct perpend_frame {
   const void *const *inputs; /* one pointer per model input, 64-byte aligned or not */
-  void *const *outputs;      /* one pointer per model output */
+  void *const *outputs;      /* one pointer per model output; NULL where sizes said PERPEND_EXTENT_FROM_DATA */
   const uint8_t *weights;    /* start of the module's constant section */
   uint8_t *arena;            /* 64-byte aligned */
   const int64_t *offsets;    /* byte offset in the arena of each planned buffer */
-  const int64_t *symbols;    /* value of each symbol, in the descriptor's order */
+  int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols" */
   /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
    * into parts of at least grain units when threads are available. extent <= 0 runs nothing. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
+  /* outputCount + growingCount buffers: those of outputs with extents from data, then those of intermediate values.
+   * Run may exchange entries, as long as each is back in its place at the end. */
+  perpend_buffer *growing;
+  /* Makes room for `bytes` bytes (64-byte aligned, not NULL for 0), of which the first `keptBytes` stay as they are.
+   * Returns PERPEND_OK, or another perpend_status with the message set; run then returns it. */
+  int32_t (*reserve)(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
+  /* Sets the message of an error that the data caused: text, then the number. Returns the status for run to return. */
+  int32_t (*refuse)(const char *text, int64_t got);
+  int64_t *outputDims; /* as written by sizes; run writes all extents of outputs with extents from data */
+  perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */
 };
 
 typedef struct perpend_buffer_lifetime {
@@ -69,6 +108,7 @@ struct perpend_module {
   uint64_t magic;
   uint32_t abi;
   uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
+  uint32_t growingCount;  /* of intermediate values; perpend_frame.growing has outputCount more */
   const char *descriptor; /* JSON, NUL-terminated */
   uint64_t descriptorBytes;
   const uint8_t *weights;
@@ -76,12 +116,17 @@ struct perpend_module {
   const perpend_buffer_lifetime *lifetimes; /* bufferCount entries */
   const int64_t *staticOffsets;             /* bufferCount entries, or NULL when sizes depend on symbols */
   int64_t staticArenaBytes;                 /* meaningful with staticOffsets */
-  /* dims[i] points at the extents of input i. Writes symbolCount symbols. Returns 0, or 1 with *error filled. */
+  /* dims[i] points at the extents of input i. Writes the symbols of inputs. Returns 0, or 1 with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
-  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs.
+  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs; an extent
+   * that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
    * bufferBytes is never NULL, also with staticOffsets. Must not fail; a negative size is reported as an overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
-  void (*run)(perpend_frame *frame);
+  /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
+  int32_t (*run)(perpend_frame *frame);
+  const perpend_handle_functions *handles; /* NULL for models without texts, lists and library calls */
+  const perpend_string *texts;             /* textCount constants with the first identities; the first one is empty */
+  uint64_t textCount;
 };
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 
 #include "../runtime/Npy.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -57,6 +58,38 @@ template <typename T> static T elementAt(const Array &array, int64_t i) {
   return value;
 }
 
+static const llvm::fltSemantics *minifloatSemantics(perpend_type type) {
+  switch (type) {
+  case PERPEND_F8E4M3FN:
+    return &llvm::APFloat::Float8E4M3FN();
+  case PERPEND_F8E4M3FNUZ:
+    return &llvm::APFloat::Float8E4M3FNUZ();
+  case PERPEND_F8E5M2:
+    return &llvm::APFloat::Float8E5M2();
+  case PERPEND_F8E5M2FNUZ:
+    return &llvm::APFloat::Float8E5M2FNUZ();
+  case PERPEND_F6E2M3FN:
+    return &llvm::APFloat::Float6E2M3FN();
+  case PERPEND_F6E3M2FN:
+    return &llvm::APFloat::Float6E3M2FN();
+  case PERPEND_F4E2M1FN:
+    return &llvm::APFloat::Float4E2M1FN();
+  default:
+    return nullptr;
+  }
+}
+
+static double minifloatValue(perpend_type type, uint8_t byte) {
+  const llvm::fltSemantics *semantics = minifloatSemantics(type);
+  if (!semantics) // f8e8m0fnu
+    return byte == 255 ? NAN : std::ldexp(1.0, byte - 127);
+  unsigned width = llvm::APFloat::getSizeInBits(*semantics);
+  llvm::APFloat value(*semantics, llvm::APInt(8, byte).trunc(width));
+  bool losesInfo;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
 double Array::at(int64_t i) const {
   switch (type) {
   case PERPEND_F32:
@@ -68,8 +101,11 @@ double Array::at(int64_t i) const {
   case PERPEND_BF16:
     return interp::brainToFloat(elementAt<uint16_t>(*this, i));
   case PERPEND_I8:
-  case PERPEND_I4:
     return elementAt<int8_t>(*this, i);
+  case PERPEND_I4:
+    return llvm::SignExtend64<4>(elementAt<uint8_t>(*this, i));
+  case PERPEND_I2:
+    return llvm::SignExtend64<2>(elementAt<uint8_t>(*this, i));
   case PERPEND_I16:
     return elementAt<int16_t>(*this, i);
   case PERPEND_I32:
@@ -78,16 +114,20 @@ double Array::at(int64_t i) const {
     return static_cast<double>(elementAt<int64_t>(*this, i));
   case PERPEND_U8:
   case PERPEND_BOOL:
-  case PERPEND_U4:
     return elementAt<uint8_t>(*this, i);
+  case PERPEND_U4:
+    return elementAt<uint8_t>(*this, i) & 15;
+  case PERPEND_U2:
+    return elementAt<uint8_t>(*this, i) & 3;
   case PERPEND_U16:
     return elementAt<uint16_t>(*this, i);
   case PERPEND_U32:
     return elementAt<uint32_t>(*this, i);
   case PERPEND_U64:
     return static_cast<double>(elementAt<uint64_t>(*this, i));
+  default:
+    return minifloatValue(type, elementAt<uint8_t>(*this, i));
   }
-  return NAN;
 }
 
 std::string typeText(perpend_type type, ArrayRef<int64_t> shape) {
@@ -174,9 +214,22 @@ static uint64_t randomBits(perpend_type type, std::mt19937_64 &generator) {
   case PERPEND_U8:
     return generator();
   case PERPEND_I4:
-    return static_cast<uint64_t>(static_cast<int64_t>(generator() & 15) - 8);
   case PERPEND_U4:
+  case PERPEND_F4E2M1FN:
     return generator() & 15;
+  case PERPEND_I2:
+  case PERPEND_U2:
+    return generator() & 3;
+  case PERPEND_F6E2M3FN:
+  case PERPEND_F6E3M2FN:
+    return generator() & 63;
+  case PERPEND_F8E4M3FN:
+  case PERPEND_F8E4M3FNUZ:
+  case PERPEND_F8E5M2:
+  case PERPEND_F8E5M2FNUZ:
+    return generator() & 0xbb; // neither NaN nor infinity
+  case PERPEND_F8E8M0FNU:
+    return 124 + (generator() & 7);
   default:
     return generator() & 1;
   }
@@ -233,13 +286,6 @@ private:
 };
 } // namespace
 
-/// .npy has no name for bf16, i4 and u4: types of the same size stand for them.
-static perpend_type adaptType(perpend_type file, perpend_type wanted) {
-  bool stands = (wanted == PERPEND_BF16 && file == PERPEND_U16) || (wanted == PERPEND_I4 && file == PERPEND_I8) ||
-                (wanted == PERPEND_U4 && file == PERPEND_U8);
-  return stands ? wanted : file;
-}
-
 bool InputMaker::readFiles() {
   int32_t next = 0;
   for (StringRef text : options.files) {
@@ -258,7 +304,7 @@ bool InputMaker::readFiles() {
     std::optional<Array> array = readArray(path);
     if (!array)
       return false;
-    array->type = adaptType(array->type, info->type);
+    array->type = runtime::npyTypeFor(array->type, info->type);
     bindSymbols(*info, *array);
     arrays[index] = std::move(array);
   }
@@ -293,8 +339,8 @@ bool InputMaker::readSymbols() {
   for (StringRef text : options.symbols) {
     auto [name, number] = text.split('=');
     int64_t value = 0;
-    if (number.getAsInteger(10, value) || value < 1)
-      return fail("option '--symbol': expected NAME=N with N at least 1, got '" + text + "'"), false;
+    if (number.getAsInteger(10, value) || value < 0)
+      return fail("option '--symbol': expected NAME=N with N at least 0, got '" + text + "'"), false;
     if (!known.count(name.str()))
       return fail("option '--symbol': the inputs have no symbol '" + name + "'",
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),

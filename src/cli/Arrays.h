@@ -26,7 +26,7 @@ struct Array {
 
   int64_t elementCount() const;
   int64_t sizeBytes() const { return elementCount() * perpend_type_size_bytes(type); }
-  bool isFloat() const { return type <= PERPEND_BF16; }
+  bool isFloat() const { return type <= PERPEND_BF16 || type >= PERPEND_F8E4M3FN; }
   /// Element i; large 64-bit integers are rounded.
   double at(int64_t i) const;
   perpend_tensor view() const;

@@ -2,7 +2,10 @@
 
 #include "cli/Compare.h"
 #include "cli/Python.h"
+#include "graph/ElementTypes.h"
 #include "interp/Interpreter.h"
+
+#include "../runtime/Types.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -96,36 +99,6 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
 // References
 //===----------------------------------------------------------------------===//
 
-static std::optional<perpend_type> typeOf(Type type) {
-  if (type.isF32())
-    return PERPEND_F32;
-  if (type.isF64())
-    return PERPEND_F64;
-  if (type.isF16())
-    return PERPEND_F16;
-  if (type.isBF16())
-    return PERPEND_BF16;
-  bool isUnsigned = type.isUnsignedInteger();
-  if (!isa<IntegerType>(type))
-    return std::nullopt;
-  switch (type.getIntOrFloatBitWidth()) {
-  case 1:
-    return PERPEND_BOOL;
-  case 4:
-    return isUnsigned ? PERPEND_U4 : PERPEND_I4;
-  case 8:
-    return isUnsigned ? PERPEND_U8 : PERPEND_I8;
-  case 16:
-    return isUnsigned ? PERPEND_U16 : PERPEND_I16;
-  case 32:
-    return isUnsigned ? PERPEND_U32 : PERPEND_I32;
-  case 64:
-    return isUnsigned ? PERPEND_U64 : PERPEND_I64;
-  default:
-    return std::nullopt;
-  }
-}
-
 std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   llvm::SmallVector<interp::Tensor> tensors;
@@ -136,7 +109,8 @@ std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Arra
     return std::nullopt;
   std::vector<Array> arrays;
   for (const interp::Tensor &tensor : *results)
-    arrays.push_back({typeOf(tensor.elementType).value_or(PERPEND_F32), tensor.shape, tensor.bytes});
+    if (perpend_type type; runtime::findType(graph::nameOf(tensor.elementType).c_str(), type))
+      arrays.push_back({type, tensor.shape, tensor.bytes});
   return arrays;
 }
 

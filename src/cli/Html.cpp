@@ -89,7 +89,7 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
   for (const TensorReport &output : report.outputs)
     rows.push_back({"output", output.name, output.type});
   for (const std::string &symbol : report.symbols)
-    rows.push_back({"symbol", symbol, "integer, at least 1"});
+    rows.push_back({"symbol", symbol, "integer, at least 0"});
   printTable(out, "Signature", {"", "name", "type"}, rows);
   rows.clear();
   for (const OperatorReport &entry : report.operators)

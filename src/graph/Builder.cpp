@@ -177,9 +177,17 @@ Value extent(OpBuilder &builder, Location loc, const SymbolicInt &value) {
 Value Builder::broadcast(Value input, Ints dims, Extents shape) {
   if (!input)
     return {};
-  for (auto [extent, dim] : llvm::zip(shapeOf(input), dims))
-    if (extent != SymbolicInt(1) && provablyDiffer(extent, shape[dim]))
+  Shape units = shapeOf(input);
+  for (auto [extent, dim] : llvm::zip(units, dims)) {
+    if (extent == shape[dim])
+      continue;
+    if (isAtMostOne(extent))
+      extent = SymbolicInt(1);
+    else if (provablyDiffer(extent, shape[dim]))
       return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+  }
+  if (units != shapeOf(input))
+    input = reshape(input, units); // binding the inputs checks that there is an element
   Value result = create<BroadcastOp>(shape, tensorTypeOf(input).getElementType(), input, dims);
   std::optional<int64_t> count = elementCount(shape).constant();
   if (std::optional<Shape> known = contents(input);

@@ -13,6 +13,7 @@
 #ifndef PERPEND_GRAPH_BUILDER_H
 #define PERPEND_GRAPH_BUILDER_H
 
+#include "graph/Minifloats.h"
 #include "graph/Shapes.h"
 
 #include "mlir/IR/Builders.h"
@@ -109,6 +110,12 @@ public:
                    mlir::Type elementType = {});
   /// Window entries for the dimensions 2, 3, ... of a channels-first tensor.
   mlir::Value windowReduce(ReductionKind kind, mlir::Value input, Ints size, const Window &window);
+  /// A copy of `input` with updates written, or combined, at index tuples; outside ones are left out.
+  mlir::Value scatter(mlir::Value input, mlir::Value indices, mlir::Value updates,
+                      std::optional<ReductionKind> kind = std::nullopt);
+  /// Positions (i64) in stable sorted order; lexicographic: the last dimension holds the keys of an element.
+  mlir::Value sort(mlir::Value input, int64_t dim, bool isDescending, bool isLexicographic = false);
+  mlir::Value scan(ReductionKind kind, mlir::Value input, int64_t dim);
 
   // Control flow, and sizes that depend on data (BuilderControl.cpp).
   /// The value of a tensor of one integer: what is known of it, else a new symbol (`base` and a number) with its value
@@ -142,7 +149,7 @@ public:
   /// map() after broadcasting all inputs to their common shape.
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
   /// Numbers are converted as graph::convert says, to and from texts as string.from_number and string.to_number.
-  mlir::Value cast(mlir::Value input, mlir::Type elementType);
+  mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
   /// numpy.matmul, accumulating in the result's element type.

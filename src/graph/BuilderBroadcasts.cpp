@@ -22,16 +22,18 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
     size_t offset = result.size() - shape.size();
     for (size_t i = 0; i < shape.size(); ++i) {
       SymbolicInt &extent = result[offset + i];
-      if (extent == SymbolicInt(1))
+      if (extent == shape[i] || isAtMostOne(shape[i]))
+        continue;
+      if (isAtMostOne(extent))
         extent = shape[i];
-      else if (shape[i] != SymbolicInt(1) && provablyDiffer(shape[i], extent)) {
+      else if (provablyDiffer(shape[i], extent)) {
         std::string shapes;
         for (Value value : inputs)
           shapes += " " + toString(shapeOf(value));
         fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
              " and " + extent.str());
         return std::nullopt;
-      } else if (shape[i] != SymbolicInt(1) && shape[i].isConstant()) {
+      } else if (shape[i].isConstant()) {
         extent = shape[i]; // an equality: prefer the number
       }
     }

@@ -110,7 +110,10 @@ static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<SymbolicInt> input, Arra
     if (r < result.size())
       takeResult();
     while (inputCount != resultCount && (i < input.size() || r < result.size())) {
-      std::optional<bool> inputIsLess = compareLess(inputCount, resultCount);
+      // An extent of 0 has no elements to find, so a factor counts as less.
+      std::optional<bool> inputIsLess = exactDiv(inputCount, resultCount)   ? false
+                                        : exactDiv(resultCount, inputCount) ? true
+                                                                            : compareLess(inputCount, resultCount);
       if (r >= result.size() || (i < input.size() && inputIsLess.value_or(true)))
         takeInput();
       else
@@ -153,9 +156,9 @@ Value ReshapeOp::element(OpBuilder &builder, Location loc, ValueRange index, Ele
     }
     for (unsigned dim : llvm::reverse(dims)) {
       bool isOutermost = dim == dims.front();
-      source[dim] = isOutermost ? rest : math.rem(rest, math.extent(input[dim]));
+      source[dim] = isOutermost ? rest : math.rem(rest, math.extent(asDivisor(input[dim])));
       if (!isOutermost)
-        rest = math.div(rest, math.extent(input[dim]));
+        rest = math.div(rest, math.extent(asDivisor(input[dim])));
     }
   }
   return emitter.element(builder, loc, getInput(), source);
@@ -412,7 +415,8 @@ Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, Elemen
   Value output = index[channelDim()], firstChannel = outer.constant(0);
   if (getGroups() != 1) {
     SymbolicInt perGroup = floorDiv(filter[filterOutputDim()], SymbolicInt(getGroups()));
-    firstChannel = outer.mul(outer.div(output, outer.extent(perGroup)), outer.extent(filter[filterInputDim()]));
+    firstChannel =
+        outer.mul(outer.div(output, outer.extent(asDivisor(perGroup))), outer.extent(filter[filterInputDim()]));
   }
   Type type = tensorTypeOf(getResult()).getElementType();
   auto body = [&](OpBuilder &b, ValueRange indices, Value carried) {

@@ -97,18 +97,18 @@ static Value widened(Builder &builder, Value narrow, unsigned depth) {
   return clone->getResult(0);
 }
 
-Value Builder::cast(Value input, Type elementType) {
+Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {
   constexpr unsigned mostSteps = 8; // between two operators that compute in f32
   if (!input || tensorTypeOf(input).getElementType() == elementType)
     return input;
   Type from = tensorTypeOf(input).getElementType();
-  if (isa<StringType, SequenceType>(from) || isa<StringType, SequenceType>(elementType))
+  if (isHandle(from) || isHandle(elementType))
     return castText(input, elementType);
   if (isNarrow(from) && elementType.isF32())
     if (Value wide = widened(*this, input, mostSteps))
       return wide;
   Value result = map(input, elementType, [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-    return convert(builder, loc, arguments[0], from, elementType);
+    return convert(builder, loc, arguments[0], from, elementType, rounding);
   });
   if (std::optional<Shape> known = contents(input); known && isa<IntegerType>(elementType) && !elementType.isInteger(1))
     recordContents(result, *known);

@@ -54,6 +54,23 @@ public:
   virtual mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,
                            LoopBody body) = 0;
 };
+
+/// What an operator needs to emit a result whose elements depend on one another: the result's memory, for a block of
+/// lanes, besides the elements of its operands.
+class SequenceEmitter {
+public:
+  explicit SequenceEmitter(ElementEmitter &elements) : elements(elements) {}
+  virtual ~SequenceEmitter() = default;
+  ElementEmitter &elements;
+  /// Loops over the lanes after the sequential dimensions; body gets their index.
+  using LaneBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange lane)>;
+  virtual void forEachLane(mlir::OpBuilder &builder, mlir::Location loc, LaneBody body) = 0;
+  /// The index in the lanes before the sequential dimensions.
+  virtual mlir::ValueRange outerIndex() = 0;
+  /// Reads and writes the result.
+  virtual mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange index) = 0;
+  virtual void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange index, mlir::Value scalar) = 0;
+};
 } // namespace perpend::graph
 
 #include "graph/GraphDialect.h.inc"

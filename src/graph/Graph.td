@@ -93,6 +93,26 @@ def ReductionKind : I32EnumAttr<"ReductionKind", "how elements are combined", [
 }
 def ReductionKindAttr : EnumAttr<GraphDialect, ReductionKind, "reduction">;
 
+def MinifloatFormat : I32EnumAttr<"MinifloatFormat", "the bits of a float of at most 8 bits", [
+    I32EnumAttrCase<"F8E4M3FN", 0, "f8e4m3fn">, I32EnumAttrCase<"F8E4M3FNUZ", 1, "f8e4m3fnuz">,
+    I32EnumAttrCase<"F8E5M2", 2, "f8e5m2">, I32EnumAttrCase<"F8E5M2FNUZ", 3, "f8e5m2fnuz">,
+    I32EnumAttrCase<"F8E8M0FNU", 4, "f8e8m0fnu">, I32EnumAttrCase<"F6E2M3FN", 5, "f6e2m3fn">,
+    I32EnumAttrCase<"F6E3M2FN", 6, "f6e3m2fn">, I32EnumAttrCase<"F4E2M1FN", 7, "f4e2m1fn">]> {
+  let cppNamespace = "::perpend::graph";
+  let genSpecializedAttr = 0;
+}
+
+def MinifloatType : TypeDef<GraphDialect, "Minifloat"> {
+  let mnemonic = "minifloat";
+  let summary = "An element type of at most 8 bits that is computed in f32";
+  let description = [{
+    Only tensors have it: scalar code sees the bits as i8, as it sees ui8 as i8, and converts them (graph::convert).
+    In memory an element takes a byte, whose upper bits are 0. Example: `tensor<4x!graph.minifloat<f8e4m3fn>>`.
+  }];
+  let parameters = (ins EnumParameter<MinifloatFormat>:$format);
+  let assemblyFormat = "`<` $format `>`";
+}
+
 //===----------------------------------------------------------------------===//
 // Interfaces: the facts about operators that passes ask for
 //===----------------------------------------------------------------------===//
@@ -116,6 +136,24 @@ def ElementInterface : OpInterface<"ElementInterface"> {
       }], "::perpend::graph::ElementKind", "elementKind", (ins)>,
     InterfaceMethod<"Whether code generation needs the operands in memory, row-major (tensor intrinsics).",
       "bool", "needsStoredOperands", (ins), "", [{ return false; }]>
+  ];
+}
+
+def SequenceInterface : OpInterface<"SequenceInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    The elements of the (single) result depend on one another along some dimensions, so they are computed together, in
+    memory: the result is always stored, in a kernel of its own, into which operands may be pulled. Along the other
+    dimensions, its lanes, the result is independent.
+  }];
+  let methods = [
+    InterfaceMethod<"The dimensions of the result that one sequence covers, [first, second); lanes are before and after them.",
+      "std::pair<unsigned, unsigned>", "sequentialDims", (ins)>,
+    InterfaceMethod<"Emits the code that fills one block of lanes of the result.",
+      "void", "emitSequence",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::perpend::graph::SequenceEmitter &":$emitter)>,
+    InterfaceMethod<"Whether the code asks for each element of the operand about once, so that computing it there costs nothing.",
+      "bool", "readsOnce", (ins "unsigned":$operand), "", [{ return true; }]>
   ];
 }
 

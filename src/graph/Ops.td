@@ -24,10 +24,16 @@ class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
+/// An op with a single result whose elements are computed together along some dimensions.
+class Graph_SequenceOp<string mnemonic, list<string> overridden = []>
+    : Graph_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<SequenceInterface, overridden>]> {
+  let hasVerifier = 1;
+}
+
 def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike]> {
   let summary = "A tensor known at compile time";
   let description = [{
-    Large values are DenseResourceElementsAttr whose blob points into the mapped model file.
+    Large values are DenseResourceElementsAttr whose blob points into the mapped model file, and so are all minifloats.
     Errors: C1 the value's shape and element type are the result's.
   }];
   let arguments = (ins ElementsAttr:$value);
@@ -231,6 +237,51 @@ def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{$kind $input `window` $window `strides` $strides `pad` $padLow `dilations` $dilations attr-dict
                          `:` type($input) `->` type($result)}];
+}
+
+//===----------------------------------------------------------------------===//
+// Results whose elements depend on one another
+//===----------------------------------------------------------------------===//
+
+def ScatterOp : Graph_SequenceOp<"scatter"> {
+  let summary = "A tensor with updates written at indices";
+  let description = [{
+    result = input, then for every k in row-major order result[indices[k..., 0], ..., indices[k..., r - 1], rest...] = updates[k..., rest...], or, with a
+    reduction, that element combined with the update, rounded at each step. A position outside the tensor is left out; front ends map negative indices first.
+    Shapes: input [d..., rest...] with r dimensions d, indices [k..., r], updates [k..., rest...]. Errors: C1 indices are integers of rank 1 or more whose last extent is a
+    number of at most the input's rank, C2 shape of the updates, C3 result type.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$indices, AnyRankedTensor:$updates, OptionalAttr<ReductionKindAttr>:$kind);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `[` $indices `]` (`by` $kind^)? `to` $updates attr-dict `:` functional-type(operands, $result)";
+  let extraClassDeclaration = [{
+    /// How many dimensions of the input an index tuple addresses.
+    unsigned indexedDims();
+  }];
+}
+
+def SortOp : Graph_SequenceOp<"sort", ["readsOnce"]> {
+  let summary = "The positions of the elements along one dimension in sorted order";
+  let description = [{
+    Stable: equal elements keep their order, also when descending. NaN counts as equal to NaN and greater than every number, -0 as equal to 0.
+    lexicographic: the last dimension of the input holds the keys of one element, compared from first to last.
+    Shapes: input [..., n, ...] (or [..., n, ..., keys]), result [..., n, ...] of i64. Limits: n < 2^32.
+    Errors: C1 dim out of range, C2 result type.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$descending, UnitAttr:$lexicographic);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "(`descending` $descending^)? (`lexicographic` $lexicographic^)? $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
+}
+
+def ScanOp : Graph_SequenceOp<"scan"> {
+  let summary = "Running combination of the elements along one dimension";
+  let description = [{
+    result[.., i, ..] = input[.., 0, ..] combined with .. input[.., i, ..], from first to last, rounded to the element type at each step; max and min propagate NaN.
+    Errors: C1 dim out of range, C2 result type.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -93,10 +93,26 @@ static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scala
   return isNarrow ? builder.create<arith::TruncIOp>(loc, type, integer).getResult() : integer;
 }
 
+/// To f32 such that a second rounding, to fewer bits, gives what rounding once would have given.
+static Value roundToOdd(OpBuilder &b, Location loc, Value wide) {
+  Type bitsType = b.getI32Type();
+  Value single = b.create<arith::TruncFOp>(loc, b.getF32Type(), wide);
+  Value again = b.create<arith::ExtFOp>(loc, wide.getType(), single);
+  Value isInexact = b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNE, again, wide);
+  Value isLarger = b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OGT, b.create<math::AbsFOp>(loc, again),
+                                           b.create<math::AbsFOp>(loc, wide));
+  Value bits = b.create<arith::BitcastOp>(loc, bitsType, single);
+  bits = b.create<arith::SubIOp>(loc, bits, b.create<arith::ExtUIOp>(loc, bitsType, isLarger));
+  bits = b.create<arith::OrIOp>(loc, bits, b.create<arith::ExtUIOp>(loc, bitsType, isInexact));
+  return b.create<arith::BitcastOp>(loc, b.getF32Type(), bits);
+}
+
 static Value convertFloats(OpBuilder &builder, Location loc, Value scalar, Type to) {
   unsigned fromBits = scalar.getType().getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
   if (fromBits < toBits)
     return builder.create<arith::ExtFOp>(loc, to, scalar);
+  if (fromBits == 64 && toBits < 32)
+    return builder.create<arith::TruncFOp>(loc, to, roundToOdd(builder, loc, scalar));
   if (fromBits > toBits)
     return builder.create<arith::TruncFOp>(loc, to, scalar);
   Value single = builder.create<arith::ExtFOp>(loc, builder.getF32Type(), scalar); // f16 <-> bf16
@@ -118,9 +134,23 @@ static Value convertIntegers(OpBuilder &builder, Location loc, Value scalar, Typ
                           : builder.create<arith::ExtSIOp>(loc, type, scalar).getResult();
 }
 
-Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to) {
+/// By way of f32.
+static Value convertMinifloats(OpBuilder &builder, Location loc, Value scalar, Type from, Type to,
+                               MinifloatRounding rounding) {
+  Type single = builder.getF32Type();
+  if (auto minifloat = dyn_cast<MinifloatType>(from))
+    return convert(builder, loc, decodeMinifloat(builder, loc, scalar, minifloat), single, to, rounding);
+  auto minifloat = cast<MinifloatType>(to);
+  bool isRoundedTwice = from.isF64() && !layoutOf(minifloat).isScale();
+  scalar = isRoundedTwice ? roundToOdd(builder, loc, scalar) : convert(builder, loc, scalar, from, single);
+  return encodeMinifloat(builder, loc, scalar, minifloat, rounding);
+}
+
+Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to, MinifloatRounding rounding) {
   if (from == to)
     return scalar;
+  if (isMinifloat(from) || isMinifloat(to))
+    return convertMinifloats(builder, loc, scalar, from, to, rounding);
   if (isa<FloatType>(from))
     return isa<FloatType>(to) ? convertFloats(builder, loc, scalar, to)
                               : convertFloatToInteger(builder, loc, scalar, to);
@@ -128,5 +158,20 @@ Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to
     return isUnsigned(from) ? builder.create<arith::UIToFPOp>(loc, to, scalar).getResult()
                             : builder.create<arith::SIToFPOp>(loc, to, scalar).getResult();
   return convertIntegers(builder, loc, scalar, from, to);
+}
+
+Value reinterpret(OpBuilder &builder, Location loc, Value scalar, Type from, Type to) {
+  Type target = scalarType(to);
+  auto integerOf = [&](Type type) -> Type { return builder.getIntegerType(type.getIntOrFloatBitWidth()); };
+  if (isa<FloatType>(scalar.getType()))
+    scalar = builder.create<arith::BitcastOp>(loc, integerOf(scalar.getType()), scalar);
+  Type bits = integerOf(target);
+  if (to.isInteger(1) && scalar.getType() != bits)
+    return convert(builder, loc, scalar, scalar.getType(), to);
+  if (scalar.getType().getIntOrFloatBitWidth() > bits.getIntOrFloatBitWidth())
+    scalar = builder.create<arith::TruncIOp>(loc, bits, scalar);
+  else if (scalar.getType() != bits)
+    scalar = builder.create<arith::ExtUIOp>(loc, bits, scalar);
+  return isa<FloatType>(target) ? builder.create<arith::BitcastOp>(loc, target, scalar).getResult() : scalar;
 }
 } // namespace perpend::graph

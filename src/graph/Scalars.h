@@ -3,7 +3,7 @@
 #ifndef PERPEND_GRAPH_SCALARS_H
 #define PERPEND_GRAPH_SCALARS_H
 
-#include "graph/Graph.h"
+#include "graph/Minifloats.h"
 
 namespace perpend::graph {
 
@@ -24,7 +24,12 @@ mlir::Value extend(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value ele
 
 /// A scalar converted from one tensor element type to another: C++ semantics for numbers, != 0 for bool; float to
 /// integer saturates nothing (out of range is undefined in ONNX and gives the low bits here).
-mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from, mlir::Type to);
+mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from, mlir::Type to,
+                    MinifloatRounding rounding = {});
+
+/// The same bits as another element type of that width; bool is a byte, and any but 0 is true.
+mlir::Value reinterpret(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from,
+                        mlir::Type to);
 } // namespace perpend::graph
 
 #endif

@@ -29,26 +29,8 @@ RankedTensorType tensorType(ArrayRef<SymbolicInt> shape, Type elementType) {
   return RankedTensorType::get(extents, elementType, encoding);
 }
 
-Type scalarType(Type elementType) {
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return IntegerType::get(elementType.getContext(), integer.getWidth());
-  if (isa<StringType, SequenceType>(elementType))
-    return IntegerType::get(elementType.getContext(), 64);
-  return elementType;
-}
-
-std::string nameOf(Type elementType) {
-  if (elementType.isInteger(1))
-    return "bool";
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
-  if (isa<StringType>(elementType))
-    return "string";
-  if (auto list = dyn_cast<SequenceType>(elementType))
-    return list.getIsOptional() ? "optional" : "sequence";
-  std::string text;
-  llvm::raw_string_ostream(text) << elementType;
-  return text;
+SymbolicInt asDivisor(const SymbolicInt &extent) {
+  return extent.knownPositive() ? extent : max(extent, SymbolicInt(1));
 }
 
 SymbolicInt elementCount(ArrayRef<SymbolicInt> shape) {
@@ -67,6 +49,13 @@ Shape rowMajorStrides(ArrayRef<SymbolicInt> shape) {
 
 std::string toString(ArrayRef<SymbolicInt> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](const SymbolicInt &extent) { return extent.str(); }), ", ") + "]";
+}
+
+bool isAtMostOne(const SymbolicInt &extent) {
+  if (std::optional<int64_t> number = extent.constant())
+    return *number == 1; // 0 stays 0
+  std::optional<int64_t> high = extent.upperBound();
+  return high && *high == 1;
 }
 
 bool provablyDiffer(const SymbolicInt &a, const SymbolicInt &b) {

@@ -8,7 +8,7 @@
 #ifndef PERPEND_GRAPH_SHAPES_H
 #define PERPEND_GRAPH_SHAPES_H
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
 
 namespace perpend::graph {
 
@@ -22,19 +22,19 @@ inline mlir::RankedTensorType tensorTypeOf(mlir::Value value) {
 /// The tensor type with these extents: static ones as numbers, the others as `?` with a #graph.shape encoding.
 mlir::RankedTensorType tensorType(llvm::ArrayRef<SymbolicInt> shape, mlir::Type elementType);
 
-/// The signless type that scalar code uses for elements of this type.
-mlir::Type scalarType(mlir::Type elementType);
 inline mlir::Type scalarTypeOf(mlir::Value tensor) { return scalarType(tensorTypeOf(tensor).getElementType()); }
-inline bool isUnsigned(mlir::Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 
-/// The runtime's name of an element type: f32, bf16, i4, u64, bool, string, sequence ...
-std::string nameOf(mlir::Type elementType);
+/// What code divides by where it computes indices: 1 for an extent of 0, which has no index, because a division that
+/// is moved out of an empty loop must not trap.
+SymbolicInt asDivisor(const SymbolicInt &extent);
 
 SymbolicInt elementCount(llvm::ArrayRef<SymbolicInt> shape);
 /// Row-major strides in elements.
 Shape rowMajorStrides(llvm::ArrayRef<SymbolicInt> shape);
 /// "[n, 3, 4*m]"
 std::string toString(llvm::ArrayRef<SymbolicInt> shape);
+/// Provably 1, or 0: what broadcasting takes for 1, as in x - x[:1].
+bool isAtMostOne(const SymbolicInt &extent);
 /// Provably different; equal or unknown extents are not.
 bool provablyDiffer(const SymbolicInt &a, const SymbolicInt &b);
 inline Shape dropDims(llvm::ArrayRef<SymbolicInt> shape, llvm::ArrayRef<int64_t> dims) {

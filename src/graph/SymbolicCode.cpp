@@ -70,12 +70,23 @@ private:
     return result;
   }
 
+  /// Not 0, so that an expression can be computed where it has no value, and is not used.
+  Value divisorOf(const SymbolicInt &divisor, Value value) {
+    if (divisor.knownPositive())
+      return value;
+    if (divisor.knownNonNegative())
+      return builder.create<arith::MaxSIOp>(loc, value, constant(1));
+    Value isZero = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, value, constant(0));
+    return builder.create<arith::SelectOp>(loc, isZero, constant(1), value);
+  }
+
   /// Rounds to minus infinity; plain division where nothing is negative.
   Value floorDivision(const SymbolicAtom &atom, ArrayRef<Value> operands) {
-    if (atom.operands()[0].knownNonNegative() && atom.operands()[1].knownPositive())
-      return builder.create<arith::DivUIOp>(loc, operands[0], operands[1]);
-    Value quotient = builder.create<arith::DivSIOp>(loc, operands[0], operands[1]);
-    Value back = builder.create<arith::MulIOp>(loc, quotient, operands[1]);
+    Value divisor = divisorOf(atom.operands()[1], operands[1]);
+    if (atom.operands()[0].knownNonNegative() && atom.operands()[1].knownNonNegative())
+      return builder.create<arith::DivUIOp>(loc, operands[0], divisor);
+    Value quotient = builder.create<arith::DivSIOp>(loc, operands[0], divisor);
+    Value back = builder.create<arith::MulIOp>(loc, quotient, divisor);
     Value remainder = builder.create<arith::SubIOp>(loc, operands[0], back);
     auto isNegative = [&](Value value) {
       return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value, constant(0));

@@ -5,8 +5,10 @@
 #include "graph/Shapes.h"
 
 using namespace mlir;
+using perpend::graph::shapeOf;
+using perpend::graph::SymbolicInt;
 
-std::vector<std::string> perpend::graph::symbolsOf(func::FuncOp main) {
+static std::vector<std::string> inputSymbolsOf(func::FuncOp main) {
   std::vector<std::string> order;
   for (Type type : main.getArgumentTypes())
     for (const SymbolicInt &extent : shapeOf(cast<RankedTensorType>(type))) {
@@ -16,6 +18,11 @@ std::vector<std::string> perpend::graph::symbolsOf(func::FuncOp main) {
         if (!llvm::is_contained(order, name))
           order.push_back(name);
     }
+  return order;
+}
+
+std::vector<std::string> perpend::graph::symbolsOf(func::FuncOp main) {
+  std::vector<std::string> order = inputSymbolsOf(main);
   main.walk<WalkOrder::PreOrder>([&](perpend::graph::SymbolInterface op) {
     for (StringAttr name : op.definedSymbols())
       if (!llvm::is_contained(order, name.str()))
@@ -24,8 +31,83 @@ std::vector<std::string> perpend::graph::symbolsOf(func::FuncOp main) {
   return order;
 }
 
+std::vector<std::string> perpend::graph::dataSymbolsOf(func::FuncOp main) {
+  std::vector<std::string> symbols = symbolsOf(main);
+  symbols.erase(symbols.begin(), symbols.begin() + inputSymbolsOf(main).size());
+  return symbols;
+}
+
+bool perpend::graph::mentionsAny(ArrayRef<SymbolicInt> values, ArrayRef<std::string> symbols) {
+  std::set<std::string> names;
+  for (const SymbolicInt &value : values)
+    value.symbols(names);
+  return llvm::any_of(names, [&](const std::string &name) { return llvm::is_contained(symbols, name); });
+}
+
+namespace {
+class SymbolOrder {
+public:
+  explicit SymbolOrder(func::FuncOp main) {
+    for (const std::string &name : inputSymbolsOf(main))
+      known.insert(name);
+    everDefined = known;
+  }
+
+  LogicalResult check(Block &block) {
+    std::set<std::string> outside = known;
+    for (Operation &op : block)
+      if (failed(check(op)))
+        return failure();
+    known = std::move(outside);
+    return success();
+  }
+
+private:
+  LogicalResult check(Operation &op) {
+    auto definer = dyn_cast<perpend::graph::SymbolInterface>(op);
+    SmallVector<StringAttr> defined = definer ? definer.definedSymbols() : SmallVector<StringAttr>();
+    for (StringAttr name : defined)
+      if (!everDefined.insert(name.str()).second)
+        return op.emitError("the symbol ") << name << " is defined twice";
+    auto define = [&](StringAttr name) { known.insert(name.str()); };
+    if (isa<perpend::graph::LoopOp>(op)) // extents of carried values are known inside
+      llvm::for_each(defined, define);
+    if (definer)
+      for (Region &region : op.getRegions())
+        if (failed(check(region.front())))
+          return failure();
+    llvm::for_each(defined, define);
+    return checkUses(op);
+  }
+
+  LogicalResult checkUses(Operation &op) {
+    std::set<std::string> used;
+    auto note = [&](ArrayRef<SymbolicInt> values) {
+      for (const SymbolicInt &value : values)
+        value.symbols(used);
+    };
+    for (Type type : op.getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        note(shapeOf(tensor));
+    for (NamedAttribute attribute : op.getAttrs())
+      if (auto shape = dyn_cast<perpend::graph::ShapeAttr>(attribute.getValue()))
+        note(shape.values());
+    for (const std::string &name : used)
+      if (!known.count(name))
+        return op.emitError("the symbol '") << name << "' is used before an operator defines it";
+    return success();
+  }
+
+  std::set<std::string> known, everDefined;
+};
+} // namespace
+
+LogicalResult perpend::graph::checkSymbolOrder(func::FuncOp main) {
+  return SymbolOrder(main).check(main.getBody().front());
+}
+
 /// factor * symbol + offset, as the only content of an expression.
-static std::optional<std::pair<int64_t, int64_t>> linearIn(const perpend::graph::SymbolicInt &extent,
+static std::optional<std::pair<int64_t, int64_t>> linearIn(const SymbolicInt &extent,
                                                            StringRef symbol) {
   using perpend::support::SymbolicAtomKind;
   int64_t factor = 0, offset = 0;

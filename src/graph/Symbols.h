@@ -3,6 +3,8 @@
 #ifndef PERPEND_GRAPH_SYMBOLS_H
 #define PERPEND_GRAPH_SYMBOLS_H
 
+#include "graph/Graph.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <optional>
@@ -13,6 +15,16 @@ namespace perpend::graph {
 /// The symbols in the shapes of main's arguments, in the order in which binding meets them, then those that operators of
 /// main define (SymbolInterface), in program order. This order is that of every symbols buffer.
 std::vector<std::string> symbolsOf(mlir::func::FuncOp main);
+
+/// Those of them that operators define: values known during a run only.
+std::vector<std::string> dataSymbolsOf(mlir::func::FuncOp main);
+
+/// Whether an expression mentions one of `symbols`.
+bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<std::string> symbols);
+
+/// Whether main and its regions define every symbol once, and before a type or an attribute mentions it. What a region
+/// defines is not known behind it. Errors: a diagnostic at the operator.
+mlir::LogicalResult checkSymbolOrder(mlir::func::FuncOp main);
 
 /// The dimension of an input that a symbol is read from: extent = factor * symbol + offset, factor >= 1.
 struct SymbolSource {

@@ -219,3 +219,42 @@ LogicalResult WindowReduceOp::verify() {
     return emitOpError("C1: expected ") << rank << " entries per attribute and a result of that rank";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Results whose elements depend on one another
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScatterOp::verify() {
+  Shape input = shapeOf(getInput()), indices = shapeOf(getIndices());
+  std::optional<int64_t> depth = indices.empty() ? std::nullopt : indices.back().constant();
+  if (!isa<IntegerType>(tensorTypeOf(getIndices()).getElementType()) || !depth ||
+      *depth > static_cast<int64_t>(input.size()))
+    return emitOpError("C1: expected integer indices whose last extent is at most ")
+           << input.size() << ", got " << getIndices().getType();
+  Shape expected(indices.begin(), indices.end() - 1), updates = shapeOf(getUpdates());
+  expected.append(input.begin() + *depth, input.end());
+  bool fits = updates.size() == expected.size();
+  for (size_t i = 0; fits && i < updates.size(); ++i)
+    fits = !provablyDiffer(updates[i], expected[i]);
+  if (!fits || scalarTypeOf(getUpdates()) != scalarTypeOf(getInput()))
+    return emitOpError("C2: expected updates of shape ") << toString(expected) << ", got " << getUpdates().getType();
+  return getType() == getInput().getType() ? success() : emitOpError("C3: the result has the input's type");
+}
+
+LogicalResult SortOp::verify() {
+  Shape expected = shapeOf(getInput());
+  if (getLexicographic() && !expected.empty())
+    expected.pop_back();
+  if (getDim() >= expected.size())
+    return emitOpError("C1: dim ") << getDim() << " of a result of rank " << expected.size();
+  if (!tensorTypeOf(getResult()).getElementType().isInteger(64))
+    return emitOpError("C2: expected elements of type i64, got ") << getType();
+  return verifyExtents(*this, "C2", expected);
+}
+
+LogicalResult ScanOp::verify() {
+  Shape input = shapeOf(getInput());
+  if (getDim() >= input.size())
+    return emitOpError("C1: dim ") << getDim() << " of a tensor of rank " << input.size();
+  return getType() == getInput().getType() ? success() : emitOpError("C2: the result has the input's type");
+}

@@ -2,7 +2,7 @@
 
 #include "interp/ElementFormat.h"
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
 
 #include <bit>
 #include <cmath>
@@ -21,7 +21,9 @@ std::optional<ElementFormat> formatOf(Type type) {
     return integer.getWidth() >= 1 && integer.getWidth() <= 64
                ? std::optional(ElementFormat{RegisterKind::Integer, static_cast<uint8_t>(integer.getWidth())})
                : std::nullopt;
-  if (isa<graph::StringType, graph::SequenceType>(type)) // identities and handles
+  if (isa<graph::MinifloatType>(type))
+    return ElementFormat{RegisterKind::Integer, 8};
+  if (graph::isHandle(type))
     return ElementFormat{};
   if (type.isF64())
     return ElementFormat{RegisterKind::Double, 64};

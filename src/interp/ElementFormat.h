@@ -37,7 +37,7 @@ struct ElementFormat {
 };
 
 /// The format of a scalar type, or of the elements of a vector, tensor or memref type. nullopt: not supported
-/// (integers wider than 64 bits, 8-bit floats, complex numbers ...).
+/// (integers wider than 64 bits, complex numbers ...). Minifloats are their bits: scalar code converts them.
 std::optional<ElementFormat> formatOf(mlir::Type type);
 
 /// Elements from memory to registers and back. Memory needs no alignment. Writing keeps the low bits.

@@ -69,6 +69,11 @@ mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor>
 mlir::FailureOr<Tensor> evaluate(graph::ReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 mlir::FailureOr<Tensor> evaluate(graph::ContractOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
+// Sequences.cpp
+mlir::FailureOr<Tensor> evaluate(graph::ScatterOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluate(graph::SortOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+mlir::FailureOr<Tensor> evaluate(graph::ScanOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
+
 // Windows.cpp
 mlir::FailureOr<Tensor> evaluate(graph::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 mlir::FailureOr<Tensor> evaluate(graph::WindowReduceOp op, llvm::ArrayRef<Tensor> operands,

@@ -42,7 +42,7 @@ FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, co
       .Case<MapOp, GenerateOp>([&](auto) { return evaluateBody(op, operands, environment); })
       .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
           [&](auto) { return evaluateMove(op, operands, environment); })
-      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, tile::MatmulOp, tile::ConvOp>(
+      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, ScatterOp, SortOp, ScanOp, tile::MatmulOp, tile::ConvOp>(
           [&](auto specific) { return evaluate(specific, operands, environment); })
       .Default([](Operation *other) -> FailureOr<Tensor> {
         return other->emitError("the interpreter does not know '") << other->getName() << "'";
@@ -103,7 +103,7 @@ void SymbolBinder::solve(const SymbolicInt &extent, int64_t value) {
       return;
     (isSymbol ? factor : rest) = isSymbol ? term.coefficient : rest - term.coefficient;
   }
-  if (factor != 0 && rest % factor == 0 && rest / factor >= 1)
+  if (factor != 0 && rest % factor == 0 && rest / factor >= 0)
     environment.symbols[*names.begin()] = rest / factor;
 }
 
@@ -121,7 +121,7 @@ LogicalResult SymbolBinder::checkExtents() {
         error << " = " << *expected;
       error << ", got " << got;
       if (!expected)
-        error << "\nhint: symbols are at least 1, and each must be an extent of some input";
+        error << "\nhint: symbols are at least 0, and each must be an extent of some input";
       return error;
     }
   }

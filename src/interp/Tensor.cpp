@@ -2,7 +2,7 @@
 
 #include "interp/Tensor.h"
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -158,10 +158,11 @@ ElementsAttr Tensor::toAttribute() const {
     auto texts = llvm::map_to_vector(elements<int64_t>(), [&](int64_t identity) { return dialect.textOf(identity); });
     return DenseStringElementsAttr::get(type, texts);
   }
-  if (elementCount() > 0 && isSplat(*this))
+  bool hasDense = !graph::isMinifloat(elementType);
+  if (hasDense && elementCount() > 0 && isSplat(*this))
     return DenseElementsAttr::get(type, firstElement(*this));
   ArrayRef<char> data(reinterpret_cast<const char *>(this->data()), sizeBytes());
-  if (data.size() <= maxInlineBytes) {
+  if (hasDense && data.size() <= maxInlineBytes) {
     if (format().width % 8 == 0)
       return DenseElementsAttr::getFromRawBuffer(type, data);
     SmallVector<APInt> values;

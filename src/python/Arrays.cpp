@@ -68,31 +68,59 @@ std::optional<perpend_type> typeNamed(const std::string &name) {
 }
 
 namespace {
-/// How libraries call the types of the runtime. numpy has no bf16: its arrays are made as u16 and viewed.
+/// How libraries call the types of the runtime. What numpy lacks is made as unsigned integers and viewed as the type
+/// of ml_dtypes.
 struct TypeNames {
   perpend_type type;
-  nb::dlpack::dtype_code code;
+  uint8_t code; ///< DLPack's
   uint8_t bits;
-  const char *numpy;
+  const char *numpy, *extension = nullptr;
 };
+
+/// DLPack's codes of types that nanobind has no names for.
+enum MinifloatCode : uint8_t {
+  CodeF8E4M3FN = 10,
+  CodeF8E4M3FNUZ,
+  CodeF8E5M2,
+  CodeF8E5M2FNUZ,
+  CodeF8E8M0FNU,
+  CodeF6E2M3FN,
+  CodeF6E3M2FN,
+  CodeF4E2M1FN
+};
+constexpr auto codeInt = static_cast<uint8_t>(nb::dlpack::dtype_code::Int),
+               codeUInt = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt),
+               codeFloat = static_cast<uint8_t>(nb::dlpack::dtype_code::Float),
+               codeBfloat = static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat),
+               codeBool = static_cast<uint8_t>(nb::dlpack::dtype_code::Bool);
 } // namespace
 
 static constexpr TypeNames typeNames[] = {
-    {PERPEND_F32, nb::dlpack::dtype_code::Float, 32, "float32"},
-    {PERPEND_F64, nb::dlpack::dtype_code::Float, 64, "float64"},
-    {PERPEND_F16, nb::dlpack::dtype_code::Float, 16, "float16"},
-    {PERPEND_BF16, nb::dlpack::dtype_code::Bfloat, 16, "uint16"},
-    {PERPEND_I8, nb::dlpack::dtype_code::Int, 8, "int8"},
-    {PERPEND_I16, nb::dlpack::dtype_code::Int, 16, "int16"},
-    {PERPEND_I32, nb::dlpack::dtype_code::Int, 32, "int32"},
-    {PERPEND_I64, nb::dlpack::dtype_code::Int, 64, "int64"},
-    {PERPEND_U8, nb::dlpack::dtype_code::UInt, 8, "uint8"},
-    {PERPEND_U16, nb::dlpack::dtype_code::UInt, 16, "uint16"},
-    {PERPEND_U32, nb::dlpack::dtype_code::UInt, 32, "uint32"},
-    {PERPEND_U64, nb::dlpack::dtype_code::UInt, 64, "uint64"},
-    {PERPEND_BOOL, nb::dlpack::dtype_code::Bool, 8, "bool"},
-    {PERPEND_I4, nb::dlpack::dtype_code::Int, 8, "int8"},
-    {PERPEND_U4, nb::dlpack::dtype_code::UInt, 8, "uint8"},
+    {PERPEND_F32, codeFloat, 32, "float32"},
+    {PERPEND_F64, codeFloat, 64, "float64"},
+    {PERPEND_F16, codeFloat, 16, "float16"},
+    {PERPEND_BF16, codeBfloat, 16, "uint16", "bfloat16"},
+    {PERPEND_I8, codeInt, 8, "int8"},
+    {PERPEND_I16, codeInt, 16, "int16"},
+    {PERPEND_I32, codeInt, 32, "int32"},
+    {PERPEND_I64, codeInt, 64, "int64"},
+    {PERPEND_U8, codeUInt, 8, "uint8"},
+    {PERPEND_U16, codeUInt, 16, "uint16"},
+    {PERPEND_U32, codeUInt, 32, "uint32"},
+    {PERPEND_U64, codeUInt, 64, "uint64"},
+    {PERPEND_BOOL, codeBool, 8, "bool"},
+    {PERPEND_I4, codeInt, 4, "uint8", "int4"},
+    {PERPEND_U4, codeUInt, 4, "uint8", "uint4"},
+    {PERPEND_I2, codeInt, 2, "uint8", "int2"},
+    {PERPEND_U2, codeUInt, 2, "uint8", "uint2"},
+    {PERPEND_F8E4M3FN, CodeF8E4M3FN, 8, "uint8", "float8_e4m3fn"},
+    {PERPEND_F8E4M3FNUZ, CodeF8E4M3FNUZ, 8, "uint8", "float8_e4m3fnuz"},
+    {PERPEND_F8E5M2, CodeF8E5M2, 8, "uint8", "float8_e5m2"},
+    {PERPEND_F8E5M2FNUZ, CodeF8E5M2FNUZ, 8, "uint8", "float8_e5m2fnuz"},
+    {PERPEND_F8E8M0FNU, CodeF8E8M0FNU, 8, "uint8", "float8_e8m0fnu"},
+    {PERPEND_F6E2M3FN, CodeF6E2M3FN, 6, "uint8", "float6_e2m3fn"},
+    {PERPEND_F6E3M2FN, CodeF6E3M2FN, 6, "uint8", "float6_e3m2fn"},
+    {PERPEND_F4E2M1FN, CodeF4E2M1FN, 4, "uint8", "float4_e2m1fn"},
 };
 
 static const TypeNames &namesOf(perpend_type type) {
@@ -104,7 +132,7 @@ static const TypeNames &namesOf(perpend_type type) {
 
 static std::optional<perpend_type> typeOf(nb::dlpack::dtype given) {
   for (const TypeNames &names : typeNames)
-    if (static_cast<uint8_t>(names.code) == given.code && names.bits == given.bits && given.lanes == 1)
+    if (names.code == given.code && names.bits == given.bits && given.lanes == 1)
       return names.type;
   return std::nullopt;
 }
@@ -230,18 +258,16 @@ void InputArray::read(nb::handle object, const char *what, std::optional<perpend
   if (readBuffer(object, what))
     return;
   std::string dtype = nb::cast<std::string>(nb::str(nb::getattr(object, "dtype", nb::str(""))));
-  if (dtype == "bfloat16") {
-    nb::object words = object.attr("view")("uint16");
-    if (readBuffer(words, what)) {
-      type = PERPEND_BF16;
+  for (const TypeNames &names : typeNames)
+    if (names.extension && dtype == names.extension && readBuffer(object.attr("view")(names.numpy), what)) {
+      type = names.type;
       return;
     }
-  }
   if (!nb::hasattr(object, "__array__") && !nb::isinstance<nb::sequence>(object) && !PyNumber_Check(object.ptr()))
     throw nb::type_error((std::string(what) + ": expected an array, got " +
                           nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
                              .c_str());
-  nb::object array = wanted && dtype.empty() && *wanted != PERPEND_BF16
+  nb::object array = wanted && dtype.empty() && !namesOf(*wanted).extension
                          ? numpyFunction("asarray")(object, namesOf(*wanted).numpy)
                          : numpyFunction("asarray")(object);
   if (!readBuffer(array, what))
@@ -261,7 +287,7 @@ void OutputArray::allocateTensor(const ExchangeApi *api, perpend_type type, cons
   nb::dlpack::dltensor prototype;
   prototype.device = {nb::device::cpu::value, 0};
   prototype.ndim = rank;
-  prototype.dtype = {static_cast<uint8_t>(names.code), names.bits, 1};
+  prototype.dtype = {names.code, names.bits, 1};
   prototype.shape = const_cast<int64_t *>(shape);
   ManagedTensor *managed = nullptr;
   if (api->allocate(&prototype, &managed, nullptr, raiseFromApi))
@@ -293,7 +319,7 @@ OutputArray::OutputArray(const ExchangeApi *api, perpend_type type, const int64_
     throw nb::python_error();
   data = buffer.buf;
   PyBuffer_Release(&buffer); // the array keeps its memory
-  if (type == PERPEND_BF16)
-    array = array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  if (const char *extension = namesOf(type).extension)
+    array = array.attr("view")(nb::module_::import_("ml_dtypes").attr(extension));
 }
 } // namespace perpend::python

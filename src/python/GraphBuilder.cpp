@@ -82,7 +82,7 @@ mlir::Attribute GraphBuilder::State::convert(const python::Attribute &attribute,
     return shape ? graph::ShapeAttr::get(&context, *shape) : mlir::Attribute();
   }
   const std::string &name = std::get<TypeName>(attribute).name;
-  if (Type type = elementTypeOf(context, name))
+  if (Type type = graph::elementTypeNamed(&context, name))
     return TypeAttr::get(type);
   error = "there is no element type '" + name + "'";
   return {};
@@ -95,7 +95,7 @@ bool GraphBuilder::hasComposite(const std::string &name) { return graph::lookupC
 
 std::optional<GraphBuilder::Handle> GraphBuilder::input(const std::string &name, const std::vector<std::string> &shape,
                                                         const std::string &type, std::string &error) {
-  Type elementType = elementTypeOf(state->context, type);
+  Type elementType = graph::elementTypeNamed(&state->context, type);
   std::optional<graph::Shape> extents = state->parse(shape, error);
   if (!elementType)
     error = "input '" + name + "': there is no element type '" + type + "'";
@@ -113,7 +113,7 @@ std::optional<GraphBuilder::Handle> GraphBuilder::input(const std::string &name,
 static ElementsAttr resource(RankedTensorType type, const Array &array) {
   constexpr uint64_t alignment = 64;
   ArrayRef<char> data(static_cast<const char *>(array.data), array.sizeBytes);
-  uint64_t elementBytes = std::max<uint64_t>(type.getElementTypeBitWidth() / 8, 1);
+  uint64_t elementBytes = std::max<uint64_t>(graph::bitWidth(type.getElementType()) / 8, 1);
   bool isAligned = reinterpret_cast<uintptr_t>(array.data) % elementBytes == 0;
   AsmResourceBlob blob = isAligned ? AsmResourceBlob(
                                          data, elementBytes, [owner = array.owner](void *, size_t, size_t) {},
@@ -123,7 +123,7 @@ static ElementsAttr resource(RankedTensorType type, const Array &array) {
 }
 
 static ElementsAttr elements(RankedTensorType type, const Array &array) {
-  if (type.getNumElements() > smallCount)
+  if (type.getNumElements() > smallCount || graph::isMinifloat(type.getElementType()))
     return resource(type, array);
   ArrayRef<char> bytes(static_cast<const char *>(array.data), array.sizeBytes);
   if (!type.getElementType().isInteger(1))
@@ -133,7 +133,7 @@ static ElementsAttr elements(RankedTensorType type, const Array &array) {
 }
 
 std::optional<GraphBuilder::Handle> GraphBuilder::constant(const Array &array, std::string &error) {
-  Type elementType = elementTypeOf(state->context, array.type);
+  Type elementType = graph::elementTypeNamed(&state->context, array.type);
   if (!elementType) {
     error = "constant: there is no element type '" + array.type + "'";
     return std::nullopt;
@@ -202,7 +202,7 @@ std::vector<std::string> GraphBuilder::shape(Handle value) const {
 }
 
 std::string GraphBuilder::type(Handle value) const {
-  return nameOf(graph::tensorTypeOf(state->values[value]).getElementType());
+  return graph::nameOf(graph::tensorTypeOf(state->values[value]).getElementType());
 }
 
 std::optional<std::vector<std::string>> GraphBuilder::contents(Handle value) {

@@ -1,5 +1,6 @@
 //===- Program.cpp - a model while it is compiled, for Python -------------===//
 
+#include "graph/ElementTypes.h"
 #include "python/ProgramState.h"
 
 #include "Compiler.h"
@@ -39,36 +40,6 @@ ErrorText::ErrorText(MLIRContext &context)
       }) {}
 
 std::string ErrorText::take(StringRef otherwise) { return text.empty() ? otherwise.str() : std::exchange(text, {}); }
-
-Type elementTypeOf(MLIRContext &context, StringRef name) {
-  unsigned width = 0;
-  if (name == "bool")
-    return IntegerType::get(&context, 1);
-  if (name == "f16")
-    return Float16Type::get(&context);
-  if (name == "bf16")
-    return BFloat16Type::get(&context);
-  if (name == "f32")
-    return Float32Type::get(&context);
-  if (name == "f64")
-    return Float64Type::get(&context);
-  bool isUnsigned = name.starts_with("u");
-  if (name.empty() || (name[0] != 'i' && !isUnsigned) || name.drop_front().getAsInteger(10, width) || !width ||
-      width > 64)
-    return {};
-  return IntegerType::get(&context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
-}
-
-std::string nameOf(Type elementType) {
-  std::string name = "?";
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return integer.getWidth() == 1 ? "bool" : (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
-  if (isa<FloatType>(elementType)) {
-    name.clear();
-    llvm::raw_string_ostream(name) << elementType;
-  }
-  return name;
-}
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -160,7 +131,7 @@ bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &out
   SmallVector<interp::Tensor> tensors;
   for (const Array &input : inputs) {
     auto *bytes = static_cast<std::byte *>(const_cast<void *>(input.data));
-    tensors.push_back({elementTypeOf(state->context, input.type), SmallVector<int64_t>(ArrayRef(input.shape)),
+    tensors.push_back({graph::elementTypeNamed(&state->context, input.type), SmallVector<int64_t>(ArrayRef(input.shape)),
                        std::shared_ptr<std::byte>(input.owner, bytes)});
   }
   auto results = main ? interp::interpret(main, tensors) : FailureOr<SmallVector<interp::Tensor>>(failure());
@@ -169,7 +140,7 @@ bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &out
     return false;
   }
   for (const interp::Tensor &result : *results)
-    outputs.push_back({nameOf(result.elementType),
+    outputs.push_back({graph::nameOf(result.elementType),
                        {result.shape.begin(), result.shape.end()},
                        result.data(),
                        result.sizeBytes(),

@@ -32,8 +32,6 @@ private:
 };
 
 /// The element type of a runtime's type name, and back. Null and "?" when there is none.
-mlir::Type elementTypeOf(mlir::MLIRContext &context, llvm::StringRef name);
-std::string nameOf(mlir::Type elementType);
 } // namespace perpend::python
 
 #endif

@@ -302,7 +302,7 @@ SymbolicInt SymbolicInt::substitute(const llvm::StringMap<SymbolicInt> &replacem
 static std::optional<int64_t> evaluateAtom(const SymbolicAtom &atom, const llvm::StringMap<int64_t> &values) {
   if (atom.kind() == SymbolicAtomKind::Symbol) {
     auto found = values.find(atom.name());
-    if (found == values.end() || found->second < 1)
+    if (found == values.end() || found->second < 0)
       return std::nullopt;
     return found->second;
   }

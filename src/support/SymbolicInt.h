@@ -2,14 +2,14 @@
 //
 // A SymbolicInt is an immutable value in normal form: a polynomial with integer
 // coefficients whose variables are atoms (a symbol, floordiv, mod, min or max).
-// Equality is structural. Every symbol is an integer >= 1; all simplification
+// Equality is structural. Every symbol is an integer >= 0; all simplification
 // and all bounds rely on it.
 //
 // floordiv(a, b) rounds towards minus infinity; mod(a, b) = a - b*floordiv(a, b)
 // has the sign of the divisor; both are undefined where b = 0, and an expression
 // may be simplified to one that is defined at more points.
 // ceildiv(a, b) is stored as floordiv(a + b - 1, b), or as -floordiv(-a, b) when
-// b is not known to be positive.
+// b may be negative.
 //
 // An operation whose coefficients leave int64_t, which divides by the constant 0
 // or which exceeds a size limit (256 terms, degree 64, nesting 64, 16 operands of
@@ -53,7 +53,7 @@ public:
   SymbolicAtomKind kind() const;
   llvm::StringRef name() const;
   llvm::ArrayRef<SymbolicInt> operands() const;
-  /// Holds wherever the atom is defined and every symbol is >= 1.
+  /// Holds wherever the atom is defined and every symbol is >= 0.
   SymbolicBounds bounds() const;
   /// A total order that does not depend on addresses or hashes.
   int compare(const SymbolicAtom &other) const;
@@ -102,13 +102,13 @@ public:
 
   /// Adds the name of each symbol that occurs.
   void symbols(std::set<std::string> &names) const;
-  /// Replaces symbols; the replacements must be >= 1 where they are used.
+  /// Replaces symbols; the replacements must be >= 0 where they are used.
   SymbolicInt substitute(const llvm::StringMap<SymbolicInt> &replacements) const;
-  /// nullopt: a symbol is missing or < 1, a divisor is 0, or an intermediate
+  /// nullopt: a symbol is missing or < 0, a divisor is 0, or an intermediate
   /// result leaves int64_t.
   std::optional<int64_t> evaluate(const llvm::StringMap<int64_t> &values) const;
 
-  /// Bounds over all symbols >= 1; sound, not always tight.
+  /// Bounds over all symbols >= 0; sound, not always tight.
   std::optional<int64_t> lowerBound() const;
   std::optional<int64_t> upperBound() const;
   /// As lowerBound, but may stop early at a bound that is >= enough.
@@ -148,7 +148,7 @@ SymbolicInt max(const SymbolicInt &a, const SymbolicInt &b);
 /// q with q * b == a as polynomials, if there is one and b is not 0.
 std::optional<SymbolicInt> exactDiv(const SymbolicInt &a, const SymbolicInt &b);
 
-/// Whether a < b for all symbols >= 1: true, false (a >= b always) or unknown.
+/// Whether a < b for all symbols >= 0: true, false (a >= b always) or unknown.
 std::optional<bool> compareLess(const SymbolicInt &a, const SymbolicInt &b);
 
 llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, const SymbolicInt &value);

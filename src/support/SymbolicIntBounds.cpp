@@ -1,9 +1,9 @@
-// Interval analysis with every symbol in [1, inf).
+// Interval analysis with every symbol in [0, inf).
 //
 // The lower bound of a polynomial is the best of
 //   plain:   the sum of the intervals of its terms;
 //   shifted: the same after writing each atom as its bound plus a y >= 0, which
-//            proves, for example, n*m - n >= 0;
+//            proves, for example, x*y - x >= 0 where y >= 1;
 //   relaxed: one min, max, floordiv or mod replaced by a bound in terms of its
 //            operands (c*floordiv(a, c) <= a, max(a, b) >= a ...), a few times.
 // The upper bound is the negated lower bound of the negated polynomial.
@@ -209,13 +209,13 @@ Wide LowerBoundSearch::relax(const Occurrence &occurrence, unsigned depth) {
 }
 
 /// a - c + 1 <= c*floordiv(a, c) <= a for numbers c > 0;
-/// floordiv(a, b) <= a for a >= 0, b >= 1.
+/// floordiv(a, b) <= a for a >= 0, b >= 0 (b is not 0 where the quotient is defined).
 Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned depth) {
   const SymbolicInt &dividend = occurrence.atom.operands()[0];
   const SymbolicInt &divisor = occurrence.atom.operands()[1];
   std::optional<int64_t> number = divisor.constant();
   if (!number) {
-    bool isBounded = !occurrence.isPositive && plainInterval(dividend).low >= 0 && plainInterval(divisor).low > 0;
+    bool isBounded = !occurrence.isPositive && plainInterval(dividend).low >= 0 && plainInterval(divisor).low >= 0;
     return isBounded ? replace(occurrence, dividend, depth) : -infinity;
   }
   if (*number <= 0)
@@ -234,11 +234,11 @@ Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned dept
   return quotient + (result > 0 && result % *number != 0 ? 1 : 0);
 }
 
-/// mod(a, b) <= b - 1 for b > 0, and mod(a, b) <= a for a >= 0, b > 0.
+/// mod(a, b) <= b - 1 for b >= 0, and mod(a, b) <= a for a >= 0, b >= 0; b is not 0 where the remainder is defined.
 Wide LowerBoundSearch::relaxRemainder(const Occurrence &occurrence, unsigned depth) {
   const SymbolicInt &dividend = occurrence.atom.operands()[0];
   const SymbolicInt &divisor = occurrence.atom.operands()[1];
-  if (occurrence.isPositive || plainInterval(divisor).low <= 0)
+  if (occurrence.isPositive || plainInterval(divisor).low < 0)
     return -infinity;
   Wide best = replace(occurrence, SymbolicIntBuilder::sum(divisor, -1), depth);
   if (best < enough && plainInterval(dividend).low >= 0)
@@ -270,8 +270,18 @@ Interval bothEnds(const SymbolicInt &value) {
 
 Wide floorQuotient(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
+/// A divisor is not 0 where the quotient is defined.
+Interval withoutZero(Interval divisor) {
+  if (divisor.low == 0)
+    divisor.low = 1;
+  if (divisor.high == 0)
+    divisor.high = -1;
+  return divisor;
+}
+
 Interval floorDivInterval(Interval a, Interval b) {
   Interval result;
+  b = withoutZero(b);
   if (b.low >= 1) {
     Wide lowDivisor = a.low >= 0 ? b.high : b.low;
     Wide highDivisor = a.high >= 0 ? b.low : b.high;
@@ -288,6 +298,7 @@ Interval floorDivInterval(Interval a, Interval b) {
 
 Interval modInterval(Interval a, Interval b) {
   Interval result;
+  b = withoutZero(b);
   if (b.low != -infinity)
     result.low = std::min<Wide>(b.low + 1, 0);
   if (b.high != infinity)
@@ -301,7 +312,7 @@ Interval modInterval(Interval a, Interval b) {
 
 SymbolicBounds computeAtomBounds(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {
   if (kind == SymbolicAtomKind::Symbol)
-    return {1, std::nullopt};
+    return {0, std::nullopt};
   auto ends = llvm::to_vector<4>(llvm::map_range(operands, bothEnds));
   if (kind == SymbolicAtomKind::FloorDiv)
     return toBounds(floorDivInterval(ends[0], ends[1]));

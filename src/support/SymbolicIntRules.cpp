@@ -11,6 +11,13 @@ namespace perpend::support {
 
 //===- Candidates ---------------------------------------------------------===//
 
+static bool hasOnlySymbols(const SymbolicInt &value) {
+  return llvm::all_of(value.terms(), [](const SymbolicTerm &term) {
+    return llvm::all_of(term.factors,
+                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Symbol; });
+  });
+}
+
 namespace candidates {
 
 using Operands = llvm::ArrayRef<SymbolicInt>;
@@ -73,13 +80,6 @@ static void commonFactors(Operands given, Proposals &proposals) {
 
 static SymbolicInt without(const SymbolicInt &value, const SymbolicTerm &term) {
   return SymbolicIntBuilder::sum(value, -SymbolicIntBuilder::fromTerm(term));
-}
-
-static bool hasOnlySymbols(const SymbolicInt &value) {
-  return llvm::all_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::all_of(term.factors,
-                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Symbol; });
-  });
 }
 
 static void nestedQuotient(Operands given, Proposals &proposals) {
@@ -249,8 +249,27 @@ static SymbolicInt lookUp(const SymbolicBindings &bindings, llvm::StringRef name
   return SymbolicInt::poison();
 }
 
+/// The symbols of a divisor that is a product of symbols: none of them is 0 where the quotient is defined.
+static std::set<std::string> nonzeroSymbols(const SymbolicInt &divisor) {
+  std::set<std::string> names;
+  if (divisor.terms().size() == 1 && hasOnlySymbols(divisor))
+    divisor.symbols(names);
+  return names;
+}
+
+/// As isProved, with these symbols >= 1. Looks at polynomials over symbols only, so that nothing is rewritten.
+static bool isProvedWithout0(const std::set<std::string> &symbols, SymbolicRelation relation, const SymbolicInt &left,
+                             const SymbolicInt &right) {
+  if (symbols.empty() || !hasOnlySymbols(left) || !hasOnlySymbols(right))
+    return false;
+  llvm::StringMap<SymbolicInt> shifted;
+  for (const std::string &name : symbols)
+    shifted[name] = SymbolicIntBuilder::sum(SymbolicIntBuilder::symbol(name), 1);
+  return isProved(relation, left.substitute(shifted), right.substitute(shifted));
+}
+
 /// Whether the pattern, built with the proposed values, is the expression at
-/// hand, and each condition is proved.
+/// hand, and each condition is proved wherever the pattern is defined.
 static bool isInstance(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands,
                        llvm::function_ref<SymbolicInt(const SymbolicSyntax &)> build) {
   if (operands.size() == 1) {
@@ -261,8 +280,11 @@ static bool isInstance(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> ope
       if (build(pattern) != operand)
         return false;
   }
+  bool divides = rule.pattern.kind == SymbolicSyntaxKind::FloorDiv || rule.pattern.kind == SymbolicSyntaxKind::Mod;
   return llvm::all_of(rule.conditions, [&](const SymbolicComparison &condition) {
-    return isProved(condition.relation, build(condition.left), build(condition.right));
+    SymbolicInt left = build(condition.left), right = build(condition.right);
+    return isProved(condition.relation, left, right) ||
+           (divides && isProvedWithout0(nonzeroSymbols(operands[1]), condition.relation, left, right));
   });
 }
 
@@ -340,7 +362,7 @@ SymbolicInt SymbolicRewriter::floorDiv(const SymbolicInt &a, const SymbolicInt &
 }
 
 SymbolicInt SymbolicRewriter::ceilDiv(const SymbolicInt &a, const SymbolicInt &b) {
-  if (b.knownPositive())
+  if (b.knownNonNegative())
     return floorDiv(add(a, SymbolicIntBuilder::sum(b, -1)), b);
   return -floorDiv(-a, b);
 }

@@ -2,11 +2,14 @@
 //
 // PlanMemory's result, kept as attributes so that it can be printed and edited:
 //
-//   on a kernel call   tile.buffers = [space, number, ...], one pair per operand and result
+//   on an operator of main   tile.buffers = [space, number, ...], one pair per operand and result
+//   on a loop   tile.arguments (pairs of the body's arguments), tile.targets (where the next carried values and the
+//               elements of scan results are wanted), tile.spares (the second memory of each carried value)
 //   on a kernel        tile.number, its position in the artifact's list of kernels
 //   on a constant      tile.weight_offset
 //   on main            tile.weight_bytes, tile.buffer_bytes (expressions), tile.lifetimes ([first, last] of each
-//                      arena buffer), and, when all sizes are numbers, tile.offsets and tile.arena_bytes
+//                      arena buffer), tile.growing and tile.slots (how many of each), and, when all sizes are
+//                      numbers, tile.offsets and tile.arena_bytes
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +23,15 @@
 
 namespace perpend::tile {
 
-/// What the number of a buffer counts: inputs, outputs, bytes from the start of the weights, arena buffers.
-enum class Space : int64_t { Input, Output, Weights, Arena };
+/// What the number of a buffer counts: inputs, outputs, bytes from the start of the weights, arena buffers, growing
+/// buffers (those of outputs first), and slots: addresses that change while main runs.
+enum class Space : int64_t { Input, Output, Weights, Arena, Growing, Slot };
+
+struct Place {
+  Space space = Space::Input;
+  int64_t number = 0;
+  bool operator==(const Place &) const = default;
+};
 
 /// Bytes of one element in memory.
 int64_t elementBytes(mlir::Type elementType);

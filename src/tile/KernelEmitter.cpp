@@ -104,7 +104,7 @@ SmallVector<Value> KernelEmitter::delinearize(OpBuilder &builder, Location loc, 
       index[dim] = rest;
       break;
     }
-    Value size = extent(builder, loc, shape[dim]);
+    Value size = extent(builder, loc, asDivisor(shape[dim]));
     index[dim] = builder.create<arith::RemUIOp>(loc, rest, size);
     rest = builder.create<arith::DivUIOp>(loc, rest, size);
   }
@@ -112,8 +112,11 @@ SmallVector<Value> KernelEmitter::delinearize(OpBuilder &builder, Location loc, 
 }
 
 Value KernelEmitter::load(OpBuilder &builder, Location loc, Value tensor, Value position) {
-  Value loaded = builder.create<memref::LoadOp>(loc, bufferOf(tensor), ValueRange(position));
-  Type scalar = scalarTypeOf(tensor);
+  return loadFrom(builder, loc, bufferOf(tensor), position, scalarTypeOf(tensor));
+}
+
+Value KernelEmitter::loadFrom(OpBuilder &builder, Location loc, Value buffer, Value position, Type scalar) {
+  Value loaded = builder.create<memref::LoadOp>(loc, buffer, ValueRange(position));
   if (loaded.getType() == scalar)
     return loaded;
   if (scalar.isInteger(1)) { // any byte but 0 is true

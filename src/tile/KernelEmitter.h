@@ -45,6 +45,9 @@ public:
   /// Index of the dimensions `shape` at a row-major position.
   llvm::SmallVector<mlir::Value> delinearize(mlir::OpBuilder &builder, mlir::Location loc,
                                              llvm::ArrayRef<graph::SymbolicInt> shape, mlir::Value position);
+  /// Loads a scalar from a buffer (bool is one byte).
+  mlir::Value loadFrom(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer, mlir::Value position,
+                       mlir::Type scalar);
   /// Stores a scalar of a tensor's element type (bool as one byte).
   void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Value buffer,
              mlir::Value position);

@@ -6,7 +6,9 @@
 //
 //   unit_dims   how many leading dimensions of the result make up the parallel units
 //   flatten     the kernel is elementwise over equal shapes: one dimension
-//   row         elements of the last dimension accumulated at once (a reduction that keeps it)
+//   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
+//   of
+//               a result whose elements depend on one another
 //   rows, cols  block of the micro-kernel
 //   block       rows of the left-hand side per unit of work (a multiple of rows)
 //   grain       units that are worth a thread

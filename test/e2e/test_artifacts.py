@@ -18,7 +18,6 @@ SYSTEM_LIBRARIES = {
     "libc.so.6",
     "libm.so.6",
     "libpthread.so.0",
-    "libdl.so.2",
     "ld-linux-x86-64.so.2",
 }
 Classifiers = dict[tuple[str, str], Callable[..., np.ndarray]]
@@ -107,7 +106,7 @@ def test_accuracy(classifiers: Classifiers, level: str, target: str, batch: int)
 def test_example_with_the_static_runtime(tmp_path: Path, digits: Path) -> None:
     source = tmp_path / "run_model.c"
     source.write_text((ROOT / "examples/run_model.c").read_text())
-    runtime = next(BUILD.rglob("libperpend_runtime.a"))
+    runtime = next(BUILD.rglob("libperpend.a"))
     program = build_program(source, "-std=c99", runtime, "-lm", "-lpthread", "-ldl")
     text = read_program(program, digits / "digits.so")
     expected = perpend.load(str(digits / "digits.so"))(np.ones((1, 1, 8, 8), np.float32))
@@ -143,7 +142,7 @@ def test_static_library_with_its_header(tmp_path: Path, digits: Path) -> None:
     source = tmp_path / "main.c"
     source.write_text(STATIC_PROGRAM)
     runtime = next(BUILD.rglob("libperpend_runtime.a"))
-    program = build_program(source, "-I", digits, digits / "digits.a", runtime, "-lm", "-lpthread", "-ldl")
+    program = build_program(source, "-I", digits, digits / "digits.a", runtime, "-lm", "-lpthread")
     assert read_program(program) == "digits 1 1\n"
 
 

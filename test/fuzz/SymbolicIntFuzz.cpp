@@ -223,7 +223,7 @@ Values Fuzzer::symbolValues() {
   Values values;
   int64_t largest = pick(0, 1) ? 4 : 40;
   for (llvm::StringRef name : symbolNames)
-    values[name.str()] = pick(1, largest);
+    values[name.str()] = pick(0, largest);
   return values;
 }
 
@@ -272,9 +272,9 @@ void Fuzzer::testSubstitution(const SymbolicSyntax &expression, const SymbolicIn
   std::map<std::string, SymbolicSyntax> trees;
   llvm::StringMap<SymbolicInt> replacements;
   for (llvm::StringRef name : symbolNames) {
-    // Replacements have to be >= 1.
+    // Replacements have to be >= 0.
     SymbolicSyntax replacement{Kind::Max, 0, "", {}};
-    replacement.operands.push_back(number(1));
+    replacement.operands.push_back(number(0));
     replacement.operands.push_back(tree(1));
     replacements[name] = throughInterface(replacement);
     trees[name.str()] = replacement;

@@ -55,7 +55,8 @@ TEST(Interpreter, inputsThatDoNotFitAreErrors) {
   fails({good, *Tensor::allocate(f32, {3})}, "input 1 of 'main': expected dimension 0 to be n = 2, got 3");
   fails({*Tensor::allocate(f32, {2, 4}), *Tensor::allocate(f32, {2})},
         "input 0 of 'main': expected dimension 1 to be 2*m + 1, got 4");
-  fails({*Tensor::allocate(f32, {0, 5}), *Tensor::allocate(f32, {0})}, "expected dimension 0 to be n, got 0");
+  fails({*Tensor::allocate(f32, {0, 5}), *Tensor::allocate(f32, {1})},
+        "input 1 of 'main': expected dimension 0 to be n = 0, got 1");
   fails({good, *Tensor::allocate(f32, {2, 1})}, "expected 1 dimensions, got 2");
   fails({good, *Tensor::allocate(module.type("f64"), {2})}, "expected elements of type 'f32', got 'f64'");
 }

@@ -121,7 +121,7 @@ def test_resnet18() -> None:
     net = randomise(ResNet18())
     model = perpend.compile(net, example_inputs=(torch.randn(2, 3, 64, 64),), dynamic_shapes={"x": {0: DYNAMIC}})
     for batch in (1, 3):
-        agrees(model, net, {"x": torch.randn(batch, 3, 64, 64)}, tolerance=1e-3)
+        agrees(model, net, {"x": torch.randn(batch, 3, 64, 64)})
 
 
 def test_resnet_with_dynamic_images() -> None:
@@ -221,6 +221,5 @@ def test_names_and_limits_of_dims() -> None:
     for rows, expected in {1: "at least 2, got 1", 17: "at most 16, got 17"}.items():
         with pytest.raises(ValueError, match=f"input 'x', dimension 0: expected {expected}"):
             model(torch.ones(rows, 4), torch.ones(rows, 9))
-    with pytest.raises(ValueError, match="input 'x', dimension 1: expected at least 1, got 0"):
-        model(torch.ones(3, 0), torch.ones(3, 1))
+    assert [y.shape for y in model(torch.ones(3, 0), torch.ones(3, 1))] == [(3, 0), (3, 1)]
     assert model(torch.ones(16, 1), torch.ones(16, 3))[1].shape == (16, 3)

@@ -55,7 +55,7 @@ def test_symbolic_extents_that_do_not_broadcast(tmp_path):
     onnx.save(model, tmp_path / "model.onnx")
     for name, array in feeds.items():
         np.save(tmp_path / f"{name}.npy", array)
-    with pytest.raises(RuntimeError, match="do not fit together"):
+    with pytest.raises(RuntimeError, match=r"(?s)input 'y', dimension 0: expected 4, got 1.*--dim"):
         compiled_results(tmp_path / "model.onnx", feeds, ["z"], "host", 3, tmp_path)
 
 

@@ -7,7 +7,7 @@
 #define FAKE_INPUTS R"("inputs":[{"name":"x","type":"f32","shape":["n",3]},{"name":"y","type":"f32","shape":["n",3]}],)"
 #define FAKE_OUTPUTS                                                                                                   \
   R"("outputs":[{"name":"z","type":"f32","shape":["n",3]},{"name":"rows","type":"f32","shape":["n"]}],)"
-#define FAKE_HEAD R"({"perpend":"0.1.0","abi":1,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"
+#define FAKE_HEAD R"({"perpend":"0.1.0","abi":2,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"
 #define FAKE_TAIL R"("kernels":["k0_add","k1_scale","k2_rows"],"weightsBytes":4)"
 
 namespace fake {
@@ -58,7 +58,7 @@ inline void rows(void *const *buffers, const int64_t *, int64_t begin, int64_t e
     rows[i] = sum[3 * i] + sum[3 * i + 1] + sum[3 * i + 2];
 }
 
-inline void run(perpend_frame *frame) {
+inline int32_t run(perpend_frame *frame) {
   int64_t n = frame->symbols[0];
   void *sum = frame->arena + frame->offsets[0];
   void *addBuffers[] = {const_cast<void *>(frame->inputs[0]), const_cast<void *>(frame->inputs[1]), sum};
@@ -67,6 +67,7 @@ inline void run(perpend_frame *frame) {
   frame->parallel(frame, 1, scale, scaleBuffers, n, 2);
   void *rowsBuffers[] = {sum, frame->outputs[1]};
   frame->parallel(frame, 2, rows, rowsBuffers, n, n);
+  return PERPEND_OK;
 }
 
 inline perpend_module makeModule() {

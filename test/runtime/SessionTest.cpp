@@ -183,7 +183,7 @@ TEST_F(Session, UsesOffsetsOfTheCompiler) {
   planned.run = [](perpend_frame *frame) {
     arena = frame->arena;
     sum = frame->arena + frame->offsets[0];
-    fake::run(frame);
+    return fake::run(frame);
   };
   perpend_session_free(session);
   perpend_model_free(model);
@@ -197,7 +197,7 @@ TEST_F(Session, UsesOffsetsOfTheCompiler) {
 
 TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
   static const char text[] =
-      R"({"perpend":"0.1.0","abi":1,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
+      R"({"perpend":"0.1.0","abi":2,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
     "weightsBytes":0})";
   static int runs = 0;
   perpend_module empty{};
@@ -207,7 +207,10 @@ TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
   empty.descriptorBytes = sizeof text - 1;
   empty.bind = [](const int64_t *const *, int64_t *, perpend_bind_error *) { return 0; };
   empty.sizes = [](const int64_t *, int64_t *, int64_t *) {};
-  empty.run = [](perpend_frame *) { ++runs; };
+  empty.run = [](perpend_frame *) {
+    ++runs;
+    return int32_t{PERPEND_OK};
+  };
   perpend_model *emptyModel = nullptr;
   perpend_session *emptySession = nullptr;
   ASSERT_EQ(perpend_model_from_module(&empty, &emptyModel), PERPEND_OK) << perpend_error_message();
@@ -247,6 +250,7 @@ TEST_F(Session, SecondThreadIsRefused) {
     isInside = true;
     while (!mayLeave)
       std::this_thread::yield();
+    return int32_t{PERPEND_OK};
   };
   perpend_model *slowModel = nullptr;
   perpend_session *slowSession = nullptr;

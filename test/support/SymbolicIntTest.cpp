@@ -68,10 +68,12 @@ TEST(SymbolicInt, DivisionRoundsTowardsMinusInfinity) {
 }
 
 TEST(SymbolicInt, MinimumAndMaximum) {
-  EXPECT_EQ(simplified("max(n, 1)"), "n");
+  EXPECT_EQ(simplified("max(n, 0)"), "n");
+  EXPECT_EQ(simplified("max(n, 1)"), "max(n, 1)");
   EXPECT_EQ(simplified("min(n, 0)"), "0");
   EXPECT_EQ(simplified("max(n + 1, n)"), "n + 1");
-  EXPECT_EQ(simplified("max(n*m, n)"), "m*n");
+  EXPECT_EQ(simplified("max(n*m + n, n)"), "m*n + n");
+  EXPECT_EQ(simplified("max(n*m, n)"), "n*max(m, 1)");
   EXPECT_EQ(simplified("max(n + 1, m + 1)"), "max(m, n) + 1");
   EXPECT_EQ(simplified("max(n, min(m, n))"), "n");
   EXPECT_EQ(simplified("max(k, max(n, m))"), simplified("max(max(m, k), n)"));
@@ -182,6 +184,8 @@ TEST(SymbolicInt, EvaluateChecksItsInput) {
   values["n"] = 2;
   EXPECT_FALSE(value.evaluate(values));
   values["n"] = 0;
+  EXPECT_EQ(value.evaluate(values), -1);
+  values["n"] = -1;
   EXPECT_FALSE(value.evaluate(values));
   values["n"] = highest;
   EXPECT_FALSE(value.evaluate(values));
@@ -196,25 +200,28 @@ TEST(SymbolicInt, SubstituteSimplifiesAgain) {
   EXPECT_EQ(names, (std::set<std::string>{"k", "m", "n"}));
 }
 
-TEST(SymbolicInt, BoundsUsePositiveSymbols) {
-  EXPECT_EQ(parsed("n + m").lowerBound(), 2);
+TEST(SymbolicInt, BoundsUseNonNegativeSymbols) {
+  EXPECT_EQ(parsed("n + m").lowerBound(), 0);
   EXPECT_EQ(parsed("n").upperBound(), std::nullopt);
-  EXPECT_EQ(parsed("4 - n").upperBound(), 3);
+  EXPECT_EQ(parsed("4 - n").upperBound(), 4);
   EXPECT_EQ(parsed("mod(n, 8)").upperBound(), 7);
   EXPECT_EQ(parsed("min(n, 8)*2").upperBound(), 16);
-  EXPECT_TRUE(parsed("n*m - n").knownNonNegative());
-  EXPECT_TRUE(parsed("n*n - n + 1").knownPositive());
-  EXPECT_TRUE(parsed("n - floordiv(n, 2)").knownPositive());
+  EXPECT_TRUE(parsed("n*m + n").knownNonNegative());
+  EXPECT_TRUE(parsed("n - floordiv(n, 2)").knownNonNegative());
+  EXPECT_TRUE(parsed("floordiv(n, m)").knownNonNegative());
+  EXPECT_TRUE(parsed("n - floordiv(n, m)").knownNonNegative());
   EXPECT_TRUE(parsed("n - mod(m, n)").knownPositive());
   EXPECT_TRUE(parsed("max(n, m) - m").knownNonNegative());
-  EXPECT_TRUE(parsed("n + m - max(n, m)").knownPositive());
-  EXPECT_TRUE(parsed("b*n - b*floordiv(n, 2)").knownPositive());
+  EXPECT_TRUE(parsed("n + m - max(n, m)").knownNonNegative());
+  EXPECT_TRUE(parsed("b*n - b*floordiv(n, 2)").knownNonNegative());
   EXPECT_TRUE(parsed("4*floordiv(n + 3, 4) - n").knownNonNegative());
   EXPECT_TRUE(parsed("b*max(n, m) - b*n").knownNonNegative());
+  EXPECT_FALSE(parsed("n").knownPositive());
+  EXPECT_FALSE(parsed("n*m - n").knownNonNegative());
   EXPECT_FALSE(parsed("n - m").knownNonNegative());
   EXPECT_FALSE(parsed("floordiv(n, 2)").knownPositive());
   EXPECT_FALSE(parsed("(n - m)*max(n, m) - (n - m)*n").knownNonNegative());
-  EXPECT_EQ((sym("n") * highest).lowerBound(), highest);
+  EXPECT_EQ(((sym("n") + 1) * highest).lowerBound(), highest);
 }
 
 TEST(SymbolicInt, CompareLessKnowsWhenItDoesNot) {

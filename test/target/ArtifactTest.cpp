@@ -19,11 +19,11 @@ using namespace perpend::target;
 namespace {
 
 constexpr const char *moduleIr = R"(
-%module = type { i64, i32, i32, i32, i32, i32, i32, ptr, i64, ptr, i64, ptr, ptr, i64, ptr, ptr, ptr }
+%module = type { i64, i32, i32, i32, i32, i32, i32, i32, ptr, i64, ptr, i64, ptr, ptr, i64, ptr, ptr, ptr }
 @perpend_weights_sum = external hidden constant [16 x i8]
 @descriptor = private constant [{0} x i8] c"{1}\00"
 @offsets = private constant [1 x i64] zeroinitializer
-@module = internal constant %module { i64 4921959757226791504, i32 1, i32 1, i32 1, i32 0, i32 0, i32 0,
+@module = internal constant %module { i64 4921959757226791504, i32 2, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
   ptr @descriptor, i64 {2}, ptr @perpend_weights_sum, i64 16, ptr null, ptr @offsets, i64 0,
   ptr @bind, ptr @sizes, ptr @run }
 define ptr @perpend_module_main() {
@@ -36,7 +36,7 @@ define internal void @sizes(ptr %symbols, ptr %bytes, ptr %dims) {
   store i64 4, ptr %dims
   ret void
 }
-define internal void @run(ptr %frame) {
+define internal i32 @run(ptr %frame) {
   %inputs = load ptr, ptr %frame
   %x = load ptr, ptr %inputs
   %outputsField = getelementptr ptr, ptr %frame, i64 1
@@ -48,7 +48,7 @@ define internal void @run(ptr %frame) {
   %vw = load <4 x float>, ptr %w, align 4
   %vy = fadd <4 x float> %vx, %vw
   store <4 x float> %vy, ptr %y, align 4
-  ret void
+  ret i32 0
 }
 )";
 
@@ -76,7 +76,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   for (const std::string &name : target.isa)
     isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
   const std::string descriptor =
-      R"({"perpend": "0.1.0", "abi": 1, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
+      R"({"perpend": "0.1.0", "abi": 2, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
       R"(], "symbols": [], "kernels": [], "inputs": [{"name": "x", "type": "f32", "shape": [4]}], )" +
       R"("outputs": [{"name": "y", "type": "f32", "shape": [4]}], "weightsBytes": 16, "weightsChecksum": ")" +
       formatv("{0:x-8}", summary.checksum + checksumChange).str() + "\"}";

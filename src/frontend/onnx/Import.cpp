@@ -1,14 +1,14 @@
 //===- Import.cpp - ONNX models as graph modules --------------------------===//
 //
 // Order: check that every operator is supported (all failures at once), declare
-// the inputs with their symbols, import the nodes in topological order, stop at
-// the first error. Initializers become constants when they are first used.
+// the inputs with their symbols, import the nodes (GraphImporter), return the
+// outputs. The first error ends it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
-#include "frontend/onnx/Operators.h"
 #include "frontend/onnx/Order.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,7 +28,8 @@ public:
            StringRef folder, const ImportOptions &options)
       : context(context), model(model), tensors(&context, std::move(file), folder.str()),
         fileLocation(FileLineColLoc::get(&context, name, 0, 0)), operations(&context),
-        builder(operations, fileLocation), inputShapes(options) {}
+        builder(operations, fileLocation), inputShapes(options),
+        graph(builder, tensors, operatorSets, inputShapes.freedDimensions()) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -36,15 +37,9 @@ private:
   LogicalResult fail(Location location, const Twine &message) { return emitError(location) << message.str(); }
   LogicalResult resolveOperatorSets();
   LogicalResult checkOperators();
-  LogicalResult declareInitializers();
+  void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
   LogicalResult declareInputs(func::FuncOp function);
-  LogicalResult importNodes();
-  LogicalResult importNode(const NodeProto &proto);
-  LogicalResult bindOutputs(const NodeProto &proto, ArrayRef<Value> results);
   LogicalResult returnOutputs(func::FuncOp function);
-  Attributes attributesOf(const NodeProto &proto);
-  Value valueOf(StringRef name);
-  std::optional<int64_t> operatorSetOf(StringRef domain) const;
 
   MLIRContext &context;
   const ModelProto &model;
@@ -53,42 +48,41 @@ private:
   OpBuilder operations;
   Builder builder;
   InputShapes inputShapes;
-  std::map<std::string, int64_t> operatorSets;
-  llvm::StringMap<const TensorProto *> initializers;
-  llvm::StringMap<Value> values;
+  OperatorSets operatorSets;
+  GraphImporter graph;
 };
 } // namespace
 
-static std::string domainName(StringRef domain) { return domain == "ai.onnx" ? "" : domain.str(); }
-
-std::optional<int64_t> Importer::operatorSetOf(StringRef domain) const {
-  auto found = operatorSets.find(domainName(domain));
-  return found == operatorSets.end() ? std::nullopt : std::optional(found->second);
-}
-
 LogicalResult Importer::resolveOperatorSets() {
   for (const OperatorSet &set : model.operatorSets) {
-    auto [entry, isNew] = operatorSets.try_emplace(domainName(set.domain), set.version);
-    if (!isNew && entry->second != set.version)
+    int64_t version = operatorSets.add(set);
+    if (version != set.version)
       return fail(fileLocation, "the model imports two versions of the operator set '" + set.domain +
-                                    "': " + Twine(entry->second) + " and " + Twine(set.version));
+                                    "': " + Twine(version) + " and " + Twine(set.version));
   }
-  if (operatorSets.empty() && model.irVersion >= 3)
+  if (model.operatorSets.empty() && model.irVersion >= 3)
     return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
-  operatorSets.try_emplace("", 1); // IR version 1 and 2 have no list
+  operatorSets.add({"", 1}); // IR version 1 and 2 have no list
   return success();
+}
+
+void Importer::findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const {
+  for (const NodeProto &node : graph.nodes) {
+    for (const AttributeProto &attribute : node.attributes)
+      for (const GraphProto &inner : attribute.graphs)
+        findUnsupported(inner, found);
+    std::optional<int64_t> version = operatorSets.versionOf(node.domain);
+    if (version && lookupOperator(node.domain, node.operation, *version))
+      continue;
+    std::string label = (node.domain.empty() ? "" : node.domain + ".").str() + node.operation.str();
+    found[label + (version ? "-" + std::to_string(*version) : "")].push_back(nodeName(node));
+  }
 }
 
 /// Lists every operator that is not in the table, with its nodes.
 LogicalResult Importer::checkOperators() {
   std::map<std::string, std::vector<StringRef>> unsupported;
-  for (const NodeProto &node : model.graph.nodes) {
-    std::optional<int64_t> version = operatorSetOf(node.domain);
-    if (version && lookupOperator(node.domain, node.operation, *version))
-      continue;
-    std::string label = (node.domain.empty() ? "" : node.domain + ".").str() + node.operation.str();
-    unsupported[label + (version ? "-" + std::to_string(*version) : "")].push_back(nodeName(node));
-  }
+  findUnsupported(model.graph, unsupported);
   if (unsupported.empty())
     return success();
   std::string list;
@@ -103,18 +97,9 @@ LogicalResult Importer::checkOperators() {
                                 "\nhint: export with another operator set, or replace these operators");
 }
 
-LogicalResult Importer::declareInitializers() {
-  if (model.graph.hasSparseInitializers)
-    return fail(fileLocation, "sparse initializers are not supported");
-  for (const TensorProto &tensor : model.graph.initializers)
-    if (!initializers.try_emplace(tensor.name, &tensor).second)
-      return fail(fileLocation, "two initializers have the name '" + tensor.name + "'");
-  return success();
-}
-
 LogicalResult Importer::declareInputs(func::FuncOp function) {
   for (const ValueInfo &input : model.graph.inputs) {
-    if (initializers.count(input.name))
+    if (graph.isInitializer(input.name))
       continue; // IR version 3 lists weights as inputs too
     Location location = NameLoc::get(StringAttr::get(&context, input.name));
     Type elementType = elementTypeOf(&context, input.elementType);
@@ -129,106 +114,11 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
     auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(input.name));
     function.insertArgument(index, graph::tensorType(*shape, elementType), operations.getDictionaryAttr(name),
                             location);
-    if (!values.try_emplace(input.name, function.getArgument(index)).second)
+    if (!graph.define(input.name, function.getArgument(index)))
       return fail(location, "two inputs have the name '" + input.name + "'");
   }
   if (std::string error = inputShapes.unusedOptions(); !error.empty())
     return fail(fileLocation, error);
-  return success();
-}
-
-Value Importer::valueOf(StringRef name) {
-  if (Value known = values.lookup(name))
-    return known;
-  const TensorProto *tensor = initializers.lookup(name);
-  assert(tensor && "names are checked before");
-  std::string error;
-  ElementsAttr elements = tensors.read(*tensor, error);
-  if (!elements)
-    return builder.fail("initializer '" + name + "': " + error);
-  Location node = builder.location;
-  builder.location = NameLoc::get(StringAttr::get(&context, name));
-  Value constant = builder.constant(elements);
-  builder.location = node;
-  return values[name] = constant;
-}
-
-Attributes Importer::attributesOf(const NodeProto &proto) {
-  using Kind = AttributeProto::Kind;
-  NamedAttrList list;
-  for (const AttributeProto &attribute : proto.attributes) {
-    Attribute value;
-    std::string error;
-    switch (attribute.kind) {
-    case Kind::Float:
-      value = operations.getF32FloatAttr(attribute.number);
-      break;
-    case Kind::Int:
-      value = operations.getI64IntegerAttr(attribute.integer);
-      break;
-    case Kind::String:
-      value = operations.getStringAttr(attribute.text);
-      break;
-    case Kind::Floats:
-      value = operations.getDenseF32ArrayAttr(attribute.floats);
-      break;
-    case Kind::Ints:
-      value = operations.getDenseI64ArrayAttr(attribute.integers);
-      break;
-    case Kind::Tensor:
-      if (!attribute.tensors.empty() && !(value = tensors.read(attribute.tensors.back(), error)))
-        builder.fail("attribute '" + attribute.name + "': " + error);
-      break;
-    default:
-      break;
-    }
-    if (value)
-      list.set(attribute.name, value);
-  }
-  return Attributes(list.getDictionary(&context));
-}
-
-LogicalResult Importer::bindOutputs(const NodeProto &proto, ArrayRef<Value> results) {
-  for (auto [index, name] : llvm::enumerate(proto.outputs)) {
-    if (name.empty())
-      continue;
-    if (index >= results.size() || !results[index]) {
-      builder.fail("the output " + Twine(index) + " ('" + name + "') is not supported");
-      return failure();
-    }
-    values[name] = results[index];
-  }
-  return success();
-}
-
-LogicalResult Importer::importNode(const NodeProto &proto) {
-  builder.location = NameLoc::get(StringAttr::get(&context, nodeName(proto)));
-  builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
-  Node node{builder, proto, {}, attributesOf(proto), inputShapes.freedDimensions()};
-  for (StringRef name : proto.inputs)
-    node.inputs.push_back(name.empty() ? Value() : valueOf(name));
-  if (builder.hasFailed())
-    return failure();
-  const Operator *entry = lookupOperator(proto.domain, proto.operation, *operatorSetOf(proto.domain));
-  Results results = entry->function ? entry->function(node) : node.composite(entry->composite, node.inputs);
-  if (!builder.hasFailed() && (results.empty() || !results[0]))
-    builder.fail("a required input is missing");
-  return failure(builder.hasFailed() || failed(bindOutputs(proto, results)));
-}
-
-LogicalResult Importer::importNodes() {
-  SmallVector<StringRef> known;
-  for (const auto &entry : values)
-    known.push_back(entry.getKey());
-  for (const auto &entry : initializers)
-    known.push_back(entry.getKey());
-  std::string error;
-  std::optional<std::vector<const NodeProto *>> order = topologicalOrder(model.graph, known, error);
-  if (!order)
-    return fail(fileLocation, error);
-  for (const NodeProto *node : *order)
-    if (failed(importNode(*node)))
-      return failure();
   return success();
 }
 
@@ -238,9 +128,7 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
   builder.location = fileLocation;
   SmallVector<Attribute> names;
   for (const ValueInfo &output : model.graph.outputs) {
-    if (!values.count(output.name) && !initializers.count(output.name))
-      return fail(fileLocation, "output '" + output.name + "' is not computed by any node");
-    results.push_back(valueOf(output.name));
+    results.push_back(graph.valueOf(output.name));
     if (!results.back())
       return failure();
     auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(output.name));
@@ -257,9 +145,12 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
 
 /// Shape computations that became shapes are not needed any more.
 static void eraseUnused(Block &block) {
-  for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block)))
+  for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block))) {
+    for (Region &region : operation.getRegions())
+      eraseUnused(region.front());
     if (isOpTriviallyDead(&operation))
       operation.erase();
+  }
 }
 
 OwningOpRef<ModuleOp> Importer::run() {
@@ -269,8 +160,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   operations.setInsertionPointToEnd(module->getBody());
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
-  if (failed(resolveOperatorSets()) || failed(checkOperators()) || failed(declareInitializers()) ||
-      failed(declareInputs(function)) || failed(importNodes()) || failed(returnOutputs(function)))
+  if (failed(resolveOperatorSets()) || failed(checkOperators()) || failed(graph.enter(model.graph)) ||
+      failed(declareInputs(function)) || failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   eraseUnused(function.getBody().front());
   if (failed(verify(*module)))

@@ -45,6 +45,23 @@ Results Node::fail(const Twine &message) const {
   return {};
 }
 
+bool Node::hasInputs(size_t count) const {
+  for (size_t index = 0; index < count; ++index)
+    if (!input(index)) {
+      fail("the input " + Twine(index) + " is missing");
+      return false;
+    }
+  return true;
+}
+
+const GraphProto *Node::graph(StringRef name) const {
+  for (const AttributeProto &attribute : proto.attributes)
+    if (attribute.name == name && !attribute.graphs.empty())
+      return &attribute.graphs.back();
+  builder.fail("the graph '" + name + "' is missing");
+  return nullptr;
+}
+
 std::optional<Shape> Node::known(size_t index, StringRef what) const {
   Value value = input(index);
   std::optional<Shape> contents = builder.contents(value);

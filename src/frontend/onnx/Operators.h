@@ -19,6 +19,16 @@ using graph::Shape;
 using graph::SymbolicInt;
 using mlir::Value;
 
+/// What imports the graphs in a node's attributes.
+class SubgraphImporter {
+public:
+  /// The outputs, built at the builder's insertion point. Errors: nullopt.
+  virtual std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) = 0;
+
+protected:
+  ~SubgraphImporter() = default;
+};
+
 /// A node while it is imported. Absent inputs are null.
 struct Node {
   Builder &builder;
@@ -28,7 +38,10 @@ struct Node {
   Attributes attributes;
   /// Symbols in the place of numbers that the model was exported with, and these numbers.
   const llvm::StringMap<SymbolicInt> &freedDimensions;
+  SubgraphImporter &subgraphs;
 
+  /// Whether the first `count` inputs are there; an error otherwise.
+  bool hasInputs(size_t count) const;
   Value input(size_t index) const { return index < inputs.size() ? inputs[index] : Value(); }
   /// A composite with these inputs and this node's attributes, some of them replaced or added.
   Results composite(StringRef name, llvm::ArrayRef<Value> operands,
@@ -37,6 +50,8 @@ struct Node {
   mlir::NamedAttribute attribute(StringRef name, llvm::ArrayRef<SymbolicInt> dims) const;
   mlir::NamedAttribute attribute(StringRef name, llvm::ArrayRef<int64_t> integers) const;
   Results fail(const llvm::Twine &message) const;
+  /// The graph in an attribute; null, with an error, when it is missing.
+  const GraphProto *graph(StringRef name) const;
   /// The known elements of an input that decides about shapes; an error otherwise.
   std::optional<Shape> known(size_t index, StringRef what) const;
   std::optional<llvm::SmallVector<int64_t>> knownNumbers(size_t index, StringRef what) const;

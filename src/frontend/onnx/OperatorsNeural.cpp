@@ -58,31 +58,6 @@ Results importBitShift(Node &node) {
 
 Results importMod(Node &node) { return node.composite(node.attributes.getInt("fmod") ? "fmod" : "mod", node.inputs); }
 
-static Type castTarget(Node &node) {
-  auto code = static_cast<DataType>(node.attributes.getInt("to"));
-  Type type = elementTypeOf(node.builder.context(), code);
-  if (!type)
-    node.builder.fail("elements of type " + nameOf(code) + " are not supported");
-  return type;
-}
-/// A cast that the model asks for rounds, unlike those around operators that compute f16 in f32.
-static Value roundingCast(Node &node, Value input, Type type) {
-  Value result = node.builder.cast(input, type);
-  if (result && result != input && result.getDefiningOp())
-    result.getDefiningOp()->setAttr("graph.rounds", node.builder.operations.getUnitAttr());
-  return result;
-}
-
-Results importCast(Node &node) {
-  Type type = castTarget(node);
-  return {type && node.input(0) ? roundingCast(node, node.input(0), type) : Value()};
-}
-Results importCastLike(Node &node) {
-  if (!node.input(0) || !node.input(1))
-    return node.fail("expected 2 inputs");
-  return {roundingCast(node, node.input(0), graph::elementTypeOf(node.input(1)))};
-}
-
 /// Bounds are attributes before operator set 11, then inputs.
 Results importClip(Node &node) {
   Value x = node.input(0), low = node.input(1), high = node.input(2);
@@ -116,8 +91,6 @@ Results importThresholdedRelu(Node &node) {
       "threshold", node.inputs,
       node.attribute("threshold", node.builder.operations.getF64FloatAttr(node.attributes.getFloat("alpha", 1))));
 }
-
-Results importMicrosoftGelu(Node &node) { return node.composite("gelu", node.inputs); }
 
 /// Before operator set 13, softmax works on the flattened dimensions from `axis` (default 1) on.
 Results importFlatSoftmax(Node &node) {

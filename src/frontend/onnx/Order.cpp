@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Order.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -21,15 +22,39 @@ static std::string describe(const NodeProto &node) {
 
 using Producers = llvm::StringMap<size_t>;
 
-static std::optional<Producers> findProducers(const GraphProto &graph, const llvm::StringSet<> &known,
-                                              std::string &error) {
+/// The inputs of a node, and the names that graphs in its attributes take from outside.
+static llvm::SmallVector<StringRef> usedNames(const NodeProto &node) {
+  llvm::SmallVector<StringRef> used(node.inputs.begin(), node.inputs.end());
+  for (const AttributeProto &attribute : node.attributes)
+    for (const GraphProto &graph : attribute.graphs) {
+      llvm::StringSet<> own;
+      for (const ValueInfo &input : graph.inputs)
+        own.insert(input.name);
+      for (const TensorProto &tensor : graph.initializers)
+        own.insert(tensor.name);
+      for (const NodeProto &inner : graph.nodes)
+        own.insert(inner.outputs.begin(), inner.outputs.end());
+      auto add = [&](StringRef name) {
+        if (!own.contains(name))
+          used.push_back(name);
+      };
+      for (const NodeProto &inner : graph.nodes)
+        for (StringRef name : usedNames(inner))
+          add(name);
+      for (const ValueInfo &output : graph.outputs)
+        add(output.name);
+    }
+  return used;
+}
+
+static std::optional<Producers> findProducers(const GraphProto &graph, NamePredicate isKnown, std::string &error) {
   Producers producers;
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (StringRef output : graph.nodes[i].outputs) {
       if (output.empty())
         continue;
       auto [entry, isNew] = producers.try_emplace(output, i);
-      if (isNew && !known.contains(output))
+      if (isNew && !isKnown(output))
         continue;
       error = describe(graph.nodes[i]) + ": its output '" + output.str() + "' is already defined by " +
               (isNew ? "an input or initializer" : describe(graph.nodes[entry->second]));
@@ -47,20 +72,18 @@ static std::string describeCycle(const GraphProto &graph, llvm::ArrayRef<size_t>
   return "the graph has a cycle among or before the nodes " + names + (count > 5 ? " ..." : "");
 }
 
-std::optional<std::vector<const NodeProto *>> topologicalOrder(const GraphProto &graph, llvm::ArrayRef<StringRef> known,
-                                                               std::string &error) {
-  llvm::StringSet<> knownNames;
-  knownNames.insert(known.begin(), known.end());
-  std::optional<Producers> producers = findProducers(graph, knownNames, error);
+std::optional<std::vector<const NodeProto *>> topologicalOrder(const GraphProto &graph, NamePredicate isKnown,
+                                                               NamePredicate isOuter, std::string &error) {
+  std::optional<Producers> producers = findProducers(graph, isKnown, error);
   if (!producers)
     return std::nullopt;
   std::vector<std::vector<size_t>> users(graph.nodes.size());
   std::vector<size_t> waiting(graph.nodes.size(), 0);
   for (size_t i = 0; i < graph.nodes.size(); ++i)
-    for (StringRef input : graph.nodes[i].inputs) {
-      if (input.empty() || knownNames.contains(input))
-        continue;
+    for (StringRef input : usedNames(graph.nodes[i])) {
       auto producer = producers->find(input);
+      if (input.empty() || (producer == producers->end() && (isKnown(input) || isOuter(input))))
+        continue;
       if (producer == producers->end()) {
         error = describe(graph.nodes[i]) + ": its input '" + input.str() + "' is not defined anywhere";
         return std::nullopt;

@@ -5,17 +5,20 @@
 
 #include "frontend/onnx/Model.h"
 
-#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace perpend::onnx {
 
 /// The node's name, or that of its first output.
 StringRef nodeName(const NodeProto &node);
 
-/// Every node after those whose outputs it uses, otherwise in the file's order. `known` are the names of inputs and
-/// initializers. Errors: nullopt and a message: a name defined twice, an undefined name, a cycle.
-std::optional<std::vector<const NodeProto *>> topologicalOrder(const GraphProto &graph, llvm::ArrayRef<StringRef> known,
-                                                               std::string &error);
+using NamePredicate = llvm::function_ref<bool(StringRef)>;
+
+/// Every node after those whose outputs it uses, in its own inputs or in graphs of its attributes; otherwise in the
+/// file's order. `isKnown`: names of inputs and initializers, which no node may define again; `isOuter`: names that
+/// graphs around define. Errors: nullopt and a message: a name defined twice, an undefined name, a cycle.
+std::optional<std::vector<const NodeProto *>> topologicalOrder(const GraphProto &graph, NamePredicate isKnown,
+                                                               NamePredicate isOuter, std::string &error);
 } // namespace perpend::onnx
 
 #endif

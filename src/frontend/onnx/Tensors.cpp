@@ -1,6 +1,7 @@
 //===- Tensors.cpp - tensors of an ONNX file as attributes ----------------===//
 
 #include "frontend/onnx/Tensors.h"
+#include "graph/ElementTypes.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -19,6 +20,19 @@ namespace perpend::onnx {
 
 /// Up to this many elements become dense attributes: shape computations and scalars.
 static constexpr int64_t smallFloats = 64, smallIntegers = 128;
+
+static Type minifloatOf(MLIRContext *context, DataType type) {
+  using Format = graph::MinifloatFormat;
+  static constexpr std::pair<DataType, Format> formats[] = {
+      {DataType::Float8E4M3FN, Format::F8E4M3FN}, {DataType::Float8E4M3FNUZ, Format::F8E4M3FNUZ},
+      {DataType::Float8E5M2, Format::F8E5M2},     {DataType::Float8E5M2FNUZ, Format::F8E5M2FNUZ},
+      {DataType::Float8E8M0, Format::F8E8M0FNU},  {DataType::Float6E2M3, Format::F6E2M3FN},
+      {DataType::Float6E3M2, Format::F6E3M2FN},   {DataType::Float4E2M1, Format::F4E2M1FN}};
+  for (auto [code, format] : formats)
+    if (code == type)
+      return graph::MinifloatType::get(context, format);
+  return {};
+}
 
 Type elementTypeOf(MLIRContext *context, DataType type) {
   auto integer = [&](unsigned width, bool isUnsigned = false) -> Type {
@@ -51,21 +65,46 @@ Type elementTypeOf(MLIRContext *context, DataType type) {
     return integer(32, true);
   case DataType::Uint64:
     return integer(64, true);
+  case DataType::Int4:
+    return integer(4);
+  case DataType::Uint4:
+    return integer(4, true);
+  case DataType::Int2:
+    return integer(2);
+  case DataType::Uint2:
+    return integer(2, true);
   default:
-    return {};
+    return minifloatOf(context, type);
   }
 }
 
 std::string nameOf(DataType type) {
-  static constexpr const char *names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
-                                          "int32",     "int64",  "string",    "bool",       "float16", "double",
-                                          "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
+  static constexpr const char *names[] = {"undefined",      "float",    "uint8",        "int8",           "uint16",
+                                          "int16",          "int32",    "int64",        "string",         "bool",
+                                          "float16",        "double",   "uint32",       "uint64",         "complex64",
+                                          "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+                                          "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+                                          "uint2",          "int2",     "float6e2m3",   "float6e3m2"};
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }
 
-/// Bytes of one stored element; i1 takes one byte.
-static uint64_t storedSize(Type elementType) { return std::max<uint64_t>(elementType.getIntOrFloatBitWidth() / 8, 1); }
+/// Bytes of one element in memory; types of less than 8 bits take one byte.
+static uint64_t storedSize(Type elementType) { return std::max<uint64_t>(graph::bitWidth(elementType) / 8, 1); }
+
+/// Types of less than 8 bits are packed in a file, the first element in the lowest bits; bool is a byte.
+static bool isPacked(Type elementType) { return !elementType.isInteger(1) && graph::bitWidth(elementType) < 8; }
+
+static std::string unpack(StringRef packed, unsigned width, uint64_t count) {
+  std::string bytes(count, '\0');
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t first = i * width, byte = first / 8;
+    unsigned next = first % 8 + width > 8 ? static_cast<uint8_t>(packed[byte + 1]) : 0;
+    unsigned bits = (static_cast<uint8_t>(packed[byte]) | next << 8) >> (first % 8);
+    bytes[i] = static_cast<char>(bits & ((1u << width) - 1));
+  }
+  return bytes;
+}
 
 static std::optional<uint64_t> elementCountOf(const TensorProto &tensor, std::string &error) {
   uint64_t count = 1;
@@ -109,12 +148,13 @@ static std::string storeTyped(const TensorProto &tensor) {
     return storeAs<uint32_t>(tensor.unsignedLongs);
   case DataType::Int32:
     return storeAs<int32_t>(tensor.ints);
-  case DataType::Bool:
-  case DataType::Int8:
-  case DataType::Uint8:
-    return storeAs<uint8_t>(tensor.ints);
-  default:
+  case DataType::Float16:
+  case DataType::Bfloat16:
+  case DataType::Int16:
+  case DataType::Uint16:
     return storeAs<uint16_t>(tensor.ints);
+  default:
+    return storeAs<uint8_t>(tensor.ints);
   }
 }
 
@@ -193,6 +233,23 @@ static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef by
   return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
 }
 
+/// Dense where the elements may matter to the importer, a resource otherwise.
+static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef bytes,
+                                std::shared_ptr<llvm::MemoryBuffer> owner) {
+  Type elementType = type.getElementType();
+  bool isSmall = type.getNumElements() <= (isa<FloatType>(elementType) ? smallFloats : smallIntegers);
+  if (!isSmall || graph::isMinifloat(elementType))
+    return resource(type, name, bytes, owner);
+  if (graph::bitWidth(elementType) < 8) {
+    unsigned width = graph::bitWidth(elementType);
+    SmallVector<APInt> values;
+    for (char byte : bytes)
+      values.push_back(width == 1 ? APInt(1, byte != 0) : APInt(8, static_cast<uint8_t>(byte)).trunc(width));
+    return DenseElementsAttr::get(type, values);
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes.data(), bytes.size()));
+}
+
 ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
   Type elementType = elementTypeOf(context, tensor.dataType);
   std::optional<uint64_t> count = elementCountOf(tensor, error);
@@ -202,7 +259,9 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
     error = "elements of type " + nameOf(tensor.dataType) + " are not supported";
     return {};
   }
-  uint64_t sizeBytes = *count * storedSize(elementType);
+  unsigned width = graph::bitWidth(elementType);
+  bool isUnpacked = !isPacked(elementType);
+  uint64_t sizeBytes = isUnpacked ? *count * storedSize(elementType) : llvm::divideCeil(*count * width, 8);
   Buffer owner;
   std::string typed;
   std::optional<StringRef> bytes = bytesOf(tensor, sizeBytes, owner, error);
@@ -212,20 +271,20 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
     typed = storeTyped(tensor);
     bytes = typed;
     owner = nullptr;
+    bool holdsOneEach = width == 6; // the lists hold bytes of packed elements, except for these
+    isUnpacked |= holdsOneEach;
+    sizeBytes = holdsOneEach ? *count : sizeBytes;
   }
   if (bytes->size() != sizeBytes) {
     error =
         "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " + std::to_string(bytes->size());
     return {};
   }
-  auto type = RankedTensorType::get(tensor.dims, elementType);
-  bool isSmall = static_cast<int64_t>(*count) <= (isa<FloatType>(elementType) ? smallFloats : smallIntegers);
-  if (!isSmall)
-    return resource(type, tensor.name, *bytes, owner);
-  if (elementType.isInteger(1)) {
-    SmallVector<bool> values(llvm::map_range(*bytes, [](char byte) { return byte != 0; }));
-    return DenseElementsAttr::get(type, values);
+  if (!isUnpacked) {
+    typed = unpack(*bytes, width, *count);
+    bytes = typed;
+    owner = nullptr;
   }
-  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes->data(), bytes->size()));
+  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, *bytes, owner);
 }
 } // namespace perpend::onnx

@@ -24,7 +24,7 @@ static Known truncatingDivision(const SymbolicInt &x, const SymbolicInt &y) {
     return std::nullopt;
   if (std::optional<SymbolicInt> exact = exactDiv(x, y))
     return *exact;
-  if (x.knownNonNegative() && y.knownPositive())
+  if (x.knownNonNegative() && y.knownNonNegative())
     return floorDiv(x, y);
   if (x.constant() && y.constant())
     return SymbolicInt(*x.constant() / *y.constant());

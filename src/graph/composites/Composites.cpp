@@ -56,6 +56,13 @@ StringRef Attributes::getString(StringRef name, StringRef otherwise) const {
   return text ? text.getValue() : otherwise;
 }
 
+SmallVector<StringRef> Attributes::getStrings(StringRef name) const {
+  auto list = dyn_cast_or_null<ArrayAttr>(get(name));
+  if (!list)
+    return {};
+  return llvm::map_to_vector(list.getAsRange<StringAttr>(), [](StringAttr text) { return text.getValue(); });
+}
+
 Type Attributes::getType(StringRef name, Type otherwise) const {
   auto type = dyn_cast_or_null<TypeAttr>(get(name));
   return type ? type.getValue() : otherwise;
@@ -116,14 +123,16 @@ Results applyComposite(Builder &builder, StringRef name, Values inputs, const At
   bool fits = inputs.size() >= entry->leastInputs &&
               (isAnyNumber || inputs.size() <= static_cast<size_t>(entry->mostInputs)) &&
               !llvm::is_contained(isAnyNumber ? inputs : inputs.take_front(entry->leastInputs), Value());
-  if (fits)
-    return entry->function(builder, inputs, attributes);
+  if (fits) {
+    Results results = entry->function(builder, inputs, attributes);
+    return results.empty() ? Results(1) : results;
+  }
   std::string most = isAnyNumber ? " or more"
                      : entry->mostInputs == static_cast<int>(entry->leastInputs)
                          ? ""
                          : " to " + std::to_string(entry->mostInputs);
   builder.fail("expected " + Twine(entry->leastInputs) + most + " inputs, got " +
                Twine(llvm::count_if(inputs, [](Value input) { return !!input; })));
-  return {};
+  return Results(1);
 }
 } // namespace perpend::graph

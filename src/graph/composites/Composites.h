@@ -28,6 +28,7 @@ public:
   double getFloat(llvm::StringRef name, double otherwise = 0) const;
   llvm::SmallVector<double> getFloats(llvm::StringRef name) const;
   llvm::StringRef getString(llvm::StringRef name, llvm::StringRef otherwise = "") const;
+  llvm::SmallVector<llvm::StringRef> getStrings(llvm::StringRef name) const;
   mlir::Type getType(llvm::StringRef name, mlir::Type otherwise = {}) const;
   /// Symbolic integers: a #graph.shape, a list of integers, or an array of integers and expressions as text.
   std::optional<Shape> getDims(llvm::StringRef name) const;
@@ -44,7 +45,7 @@ using Composite = Results (*)(Builder &, Values inputs, const Attributes &);
 /// Null when there is no composite of that name.
 Composite lookupComposite(llvm::StringRef name);
 
-/// Checks the number of inputs and expands a composite, which must exist.
+/// Checks the number of inputs and expands a composite, which must exist. At least one result, null after an error.
 Results applyComposite(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
 
 namespace composites {

@@ -23,6 +23,8 @@ inline int64_t rankOf(mlir::Value tensor) { return tensorTypeOf(tensor).getRank(
 inline mlir::Value optionalInput(Values in, size_t index) { return index < in.size() ? in[index] : mlir::Value(); }
 /// f32 for f16 and bf16: what a formula computes in, so that only its result is rounded to 16 bits.
 mlir::Type computeType(mlir::Type elementType);
+/// The attributes saturate and round_mode.
+MinifloatRounding roundingOf(const Attributes &attributes);
 /// A negative axis counts from the end. -1, with an error, when it is out of range.
 int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank);
 /// nullopt, with an error, when an axis is out of range; sorted, without repetition.
@@ -59,6 +61,8 @@ Normalised normalise(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_t
 // Views.
 /// A vector along dimension `axis` of a tensor of this shape.
 mlir::Value alongAxis(Builder &builder, mlir::Value vector, int64_t axis, llvm::ArrayRef<SymbolicInt> shape);
+/// Dimension `from` becomes dimension `to`; the others keep their order.
+mlir::Value moveAxis(Builder &builder, mlir::Value input, int64_t from, int64_t to);
 /// A shape with at most one -1, which follows from the number of elements.
 mlir::Value reshapeTo(Builder &builder, mlir::Value input, Shape shape);
 /// The part [starts, ends) of the listed axes, as numpy slices (negative positions, clamping, steps).
@@ -75,6 +79,11 @@ mlir::Value tileTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<Symbo
 mlir::Value expandTo(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> shape);
 /// 0, 1, 2 ... as a vector.
 mlir::Value iota(Builder &builder, const SymbolicInt &count, mlir::Type elementType);
+/// The row-major positions where a vector of booleans is true; `count`, when given, is how many.
+mlir::Value positionsWhere(Builder &builder, mlir::Value mask, std::optional<SymbolicInt> count = std::nullopt);
+/// x[i] in the place i = positions[.] of a vector as long as `positions`; positions outside are left out.
+mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value values,
+                          std::optional<ReductionKind> kind = std::nullopt);
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 

@@ -123,6 +123,26 @@ Results one_hot(Builder &b, Values in, const Attributes &a) {
   return {graph::where(b, hit, in[2], in[1])};
 }
 
+/// in: x, lengths [batch]; attributes batch_axis (1), time_axis (0).
+Results reverse_sequence(Builder &b, Values in, const Attributes &a) {
+  int64_t batch = normalAxis(b, a.getInt("batch_axis", 1), rankOf(in[0]));
+  int64_t time = normalAxis(b, a.getInt("time_axis", 0), rankOf(in[0]));
+  if (batch < 0 || time < 0 || !checkIndices(b, in[1]))
+    return {};
+  if (rankOf(in[1]) != 1)
+    return {b.fail("reverse_sequence: expected a vector of lengths, got shape " + toString(shapeOf(in[1])))};
+  return {b.generate(in, shapeOf(in[0]), elementTypeOf(in[0]),
+                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                       Scalar i(builder, loc, index[time]);
+                       Value length = load(builder, loc, tensors[1], index[batch]);
+                       Scalar count = Scalar(builder, loc, length).to(builder.getIndexType());
+                       Scalar bound(builder, loc, extent(builder, loc, shapeOf(in[0])[time]));
+                       SmallVector<Value> source(index);
+                       source[time] = select(i < min(count, bound), min(count, bound) - 1 - i, i).value;
+                       return load(builder, loc, tensors[0], source);
+                     })};
+}
+
 /// start, start + step, ... below limit; all three may be symbolic when they are integers.
 Results arange(Builder &b, Values in, const Attributes &) {
   std::optional<Shape> start = b.contents(in[0]), limit = b.contents(in[1]), step = b.contents(in[2]);

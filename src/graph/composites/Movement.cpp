@@ -32,7 +32,7 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
 /// Exporters write numbers from here on for "to the end".
 static constexpr int64_t unbounded = 1000000000;
 
-/// Where numpy's slice begins or ends: negative from the end, then clamped to [low, high].
+/// Where numpy's slice begins or ends: negative from the end, then at most `high`.
 static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt &extent, int64_t low,
                                  const SymbolicInt &high) {
   std::optional<int64_t> constant = position.constant();
@@ -41,7 +41,33 @@ static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt 
   if (constant && *constant <= -unbounded)
     return SymbolicInt(low);
   bool isNegative = constant ? *constant < 0 : compareLess(position, SymbolicInt(0)) == true;
-  return max(min(isNegative ? position + extent : position, high), SymbolicInt(low));
+  return min(isNegative ? position + extent : position, high);
+}
+
+namespace {
+/// numpy's slice of one dimension.
+struct SliceRange {
+  SymbolicInt start, size;
+};
+} // namespace
+
+/// The size is max(end - start, 0), from positions that are not clamped below where the maximum does that: simpler for
+/// an extent that may be 0. x[1:] and x[:-1] both have max(n - 1, 0).
+static SliceRange forwardSlice(const SymbolicInt &from, const SymbolicInt &to, const SymbolicInt &extent,
+                               int64_t step) {
+  SymbolicInt start = slicePosition(from, extent, 0, extent), end = slicePosition(to, extent, 0, extent);
+  SymbolicInt span = end - start;
+  if (!start.knownNonNegative())
+    span = min(span, end);
+  return {max(start, SymbolicInt(0)), max(ceilDiv(span, SymbolicInt(step)), SymbolicInt(0))};
+}
+
+static SliceRange backwardSlice(const SymbolicInt &from, const SymbolicInt &to, const SymbolicInt &extent,
+                                int64_t step) {
+  SymbolicInt last = extent - 1;
+  SymbolicInt start = max(slicePosition(from, extent, -1, last), SymbolicInt(-1));
+  SymbolicInt end = max(slicePosition(to, extent, -1, last), SymbolicInt(-1));
+  return {start, max(ceilDiv(start - end, SymbolicInt(-step)), SymbolicInt(0))};
 }
 
 Value sliceAxes(Builder &b, Value input, ArrayRef<int64_t> axes, ArrayRef<SymbolicInt> starts,
@@ -58,13 +84,10 @@ Value sliceAxes(Builder &b, Value input, ArrayRef<int64_t> axes, ArrayRef<Symbol
       return {};
     if (step == 0)
       return b.fail("slice: step 0 of axis " + Twine(axis));
-    SymbolicInt extent = sizes[axis];
-    bool isForward = step > 0;
-    SymbolicInt start = slicePosition(starts[i], extent, 0, isForward ? extent : extent - 1);
-    SymbolicInt end = slicePosition(ends[i], extent, isForward ? 0 : -1, isForward ? extent : extent - 1);
-    SymbolicInt span = isForward ? end - start : start - end;
-    sizes[axis] = max(ceilDiv(span, SymbolicInt(isForward ? step : -step)), SymbolicInt(0));
-    firsts[axis] = start;
+    SliceRange range = step > 0 ? forwardSlice(starts[i], ends[i], sizes[axis], step)
+                                : backwardSlice(starts[i], ends[i], sizes[axis], step);
+    sizes[axis] = range.size;
+    firsts[axis] = range.start;
     strides[axis] = step;
   }
   return b.slice(input, firsts, sizes, strides);
@@ -158,6 +181,15 @@ Value expandTo(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
       return b.fail("cannot expand a tensor of shape " + toString(from) + " to " + toString(shape));
   }
   return b.broadcastTo(input, result);
+}
+
+Value moveAxis(Builder &b, Value input, int64_t from, int64_t to) {
+  if (!input)
+    return {};
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(input)));
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  return b.transpose(input, permutation);
 }
 
 namespace composites {

@@ -12,6 +12,13 @@ Type computeType(Type elementType) {
   return floating && floating.getWidth() < 32 ? Float32Type::get(elementType.getContext()) : elementType;
 }
 
+MinifloatRounding roundingOf(const Attributes &attributes) {
+  StringRef direction = attributes.getString("round_mode", "up");
+  return {attributes.getInt("saturate", 1) != 0, direction == "nearest" ? MinifloatRounding::Nearest
+                                                 : direction == "down"  ? MinifloatRounding::Down
+                                                                        : MinifloatRounding::Up};
+}
+
 Value pointwise(Builder &builder, Values inputs, Formula formula, Type resultType) {
   if (llvm::is_contained(inputs, Value()))
     return {};
@@ -217,6 +224,10 @@ Results silu(Builder &b, Values in, const Attributes &attributes) {
   double alpha = attributes.getFloat("alpha", 1);
   return floating(b, in, [=](Scalar x) { return x * logistic(alpha == 1 ? x : x * alpha); });
 }
+Results swiglu(Builder &b, Values in, const Attributes &attributes) {
+  Value gate = silu(b, in[0], attributes)[0];
+  return {gate ? graph::mul(b, gate, in[1]) : gate};
+}
 Results mish(Builder &b, Values in, const Attributes &) {
   return floating(b, in, [](Scalar x) { return x * graph::tanh(softplusOf(x)); });
 }
@@ -265,9 +276,20 @@ Results isinf(Builder &b, Values in, const Attributes &attributes) {
       },
       b.operations.getI1Type());
 }
+/// saturate and round_mode (nearest, up, down) are of minifloats.
 Results cast(Builder &b, Values in, const Attributes &attributes) {
   Type to = attributes.getType("to");
-  return {to ? b.cast(in[0], to) : b.fail("cast: the attribute 'to' is missing")};
+  return {to ? b.cast(in[0], to, roundingOf(attributes)) : b.fail("cast: the attribute 'to' is missing")};
+}
+Results bit_cast(Builder &b, Values in, const Attributes &attributes) {
+  Type from = elementTypeOf(in[0]), to = attributes.getType("to");
+  auto width = [](Type type) { return type.isInteger(1) ? 8 : bitWidth(type); };
+  if (!to || width(from) != width(to))
+    return {b.fail("bit_cast: expected an element type of " + Twine(width(from)) + " bits, got " +
+                   (to ? nameOf(to) : "none"))};
+  return {b.map(in[0], to, [&](OpBuilder &builder, Location loc, ValueRange x) {
+    return reinterpret(builder, loc, x[0], from, to);
+  })};
 }
 } // namespace composites
 } // namespace perpend::graph

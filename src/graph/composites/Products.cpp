@@ -1,4 +1,4 @@
-//===- Products.cpp - matrix products and attention -----------------------===//
+//===- Products.cpp - matrix products -------------------------------------===//
 
 #include "graph/composites/Formulas.h"
 
@@ -18,15 +18,6 @@ Value matmulOf(Builder &b, Value lhs, Value rhs) {
 /// x * factor, or x where the factor is 1.
 static Value scaled(Builder &b, Value x, double factor) {
   return x && factor != 1 ? mul(b, x, b.scalar(factor, elementTypeOf(x))) : x;
-}
-
-/// The last two dimensions exchanged.
-static Value transposed(Builder &b, Value x) {
-  if (!x)
-    return {};
-  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
-  std::swap(permutation[rankOf(x) - 1], permutation[rankOf(x) - 2]);
-  return b.transpose(x, permutation);
 }
 
 namespace composites {
@@ -54,50 +45,6 @@ Results linear(Builder &b, Values in, const Attributes &) {
   if (Value bias = optionalInput(in, 2))
     product = graph::add(b, product, castLike(b, bias, product ? product : bias));
   return {castLike(b, product, in[0])};
-}
-
-/// Repeats each head of [batch, heads, ...] so that the number of heads becomes `heads`.
-static Value repeatHeads(Builder &b, Value x, const SymbolicInt &heads) {
-  Shape shape = shapeOf(x);
-  if (shape.size() != 4 || shape[1] == heads)
-    return x;
-  std::optional<SymbolicInt> repeats = exactDiv(heads, shape[1]);
-  if (!repeats)
-    return b.fail("attention: " + heads.str() + " query heads do not divide by " + shape[1].str() + " key heads");
-  Shape wide{shape[0], shape[1], *repeats, shape[2], shape[3]};
-  return b.reshape(b.broadcast(x, {0, 1, 3, 4}, wide), {shape[0], heads, shape[2], shape[3]});
-}
-
-static Value causalMask(Builder &b, const SymbolicInt &rows, const SymbolicInt &columns) {
-  return b.generate({}, {rows, columns}, b.operations.getI1Type(),
-                    [](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
-                      return (Scalar(builder, loc, index[1]) <= Scalar(builder, loc, index[0])).value;
-                    });
-}
-
-/// in: query, key, value [.., length, size], mask (optional: boolean keeps, float is added).
-Results scaled_dot_product_attention(Builder &b, Values in, const Attributes &a) {
-  if (llvm::any_of(in.take_front(3), [](Value x) { return rankOf(x) < 2; }))
-    return {b.fail("attention: expected query, key and value of rank 2 or more")};
-  Shape queryShape = shapeOf(in[0]), keyShape = shapeOf(in[1]);
-  SymbolicInt heads = queryShape.size() == 4 ? queryShape[1] : SymbolicInt(1);
-  Value query = toCompute(b, in[0]), key = repeatHeads(b, toCompute(b, in[1]), heads),
-        value = repeatHeads(b, toCompute(b, in[2]), heads), mask = optionalInput(in, 3);
-  std::optional<int64_t> size = queryShape.back().constant();
-  if (!size && !a.has("scale"))
-    return {b.fail("attention: the size of a head must be a number, got " + queryShape.back().str())};
-  double scale = a.has("scale") ? a.getFloat("scale") : 1 / std::sqrt(static_cast<double>(*size));
-  Value scores = scaled(b, b.matmul(query, transposed(b, key)), scale);
-  if (!scores)
-    return {};
-  Value lowest = b.scalar(-std::numeric_limits<double>::infinity(), elementTypeOf(scores));
-  if (a.getInt("is_causal"))
-    scores = graph::where(b, causalMask(b, queryShape[queryShape.size() - 2], keyShape[keyShape.size() - 2]), scores,
-                          lowest);
-  if (mask)
-    scores = elementTypeOf(mask).isInteger(1) ? graph::where(b, mask, scores, lowest)
-                                              : graph::add(b, scores, b.cast(mask, elementTypeOf(lowest)));
-  return {castLike(b, b.matmul(graph::softmax(b, scores, -1, false), value), in[0])};
 }
 } // namespace composites
 } // namespace perpend::graph

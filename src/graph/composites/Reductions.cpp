@@ -183,31 +183,35 @@ Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
 }
 
-/// As a sum over a masked copy, [.., n, n] -> [.., n]: sum over j of (j <= i ? x[.., j] : 0).
-Results cumsum(Builder &b, Values in, const Attributes &attributes) {
+static Value reversed(Builder &b, Value x, int64_t axis) {
+  Shape shape = shapeOf(x), starts(shape.size(), SymbolicInt(0));
+  SmallVector<int64_t> steps(shape.size(), 1);
+  starts[axis] = shape[axis] - SymbolicInt(1);
+  steps[axis] = -1;
+  return b.slice(x, starts, shape, steps);
+}
+
+/// Exclusive: of the elements before, so of those shifted by one behind the neutral element.
+static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)
     return {};
-  bool isExclusive = attributes.getInt("exclusive"), isReverse = attributes.getInt("reverse");
+  bool isReverse = attributes.getInt("reverse");
   Value x = toCompute(b, in[0]);
-  SymbolicInt count = shapeOf(x)[axis];
-  Shape wide = shapeOf(x);
-  wide.insert(wide.begin() + axis, count); // dimension axis: i, axis + 1: j
-  Value mask = b.generate({}, {count, count}, b.operations.getI1Type(),
-                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
-                            Scalar i(builder, loc, index[0]), j(builder, loc, index[1]);
-                            if (isReverse)
-                              std::swap(i, j);
-                            return (isExclusive ? j < i : j <= i).value;
-                          });
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim <= rankOf(x); ++dim)
-    if (dim != axis)
-      dims.push_back(dim);
-  Value masked = graph::where(b, b.broadcast(mask, {axis, axis + 1}, wide), b.broadcast(x, dims, wide),
-                              b.splat(wide, 0, elementTypeOf(x)));
-  Value result = b.reduce(ReductionKind::Sum, masked, axis + 1, false);
+  if (isReverse)
+    x = reversed(b, x, axis);
+  if (attributes.getInt("exclusive")) {
+    Shape low(rankOf(x), SymbolicInt(0)), high = low;
+    low[axis] = SymbolicInt(1);
+    high[axis] = SymbolicInt(-1);
+    x = padTensor(b, x, low, high, "constant", kind == ReductionKind::Product);
+  }
+  Value result = b.scan(kind, x, axis);
+  if (isReverse)
+    result = reversed(b, result, axis);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
+Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
+Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
 } // namespace composites
 } // namespace perpend::graph

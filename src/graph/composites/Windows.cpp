@@ -91,7 +91,7 @@ static bool checkFilter(Builder &b, Value input, Value filter) {
 }
 
 namespace composites {
-/// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional).
+/// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional). The result has the type `accumulator`, or x's.
 Results conv(Builder &b, Values in, const Attributes &a) {
   if (!checkFilter(b, in[0], in[1]))
     return {};
@@ -103,9 +103,10 @@ Results conv(Builder &b, Values in, const Attributes &a) {
   std::optional<WindowInput> resolved = resolveAutoPad(b, toCompute(b, in[0]), *window, kernel, a, 0);
   if (!resolved)
     return {};
-  Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window);
+  Type accumulator = a.getType("accumulator");
+  Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window, accumulator);
   result = addBias(b, result, optionalInput(in, 2));
-  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+  return {result ? b.cast(result, accumulator ? accumulator : elementTypeOf(in[0])) : result};
 }
 
 /// [c, o/g, k...] to the filter of the equivalent convolution: [o, c/g, k... reversed].

@@ -3,11 +3,16 @@
 // Decides which values are stored in memory; each stored value becomes one
 // kernel that computes it, together with all values it needs that are not
 // stored. Runs after simplification and packing, before tiling; afterwards main
-// holds only constants, reshapes of stored values (aliases) and kernel calls.
+// holds only constants, reshapes of stored values (aliases), kernel calls, and
+// the operators of control flow, whose regions look like main.
+//
+// Every block is on its own: what another block reads is stored, and so is what
+// control flow reads (conditions, limits, yielded values).
 //
 // A value that is not stored is computed again at every use, so it must be a
 // view, or pointwise with one use that reads each element once; the result of a
-// reduction is only kept in registers for an elementwise user of the same shape.
+// reduction is only kept in registers for an elementwise user of the same shape. A
+// result whose elements depend on one another is always stored.
 //
 //   %c = tile.matmul %x, %w             %y = graph.call_kernel @kernel_0(%x, %w, %b)
 //   %y = graph.map (%c, %b) { add } =>  func private @kernel_0 { tile.matmul, map, return }
@@ -41,13 +46,14 @@ struct Computation {
 class KernelFuser {
 public:
   KernelFuser(ModuleOp module, bool isEnabled) : module(module), isEnabled(isEnabled) {}
-  void run(func::FuncOp main);
+  void run(Block &block);
 
 private:
   bool isStored(Value value) const { return !computations.contains(value); }
   Computation computationOf(Operation *op) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
+  void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
   void collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const;
@@ -65,7 +71,8 @@ private:
 static bool isSplatConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return dense && dense.isSplat();
+  // The identity of a text is chosen when the artifact is made.
+  return dense && dense.isSplat() && !isa<StringType>(dense.getElementType());
 }
 
 static bool readsWindowsTwice(Operation *op) {
@@ -88,8 +95,11 @@ Computation KernelFuser::computationOf(Operation *op) const {
 
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
+  if (auto sequence = dyn_cast<SequenceInterface>(user))
+    return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
+           (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
   auto element = dyn_cast<ElementInterface>(user);
-  if (!element || element.needsStoredOperands())
+  if (!element || element.needsStoredOperands() || user->getBlock() != value.getParentBlock())
     return false;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
@@ -113,9 +123,10 @@ bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation)
 }
 
 void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {
+  auto element = dyn_cast<ElementInterface>(op);
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
-    if (isSplatConstant(operand) && !cast<ElementInterface>(op).needsStoredOperands())
+    if (isSplatConstant(operand) && !(element && element.needsStoredOperands()))
       operators.insert(producer);
     else if (isStored(operand))
       inputs.insert(operand);
@@ -165,22 +176,32 @@ void KernelFuser::outline(Operation *root) {
   root->replaceAllUsesWith(call);
 }
 
-void KernelFuser::run(func::FuncOp main) {
+void KernelFuser::run(Block &block) {
   SmallVector<Operation *> operators;
-  for (Operation &op : main.getBody().front())
-    if (isa<ElementInterface>(op))
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
-  for (Operation *op : operators) {
-    Computation computation = computationOf(op);
-    bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
-    if (mayStayUnstored(op, computation))
-      computations.try_emplace(op->getResult(0), computation);
-    else if (!isAlias)
-      outline(op);
+      decide(&op);
+    } else if (isa<SequenceInterface>(op)) {
+      operators.push_back(&op);
+      outline(&op);
+    } else if (isa<SymbolInterface>(op)) {
+      for (Region &region : op.getRegions())
+        run(region.front());
+    }
   }
   for (Operation *op : llvm::reverse(operators))
     if (op->use_empty())
       op->erase();
+}
+
+void KernelFuser::decide(Operation *op) {
+  Computation computation = computationOf(op);
+  bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
+  if (mayStayUnstored(op, computation))
+    computations.try_emplace(op->getResult(0), computation);
+  else if (!isAlias)
+    outline(op);
 }
 
 namespace {
@@ -192,7 +213,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
     if (!main)
       return;
     storeResults(main);
-    KernelFuser(getOperation(), isEnabled).run(main);
+    KernelFuser(getOperation(), isEnabled).run(main.getBody().front());
     numberResults(main);
   }
 

@@ -2,8 +2,9 @@
 //
 // Operators on symbolic shapes assume what cannot be proved: that two extents
 // are equal (broadcasting [n] with [m]), that none is negative (a window larger
-// than a small input). Each assumption becomes an expression that must be >= 0,
-// in the attribute graph.requirements of main, and binding the inputs checks it.
+// than a small input), that a dimension that is indexed is not empty. Each
+// assumption becomes an expression that must be >= 0, in the attribute
+// graph.requirements of main, and binding the inputs checks it.
 // Runs first, on the graph as it was imported.
 //
 //   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
@@ -31,10 +32,13 @@ public:
   void addAll(Operation *op) {
     for (Value result : op->getResults())
       if (isa<RankedTensorType>(result.getType()))
-        for (const SymbolicInt &extent : shapeOf(result))
+        for (const SymbolicInt &extent : shapeOf(result)) {
+          addDivisors(extent);
           addNonNegative(extent);
+        }
     llvm::TypeSwitch<Operation *>(op)
-        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp>([&](auto typed) { add(typed); })
+        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp, GatherOp, GenerateOp>(
+            [&](auto typed) { add(typed); })
         .Default([](Operation *) {});
   }
 
@@ -49,6 +53,26 @@ private:
   void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
     addNonNegative(a - b);
     addNonNegative(b - a);
+  }
+
+  /// A quotient by 0 is no extent.
+  void addDivisors(const SymbolicInt &value) {
+    using perpend::support::SymbolicAtomKind;
+    for (const auto &term : value.terms())
+      for (const auto &factor : term.factors) {
+        ArrayRef<SymbolicInt> operands = factor.atom.operands();
+        bool divides = factor.atom.kind() == SymbolicAtomKind::FloorDiv || factor.atom.kind() == SymbolicAtomKind::Mod;
+        if (divides && operands[1].knownNonNegative())
+          addNonNegative(operands[1] - SymbolicInt(1));
+        for (const SymbolicInt &operand : operands)
+          addDivisors(operand);
+      }
+  }
+
+  /// Where any of `count` elements is read from a tensor, the tensor has this dimension.
+  void addReads(const SymbolicInt &extent, const SymbolicInt &count) {
+    SymbolicInt last = extent - SymbolicInt(1);
+    addNonNegative(count.knownPositive() ? last : max(last, -count));
   }
 
   void add(MapOp op) {
@@ -84,6 +108,14 @@ private:
       addEqual(lhs[l], rhs[r]);
     for (auto [l, r] : llvm::zip(op.getLhsContracted(), op.getRhsContracted()))
       addEqual(lhs[l], rhs[r]);
+  }
+  void add(GatherOp op) { addReads(shapeOf(op.getInput())[op.getAxis()], elementCount(shapeOf(op.getIndices()))); }
+  void add(GenerateOp op) {
+    Shape result = shapeOf(op.getResult());
+    for (Value input : op.getInputs())
+      for (const SymbolicInt &extent : shapeOf(input))
+        if (!extent.isConstant() && !llvm::is_contained(result, extent))
+          addReads(extent, elementCount(result));
   }
   void add(ConvOp op) {
     addEqual(shapeOf(op.getInput())[op.channelDim()],

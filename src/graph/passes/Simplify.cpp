@@ -31,7 +31,7 @@ static constexpr int64_t alwaysFoldedBytes = 64 << 10;
 
 static int64_t bytesOf(Value value) {
   auto type = tensorTypeOf(value);
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
 }
 
 /// A constant, or the one that a broadcast repeats.

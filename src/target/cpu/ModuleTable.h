@@ -26,10 +26,11 @@ struct ModuleTable {
   std::string descriptor;    ///< JSON, see perpend_module.h
   std::string weightsSymbol; ///< empty: no weights
   uint64_t weightsBytes = 0;
-  uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0;
+  uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0, growingCount = 0;
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
   std::optional<std::vector<int64_t>> staticOffsets;
   int64_t staticArenaBytes = 0;
+  std::vector<std::string> texts; ///< constants; the first is empty. Empty: no texts, lists or library calls
 };
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);

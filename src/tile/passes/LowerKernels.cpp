@@ -77,6 +77,8 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static graph::SymbolicInt emit(OpBuilder &builder, KernelBody &body, func::FuncOp kernel) {
+    if (auto sequence = dyn_cast_or_null<graph::SequenceInterface>(body.root.getDefiningOp()))
+      return emitSequence(builder, body, sequence);
     Operation *leading = leadingOperator(kernel);
     if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && body.schedule.rows)
       return emitMatmul(builder, body, matmul);

@@ -1,17 +1,30 @@
 //===- PlanMemory.cpp - a place for every value of main ---------------------===//
 //
-// Runs on main when it consists of constants, reshapes (aliases) and kernel
-// calls. Results of main go to the caller's memory, constants to the weights;
-// everything else gets a buffer of the arena with a lifetime. Offsets are chosen
-// here when all sizes are numbers, else by the runtime with the same planner.
+// Runs on main when it consists of constants, reshapes (aliases), kernel calls
+// and control flow. Results of main go to the caller's memory, constants to the
+// weights. Every other value gets a buffer with a lifetime: in the arena when its
+// size is known once inputs are bound, else a growing one. Offsets in the arena
+// are chosen here when all sizes are numbers, else by the runtime with the same
+// planner; growing buffers are shared by values with disjoint lifetimes.
+//
+// What a block yields is computed where it is wanted, if it can be: a result of
+// main or of an if, the next carried value or an element of a loop. Otherwise it
+// is copied there. A carried value has two places, which change roles after each
+// iteration, so that it need not be copied.
+//
+// A value lives from the step that writes it to the last that reads it; one from
+// outside of a loop lives until the loop's end.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "tile/Buffers.h"
 #include "tile/passes/Passes.h"
 
 #include "../runtime/Planner.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILEPLANMEMORY
@@ -26,114 +39,344 @@ using graph::SymbolicInt;
 static constexpr int64_t weightAlignment = 64;
 
 namespace {
-struct ArenaBuffer {
+/// A buffer of the arena or a growing one.
+struct PlannedBuffer {
   SymbolicInt bytes;
   int64_t first, last;
+  size_t depth; ///< loops around it
+};
+
+/// Where a yielded value is wanted.
+struct Target {
+  Place place;
+  Type type;        ///< what is wanted there
+  bool mayBeFilled; ///< else it is only known where it is copied
 };
 
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(func::FuncOp main) : main(main), builder(main.getContext()) {}
+  explicit MemoryPlanner(func::FuncOp main)
+      : main(main), builder(main.getContext()), dataSymbols(graph::dataSymbolsOf(main)) {}
 
-  void run() {
-    for (BlockArgument argument : main.getArguments())
-      places[argument] = {Space::Input, argument.getArgNumber()};
-    for (auto [number, value] : llvm::enumerate(main.getBody().front().getTerminator()->getOperands()))
-      places[originOf(value)] = {Space::Output, static_cast<int64_t>(number)};
-    int64_t step = 0;
-    for (Operation &op : main.getBody().front()) {
-      if (auto constant = dyn_cast<graph::ConstantOp>(op))
-        placeConstant(constant);
-      else if (auto call = dyn_cast<graph::CallKernelOp>(op))
-        placeCall(call, step++);
-    }
-    writeAttributes();
-  }
+  void run();
 
 private:
-  struct Place {
-    Space space;
-    int64_t number;
-  };
-
-  static Value originOf(Value value) {
-    while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-      value = reshape.getInput();
-    return value;
+  bool dependsOnData(Type type) const {
+    return graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols);
   }
+  static Value originOf(Value value);
+  static SymbolicInt bytesOf(Type type);
+  bool mayFill(Value value, const Target &target);
 
-  void placeConstant(graph::ConstantOp constant) {
-    if (constant->use_empty())
-      return;
-    auto type = cast<RankedTensorType>(constant.getType());
-    constant->setAttr("tile.weight_offset", builder.getI64IntegerAttr(weightBytes));
-    places[constant] = {Space::Weights, weightBytes};
-    weightBytes =
-        llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
-  }
+  Place createBuffer(bool isGrowing, const SymbolicInt &bytes);
+  PlannedBuffer *bufferAt(Place place);
+  void touch(Place place);
+  Place placeOf(Value value) { return places.at(originOf(value)); }
+  Place placeResult(Value result);
+  void placeOperands(Operation *op, SmallVector<Place> &list);
+  void record(Operation *op, StringRef name, ArrayRef<Place> list) { records.emplace_back(op, name, list); }
 
-  void placeCall(graph::CallKernelOp call, int64_t step) {
-    SmallVector<int64_t> pairs;
-    auto add = [&](Value value) {
-      Place place = places.at(originOf(value));
-      if (place.space == Space::Arena)
-        arena[place.number].last = step;
-      pairs.push_back(static_cast<int64_t>(place.space));
-      pairs.push_back(place.number);
-    };
-    llvm::for_each(call.getInputs(), add);
-    for (Value output : call.getOutputs()) {
-      if (!places.count(output)) {
-        auto type = cast<RankedTensorType>(output.getType());
-        SymbolicInt count = graph::elementCount(graph::shapeOf(type));
-        places[output] = {Space::Arena, static_cast<int64_t>(arena.size())};
-        arena.push_back({count * SymbolicInt(elementBytes(type.getElementType())), step, step});
-      }
-      add(output);
-    }
-    call->setAttr("tile.buffers", builder.getDenseI64ArrayAttr(pairs));
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-    if (!kernel->hasAttr("tile.number"))
-      kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
-  }
+  void planBlock(Block &block, ArrayRef<Target> targets);
+  void planConstant(graph::ConstantOp constant);
+  void planCall(graph::CallKernelOp call);
+  void planLibrary(graph::CallLibraryOp call);
+  void planMeasure(graph::MeasureOp measure);
+  void planIf(graph::IfOp op);
+  void planLoop(graph::LoopOp loop);
+  Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares);
+  Target planElement(graph::LoopOp loop, unsigned number);
 
-  void writeAttributes() {
-    SmallVector<SymbolicInt> sizes;
-    SmallVector<int64_t> lifetimes;
-    for (const ArenaBuffer &buffer : arena) {
-      sizes.push_back(buffer.bytes);
-      lifetimes.append({buffer.first, buffer.last});
-    }
-    main->setAttr("tile.weight_bytes", builder.getI64IntegerAttr(weightBytes));
-    main->setAttr("tile.buffer_bytes", graph::ShapeAttr::get(main.getContext(), sizes));
-    main->setAttr("tile.lifetimes", builder.getDenseI64ArrayAttr(lifetimes));
-    if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
-      chooseOffsets();
-  }
-
-  void chooseOffsets() {
-    std::vector<int64_t> sizes, offsets(arena.size());
-    std::vector<perpend_buffer_lifetime> lifetimes;
-    for (const ArenaBuffer &buffer : arena) {
-      sizes.push_back(*buffer.bytes.constant());
-      lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
-    }
-    int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
-    if (total < 0) {
-      main.emitError("the intermediate values do not fit in memory");
-      return;
-    }
-    main->setAttr("tile.offsets", builder.getDenseI64ArrayAttr(offsets));
-    main->setAttr("tile.arena_bytes", builder.getI64IntegerAttr(total));
-  }
+  void shareGrowing();
+  void writeAttributes();
+  void chooseOffsets();
 
   func::FuncOp main;
   Builder builder;
+  std::vector<std::string> dataSymbols;
   llvm::DenseMap<Value, Place> places;
-  std::vector<ArenaBuffer> arena;
-  int64_t weightBytes = 0, kernelCount = 0;
+  std::vector<PlannedBuffer> arena, growing; ///< growing: those of outputs first
+  /// For each loop around the current operator, the buffers from outside that it reads.
+  std::vector<SmallVector<Place>> loops;
+  std::vector<std::tuple<Operation *, StringRef, SmallVector<Place>>> records;
+  std::vector<int64_t> sharedNumbers; ///< of each growing buffer
+  int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
 };
+} // namespace
 
+//===----------------------------------------------------------------------===//
+// Values and buffers
+//===----------------------------------------------------------------------===//
+
+Value MemoryPlanner::originOf(Value value) {
+  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+SymbolicInt MemoryPlanner::bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return graph::elementCount(graph::shapeOf(tensor)) * SymbolicInt(elementBytes(tensor.getElementType()));
+}
+
+/// Whether the operator that computes a yielded value can write to where it is wanted.
+bool MemoryPlanner::mayFill(Value value, const Target &target) {
+  Value origin = originOf(value);
+  Operation *producer = origin.getDefiningOp();
+  if (!target.mayBeFilled || !producer || isa<graph::ConstantOp>(producer) || places.contains(origin))
+    return false;
+  if (producer->getBlock() != value.getParentBlock())
+    return false;
+  return target.place.space == Space::Growing || bytesOf(origin.getType()) == bytesOf(target.type);
+}
+
+Place MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes) {
+  std::vector<PlannedBuffer> &buffers = isGrowing ? growing : arena;
+  buffers.push_back({bytes, step, step, loops.size()});
+  return {isGrowing ? Space::Growing : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
+}
+
+PlannedBuffer *MemoryPlanner::bufferAt(Place place) {
+  if (place.space == Space::Arena)
+    return &arena[place.number];
+  return place.space == Space::Growing ? &growing[place.number] : nullptr;
+}
+
+/// Notes that the current step uses what lies there.
+void MemoryPlanner::touch(Place place) {
+  PlannedBuffer *buffer = bufferAt(place);
+  if (!buffer)
+    return;
+  buffer->last = std::max(buffer->last, step);
+  if (buffer->depth < loops.size())
+    loops[buffer->depth].push_back(place);
+}
+
+Place MemoryPlanner::placeResult(Value result) {
+  auto [known, isNew] = places.try_emplace(result, Place{});
+  if (isNew)
+    known->second = createBuffer(dependsOnData(result.getType()), bytesOf(result.getType()));
+  touch(known->second);
+  return known->second;
+}
+
+void MemoryPlanner::placeOperands(Operation *op, SmallVector<Place> &list) {
+  for (Value operand : op->getOperands()) {
+    list.push_back(placeOf(operand));
+    touch(list.back());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
+  Operation *terminator = block.getTerminator();
+  for (auto [value, target] : llvm::zip_equal(terminator->getOperands(), targets))
+    if (mayFill(value, target))
+      places[originOf(value)] = target.place;
+  for (Operation &op : block) {
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](graph::ConstantOp constant) { planConstant(constant); })
+        .Case([&](graph::CallKernelOp call) { planCall(call); })
+        .Case([&](graph::CallLibraryOp call) { planLibrary(call); })
+        .Case([&](graph::MeasureOp measure) { planMeasure(measure); })
+        .Case([&](graph::IfOp op) { planIf(op); })
+        .Case([&](graph::LoopOp loop) { planLoop(loop); });
+    step += isa<graph::ConstantOp, graph::ReshapeOp>(op) ? 0 : 1;
+  }
+  SmallVector<Place> sources;
+  placeOperands(terminator, sources);
+  record(terminator, "tile.buffers", sources);
+}
+
+void MemoryPlanner::planConstant(graph::ConstantOp constant) {
+  if (constant->use_empty())
+    return;
+  auto type = cast<RankedTensorType>(constant.getType());
+  constant->setAttr("tile.weight_offset", builder.getI64IntegerAttr(weightBytes));
+  places[constant] = {Space::Weights, weightBytes};
+  weightBytes =
+      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
+}
+
+void MemoryPlanner::planCall(graph::CallKernelOp call) {
+  SmallVector<Place> list;
+  placeOperands(call, list);
+  for (Value output : call.getOutputs())
+    list.push_back(placeResult(output));
+  record(call, "tile.buffers", list);
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+  if (!kernel->hasAttr("tile.number"))
+    kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
+}
+
+void MemoryPlanner::planLibrary(graph::CallLibraryOp call) {
+  SmallVector<Place> list;
+  placeOperands(call, list);
+  for (Value output : call.getOutputs())
+    list.push_back(placeResult(output));
+  record(call, "tile.buffers", list);
+}
+
+void MemoryPlanner::planMeasure(graph::MeasureOp measure) {
+  SmallVector<Place> list;
+  placeOperands(measure, list);
+  record(measure, "tile.buffers", list);
+}
+
+void MemoryPlanner::planIf(graph::IfOp op) {
+  SmallVector<Place> list;
+  placeOperands(op, list);
+  SmallVector<Target> targets;
+  for (Value result : op.getResults()) {
+    list.push_back(placeResult(result));
+    targets.push_back({list.back(), result.getType(), true});
+  }
+  record(op, "tile.buffers", list);
+  for (Region *region : op.getRegions())
+    planBlock(region->front(), targets);
+  for (const Target &target : targets)
+    touch(target.place);
+}
+
+/// A carried value and the one that follows it. Where both have a fixed size, two slots hold their addresses.
+Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares) {
+  Value argument = loop.carriedArguments()[number], result = loop.carriedResults()[number];
+  Place place = places.at(result);
+  if (originOf(loop.yieldedCarried()[number]) == argument) { // it stays as it is
+    places[argument] = place;
+    spares.push_back(place);
+    return {place, result.getType(), false};
+  }
+  spares.push_back(createBuffer(place.space == Space::Growing, bytesOf(result.getType())));
+  if (place.space == Space::Growing) {
+    places[argument] = place;
+    return {spares.back(), result.getType(), true};
+  }
+  places[argument] = {Space::Slot, slots++};
+  return {{Space::Slot, slots++}, result.getType(), true};
+}
+
+/// An element of a scan result: a slot holds its address when that is known before it is computed, else it is appended.
+Target MemoryPlanner::planElement(graph::LoopOp loop, unsigned number) {
+  Value result = loop.scanResults()[number];
+  Type element = loop.yieldedElements()[number].getType();
+  SmallVector<std::string> inner;
+  loop->walk([&](graph::SymbolInterface op) {
+    for (StringAttr name : op.definedSymbols())
+      inner.push_back(name.str());
+  });
+  if (graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(element)), inner))
+    return {places.at(result), element, false};
+  return {{Space::Slot, slots++}, element, true};
+}
+
+void MemoryPlanner::planLoop(graph::LoopOp loop) {
+  SmallVector<Place> list, arguments, spares;
+  placeOperands(loop, list);
+  for (Value result : loop.getResults())
+    list.push_back(placeResult(result));
+  places[loop.getBody().getArgument(0)] = {Space::Slot, slots++};
+  SmallVector<Target> targets;
+  if (Value condition = loop.yieldedCondition())
+    targets.push_back({{}, condition.getType(), false});
+  for (unsigned i = 0; i < loop.carriedCount(); ++i)
+    targets.push_back(planCarried(loop, i, spares));
+  for (unsigned i = 0; i < loop.scanResults().size(); ++i)
+    targets.push_back(planElement(loop, i));
+  for (BlockArgument argument : loop.getBody().getArguments())
+    arguments.push_back(places.at(argument));
+  record(loop, "tile.buffers", list);
+  record(loop, "tile.arguments", arguments);
+  record(loop, "tile.spares", spares);
+  auto yielded = ArrayRef<Target>(targets).drop_front(loop.getCondition() ? 1 : 0);
+  record(loop, "tile.targets", llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }));
+  loops.emplace_back();
+  planBlock(loop.getBody().front(), targets);
+  SmallVector<Place> used = loops.back();
+  loops.pop_back();
+  llvm::for_each(used, [&](Place place) { touch(place); });
+  llvm::for_each(spares, [&](Place place) { touch(place); });
+  llvm::for_each(loop.getResults(), [&](Value result) { touch(places.at(result)); });
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+void MemoryPlanner::run() {
+  for (BlockArgument argument : main.getArguments())
+    places[argument] = {Space::Input, argument.getArgNumber()};
+  SmallVector<Target> targets;
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
+    growing.push_back({bytesOf(type), 0, 0, 0});
+    targets.push_back(
+        {{dependsOnData(type) ? Space::Growing : Space::Output, static_cast<int64_t>(number)}, type, true});
+  }
+  planBlock(main.getBody().front(), targets);
+  shareGrowing();
+  writeAttributes();
+}
+
+/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs
+/// keep theirs.
+void MemoryPlanner::shareGrowing() {
+  sharedNumbers.resize(growing.size());
+  size_t outputs = main.getNumResults();
+  std::vector<int64_t> lasts; // of each shared number, outputs left out
+  for (size_t i = 0; i < outputs; ++i)
+    sharedNumbers[i] = i;
+  for (size_t i = outputs; i < growing.size(); ++i) {
+    auto free = llvm::find_if(lasts, [&](int64_t last) { return last < growing[i].first; });
+    sharedNumbers[i] = outputs + (free - lasts.begin());
+    if (free == lasts.end())
+      lasts.push_back(growing[i].last);
+    else
+      *free = growing[i].last;
+  }
+  main->setAttr("tile.growing", builder.getI64IntegerAttr(lasts.size()));
+}
+
+void MemoryPlanner::writeAttributes() {
+  for (auto &[op, name, list] : records) {
+    SmallVector<int64_t> pairs;
+    for (Place place : list)
+      pairs.append({static_cast<int64_t>(place.space),
+                    place.space == Space::Growing ? sharedNumbers[place.number] : place.number});
+    op->setAttr(name, builder.getDenseI64ArrayAttr(pairs));
+  }
+  SmallVector<SymbolicInt> sizes;
+  SmallVector<int64_t> lifetimes;
+  for (const PlannedBuffer &buffer : arena) {
+    sizes.push_back(buffer.bytes);
+    lifetimes.append({buffer.first, buffer.last});
+  }
+  main->setAttr("tile.slots", builder.getI64IntegerAttr(slots));
+  main->setAttr("tile.weight_bytes", builder.getI64IntegerAttr(weightBytes));
+  main->setAttr("tile.buffer_bytes", graph::ShapeAttr::get(main.getContext(), sizes));
+  main->setAttr("tile.lifetimes", builder.getDenseI64ArrayAttr(lifetimes));
+  if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
+    chooseOffsets();
+}
+
+void MemoryPlanner::chooseOffsets() {
+  std::vector<int64_t> sizes, offsets(arena.size());
+  std::vector<perpend_buffer_lifetime> lifetimes;
+  for (const PlannedBuffer &buffer : arena) {
+    sizes.push_back(*buffer.bytes.constant());
+    lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
+  }
+  int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
+  if (total < 0) {
+    main.emitError("the intermediate values do not fit in memory");
+    return;
+  }
+  main->setAttr("tile.offsets", builder.getDenseI64ArrayAttr(offsets));
+  main->setAttr("tile.arena_bytes", builder.getI64IntegerAttr(total));
+}
+
+namespace {
 struct PlanMemory : perpend::tile::impl::TilePlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))

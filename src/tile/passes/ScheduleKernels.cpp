@@ -56,7 +56,9 @@ public:
     Operation *root = kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
     Shape shape = shapeOf(root->getResult(0));
     Operation *leading = leadingOperator(kernel);
-    if (auto matmul = dyn_cast_or_null<MatmulOp>(leading))
+    if (auto sequence = dyn_cast<graph::SequenceInterface>(root))
+      scheduleSequence(sequence);
+    else if (auto matmul = dyn_cast_or_null<MatmulOp>(leading))
       scheduleMatmul(matmul);
     else if (auto conv = dyn_cast_or_null<ConvOp>(leading))
       scheduleConv(conv);
@@ -88,6 +90,21 @@ private:
     double flops = 2.0 * schedule.block * estimate(result[2]) * estimate(filter[2]) * estimate(filter[3]) *
                    estimate(filter[4]) * schedule.cols;
     setGrain(flops / machine.flopsPerSecond, leastSecondsOfContraction);
+  }
+
+  /// Chunks of a single lane, whole cache lines; of several, one index of the first.
+  void scheduleSequence(graph::SequenceInterface op) {
+    Shape shape = shapeOf(op->getResult(0));
+    auto [first, last] = op.sequentialDims();
+    schedule.row = shape.size() - last == 1 ? 64 : 1;
+    int64_t units = 1, elements = estimate(graph::elementCount(shape));
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      if (dim < first || dim == last)
+        units *= dim == last ? llvm::divideCeil(estimate(extent), schedule.row) : estimate(extent);
+    for (Value operand : op->getOperands())
+      elements = std::max(elements, estimate(graph::elementCount(shapeOf(operand))));
+    double operators = 2.0 * kernel.getBody().front().getOperations().size();
+    setGrain(operators * secondsPerElementOperator * elements / units, leastSecondsOfElements);
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {

@@ -1,4 +1,4 @@
-//===- Sequences.cpp - lists and optional values ----------------------------===//
+//===- Lists.cpp - lists and optional values ---------------------------------===//
 //
 // A list whose elements are known here is a call of sequence.construct; reading
 // from it and changing it look through the call, so nothing of it is left in

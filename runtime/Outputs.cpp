@@ -1,0 +1,157 @@
+// Where outputs go: checked before a run as far as their extents are known, the rest after it.
+#include "Errors.h"
+#include "Session.h"
+#include "Types.h"
+#include <cstring>
+
+namespace perpend::runtime {
+namespace {
+
+perpend_status checkTypeAndRank(const perpend_tensor_info &info, const perpend_tensor &output) {
+  if (output.type != info.type)
+    return fail(PERPEND_TYPE_MISMATCH, "output '%.60s': type: expected %s, got %s; hint: or leave data NULL", info.name,
+                perpend_type_name(info.type), perpend_type_name(output.type));
+  if (output.rank != info.rank || (!output.shape && info.rank))
+    return fail(PERPEND_INVALID_ARGUMENT, "output '%.60s': rank: expected %d, got %d%s; hint: or leave data NULL",
+                info.name, info.rank, output.rank, output.shape ? "" : " and no shape");
+  return PERPEND_OK;
+}
+
+perpend_status checkShape(const perpend_tensor_info &info, const int64_t *dims, const perpend_tensor &output,
+                          const char *hint) {
+  for (int32_t i = 0; i < info.rank; ++i)
+    if (output.shape[i] != dims[i])
+      return fail(PERPEND_SHAPE_MISMATCH, "output '%.60s', dimension %d: expected %lld, got %lld; hint: %s", info.name,
+                  i, static_cast<long long>(dims[i]), static_cast<long long>(output.shape[i]), hint);
+  return PERPEND_OK;
+}
+
+// An output in memory of the caller.
+perpend_status checkOutput(perpend_session &session, int32_t i, const perpend_tensor &output) {
+  const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+  perpend_status status = checkTypeAndRank(info, output);
+  if (status != PERPEND_OK)
+    return status;
+  if (!session.isFromData[i])
+    return checkShape(info, session.outputDims[i], output, "ask perpend_session_output_shape, or leave data NULL");
+  if (!tensorBytes(output.shape, info.rank, info.type, session.outputBytes[i]))
+    return fail(PERPEND_SHAPE_MISMATCH, "output '%.60s': expected extents of at least 0, got negative or huge ones",
+                info.name);
+  return PERPEND_OK;
+}
+
+// Texts and lists are computed as identities and handles, in memory of the session.
+perpend_type runType(perpend_type type) {
+  return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL ? PERPEND_I64 : type;
+}
+
+bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
+  auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
+  return a && b && aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
+         bBegin < aBegin + static_cast<uintptr_t>(aBytes);
+}
+
+perpend_status checkOverlap(const perpend_session &session) {
+  const Descriptor &descriptor = session.model->descriptor;
+  for (uint32_t o = 0; o < descriptor.outputs.count; ++o) {
+    const char *name = descriptor.outputs.tensors[o].name;
+    const char *other = nullptr;
+    for (uint32_t i = 0; i < descriptor.inputs.count && !other; ++i)
+      if (overlap(session.outputPointers[o], session.outputBytes[o], session.inputPointers[i], session.inputBytes[i]))
+        other = descriptor.inputs.tensors[i].name;
+    for (uint32_t p = 0; p < o && !other; ++p)
+      if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
+        other = descriptor.outputs.tensors[p].name;
+    if (other)
+      return fail(PERPEND_INVALID_ARGUMENT,
+                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
+                  "copy the data or use other memory for the output",
+                  name, other);
+  }
+  return PERPEND_OK;
+}
+
+// An output of texts or lists in the form of perpend.h, in memory of the session or the caller.
+perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &output) {
+  const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+  perpend_tensor given{session.growing[i].data, session.outputDims[i], info.rank, info.type};
+  int32_t status = session.model->module->handles->give(session.handles, &given);
+  if (status != PERPEND_OK)
+    return static_cast<perpend_status>(status);
+  bool isCallers = output.data && output.data != session.givenOutputs[i];
+  if (!isCallers) {
+    session.givenOutputs[i] = given.data;
+    output = given;
+    return PERPEND_OK;
+  }
+  int64_t bytes = 0;
+  perpend_status fits = checkShape(info, session.outputDims[i], output, "leave data NULL");
+  if (fits == PERPEND_OK && tensorBytes(given.shape, given.rank, given.type, bytes))
+    memcpy(output.data, given.data, static_cast<size_t>(bytes));
+  return fits;
+}
+
+} // namespace
+
+perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
+  const TensorList &declared = session.model->descriptor.outputs;
+  if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !outputs))
+    return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of outputs: expected %u, got %d%s",
+                session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
+  for (int32_t i = 0; i < count; ++i) {
+    perpend_buffer &own = session.growing[i];
+    bool isCallers = outputs[i].data && outputs[i].data != own.data && // own: filled in by an
+                     outputs[i].data != session.givenOutputs[i];       // earlier run
+    perpend_status status = PERPEND_OK;
+    if (isCallers)
+      status = checkOutput(session, i, outputs[i]);
+    else if (!session.isFromData[i])
+      status = reserve(own, session.outputBytes[i]);
+    if (status != PERPEND_OK)
+      return status;
+    bool isHandle = runType(declared.tensors[i].type) != declared.tensors[i].type;
+    if (isCallers && isHandle && !session.isFromData[i])
+      status = reserve(own, session.outputBytes[i]);
+    if (status != PERPEND_OK)
+      return status;
+    session.outputPointers[i] = isCallers && !isHandle ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
+  }
+  return checkOverlap(session);
+}
+
+perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+    int64_t bytes = 0;
+    if (session.isFromData[i] && (!tensorBytes(session.outputDims[i], info.rank, runType(info.type), bytes) ||
+                                  bytes > session.growing[i].capacityBytes))
+      return fail(PERPEND_INVALID_DATA,
+                  "output '%.60s': its extents do not fit its elements; hint: they follow from the "
+                  "values of the inputs",
+                  info.name);
+    if (runType(info.type) != info.type) {
+      perpend_status status = giveOutput(session, i, outputs[i]);
+      if (status != PERPEND_OK)
+        return status;
+      continue;
+    }
+    bool isCallers = session.outputPointers[i] && session.outputPointers[i] != session.growing[i].data;
+    if (isCallers && session.isFromData[i]) {
+      perpend_status status = checkShape(info, session.outputDims[i], outputs[i], "leave data NULL");
+      if (status != PERPEND_OK)
+        return status;
+      memcpy(outputs[i].data, session.growing[i].data, static_cast<size_t>(bytes));
+    }
+    if (!isCallers)
+      outputs[i] = {session.growing[i].data, session.outputDims[i], info.rank, info.type};
+  }
+  return PERPEND_OK;
+}
+
+void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
+  for (int32_t i = 0; i < count; ++i)
+    if (!session.outputPointers[i] || session.outputPointers[i] == session.growing[i].data)
+      outputs[i].data = nullptr;
+}
+
+} // namespace perpend::runtime

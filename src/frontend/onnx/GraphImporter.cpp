@@ -1,0 +1,155 @@
+//===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
+
+#include "frontend/onnx/GraphImporter.h"
+#include "frontend/onnx/Order.h"
+
+using namespace mlir;
+
+namespace perpend::onnx {
+
+LogicalResult GraphImporter::enter(const GraphProto &graph) {
+  Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}});
+  if (graph.hasSparseInitializers)
+    builder.fail("sparse initializers are not supported");
+  for (const TensorProto &tensor : graph.initializers)
+    if (!scope.initializers.try_emplace(tensor.name, &tensor).second)
+      builder.fail("two initializers have the name '" + tensor.name + "'");
+  return failure(builder.hasFailed());
+}
+
+/// A constant in the block of its graph, so that every use in graphs inside may share it.
+Value GraphImporter::constantOf(Scope &scope, const TensorProto &tensor) {
+  std::string error;
+  ElementsAttr elements = tensors.read(tensor, error);
+  if (!elements)
+    return builder.fail("initializer '" + tensor.name + "': " + error);
+  OpBuilder::InsertionGuard guard(builder.operations);
+  if (builder.operations.getInsertionBlock() != scope.block)
+    builder.operations.setInsertionPointToStart(scope.block);
+  Location node = builder.location;
+  builder.location = NameLoc::get(StringAttr::get(builder.context(), tensor.name));
+  Value constant = builder.constant(elements);
+  builder.location = node;
+  return scope.values[tensor.name] = constant;
+}
+
+Value GraphImporter::valueOf(StringRef name) {
+  for (Scope &scope : llvm::reverse(scopes)) {
+    if (Value known = scope.values.lookup(name))
+      return known;
+    if (const TensorProto *tensor = scope.initializers.lookup(name))
+      return constantOf(scope, *tensor);
+  }
+  return builder.fail("output '" + name + "' is not computed by any node");
+}
+
+Attributes GraphImporter::attributesOf(const NodeProto &proto) {
+  using Kind = AttributeProto::Kind;
+  NamedAttrList list;
+  for (const AttributeProto &attribute : proto.attributes) {
+    Attribute value;
+    std::string error;
+    switch (attribute.kind) {
+    case Kind::Float:
+      value = builder.operations.getF32FloatAttr(attribute.number);
+      break;
+    case Kind::Int:
+      value = builder.operations.getI64IntegerAttr(attribute.integer);
+      break;
+    case Kind::String:
+      value = builder.operations.getStringAttr(attribute.text);
+      break;
+    case Kind::Floats:
+      value = builder.operations.getDenseF32ArrayAttr(attribute.floats);
+      break;
+    case Kind::Ints:
+      value = builder.operations.getDenseI64ArrayAttr(attribute.integers);
+      break;
+    case Kind::Strings:
+      value =
+          builder.operations.getStrArrayAttr(SmallVector<StringRef>(attribute.texts.begin(), attribute.texts.end()));
+      break;
+    case Kind::Tensor:
+      if (!attribute.tensors.empty() && !(value = tensors.read(attribute.tensors.back(), error)))
+        builder.fail("attribute '" + attribute.name + "': " + error);
+      break;
+    default:
+      break;
+    }
+    if (value)
+      list.set(attribute.name, value);
+  }
+  return Attributes(list.getDictionary(builder.context()));
+}
+
+LogicalResult GraphImporter::bindOutputs(const NodeProto &proto, ArrayRef<Value> results) {
+  for (auto [index, name] : llvm::enumerate(proto.outputs)) {
+    if (name.empty())
+      continue;
+    if (index >= results.size() || !results[index]) {
+      builder.fail("the output " + Twine(index) + " ('" + name + "') is not supported");
+      return failure();
+    }
+    scopes.back().values[name] = results[index];
+  }
+  return success();
+}
+
+LogicalResult GraphImporter::importNode(const NodeProto &proto) {
+  builder.location = NameLoc::get(StringAttr::get(builder.context(), nodeName(proto)));
+  builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
+  Node node{builder, proto, {}, attributesOf(proto), freedDimensions, *this};
+  for (StringRef name : proto.inputs)
+    node.inputs.push_back(name.empty() ? Value() : valueOf(name));
+  if (builder.hasFailed())
+    return failure();
+  const Operator *entry = lookupOperator(proto.domain, proto.operation, *operatorSets.versionOf(proto.domain));
+  Results results = entry->function ? entry->function(node) : node.composite(entry->composite, node.inputs);
+  if (!builder.hasFailed() && (results.empty() || !results[0]))
+    builder.fail("a required input is missing");
+  return failure(builder.hasFailed() || failed(bindOutputs(proto, results)));
+}
+
+LogicalResult GraphImporter::importNodes() {
+  const Scope &scope = scopes.back();
+  std::string error;
+  auto order = topologicalOrder(
+      *scope.graph, [&](StringRef name) { return scope.values.contains(name) || scope.initializers.contains(name); },
+      [&](StringRef name) {
+        return llvm::any_of(scopes, [&](const Scope &outer) {
+          return outer.values.contains(name) || outer.initializers.contains(name);
+        });
+      },
+      error);
+  if (!order) {
+    builder.subject.clear();
+    builder.fail(error);
+    return failure();
+  }
+  for (const NodeProto *node : *order)
+    if (failed(importNode(*node)))
+      return failure();
+  return success();
+}
+
+std::optional<Results> GraphImporter::importSubgraph(const GraphProto &graph, ArrayRef<Value> inputs) {
+  if (graph.inputs.size() != inputs.size()) {
+    builder.fail("its graph '" + graph.name + "' has " + Twine(graph.inputs.size()) + " inputs, expected " +
+                 Twine(inputs.size()));
+    return std::nullopt;
+  }
+  Location location = builder.location;
+  std::string subject = builder.subject;
+  std::optional<Results> results;
+  if (succeeded(enter(graph))) {
+    for (auto [input, value] : llvm::zip_equal(graph.inputs, inputs))
+      define(input.name, value);
+    if (succeeded(importNodes()))
+      results = llvm::map_to_vector<4>(graph.outputs, [&](const ValueInfo &output) { return valueOf(output.name); });
+  }
+  scopes.pop_back();
+  builder.location = location;
+  builder.subject = subject;
+  return builder.hasFailed() ? std::nullopt : results;
+}
+} // namespace perpend::onnx

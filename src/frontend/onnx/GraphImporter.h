@@ -1,0 +1,71 @@
+//===- GraphImporter.h - the nodes of ONNX graphs ---------------*- C++ -*-===//
+//
+// Imports the nodes of a graph in topological order. A graph inside an attribute
+// (a branch, the body of a loop) is imported where its node is, and sees the
+// values of the graphs around it; its own names hide theirs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_FRONTEND_ONNX_GRAPHIMPORTER_H
+#define PERPEND_FRONTEND_ONNX_GRAPHIMPORTER_H
+
+#include "frontend/onnx/Operators.h"
+
+#include <map>
+
+namespace perpend::onnx {
+
+/// The versions of operator sets that a model imports, by domain; "ai.onnx" is the same as "".
+class OperatorSets {
+public:
+  /// The version that the domain has now: another one when it had one before.
+  int64_t add(const OperatorSet &set) { return versions.try_emplace(normal(set.domain), set.version).first->second; }
+  std::optional<int64_t> versionOf(StringRef domain) const {
+    auto found = versions.find(normal(domain));
+    return found == versions.end() ? std::nullopt : std::optional(found->second);
+  }
+
+private:
+  static std::string normal(StringRef domain) { return domain == "ai.onnx" ? "" : domain.str(); }
+  std::map<std::string, int64_t> versions;
+};
+
+class GraphImporter : public SubgraphImporter {
+public:
+  GraphImporter(Builder &builder, TensorReader &tensors, const OperatorSets &operatorSets,
+                const llvm::StringMap<SymbolicInt> &freedDimensions)
+      : builder(builder), tensors(tensors), operatorSets(operatorSets), freedDimensions(freedDimensions) {}
+
+  /// Begins a graph: its initializers are known. They become constants when they are first used.
+  llvm::LogicalResult enter(const GraphProto &graph);
+  bool isInitializer(StringRef name) const { return scopes.back().initializers.contains(name); }
+  /// False: the innermost graph has this name already.
+  bool define(StringRef name, Value value) { return scopes.back().values.try_emplace(name, value).second; }
+  llvm::LogicalResult importNodes();
+  /// The innermost value of that name. Errors: null.
+  Value valueOf(StringRef name);
+
+  std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
+
+private:
+  struct Scope {
+    const GraphProto *graph;
+    mlir::Block *block;
+    llvm::StringMap<Value> values;
+    llvm::StringMap<const TensorProto *> initializers;
+  };
+
+  llvm::LogicalResult importNode(const NodeProto &proto);
+  llvm::LogicalResult bindOutputs(const NodeProto &proto, llvm::ArrayRef<Value> results);
+  Attributes attributesOf(const NodeProto &proto);
+  Value constantOf(Scope &scope, const TensorProto &tensor);
+
+  Builder &builder;
+  TensorReader &tensors;
+  const OperatorSets &operatorSets;
+  const llvm::StringMap<SymbolicInt> &freedDimensions;
+  std::vector<Scope> scopes;
+};
+} // namespace perpend::onnx
+
+#endif

@@ -1,0 +1,227 @@
+//===- OperatorsMicrosoft.cpp - ONNX Runtime's fused operators ------------===//
+//
+// Operators of the domain com.microsoft that optimisers put in the place of
+// several ONNX operators: activations, normalisations, products, shapes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Operators.h"
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+
+static Attributes floatAttribute(Builder &b, StringRef name, double value) {
+  return Attributes(b.context(), b.operations.getNamedAttr(name, b.operations.getF64FloatAttr(value)));
+}
+static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
+  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+Results importMicrosoftGelu(Node &node) { return node.composite("gelu", node.inputs); }
+
+Results importQuickGelu(Node &node) {
+  auto alpha = node.builder.operations.getF64FloatAttr(node.attributes.getFloat("alpha", 1.702));
+  return node.composite("silu", node.inputs, node.attribute("alpha", alpha));
+}
+
+/// gelu(x + bias), where there is a bias.
+static Results biasedGelu(Node &node, StringRef approximate) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(1) ? graph::add(b, node.input(0), node.input(1)) : node.input(0);
+  return node.composite("gelu", x, node.attribute("approximate", b.operations.getStringAttr(approximate)));
+}
+Results importBiasGelu(Node &node) { return biasedGelu(node, "none"); }
+Results importFastGelu(Node &node) { return biasedGelu(node, "tanh"); }
+
+/// The first half of x + bias times gelu of the second.
+Results importBiasSplitGelu(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  Value x = graph::add(b, node.input(0), node.input(1));
+  if (!x || rankOf(x) < 1)
+    return {};
+  int64_t last = rankOf(x) - 1;
+  std::optional<SymbolicInt> half = exactDiv(shapeOf(x).back(), SymbolicInt(2));
+  if (!half)
+    return node.fail("expected an even last dimension, got " + shapeOf(x).back().str());
+  Value gate = call(b, "gelu", sliceAxis(b, x, last, *half, *half));
+  return {graph::mul(b, sliceAxis(b, x, last, SymbolicInt(0), *half), gate)};
+}
+
+Results importBiasAdd(Node &node) {
+  if (!node.hasInputs(3))
+    return {};
+  return {graph::add(node.builder, graph::add(node.builder, node.input(0), node.input(1)), node.input(2))};
+}
+
+/// The activation that the attribute `activation` names, with its parameters.
+static Value activated(Node &node, Value x, ArrayRef<double> parameters) {
+  Builder &b = node.builder;
+  StringRef name = node.attributes.getString("activation");
+  auto parameter = [&](size_t index, double otherwise) {
+    return index < parameters.size() ? parameters[index] : otherwise;
+  };
+  if (name.empty() || !x)
+    return x;
+  if (name == "Relu" || name == "Sigmoid" || name == "Tanh")
+    return call(b, name.lower(), x);
+  if (name == "LeakyRelu")
+    return call(b, "leaky_relu", x, floatAttribute(b, "alpha", parameter(0, 0.01)));
+  if (name == "Clip")
+    return call(b, "clip",
+                {x, b.scalar(parameter(0, -std::numeric_limits<double>::infinity()), graph::elementTypeOf(x)),
+                 b.scalar(parameter(1, std::numeric_limits<double>::infinity()), graph::elementTypeOf(x))});
+  if (name != "HardSigmoid")
+    return b.fail("the activation '" + name + "' is not supported");
+  NamedAttribute both[] = {node.attribute("alpha", b.operations.getF64FloatAttr(parameter(0, 0.2))),
+                           node.attribute("beta", b.operations.getF64FloatAttr(parameter(1, 0.5)))};
+  return call(b, "hard_sigmoid", x, Attributes(b.context(), both));
+}
+
+/// A convolution, plus a tensor of its result's shape, then an activation.
+Results importFusedConv(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Value result = node.composite("conv", {node.input(0), node.input(1), node.input(2)})[0];
+  if (node.input(3))
+    result = graph::add(node.builder, result, node.input(3));
+  return {activated(node, result, node.attributes.getFloats("activation_params"))};
+}
+
+Results importFusedGemm(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  SmallVector<double> parameters;
+  for (StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (node.attributes.has(name))
+      parameters.push_back(node.attributes.getFloat(name));
+  return {activated(node, node.composite("gemm", node.inputs)[0], parameters)};
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisations
+//===----------------------------------------------------------------------===//
+
+static NamedAttribute epsilonOf(Node &node, double otherwise) {
+  auto value = node.builder.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", otherwise));
+  return node.attribute("epsilon", value);
+}
+
+Results importSimplifiedLayerNormalization(Node &node) {
+  return node.composite("rms_norm", node.inputs, epsilonOf(node, 1e-5));
+}
+
+/// Results: the norm of x + skip + bias, its mean and inverse deviation, and this sum.
+static Results skipNorm(Node &node, StringRef norm, Value shift, Value bias) {
+  if (!node.hasInputs(3))
+    return {};
+  Value sum = graph::add(node.builder, node.input(0), node.input(1));
+  if (bias)
+    sum = graph::add(node.builder, sum, bias);
+  if (!sum)
+    return {};
+  SmallVector<Value> inputs{sum, node.input(2)};
+  if (shift)
+    inputs.push_back(shift);
+  Results results = node.composite(norm, inputs, epsilonOf(node, 1e-12));
+  results.resize(3);
+  results.push_back(sum);
+  return results;
+}
+Results importSkipLayerNormalization(Node &node) {
+  return skipNorm(node, "layer_norm", node.input(3), node.input(4));
+}
+Results importSkipSimplifiedLayerNormalization(Node &node) { return skipNorm(node, "rms_norm", {}, node.input(3)); }
+
+Results importMicrosoftGroupNorm(Node &node) {
+  if (!node.hasInputs(3) || rankOf(node.input(0)) < 2)
+    return {};
+  Builder &b = node.builder;
+  bool isLast = node.attributes.getInt("channels_last", 1);
+  Value x = isLast ? moveAxis(b, node.input(0), rankOf(node.input(0)) - 1, 1) : node.input(0);
+  auto groups = b.operations.getI64IntegerAttr(node.attributes.getInt("groups"));
+  Value result = node.composite("group_norm", {x, node.input(1), node.input(2)},
+                                {node.attribute("num_groups", groups), epsilonOf(node, 1e-5)})[0];
+  if (isLast)
+    result = moveAxis(b, result, 1, rankOf(x) - 1);
+  return {node.attributes.getInt("activation") ? call(b, "silu", result) : result};
+}
+
+Results importNhwcMaxPool(Node &node) {
+  if (!node.hasInputs(1) || rankOf(node.input(0)) < 3)
+    return {};
+  int64_t last = rankOf(node.input(0)) - 1;
+  return {moveAxis(node.builder, node.composite("max_pool", moveAxis(node.builder, node.input(0), last, 1))[0], 1, last)};
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The operand [.., rows, columns] of a product; `transposesBatch`: it is stored as [rows, .., columns].
+static Value matrixOperand(Builder &b, Value x, bool transposes, bool transposesBatch) {
+  int64_t rank = rankOf(x);
+  if (rank < 2)
+    return x;
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (transposesBatch)
+    std::rotate(permutation.begin(), permutation.begin() + 1, permutation.end() - 1);
+  if (transposes)
+    std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return b.transpose(x, permutation);
+}
+
+Results importFusedMatMul(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  const Attributes &a = node.attributes;
+  Value lhs = matrixOperand(b, node.input(0), a.getInt("transA"), a.getInt("transBatchA"));
+  Value rhs = matrixOperand(b, node.input(1), a.getInt("transB"), a.getInt("transBatchB"));
+  Value product = matmulOf(b, lhs, rhs);
+  double alpha = a.getFloat("alpha", 1);
+  return {alpha == 1 || !product ? product : graph::mul(b, product, b.scalar(alpha, graph::elementTypeOf(product)))};
+}
+
+/// Distances between the rows of two matrices.
+Results importCDist(Node &node) {
+  StringRef metric = node.attributes.getString("metric", "sqeuclidean");
+  if (!node.hasInputs(2) || rankOf(node.input(0)) != 2 || rankOf(node.input(1)) != 2)
+    return node.fail("expected two matrices");
+  if (metric != "sqeuclidean" && metric != "euclidean")
+    return node.fail("the metric '" + metric + "' is not supported\nhint: use 'euclidean' or 'sqeuclidean'");
+  Builder &b = node.builder;
+  Value difference = graph::sub(b, b.unsqueeze(node.input(0), {1}), b.unsqueeze(node.input(1), {0}));
+  Value squares = graph::sum(b, graph::mul(b, difference, difference), {2}, false);
+  return {metric == "euclidean" ? call(b, "sqrt", squares) : squares};
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+Results importExpandDims(Node &node) {
+  std::optional<SmallVector<int64_t>> axis = node.knownNumbers(1, "axis");
+  return axis ? node.composite("unsqueeze", node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axis)))
+              : Results();
+}
+
+/// The step is 1 where it is absent; all three may be vectors of one element.
+Results importMicrosoftRange(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  Value step = node.input(2) ? node.input(2) : number(b, SymbolicInt(1), graph::elementTypeOf(node.input(0)));
+  return node.composite("arange", {b.reshape(node.input(0), {}), b.reshape(node.input(1), {}), b.reshape(step, {})});
+}
+} // namespace perpend::onnx

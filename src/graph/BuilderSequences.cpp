@@ -1,0 +1,46 @@
+//===- BuilderSequences.cpp - results whose elements depend on one another -===//
+
+#include "graph/Builder.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+Value Builder::scatter(Value input, Value indices, Value updates, std::optional<ReductionKind> kind) {
+  if (!input || !indices || !updates)
+    return {};
+  Shape shape = shapeOf(input), indexShape = shapeOf(indices), expected;
+  std::optional<int64_t> depth = indexShape.empty() ? std::nullopt : indexShape.back().constant();
+  if (!isa<IntegerType>(tensorTypeOf(indices).getElementType()) || !depth ||
+      *depth > static_cast<int64_t>(shape.size()))
+    return fail("scatter: expected integer indices whose last extent is at most " + Twine(shape.size()) +
+                ", got shape " + toString(indexShape));
+  expected.append(indexShape.begin(), indexShape.end() - 1);
+  expected.append(shape.begin() + *depth, shape.end());
+  Shape got = shapeOf(updates);
+  bool fits = got.size() == expected.size();
+  for (size_t i = 0; fits && i < got.size(); ++i)
+    fits = !provablyDiffer(got[i], expected[i]);
+  if (!fits)
+    return fail("scatter: expected updates of shape " + toString(expected) + ", got " + toString(got));
+  auto reduction = kind ? ReductionKindAttr::get(context(), *kind) : ReductionKindAttr();
+  return operations.create<ScatterOp>(location, input.getType(), input, indices, updates, reduction);
+}
+
+Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicographic) {
+  if (!input)
+    return {};
+  Shape shape = shapeOf(input);
+  if (isLexicographic && !shape.empty())
+    shape.pop_back();
+  if (!checkAxis(dim, shape.size(), "sort"))
+    return {};
+  return operations.create<SortOp>(location, tensorType(shape, i64()), input, dim, isDescending, isLexicographic);
+}
+
+Value Builder::scan(ReductionKind kind, Value input, int64_t dim) {
+  if (!input || !checkAxis(dim, tensorTypeOf(input).getRank(), "scan"))
+    return {};
+  return operations.create<ScanOp>(location, input.getType(), input, kind, dim);
+}
+} // namespace perpend::graph

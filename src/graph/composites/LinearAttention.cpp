@@ -1,0 +1,166 @@
+//===- LinearAttention.cpp - operators with a state or a cache ------------===//
+//
+// Linear attention, causal convolutions, and updates of key and value caches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Attention.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+/// The recurrence is written out, so its steps are limited.
+static constexpr int64_t mostSteps = 512;
+
+namespace {
+/// Tensors [batch, heads, length, size] in the compute type; decay and rate are null where the rule has none.
+struct Recurrence {
+  Value query, key, value, decay, rate, state;
+};
+} // namespace
+
+static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
+
+/// Position `step` of [batch, heads, length, size], as [batch, heads, size].
+static Value atStep(Builder &b, Value x, int64_t step) {
+  return x ? b.squeeze(sliceAxis(b, x, 2, SymbolicInt(step), SymbolicInt(1)), {2}) : x;
+}
+
+/// state = e^decay state + key (rate (value - state^T key))^T
+static Value nextState(Builder &b, const Recurrence &r, int64_t step) {
+  Value state = r.state, key = atStep(b, r.key, step), value = atStep(b, r.value, step);
+  if (Value decay = atStep(b, r.decay, step))
+    state = mul(b, state, b.unsqueeze(applyComposite(b, "exp", decay)[0], {3}));
+  if (Value rate = atStep(b, r.rate, step))
+    value = mul(b, rate, sub(b, value, b.contract(state, key, {0, 1}, {0, 1}, {2}, {2})));
+  return add(b, state, mul(b, b.unsqueeze(key, {3}), b.unsqueeze(value, {2})));
+}
+
+/// query^T state of neighbouring query heads, as [batch, 1, query heads * size].
+static Value readState(Builder &b, Value query, Value state) {
+  Shape queries = shapeOf(query), states = shapeOf(state);
+  SymbolicInt group = *exactDiv(queries[1], states[1]);
+  Value grouped = b.reshape(query, {queries[0], states[1], group, queries[2]});
+  Value read = b.contract(grouped, state, {0, 1}, {0, 1}, {3}, {2});
+  return b.reshape(read, {queries[0], SymbolicInt(1), queries[1] * states[3]});
+}
+
+static Results recur(Builder &b, Recurrence r, int64_t steps) {
+  SmallVector<Value> outputs;
+  for (int64_t step = 0; step < steps; ++step) {
+    r.state = nextState(b, r, step);
+    if (!r.state)
+      return {};
+    outputs.push_back(readState(b, atStep(b, r.query, step), r.state));
+  }
+  return {b.concat(outputs, 1), r.state};
+}
+
+/// Gates [batch, length, heads * size] or [batch, length, 1], as [batch, heads or 1, length, size].
+static Value splitGate(Builder &b, Value gate, int64_t heads, Value like) {
+  if (!gate)
+    return {};
+  bool isShared = rankOf(gate) == 3 && shapeOf(gate)[2] == SymbolicInt(1);
+  return castLike(b, splitHeads(b, gate, SymbolicInt(isShared ? 1 : heads)), like);
+}
+
+static bool checkRule(Builder &b, StringRef rule, bool hasDecay, bool hasRate) {
+  bool decays = rule.starts_with("gated"), corrects = rule.ends_with("delta");
+  bool isKnown = decays || corrects || rule == "linear";
+  if (isKnown && decays == hasDecay && corrects == hasRate)
+    return true;
+  b.fail("linear attention: the rule '" + rule + "' " +
+         (isKnown ? "does not fit the inputs\nhint: decay belongs to the gated rules, beta to the delta rules"
+                  : "is not one of linear, gated, delta, gated_delta"));
+  return false;
+}
+
+namespace composites {
+/// in: query, key, value [batch, length, heads * size], state [batch, heads, key size, value size], decay, beta.
+/// Results: [batch, length, query heads * value size], the new state. Source: ONNX LinearAttention-27.
+Results linear_attention(Builder &b, Values in, const Attributes &a) {
+  int64_t queryHeads = a.getInt("q_num_heads"), heads = a.getInt("kv_num_heads");
+  Value past = optionalInput(in, 3), decay = optionalInput(in, 4), rate = optionalInput(in, 5);
+  if (heads < 1 || queryHeads < 1 || queryHeads % heads != 0)
+    return {b.fail("linear attention: " + Twine(queryHeads) + " query heads do not divide by " + Twine(heads))};
+  if (!checkRule(b, a.getString("update_rule", "gated_delta"), bool(decay), bool(rate)))
+    return {};
+  Type type = computeType(elementTypeOf(in[0]));
+  Value query = splitHeads(b, b.cast(in[0], type), SymbolicInt(queryHeads));
+  Value key = splitHeads(b, b.cast(in[1], type), SymbolicInt(heads));
+  Value value = splitHeads(b, b.cast(in[2], type), SymbolicInt(heads));
+  if (!query || !key || !value)
+    return {};
+  Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
+  std::optional<int64_t> steps = shapeOf(key)[2].constant(), size = shape[2].constant();
+  if (!steps || *steps > mostSteps || !size)
+    return {b.fail("linear attention: expected a length of at most " + Twine(mostSteps) + " as a number, got " +
+                   shapeOf(key)[2].str() + "\nhint: give the dimension a number when compiling")};
+  double given = a.getFloat("scale"), scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(*size));
+  Value state = past ? castLike(b, past, key) : b.splat(shape, 0, type);
+  Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitGate(b, rate, heads, key), state};
+  if (*steps == 0)
+    return {b.splat({shape[0], SymbolicInt(0), SymbolicInt(queryHeads) * shape[3]}, 0, elementTypeOf(in[0])), state};
+  Results results = recur(b, start, *steps);
+  if (results.empty())
+    return {};
+  Value output = mul(b, results[0], b.scalar(scale, type));
+  return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
+}
+
+/// in: x [batch, channels, length], filter [channels, 1, k], bias, past [batch, channels, k - 1].
+/// Results: as x; the last k - 1 positions with the past. Source: ONNX CausalConvWithState-27.
+Results causal_conv(Builder &b, Values in, const Attributes &a) {
+  Value x = in[0], past = optionalInput(in, 3);
+  StringRef activation = a.getString("activation", "none");
+  if (rankOf(x) != 3 || rankOf(in[1]) != 3 || (activation != "none" && activation != "silu" && activation != "swish"))
+    return {
+        b.fail("causal convolution: expected an input and a filter of rank 3 and the activation none or silu, got " +
+               toString(shapeOf(x)) + ", " + toString(shapeOf(in[1])) + " and '" + activation + "'")};
+  SymbolicInt kept = shapeOf(in[1])[2] - 1;
+  std::optional<int64_t> channels = shapeOf(in[1])[0].constant();
+  if (!channels)
+    return {b.fail("causal convolution: the number of channels must be a number, got " + shapeOf(in[1])[0].str())};
+  Shape low{SymbolicInt(0), SymbolicInt(0), kept}, high(3, SymbolicInt(0));
+  Value padded = past ? b.concat({past, x}, 2) : padTensor(b, x, low, high, "constant");
+  if (!padded)
+    return {};
+  auto group = b.operations.getNamedAttr("group", b.operations.getI64IntegerAttr(*channels));
+  Value result = applyComposite(b, "conv", {padded, in[1], optionalInput(in, 2)}, Attributes(b.context(), group))[0];
+  if (result && activation != "none")
+    result = applyComposite(b, "silu", result)[0];
+  return {result, sliceAxis(b, padded, 2, shapeOf(x)[2], kept)};
+}
+
+/// in: cache, update, first positions [batch] (0 without); mode linear, or circular: positions wrap around.
+/// result[n.., i, ..] = update[n.., i - position[n], ..] where the update reaches, else the cache's element.
+/// Source: ONNX TensorScatter-24.
+Results tensor_scatter(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]), update = shapeOf(in[1]);
+  int64_t axis = normalAxis(b, a.getInt("axis", -2), shape.size());
+  bool isCircular = a.getString("mode", "linear") == "circular";
+  if (axis < 0)
+    return {};
+  if (update.size() != shape.size() || (axis == 0 && optionalInput(in, 2)))
+    return {b.fail("tensor scatter: an update of shape " + toString(update) + " does not fit a cache of shape " +
+                   toString(shape) + " at axis " + Twine(axis))};
+  if (update[axis] == SymbolicInt(0))
+    return {in[0]};
+  return {b.generate(
+      in, shape, elementTypeOf(in[0]), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+        Scalar offset(builder, loc, index[axis]);
+        if (tensors.size() > 2)
+          offset = offset - Scalar(builder, loc, load(builder, loc, tensors[2], index[0])).to(builder.getIndexType());
+        if (isCircular)
+          offset = floorMod(offset, Scalar(builder, loc, extent(builder, loc, shape[axis])));
+        Scalar count(builder, loc, extent(builder, loc, update[axis]));
+        Scalar isInside = (offset >= 0) & (offset < count);
+        SmallVector<Value> source(index);
+        source[axis] = max(min(offset, count - 1), 0).value;
+        Scalar written(builder, loc, load(builder, loc, tensors[1], source));
+        return select(isInside, written, written.with(load(builder, loc, tensors[0], index))).value;
+      })};
+}
+} // namespace composites
+} // namespace perpend::graph

@@ -1,0 +1,97 @@
+//===- QuantisedProducts.cpp - float products with quantised operands -----===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+/// Number `position` of row `row` of a matrix of bytes that hold `bits` bits per number, low bits first.
+static Scalar packedNumber(OpBuilder &builder, Location loc, Value bytes, Value row, Scalar position, int64_t bits) {
+  Scalar perByte = position.integer(8 / bits);
+  Scalar byte(builder, loc, load(builder, loc, bytes, {row, floorDiv(position, perByte).value}), true);
+  if (bits == 8)
+    return byte;
+  Type type = byte.type();
+  Scalar shift = floorMod(position, perByte).to(type) * byte.integer(bits);
+  return byte.with(builder.create<arith::ShRUIOp>(loc, byte.value, shift.value)) & byte.integer((1 << bits) - 1);
+}
+
+namespace {
+/// A matrix [rows, columns] in blocks along the columns.
+struct PackedMatrix {
+  int64_t rows, columns, bits, blockSize;
+  int64_t blocks() const { return llvm::divideCeil(columns, blockSize); }
+  int64_t blockBytes() const { return blockSize * bits / 8; }
+  int64_t zeroBytes() const { return llvm::divideCeil(blocks() * bits, 8); }
+};
+} // namespace
+
+/// A tensor as a matrix of this extents; null, with an error, when the numbers of elements differ.
+static Value asMatrix(Builder &b, Value x, int64_t rows, int64_t columns) {
+  return x ? b.reshape(x, {SymbolicInt(rows), SymbolicInt(columns)}) : x;
+}
+
+static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a) {
+  PackedMatrix m{a.getInt("N"), a.getInt("K"), a.getInt("bits", 4), a.getInt("block_size")};
+  bool hasBits = m.bits == 2 || m.bits == 4 || m.bits == 8;
+  if (hasBits && m.rows > 0 && m.columns > 0 && m.blockSize >= 16 && llvm::isPowerOf2_64(m.blockSize))
+    return m;
+  b.fail("expected 2, 4 or 8 bits, a block size that is a power of two of at least 16, and positive N and K; got bits " +
+         Twine(m.bits) + ", block_size " + Twine(m.blockSize) + ", N " + Twine(m.rows) + ", K " + Twine(m.columns));
+  return std::nullopt;
+}
+
+static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Type type) {
+  bool packsZeros = in.size() > 2 && isa<IntegerType>(elementTypeOf(in[2]));
+  return b.generate(in, {SymbolicInt(m.rows), SymbolicInt(m.columns)}, type,
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                      Scalar column(builder, loc, index[1]);
+                      Scalar block = floorDiv(column, column.integer(m.blockSize));
+                      auto real = [&](Scalar number) {
+                        Type f32 = builder.getF32Type();
+                        return number.isFloat() ? number.to(f32)
+                                                : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
+                      };
+                      auto ofBlock = [&](Value matrix) {
+                        return real(Scalar(builder, loc, load(builder, loc, matrix, {index[0], block.value})));
+                      };
+                      Scalar number = real(packedNumber(builder, loc, tensors[0], index[0], column, m.bits));
+                      Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
+                      if (packsZeros)
+                        zero = real(packedNumber(builder, loc, tensors[2], index[0], block, m.bits));
+                      else if (tensors.size() > 2)
+                        zero = ofBlock(tensors[2]);
+                      return ((number - zero) * scale).to(scalarType(type)).value;
+                    });
+}
+
+namespace composites {
+/// in: numbers packed in bytes [N, blocks, bytes], scales [N, blocks], zero points (packed in bytes per row, or floats
+/// [N, blocks]; the middle of the range without). Attributes: N, K, bits, block_size. result[n, k] = (number - zero)
+/// scale of block k / block_size. Source: MatMulNBits of ONNX Runtime.
+Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
+  std::optional<PackedMatrix> m = packedMatrix(b, a);
+  if (!m)
+    return {};
+  Value zeros = optionalInput(in, 2);
+  bool packsZeros = zeros && isa<IntegerType>(elementTypeOf(zeros));
+  SmallVector<Value> matrices{asMatrix(b, in[0], m->rows, m->blocks() * m->blockBytes()),
+                              asMatrix(b, in[1], m->rows, m->blocks())};
+  if (zeros)
+    matrices.push_back(asMatrix(b, zeros, m->rows, packsZeros ? m->zeroBytes() : m->blocks()));
+  return {dequantisedBlocks(b, *m, matrices, computeType(elementTypeOf(in[1])))};
+}
+
+/// in: a, b, a scale, b scale, a zero point, b zero point, bias. matmul_integer times both scales, plus the bias.
+Results scaled_matmul_integer(Builder &b, Values in, const Attributes &) {
+  Value product = applyComposite(b, "matmul_integer", {in[0], in[1], optionalInput(in, 4), optionalInput(in, 5)})[0];
+  if (!product)
+    return {};
+  Type type = elementTypeOf(in[2]);
+  Value scaled = graph::mul(b, b.cast(product, type), graph::mul(b, in[2], in[3]));
+  Value bias = optionalInput(in, 6);
+  return {bias ? graph::add(b, scaled, bias) : scaled};
+}
+} // namespace composites
+} // namespace perpend::graph

@@ -1,0 +1,118 @@
+//===- Sorting.cpp - sorted order and what follows from it ----------------===//
+
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+
+namespace perpend::graph::composites {
+
+Results argsort(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  return {axis < 0 ? Value() : b.sort(in[0], axis, a.getInt("descending"))};
+}
+
+Results topk(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  std::optional<Shape> k = a.getDims("k");
+  if (axis < 0)
+    return {};
+  if (!k || k->size() != 1)
+    return {b.fail("topk: expected one number k")};
+  SymbolicInt extent = shapeOf(in[0])[axis];
+  if (compareLess(extent, k->front()) == true)
+    return {b.fail("topk: expected k of at most " + extent.str() + ", got " + k->front().str())};
+  Value order = b.sort(in[0], axis, a.getInt("largest", 1));
+  Value positions = order ? sliceAxis(b, order, axis, SymbolicInt(0), k->front()) : order;
+  if (!positions)
+    return {};
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  Results values = applyComposite(b, "gather_elements", {in[0], positions}, Attributes(b.context(), {along}));
+  return {values.empty() ? Value() : values[0], positions};
+}
+
+//===----------------------------------------------------------------------===//
+// Unique
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Equal elements side by side, in sorted order: what all results of unique are made of.
+struct Groups {
+  SymbolicInt extent, count;
+  /// Per sorted place: the element, whether it begins a group, the number of its group.
+  Value order, begins, number;
+};
+} // namespace
+
+/// Per element: whether it differs from the one before; NaN equals NaN.
+static Value differs(Builder &b, Value sorted) {
+  Shape low(rankOf(sorted), SymbolicInt(0)), high = low;
+  low[0] = SymbolicInt(1);
+  high[0] = SymbolicInt(-1);
+  Value previous = padTensor(b, sorted, low, high, "constant");
+  Value different = pointwise(
+      b, {sorted, previous},
+      [](ArrayRef<Scalar> v) {
+        Scalar other = notEqual(v[0], v[1]);
+        return v[0].isFloat() ? other & (equal(v[0], v[0]) | equal(v[1], v[1])) : other;
+      },
+      b.operations.getI1Type());
+  return rankOf(sorted) == 1 ? different : b.reduce(ReductionKind::Max, different, 1, false);
+}
+
+/// `keys` is [n], or [n, m] for slices.
+static Groups groupsOf(Builder &b, Value keys) {
+  Groups groups{shapeOf(keys)[0], {}, b.sort(keys, 0, false, rankOf(keys) == 2), {}, {}};
+  Value isFirst = applyComposite(b, "equal", {iota(b, groups.extent, b.i64()), b.scalar(0, b.i64())})[0];
+  Value different = differs(b, b.gather(keys, groups.order, 0));
+  groups.begins = different ? applyComposite(b, "logical_or", {isFirst, different})[0] : different;
+  if (!groups.begins)
+    return groups;
+  Value ones = b.cast(groups.begins, b.i64());
+  groups.number = sub(b, b.scan(ReductionKind::Sum, ones, 0), b.scalar(1, b.i64()));
+  groups.count = b.measure(b.reduce(ReductionKind::Sum, ones, 0, false), "unique");
+  return groups;
+}
+
+/// The numbers of groups by first occurrence instead of by value.
+static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const Groups &groups) {
+  Value outside = number(b, groups.extent, b.i64());
+  Value target = where(b, groups.begins, groups.order, outside);
+  Value occurs = scatterVector(b, target, b.splat(groups.extent, 1, b.operations.getI1Type()));
+  if (!occurs)
+    return;
+  Value numbers = sub(b, b.scan(ReductionKind::Sum, b.cast(occurs, b.i64()), 0), b.scalar(1, b.i64()));
+  inverse = b.gather(numbers, b.gather(first, inverse, 0), 0);
+  first = positionsWhere(b, occurs, groups.count);
+}
+
+/// Results: distinct elements, first positions, inverse, counts.
+Results unique(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = 0;
+  Value x = in[0], keys;
+  if (!a.has("axis")) {
+    keys = x = b.reshape(x, elementCount(shapeOf(x)));
+  } else {
+    axis = normalAxis(b, a.getInt("axis"), rankOf(x));
+    if (axis < 0)
+      return {};
+    SmallVector<int64_t> front = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+    std::rotate(front.begin(), front.begin() + axis, front.begin() + axis + 1);
+    Value moved = b.transpose(x, front);
+    Shape shape = shapeOf(moved);
+    keys = b.reshape(moved, {shape[0], elementCount(ArrayRef(shape).drop_front())});
+  }
+  Groups groups = groupsOf(b, keys);
+  if (!groups.number)
+    return {};
+  Value outside = number(b, groups.extent, b.i64());
+  Value first = scatterVector(b, where(b, groups.begins, groups.number, outside), groups.order);
+  Value inverse = scatterVector(b, groups.order, groups.number);
+  if (a.getInt("sorted", 1))
+    first = first ? sliceAxis(b, first, 0, SymbolicInt(0), groups.count) : first;
+  else
+    numberByOccurrence(b, first, inverse, groups);
+  Value counts = scatterVector(b, inverse, b.splat(groups.extent, 1, b.i64()), ReductionKind::Sum);
+  counts = counts ? sliceAxis(b, counts, 0, SymbolicInt(0), groups.count) : counts;
+  return {b.gather(x, first, axis), first, inverse, counts};
+}
+} // namespace perpend::graph::composites

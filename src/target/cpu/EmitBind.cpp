@@ -1,0 +1,148 @@
+//===- EmitBind.cpp - from the extents of inputs to symbols and sizes -------===//
+
+#include "target/cpu/ModuleFunctions.h"
+
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "target/cpu/FunctionEmitter.h"
+
+#include "perpend_module.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+namespace {
+class BindEmitter {
+public:
+  explicit BindEmitter(func::FuncOp main)
+      : main(main), symbols(graph::symbolsOf(main)), types(main.getContext()),
+        pointer(FunctionEmitter::pointerType(main->getParentOfType<ModuleOp>())),
+        f(main->getParentOfType<ModuleOp>(), "perpend_bind",
+          types.getFunctionType({pointer, pointer, pointer}, {types.getI32Type()}), main.getLoc()) {}
+
+  void run() {
+    Type i32 = types.getI32Type();
+    Block *refuse = new Block;
+    SmallVector<Type> refusal{i32, i32, types.getI64Type(), types.getI64Type()};
+    refuse->addArguments(refusal, SmallVector<Location>(4, f.loc));
+    emitSymbols(refuse);
+    for (BlockArgument argument : main.getArguments()) {
+      Value dims = f.loadPointer(f.argument(0), argument.getArgNumber());
+      for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
+        emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
+                  f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
+    }
+    if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
+      SmallVector<SymbolicInt> requirements = attribute.values();
+      for (const SymbolicInt &requirement : requirements)
+        emitRequirement(requirement, requirements, refuse);
+    }
+    f.builder.create<func::ReturnOp>(f.loc, f.half(0));
+    f.function.getBody().push_back(refuse);
+    f.builder.setInsertionPointToStart(refuse);
+    Value error = f.argument(2);
+    f.store(refuse->getArgument(0), error, 0);
+    f.store(refuse->getArgument(1), error, 1);
+    f.store(refuse->getArgument(2), error, 1);
+    f.store(refuse->getArgument(3), error, 2);
+    f.builder.create<func::ReturnOp>(f.loc, f.half(1));
+  }
+
+private:
+  /// Reads every symbol from the dimension that binds it; the others are compared afterwards.
+  void emitSymbols(Block *refuse) {
+    for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
+      if (!source)
+        continue; // an operator defines it: verifyMain refuses other models
+      Value dims = f.loadPointer(f.argument(0), source->input);
+      Value got = f.load(types.getI64Type(), dims, source->dim);
+      emitCheck(got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);
+      Value above = f.builder.create<arith::SubIOp>(f.loc, got, f.integer(source->offset));
+      f.store(f.builder.create<arith::DivSIOp>(f.loc, above, f.integer(source->factor)), f.argument(1), number);
+    }
+  }
+
+  /// Refuses a dimension that does not compare as it must.
+  void emitCheck(Value got, int64_t input, int64_t dim, Value expected, arith::CmpIPredicate predicate, Block *refuse) {
+    Value shown = expected;
+    if (predicate == arith::CmpIPredicate::sge) // -k: at least k
+      shown = f.builder.create<arith::SubIOp>(f.loc, f.integer(0), expected);
+    f.proceedIf(f.compare(predicate, got, expected), refuse, {f.half(input), f.half(dim), shown, got});
+  }
+
+  /// What a requirement says about one dimension of one input.
+  struct Condition {
+    graph::SymbolSource source;
+    SymbolicInt extent; // a limit if it is a number, else the only one that fits
+    bool isLeast;
+  };
+
+  /// Solves a requirement for the symbol that is bound last: a limit if that is a number, and where the opposite is
+  /// required too, the one extent that fits.
+  std::optional<Condition> conditionOf(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all) {
+    auto sources = graph::symbolSourcesOf(main);
+    for (size_t number = symbols.size(); number-- > 0;)
+      for (int64_t sign : {1, -1}) {
+        SymbolicInt symbol = SymbolicInt::symbol(symbols[number]), rest = requirement - symbol * SymbolicInt(sign);
+        std::set<std::string> names, restNames;
+        requirement.symbols(names);
+        rest.symbols(restNames);
+        if (!sources[number] || !names.count(symbols[number]) || restNames.count(symbols[number]))
+          continue;
+        SymbolicInt bound = sign > 0 ? -rest : rest;
+        if (!bound.isConstant() && !llvm::is_contained(all, -requirement))
+          continue;
+        return Condition{*sources[number],
+                         bound * SymbolicInt(sources[number]->factor) + SymbolicInt(sources[number]->offset), sign > 0};
+      }
+    return std::nullopt;
+  }
+
+  /// An expression that must not be negative; names the dimension that is to blame if there is one.
+  void emitRequirement(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all, Block *refuse) {
+    Value got = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
+    Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
+    int64_t input = -1, dim = -1;
+    if (std::optional<Condition> condition = conditionOf(requirement, all)) {
+      input = condition->source.input, dim = condition->source.dim;
+      got = f.load(types.getI64Type(), f.loadPointer(f.argument(0), input), dim);
+      expected = f.evaluate(max(condition->extent, SymbolicInt(0)), f.argument(1), symbols);
+      if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
+        expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
+    }
+    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got});
+  }
+
+  func::FuncOp main;
+  std::vector<std::string> symbols;
+  Builder types;
+  Type pointer;
+  FunctionEmitter f;
+};
+} // namespace
+
+void perpend::target::emitBind(func::FuncOp main) { BindEmitter(main).run(); }
+
+void perpend::target::emitSizes(func::FuncOp main) {
+  auto module = main->getParentOfType<ModuleOp>();
+  Type pointer = FunctionEmitter::pointerType(module);
+  FunctionEmitter f(module, "perpend_sizes", FunctionType::get(main.getContext(), {pointer, pointer, pointer}, {}),
+                    main.getLoc());
+  std::vector<std::string> symbols = graph::symbolsOf(main), dataSymbols = graph::dataSymbolsOf(main);
+  auto storeAll = [&](ArrayRef<SymbolicInt> values, unsigned argument) {
+    for (auto [number, value] : llvm::enumerate(values))
+      f.store(graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)
+                                                     : f.evaluate(value, f.argument(0), symbols),
+              f.argument(argument), number);
+  };
+  storeAll(main->getAttrOfType<graph::ShapeAttr>("tile.buffer_bytes").values(), 1);
+  Shape outputs;
+  for (Type type : main.getResultTypes())
+    outputs.append(shapeOf(cast<RankedTensorType>(type)));
+  storeAll(outputs, 2);
+  f.builder.create<func::ReturnOp>(f.loc);
+}

@@ -1,0 +1,74 @@
+//===- FunctionEmitter.h - code of the module's functions --------*- C++ -*-===//
+
+#ifndef PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
+#define PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
+
+#include "graph/SymbolicCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace perpend::target {
+
+/// Emits one function: pointers, 64-bit integers and symbolic expressions.
+class FunctionEmitter {
+public:
+  FunctionEmitter(mlir::ModuleOp module, mlir::StringRef name, mlir::FunctionType type, mlir::Location loc)
+      : builder(mlir::OpBuilder::atBlockEnd(module.getBody())), loc(loc),
+        function(builder.create<mlir::func::FuncOp>(loc, name, type)), pointer(pointerType(module)),
+        i64(builder.getI64Type()) {
+    builder.setInsertionPointToStart(function.addEntryBlock());
+  }
+  static mlir::Type pointerType(mlir::ModuleOp module) { return mlir::LLVM::LLVMPointerType::get(module.getContext()); }
+
+  mlir::Value argument(unsigned number) { return function.getArgument(number); }
+  mlir::Value integer(int64_t value) {
+    return builder.create<mlir::arith::ConstantOp>(loc, builder.getI64IntegerAttr(value));
+  }
+  mlir::Value half(int64_t value) { return builder.create<mlir::arith::ConstantIntOp>(loc, value, 32); }
+  mlir::Value element(mlir::Value base, mlir::Type type, int64_t number) {
+    return builder.create<mlir::LLVM::GEPOp>(loc, pointer, type, base,
+                                             mlir::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(number)});
+  }
+  mlir::Value load(mlir::Type type, mlir::Value base, int64_t number) {
+    return builder.create<mlir::LLVM::LoadOp>(loc, type, element(base, type, number));
+  }
+  mlir::Value loadPointer(mlir::Value base, int64_t number) { return load(pointer, base, number); }
+  void store(mlir::Value value, mlir::Value base, int64_t number) {
+    builder.create<mlir::LLVM::StoreOp>(loc, value, element(base, value.getType(), number));
+  }
+  mlir::Value bytesAfter(mlir::Value base, mlir::Value count) {
+    return builder.create<mlir::LLVM::GEPOp>(loc, pointer, builder.getI8Type(), base,
+                                             mlir::ArrayRef<mlir::LLVM::GEPArg>{count});
+  }
+  mlir::Value toIndex(mlir::Value value) {
+    return builder.create<mlir::arith::IndexCastOp>(loc, builder.getIndexType(), value);
+  }
+  mlir::Value toInteger(mlir::Value value) { return builder.create<mlir::arith::IndexCastOp>(loc, i64, value); }
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b) {
+    return builder.create<mlir::arith::CmpIOp>(loc, predicate, a, b);
+  }
+  /// Goes on in a new block if `condition` holds, else in `otherwise`.
+  void proceedIf(mlir::Value condition, mlir::Block *otherwise, mlir::ValueRange arguments = {}) {
+    mlir::Block *next = function.addBlock();
+    builder.create<mlir::cf::CondBranchOp>(loc, condition, next, mlir::ValueRange{}, otherwise, arguments);
+    builder.setInsertionPointToStart(next);
+  }
+
+  /// `value` as i64, with symbols read from the array `symbols`.
+  mlir::Value evaluate(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names) {
+    return toInteger(graph::emitSymbolicInt(builder, loc, value, [&](mlir::StringRef name) {
+      return toIndex(load(i64, symbols, llvm::find(names, name) - names.begin()));
+    }));
+  }
+
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  mlir::func::FuncOp function;
+  mlir::Type pointer, i64;
+};
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,87 @@
+"""The four ways in which the suite runs a case: what each makes of the model and what then computes its outputs.
+
+plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are known. constant: every
+input is an initializer, so that the compiler folds everything. interpreter: plain with the reference interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx
+import perpend
+from onnx import numpy_helper
+
+Execute = Callable[[list[Any]], list[Any]]
+
+
+class Unsupported(Exception):
+    """The case cannot be expressed in a column."""
+
+
+def as_list(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def prepare_plain(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+    compiled = perpend.compile(onnx.ModelProto.FromString(model), opt_level=opt_level)
+    return lambda values: as_list(compiled(*values))
+
+
+def prepare_interpreter(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+    module = perpend.import_model(onnx.ModelProto.FromString(model))
+    return lambda values: list(module.evaluate(*values))
+
+
+def forget_shapes(graph: onnx.GraphProto) -> None:
+    """What the model says about shapes of results follows from its inputs, which change."""
+    del graph.value_info[:]
+    for output in graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+
+
+def free_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    weights = {tensor.name for tensor in graph.initializer}
+    return [declared for declared in graph.input if declared.name not in weights]
+
+
+def with_symbols(content: bytes) -> onnx.ModelProto:
+    model = onnx.ModelProto.FromString(content)
+    for number, declared in enumerate(free_inputs(model.graph)):
+        if declared.type.HasField("tensor_type"):
+            for position, extent in enumerate(declared.type.tensor_type.shape.dim):
+                extent.dim_param = f"d{number}_{position}"
+    forget_shapes(model.graph)
+    return model
+
+
+def prepare_dynamic(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+    compiled = perpend.compile(with_symbols(model), opt_level=opt_level)
+    return lambda values: as_list(compiled(*values))
+
+
+def with_constants(content: bytes, inputs: Sequence[Any]) -> onnx.ModelProto:
+    model = onnx.ModelProto.FromString(content)
+    declared = free_inputs(model.graph)
+    if any(not each.type.HasField("tensor_type") for each in declared):
+        raise Unsupported("an input that is no tensor cannot be an initializer")
+    for each, value in zip(declared, inputs, strict=False):
+        model.graph.initializer.append(numpy_helper.from_array(value, each.name))
+        model.graph.input.remove(each)
+    forget_shapes(model.graph)
+    return model
+
+
+def prepare_constant(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+    compiled = perpend.compile(with_constants(model, inputs), opt_level=opt_level)
+    return lambda values: as_list(compiled())
+
+
+PREPARE: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
+    "plain": prepare_plain,
+    "dynamic": prepare_dynamic,
+    "constant": prepare_constant,
+    "interpreter": prepare_interpreter,
+}

@@ -1,0 +1,220 @@
+"""Every element type that a schema allows, for the operators below: compiled results against ONNX's reference.
+
+The types come from onnx.defs, so a newer package tests newer types. Integers are compared exactly.
+"""
+
+import warnings
+
+import ml_dtypes
+import numpy as np
+import perpend
+import pytest
+
+onnx = pytest.importorskip("onnx")
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+OPSET = onnx.defs.onnx_opset_version()
+SMALL = {"int2", "uint2", "int4", "uint4"}
+# Types without a counterpart in Perpend.
+FOREIGN = {"string", "complex64", "complex128"}
+
+
+def dtype_of(name):
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(name.upper())))
+
+
+def is_float(dtype):
+    return np.issubdtype(dtype, np.floating) or "float" in dtype.name
+
+
+class Values:
+    """Arrays of one type: any() has extremes, the others stay where an operator is defined."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        self.generator = np.random.default_rng(1)
+
+    def small(self, *shape, low=-4, high=5):
+        if self.dtype == bool:
+            return self.generator.random(shape) > 0.5
+        if is_float(self.dtype):
+            return (self.generator.integers(4 * low, 4 * high, shape) / 4).astype(self.dtype)
+        limits = ml_dtypes.iinfo(self.dtype)
+        low, high = max(low, int(limits.min)), min(high, int(limits.max) + 1)
+        return self.generator.integers(low, high, shape).astype(self.dtype)
+
+    def any(self, *shape):
+        values = self.small(*shape, low=-200, high=200)
+        if is_float(self.dtype) or self.dtype == bool:
+            return values
+        limits = ml_dtypes.iinfo(self.dtype)
+        values = values.reshape(-1)
+        values[: 2] = np.array([int(limits.min), int(limits.max)], np.uint64 if limits.min == 0 else np.int64).astype(
+            self.dtype
+        )[: values.size]
+        return values.reshape(shape)
+
+    def positive(self, *shape, high=5):
+        return self.small(*shape, low=1, high=high)
+
+    def unit(self, *shape):
+        return self.small(*shape, low=-1, high=1)
+
+
+def int64(*values):
+    return np.array(values, np.int64)
+
+
+def unary(v):
+    return [v.any(3, 7)], {}
+
+
+def tame(v):
+    return [v.small(3, 7)], {}
+
+
+def binary(v):
+    return [v.any(3, 1, 7), v.any(5, 1)], {}
+
+
+def reduction(v):
+    return [v.small(3, 5, 7), int64(1)], {}
+
+
+ANY_UNARY = "Abs Neg Sign Relu Ceil Floor Round IsNaN IsInf Not BitwiseNot Identity Flatten Transpose Size Shape".split()
+TAME_UNARY = (
+    "Exp Sigmoid Tanh Erf Sin Cos Tan Atan Sinh Cosh Asinh Softplus Softsign HardSwish Elu Celu Selu LeakyRelu "
+    "HardSigmoid ThresholdedRelu Mish Gelu Swish Shrink Softmax LogSoftmax Hardmax"
+).split()
+BINARY = "Add Sub Mul Max Min Sum Less LessOrEqual Greater GreaterOrEqual Equal And Or Xor BitwiseAnd BitwiseOr BitwiseXor"
+REDUCTIONS = (
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
+)
+# Operator -> inputs and attributes for the type of its first constraint. Arrays of int64 are indices and the like.
+INPUTS = {
+    **{name: unary for name in ANY_UNARY},
+    **{name: tame for name in TAME_UNARY},
+    **{name: binary for name in BINARY.split()},
+    **{name: reduction for name in REDUCTIONS.split()},
+    "ReduceLogSum": lambda v: ([v.positive(3, 5, 7), int64(1)], {}),
+    "Sqrt": lambda v: ([v.positive(3, 7)], {}),
+    "Log": lambda v: ([v.positive(3, 7)], {}),
+    "Reciprocal": lambda v: ([v.positive(3, 7)], {}),
+    "Asin": lambda v: ([v.unit(3, 7)], {}),
+    "Acos": lambda v: ([v.unit(3, 7)], {}),
+    "Atanh": lambda v: ([v.unit(3, 7) * v.dtype.type(0.5)], {}),
+    "Acosh": lambda v: ([v.positive(3, 7)], {}),
+    "Mean": lambda v: ([v.small(3, 7), v.small(3, 7)], {}),
+    "Div": lambda v: ([v.any(3, 7), v.positive(3, 7)], {}),
+    "Mod": lambda v: ([v.any(3, 7), v.positive(3, 7)], {"fmod": int(is_float(v.dtype))}),
+    "Pow": lambda v: ([v.small(3, 7), v.positive(3, 7, high=4)], {}),
+    "PRelu": lambda v: ([v.any(3, 7), v.small(7)], {}),
+    "BitShift": lambda v: ([v.any(3, 7), v.positive(3, 7)], {"direction": "LEFT"}),
+    "Where": lambda v: ([v.generator.random((3, 7)) > 0.5, v.any(3, 7), v.any(7)], {}),
+    "Clip": lambda v: ([v.any(3, 7), v.dtype.type(1), v.dtype.type(3)], {}),
+    "ArgMax": lambda v: ([v.any(3, 7)], {"axis": 1}),
+    "ArgMin": lambda v: ([v.any(3, 7)], {"axis": 1, "select_last_index": 1}),
+    "CumSum": lambda v: ([v.small(3, 7), np.int64(1)], {}),
+    "CumProd": lambda v: ([v.positive(3, 5, high=3), np.int64(1)], {}),
+    "Range": lambda v: ([v.dtype.type(1), v.dtype.type(17), v.dtype.type(3)], {}),
+    "MatMul": lambda v: ([v.small(3, 5), v.small(5, 7)], {}),
+    "Gemm": lambda v: ([v.small(5, 3), v.small(5, 7), v.small(7)], {"transA": 1}),
+    "Concat": lambda v: ([v.any(3, 7), v.any(2, 7)], {"axis": 0}),
+    "Reshape": lambda v: ([v.any(3, 8), int64(4, 6)], {}),
+    "Slice": lambda v: ([v.any(5, 7), int64(1), int64(7), int64(1), int64(2)], {}),
+    "Gather": lambda v: ([v.any(5, 7), int64(4, 0, -1)], {"axis": 0}),
+    "GatherElements": lambda v: ([v.any(3, 3), int64(1, 0, 2).reshape(1, 3)], {"axis": 0}),
+    "GatherND": lambda v: ([v.any(3, 7), int64(1, 0, 2, 6).reshape(2, 2)], {}),
+    "Pad": lambda v: ([v.any(3, 5), int64(0, 1, 2, 3), v.dtype.type(1)], {}),
+    "Tile": lambda v: ([v.any(3, 5), int64(2, 3)], {}),
+    "Expand": lambda v: ([v.any(3, 1), int64(2, 3, 4)], {}),
+    "Squeeze": lambda v: ([v.any(3, 1, 5), int64(1)], {}),
+    "Unsqueeze": lambda v: ([v.any(3, 5), int64(1)], {}),
+    "Trilu": lambda v: ([v.any(4, 5)], {}),
+    "DepthToSpace": lambda v: ([v.any(1, 8, 2, 3)], {"blocksize": 2}),
+    "SpaceToDepth": lambda v: ([v.any(1, 2, 4, 6)], {"blocksize": 2}),
+    "MaxPool": lambda v: ([v.any(1, 2, 6, 7)], {"kernel_shape": [2, 3]}),
+    "AveragePool": lambda v: ([v.any(1, 2, 6, 7)], {"kernel_shape": [2, 3]}),
+    "GlobalMaxPool": lambda v: ([v.any(1, 2, 6, 7)], {}),
+    "GlobalAveragePool": lambda v: ([v.any(1, 2, 6, 7)], {}),
+    "Conv": lambda v: ([v.small(1, 2, 6, 7), v.small(3, 2, 2, 3)], {}),
+    "LayerNormalization": lambda v: ([v.small(3, 7), v.small(7), v.small(7)], {}),
+    "Dropout": lambda v: ([v.any(3, 7)], {}),
+    "EyeLike": lambda v: ([v.any(3, 7)], {}),
+    "Einsum": lambda v: ([v.small(3, 5), v.small(5, 7)], {"equation": "ij,jk->ik"}),
+}
+# What ONNX's reference gets wrong or cannot do is computed here: name -> function of the inputs and attributes.
+NUMPY = {
+    "Div": lambda a, b: a / b if is_float(a.dtype) else np.trunc(a.astype(object) / b.astype(object)),
+}
+
+
+def type_names(op):
+    """Of the first input that is no index (Where: the second)."""
+    schema = onnx.defs.get_schema(op, OPSET, "")
+    variable = schema.inputs[1 if op == "Where" else 0].type_str
+    for constraint in schema.type_constraints:
+        if constraint.type_param_str == variable:
+            variable = constraint.allowed_type_strs
+            return sorted(t[7:-1] for t in variable if t.startswith("tensor(") and t[7:-1] not in FOREIGN)
+    return []
+
+
+CASES = [(op, name) for op in sorted(INPUTS) for name in type_names(op)]
+# Inputs that decide about shapes, from this position on.
+CONSTANTS = {"Where": 3, "GatherElements": 2, "Gather": 2, "GatherND": 2}
+
+
+def build(op, dtype):
+    arrays, attributes = INPUTS[op](Values(dtype))
+    helper, names, inputs, constants, feeds = onnx.helper, [], [], [], {}
+    for position, array in enumerate(map(np.asarray, arrays)):
+        name = f"x{position}"
+        names.append(name)
+        decides = array.dtype == np.int64 and position >= CONSTANTS.get(op, 1) and dtype != np.int64
+        if decides or op == "Range" or (position and op in SHAPED):
+            constants.append(onnx.numpy_helper.from_array(array, name))
+        else:
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            inputs.append(helper.make_tensor_value_info(name, kind, array.shape))
+            feeds[name] = array
+    node = helper.make_node(op, names, ["y"], "node", **attributes)
+    graph = helper.make_graph([node], "operator", inputs, [helper.make_empty_tensor_value_info("y")], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=13), feeds
+
+
+SHAPED = {
+    "Reshape", "Slice", "Pad", "Tile", "Expand", "Squeeze", "Unsqueeze", "CumSum", "CumProd", *REDUCTIONS.split(),
+}  # fmt: skip
+
+
+def widened(op, model, feeds):
+    """The reference in f64 for f16 and bf16 and for what it lacks kernels for."""
+    return {name: array.astype(np.float64) for name, array in feeds.items()}
+
+
+def tolerance(dtype):
+    if dtype.name == "bfloat16":
+        return 2e-2
+    return {2: 4e-3, 4: 2e-5, 8: 1e-9}.get(dtype.itemsize, 0.15)
+
+
+def assert_matches(got, want):
+    assert got.shape == want.shape
+    if not is_float(got.dtype):
+        np.testing.assert_array_equal(got, want.astype(got.dtype))
+        return
+    relative = tolerance(got.dtype)
+    with np.errstate(all="ignore"):
+        got, want = got.astype(np.float64), want.astype(got.dtype).astype(np.float64)
+    np.testing.assert_allclose(got, want, rtol=relative, atol=relative)
+
+
+@pytest.mark.parametrize(("op", "name"), CASES, ids=lambda value: value)
+def test_element_type(op, name):
+    model, feeds = build(op, dtype_of(name))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        want = np.asarray(ReferenceEvaluator(model).run(None, feeds)[0])
+    for opt_level in (0, 3):
+        assert_matches(perpend.compile(model, opt_level=opt_level)(**feeds), want)

@@ -1,0 +1,142 @@
+"""Cast between all numeric types, on every bit pattern of the small ones, against the definition of ONNX."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import perpend
+
+onnx = pytest.importorskip("onnx")
+reference = pytest.importorskip("onnx.reference.ops.op_cast")
+
+T = onnx.TensorProto
+MINIFLOATS = (
+    T.FLOAT8E4M3FN, T.FLOAT8E4M3FNUZ, T.FLOAT8E5M2, T.FLOAT8E5M2FNUZ, T.FLOAT8E8M0, T.FLOAT6E2M3, T.FLOAT6E3M2,
+    T.FLOAT4E2M1,
+)  # fmt: skip
+FLOATS = (T.FLOAT, T.DOUBLE, T.FLOAT16, T.BFLOAT16, *MINIFLOATS)
+INTEGERS = (
+    T.INT2, T.UINT2, T.INT4, T.UINT4, T.INT8, T.UINT8, T.INT16, T.UINT16, T.INT32, T.UINT32, T.INT64, T.UINT64,
+)  # fmt: skip
+TYPES = (*FLOATS, *INTEGERS, T.BOOL)
+
+
+def dtype_of(code):
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+
+
+def is_float(code):
+    return code in FLOATS
+
+
+def patterns(code):
+    """Every value of a type of at most 16 bits; of others random bits, small numbers, ties of narrow formats."""
+    dtype = dtype_of(code)
+    if code == T.BOOL:
+        return np.array([False, True])
+    if dtype.itemsize <= 2:
+        bits = {T.INT2: 2, T.UINT2: 2, T.INT4: 4, T.UINT4: 4, T.FLOAT4E2M1: 4, T.FLOAT6E2M3: 6, T.FLOAT6E3M2: 6}
+        count = 2 ** bits.get(code, 8 * dtype.itemsize)
+        return np.arange(count, dtype=np.uint16 if dtype.itemsize == 2 else np.uint8).view(dtype)
+    generator = np.random.default_rng(int(code))
+    random = generator.integers(0, 256, 4000 * dtype.itemsize, np.uint8).view(dtype)
+    if code not in (T.FLOAT, T.DOUBLE):
+        return np.concatenate([random, np.arange(300).astype(dtype)])
+    halves = np.ldexp(generator.integers(1, 64, 4000), generator.integers(-160, 160, 4000))
+    nudged = np.concatenate([halves, halves * (1 + 1e-7), halves * (1 - 1e-7), halves * (1 + 1e-14)])
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 465, 480, 240, 248, 57344, 61440, 65504, 65520, 6, 7, 28, 31]
+    with np.errstate(over="ignore"):
+        return np.concatenate([random, nudged.astype(dtype), -nudged.astype(dtype), np.array(special, dtype)])
+
+
+def cast_model(source, targets, values, **attributes):
+    helper = onnx.helper
+    nodes = [helper.make_node("Cast", ["x"], [f"y{code}"], to=code, **attributes) for code in targets]
+    outputs = [helper.make_tensor_value_info(f"y{code}", code, values.shape) for code in targets]
+    inputs = [helper.make_tensor_value_info("x", source, values.shape)]
+    graph = helper.make_graph(nodes, "casts", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13)
+
+
+def defined(source, target, values):
+    """Where ONNX says what the result is."""
+    single = values.astype(np.float64) if is_float(source) else values
+    if target == T.FLOAT8E8M0:
+        return ~np.isinf(single) & ~np.signbit(single) if is_float(source) else values >= values.dtype.type(0)
+    if target in (T.FLOAT6E2M3, T.FLOAT6E3M2, T.FLOAT4E2M1):
+        return ~np.isnan(single) if is_float(source) else np.ones(values.shape, bool)
+    if not is_float(source) or target not in INTEGERS:
+        return np.ones(values.shape, bool)
+    limits = ml_dtypes.iinfo(dtype_of(target))
+    return (single > float(limits.min) - 1) & (single < float(limits.max) + (1 if limits.bits < 60 else 0))
+
+
+def expected(source, target, values, saturate, round_mode):
+    with np.errstate(all="ignore"):
+        if target in INTEGERS and not is_float(source) and source != T.BOOL:
+            bits = ml_dtypes.iinfo(dtype_of(target)).bits  # discard the higher bits
+            wide = values.astype(np.int64) if values.dtype != np.uint64 else values.view(np.int64)
+            low = wide & ((1 << bits) - 1) if bits < 64 else wide
+            return low.astype(np.uint8).view(dtype_of(target)) if bits < 8 else low.astype(dtype_of(target))
+        if target in INTEGERS and is_float(source):
+            values = np.where(defined(source, target, values), values.astype(np.float64), 0)
+            kind = np.uint64 if target == T.UINT64 else np.int64
+            return np.trunc(values).astype(kind).astype(dtype_of(target))
+        if is_float(source) and target == T.BOOL:
+            return values.astype(np.float64) != 0
+        if source in MINIFLOATS:
+            values = values.astype(np.float32)
+        return reference.cast_to(values, target, saturate, round_mode)
+
+
+def assert_same(got, want, where, what):
+    assert got.dtype == want.dtype, what
+    if np.issubdtype(want.dtype, np.floating) or "float" in str(want.dtype):
+        both_nan = np.isnan(got.astype(np.float64)) & np.isnan(want.astype(np.float64))
+    else:
+        both_nan = np.zeros(want.shape, bool)
+    bits = np.dtype(f"u{want.dtype.itemsize}")
+    wrong = np.flatnonzero((got.view(bits) != want.view(bits)) & ~both_nan & where)
+    assert not wrong.size, f"{what}: {wrong.size} wrong, at {wrong[:4]}: got {got[wrong[:4]]}, expected {want[wrong[:4]]}"
+
+
+def check(model, source, targets, values, saturate=True, round_mode="up", opt_level=3):
+    results = perpend.compile(model, opt_level=opt_level)(values)
+    for target, got in zip(targets, results if isinstance(results, (list, tuple)) else [results], strict=True):
+        want = expected(source, target, values, saturate, round_mode)
+        name = T.DataType.Name
+        what = f"{name(source)} to {name(target)}, saturate {saturate}, {round_mode}, level {opt_level}"
+        assert_same(got, want, defined(source, target, values), what)
+
+
+@pytest.mark.parametrize("source", TYPES, ids=T.DataType.Name)
+def test_casts_to_all_types(source):
+    values = patterns(source)
+    targets = [target for target in TYPES if target != source]
+    for opt_level in (0, 3):
+        check(cast_model(source, targets, values), source, targets, values, opt_level=opt_level)
+
+
+@pytest.mark.parametrize("source", [T.FLOAT, T.DOUBLE, T.FLOAT16, T.BFLOAT16], ids=T.DataType.Name)
+def test_casts_without_saturation(source):
+    values, targets = patterns(source), [code for code in MINIFLOATS if code != T.FLOAT8E8M0]
+    check(cast_model(source, targets, values, saturate=0), source, targets, values, saturate=False)
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("round_mode", ["up", "down", "nearest"])
+def test_rounding_to_powers_of_two(round_mode, saturate):
+    for source in (T.FLOAT, T.FLOAT16, T.BFLOAT16):
+        values, targets = patterns(source), [T.FLOAT8E8M0]
+        model = cast_model(source, targets, values, saturate=saturate, round_mode=round_mode)
+        check(model, source, targets, values, bool(saturate), round_mode)
+
+
+def test_constants_are_folded_to_the_same():
+    values = patterns(T.FLOAT)[:500]
+    model = cast_model(T.FLOAT, MINIFLOATS, values)
+    model.graph.ClearField("input")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(values, "x"))
+    results = perpend.compile(model)()
+    for target, got in zip(MINIFLOATS, results, strict=True):
+        assert_same(got, expected(T.FLOAT, target, values, True, "up"), defined(T.FLOAT, target, values), str(target))
