@@ -98,6 +98,18 @@ void RunEmitter::emitLoop(graph::LoopOp op) {
   endLoop(loop);
 }
 
+/// The symbols of a loop that only the elements of scan results give a value.
+static SmallVector<StringAttr> elementSymbols(graph::LoopOp op) {
+  SmallVector<StringAttr> symbols = op.definedSymbols();
+  llvm::erase_if(symbols, [&](StringAttr name) {
+    auto symbol = SymbolicInt::symbol(name.str());
+    return (!op.countIsKnown() && symbol == op.getCount().values()[0]) ||
+           llvm::any_of(op.carriedArguments(),
+                        [&](Value value) { return llvm::is_contained(graph::shapeOf(value), symbol); });
+  });
+  return symbols;
+}
+
 /// Initial values and memory for results.
 void RunEmitter::startLoop(Loop &loop) {
   graph::LoopOp op = loop.op;
@@ -115,6 +127,8 @@ void RunEmitter::startLoop(Loop &loop) {
     setSlot(loop.targets[i], addressOf(loop.spares[i]));
   }
   followExtents(op, op.getInitial().getTypes(), op.carriedArguments().getTypes(), loop.follow);
+  for (StringAttr symbol : elementSymbols(op))
+    setSymbol(symbol, f.integer(0));
   setSlot(loop.arguments[0], f.element(counters, f.i64, loop.arguments[0].number));
   for (unsigned i = 0; i < op.scanResults().size(); ++i) {
     Place place = loop.resultPlace(loop.scanNumber(i));
@@ -180,6 +194,7 @@ void RunEmitter::emitBody(Loop &loop) {
   checkExtents(op, given, expected, loop.follow);
   for (unsigned i = 0; i < op.carriedCount(); ++i)
     copy(loop.targets[i], loop.sources[i], given[i]);
+  followElements(loop);
   unsigned appended = 0;
   for (unsigned i = 0; i < op.scanResults().size(); ++i) {
     Value position = loop.isAppended(i) ? loop.positions[appended++] : Value();
@@ -191,6 +206,27 @@ void RunEmitter::emitBody(Loop &loop) {
   exchange(loop);
   f.builder.create<cf::BranchOp>(f.loc, loop.header, next);
   f.builder.setInsertionPointToStart(loop.after);
+}
+
+/// The first element gives symbols their values; another value later is an error.
+void RunEmitter::followElements(Loop &loop) {
+  graph::LoopOp op = loop.op;
+  for (StringAttr symbol : elementSymbols(op)) {
+    auto wanted = SymbolicInt::symbol(symbol.str());
+    Value isFree = f.compare(arith::CmpIPredicate::eq, loop.iteration, f.integer(0));
+    for (unsigned i = 0; i < op.scanResults().size(); ++i)
+      for (auto [given, expected] : llvm::zip_equal(graph::shapeOf(cast<RankedTensorType>(stackedType(op, i))),
+                                                    graph::shapeOf(op.scanResults()[i]))) {
+        if (expected != wanted)
+          continue;
+        Value got = evaluate(given), isSame = f.compare(arith::CmpIPredicate::eq, got, evaluate(wanted));
+        if (isFree)
+          isSame = f.builder.create<arith::OrIOp>(f.loc, isSame, isFree);
+        check(isSame, op, "expected elements of one shape for result " + Twine(loop.scanNumber(i)), got);
+        setSymbol(symbol, got);
+        isFree = Value();
+      }
+  }
 }
 
 /// `position`: where an appended element begins; becomes that of the next.
@@ -258,7 +294,8 @@ void RunEmitter::endLoop(Loop &loop) {
   unsigned appended = 0;
   for (unsigned i = 0; i < op.scanResults().size(); ++i)
     if (loop.isAddressed(i)) {
-      checkExtents(op, stackedType(op, i), op.scanResults()[i].getType(), {});
+      checkExtents(op, stackedType(op, i), op.scanResults()[i].getType(), {},
+                   f.compare(arith::CmpIPredicate::eq, loop.iteration, f.integer(0)));
     } else {
       Value bytes = bytesOf(op.scanResults()[i].getType()), got = loop.positions[appended++];
       check(f.compare(arith::CmpIPredicate::eq, got, bytes), op,

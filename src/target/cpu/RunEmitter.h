@@ -37,8 +37,10 @@ private:
   // Symbols
   mlir::Value evaluate(const graph::SymbolicInt &value) { return f.evaluate(value, symbols, names); }
   void setSymbol(mlir::StringRef name, mlir::Value value);
-  /// Checks extents of values that take the place of others, those apart that mention `symbols`.
-  void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
+  /// Checks extents of values that take the place of others, those apart that mention `symbols`. With `exempt` true
+  /// everything is right.
+  void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols,
+                    mlir::Value exempt = {});
   /// Gives `symbols` the extents that stand in their place, and checks the others that mention them.
   void followExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
 
@@ -67,6 +69,7 @@ private:
   void startElements(Loop &loop);
   void emitHeader(Loop &loop);
   void emitBody(Loop &loop);
+  void followElements(Loop &loop);
   void storeElement(Loop &loop, unsigned number, mlir::Value &position);
   void exchange(Loop &loop);
   void endLoop(Loop &loop);
