@@ -106,7 +106,6 @@ private:
   bool setFlags();
   void atom(int depth);
   void escape();
-  void quoted();
   void repetition(int32_t start);
   bool bounds(int32_t &least, int32_t &most);
   void repeat(int32_t start, int32_t least, int32_t most);
@@ -146,6 +145,7 @@ private:
   perpend_string text;
   int64_t position = 0;
   Flags flags;
+  bool isQuoted = false; // between \Q and \E
 };
 
 // split(this, next); this; jump ...; each jump leads to that of the next alternative, the last one to the end.
@@ -170,10 +170,19 @@ void RegexParser::alternatives(int depth) {
 }
 
 void RegexParser::sequence(int depth) {
-  while (!atEnd() && peek() != '|' && peek() != ')') {
+  while (!atEnd() && (isQuoted || (peek() != '|' && peek() != ')'))) {
+    if (takeWord(isQuoted ? "\\E" : "\\Q")) {
+      isQuoted = !isQuoted;
+      continue;
+    }
     int32_t start = here();
-    atom(depth);
-    repetition(start);
+    if (isQuoted)
+      literal(next());
+    else
+      atom(depth);
+    isQuoted = isQuoted && !takeWord("\\E");
+    if (!isQuoted)
+      repetition(start);
   }
 }
 
@@ -244,11 +253,6 @@ void RegexParser::group(int depth) {
   flags = outside;
 }
 
-void RegexParser::quoted() {
-  while (!atEnd() && !takeWord("\\E"))
-    literal(next());
-}
-
 void RegexParser::escape() {
   if (atEnd())
     return fail("the pattern ends with '\\'");
@@ -264,8 +268,6 @@ void RegexParser::escape() {
     return assertion(RegexAssertion::WordBoundary);
   if (take('B'))
     return assertion(RegexAssertion::NoWordBoundary);
-  if (take('Q'))
-    return quoted();
   literal(escapedCharacter());
 }
 

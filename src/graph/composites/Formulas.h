@@ -88,6 +88,10 @@ mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value v
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 
 // Lists.
+/// The elements of a list that is made by known operators; nullopt when they are not known.
+std::optional<llvm::SmallVector<mlir::Value>> listElements(mlir::Value list);
+/// A list of these elements, of the joined type of `elementType` (may be null) and theirs.
+mlir::Value makeList(Builder &builder, Values elements, mlir::Type elementType = {}, bool isOptional = false);
 /// The element at a position (one integer; negative ones count from the end). Extents that its type does not know
 /// become symbols.
 mlir::Value listElement(Builder &builder, mlir::Value list, mlir::Value position);

@@ -13,8 +13,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// The elements of a list that is made here; nullopt when they are not known.
-static std::optional<SmallVector<Value>> elementsOf(Value list) {
+std::optional<SmallVector<Value>> listElements(Value list) {
   while (auto retyped = list.getDefiningOp<MapOp>())
     list = retyped.getInputs()[0];
   auto call = list.getDefiningOp<CallLibraryOp>();
@@ -23,7 +22,7 @@ static std::optional<SmallVector<Value>> elementsOf(Value list) {
   return llvm::to_vector(ValueRange(call.getInputs()));
 }
 
-static Value construct(Builder &b, Values elements, Type elementType = {}, bool isOptional = false) {
+Value makeList(Builder &b, Values elements, Type elementType, bool isOptional) {
   Type joined = elementType ? elementType : Type(NoneType::get(b.context()));
   for (Value element : elements) {
     if (!element)
@@ -63,7 +62,7 @@ Value listElement(Builder &b, Value list, Value position) {
   SequenceType type = listType(b, list);
   if (!type || !position)
     return {};
-  if (std::optional<SmallVector<Value>> elements = elementsOf(list))
+  if (std::optional<SmallVector<Value>> elements = listElements(list))
     if (std::optional<int64_t> known = knownPosition(b, position, elements->size()))
       return *known >= 0 && *known < static_cast<int64_t>(elements->size()) ? (*elements)[*known]
                                                                             : outside(b, *known, elements->size());
@@ -82,14 +81,14 @@ Value listElement(Builder &b, Value list, Value position) {
 Value listLength(Builder &b, Value list) {
   if (!listType(b, list))
     return {};
-  if (std::optional<SmallVector<Value>> elements = elementsOf(list))
+  if (std::optional<SmallVector<Value>> elements = listElements(list))
     return b.dims(SymbolicInt(static_cast<int64_t>(elements->size())), /*isScalar=*/true);
   return b.callLibrary("sequence.length", list, CallResult{{}, b.i64()})[0];
 }
 
 namespace composites {
-Results sequence_construct(Builder &b, Values in, const Attributes &) { return {construct(b, in)}; }
-Results sequence_empty(Builder &b, Values, const Attributes &) { return {construct(b, {})}; }
+Results sequence_construct(Builder &b, Values in, const Attributes &) { return {makeList(b, in)}; }
+Results sequence_empty(Builder &b, Values, const Attributes &) { return {makeList(b, {})}; }
 Results sequence_length(Builder &b, Values in, const Attributes &) { return {listLength(b, in[0])}; }
 Results sequence_at(Builder &b, Values in, const Attributes &) { return {listElement(b, in[0], in[1])}; }
 
@@ -99,14 +98,14 @@ Results sequence_insert(Builder &b, Values in, const Attributes &) {
   if (!type)
     return {};
   Value position = optionalInput(in, 2);
-  if (std::optional<SmallVector<Value>> elements = elementsOf(in[0])) {
+  if (std::optional<SmallVector<Value>> elements = listElements(in[0])) {
     int64_t count = elements->size();
     std::optional<int64_t> known = position ? knownPosition(b, position, count) : count;
     if (known && (*known < 0 || *known > count))
       return {outside(b, *known, count)};
     if (known) {
       elements->insert(elements->begin() + *known, in[1]);
-      return {construct(b, *elements, type.getElement())};
+      return {makeList(b, *elements, type.getElement())};
     }
   }
   Type joined = joinElements(type.getElement(), elementOf(tensorTypeOf(in[1])));
@@ -124,14 +123,14 @@ Results sequence_erase(Builder &b, Values in, const Attributes &) {
   if (!type)
     return {};
   Value position = optionalInput(in, 1);
-  if (std::optional<SmallVector<Value>> elements = elementsOf(in[0])) {
+  if (std::optional<SmallVector<Value>> elements = listElements(in[0])) {
     int64_t count = elements->size();
     std::optional<int64_t> known = position ? knownPosition(b, position, count) : count - 1;
     if (known && (*known < 0 || *known >= count))
       return {outside(b, *known, count)};
     if (known) {
       elements->erase(elements->begin() + *known);
-      return {construct(b, *elements, type.getElement())};
+      return {makeList(b, *elements, type.getElement())};
     }
   }
   SmallVector<Value> operands{in[0]};
@@ -193,7 +192,7 @@ Results split_to_sequence(Builder &b, Values in, const Attributes &a) {
                                b.operations.getNamedAttr("sizes", ShapeAttr::get(b.context(), *sizes))}));
   for (Value &part : parts)
     part = keepsAxis ? part : b.squeeze(part, axis);
-  return {construct(b, parts)};
+  return {makeList(b, parts)};
 }
 
 Results concat_from_sequence(Builder &b, Values in, const Attributes &a) {
@@ -202,7 +201,7 @@ Results concat_from_sequence(Builder &b, Values in, const Attributes &a) {
   if (!type)
     return {};
   auto axisAttribute = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(a.getInt("axis")));
-  if (std::optional<SmallVector<Value>> elements = elementsOf(in[0]); elements && !elements->empty())
+  if (std::optional<SmallVector<Value>> elements = listElements(in[0]); elements && !elements->empty())
     return applyComposite(b, isNew ? "stack" : "concat", *elements, Attributes(b.context(), axisAttribute));
   auto element = dyn_cast<RankedTensorType>(type.getElement());
   if (!element)
@@ -227,7 +226,7 @@ Results concat_from_sequence(Builder &b, Values in, const Attributes &a) {
 
 /// Without an input: no element, of the type that the attribute `type` says.
 Results optional(Builder &b, Values in, const Attributes &a) {
-  return {construct(b, in, a.getType("type"), /*isOptional=*/true)};
+  return {makeList(b, in, a.getType("type"), /*isOptional=*/true)};
 }
 
 /// A tensor or list that is no optional value is its own element.
