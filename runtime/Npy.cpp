@@ -21,9 +21,9 @@ __attribute__((format(printf, 2, 3))) bool failNpy(NpyError &error, const char *
 }
 
 // The format's names, indexed by perpend_type; the first match is what a name is read as.
-const char *const typeNames[PERPEND_TYPE_COUNT] = {"f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1",
-                                                   "u2", "u4", "u8", "b1", "V1", "V1", "V1", "V1", "V1",
-                                                   "V1", "V1", "V1", "V1", "V1", "V1", "V1"};
+const char *const typeNames[PERPEND_TYPE_COUNT] = {
+    "f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1", "V1",
+    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; // texts and lists have no such form
 
 class HeaderReader {
 public:
@@ -233,6 +233,8 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
 
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
   int64_t dataBytes;
+  if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
+    return failNpy(error, "'%.200s': texts and lists cannot be written", path);
   if (!isType(tensor.type) || !tensorBytes(tensor.shape, tensor.rank, tensor.type, dataBytes))
     return failNpy(error, "'%.200s': the tensor's type or shape is not valid", path);
   char header[1024];

@@ -40,6 +40,8 @@ struct perpend_session {
   perpend_buffer arena{};
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
+  perpend_handles *handles = nullptr; // texts and lists
+  void **givenOutputs = nullptr;      // those of texts and lists that the session handed out
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::SessionFrame frame{};
 };

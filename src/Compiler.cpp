@@ -212,6 +212,8 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
     objects.push_back(path);
     description.releaseWeights(original);
   }
+  if (description.needsHandles)
+    description.table.texts = description.texts;
   description.table.descriptor = descriptorOf(description, *target);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> ir = translate(context);
@@ -248,6 +250,12 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   request.objects = std::move(objects);
   request.output = output.str();
   request.strip = true;
+  if (description.needsHandles) {
+    llvm::Expected<std::string> library = target::runtimeArchivePath("libperpend_library.a");
+    if (!library)
+      return fail(library.takeError());
+    request.lazyArchives.push_back(*library);
+  }
   SmallVector<StringRef> archives;
   if (kind == ArtifactKind::Executable)
     archives.push_back("libperpend_main.a");

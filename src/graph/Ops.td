@@ -360,6 +360,24 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// What is not arithmetic on tensors (docs/decisions/0005)
+//===----------------------------------------------------------------------===//
+
+def CallLibraryOp : Graph_Op<"call_library", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                              DeclareOpInterfaceMethods<SymbolInterface>]> {
+  let summary = "Calls a C function of the runtime's library or of the user (runtime/include/perpend_operator.h)";
+  let description = [{
+    The function is called once per run with whole tensors, and allocates its results. A symbol of `symbols` stands alone in an extent of a result, and gets
+    the extent that the call gives there. The result depends on operands and parameters only. Errors: C1 the function's name is not `library.name`, C2 a symbol is no extent
+    of a result, C3 a parameter is no number, text, or list of these.
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<AnyRankedTensor>:$inputs, DictionaryAttr:$parameters, StrArrayAttr:$symbols);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{$function `(` $inputs `)` $parameters `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)}];
+  let hasVerifier = 1;
+}
+
 def CallKernelOp : Graph_Op<"call_kernel", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel function of this module";
   let description = [{ Destination passing: the caller gives the buffers of the results. Errors: C1 no such kernel, C2 types differ from the kernel's. }];

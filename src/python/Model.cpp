@@ -9,7 +9,6 @@
 #include "python/Model.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace nb = nanobind;
 
@@ -106,11 +105,18 @@ struct Model::Call {
       many = std::make_unique<InputArray[]>(inputCount);
   }
   InputArray &input(size_t i) { return many ? many[i] : few[i]; }
+  void addInput(const perpend_tensor &tensor) {
+    inputs.push_back(tensor);
+    extents.push_back(tensor.rank);
+    extents.push_back(tensor.type);
+    extents.insert(extents.end(), tensor.shape, tensor.shape + tensor.rank);
+  }
 
   InputArray few[fewTensors];
   std::unique_ptr<InputArray[]> many;
   std::vector<perpend_tensor> inputs, outputs;
   std::vector<OutputArray> arrays;
+  std::vector<std::unique_ptr<InputValue>> values; ///< texts and lists
   std::vector<int64_t> extents;
   const ExchangeApi *api = nullptr;
 };
@@ -140,15 +146,18 @@ void Model::readInputs(Call &call, nb::args &positional, nb::kwargs &named) cons
   order(positional, named, ordered);
   for (size_t i = 0; i < ordered.size(); ++i) {
     const perpend_tensor_info &info = *perpend_model_input(model, static_cast<int32_t>(i));
+    if (isHandle(info.type)) {
+      call.values.push_back(std::make_unique<InputValue>());
+      call.values.back()->read(ordered[i], info.name, info);
+      call.addInput(call.values.back()->tensor());
+      continue;
+    }
     InputArray &array = call.input(i);
     array.read(ordered[i], info.name, info.type);
     if ((info.type == PERPEND_I4 && array.type == PERPEND_I8) || (info.type == PERPEND_U4 && array.type == PERPEND_U8))
       array.type = info.type;
     call.api = call.api ? call.api : array.api;
-    call.inputs.push_back(array.tensor());
-    call.extents.push_back(array.rank);
-    call.extents.push_back(array.type);
-    call.extents.insert(call.extents.end(), array.extents, array.extents + array.rank);
+    call.addInput(array.tensor());
   }
 }
 
@@ -156,7 +165,7 @@ void Model::allocateOutputs(Call &call, const Session &session) const {
   const int64_t *shape = session.outputExtents.data();
   for (int32_t i = 0, count = perpend_model_output_count(model); i < count; ++i) {
     const perpend_tensor_info &info = *perpend_model_output(model, i);
-    if (session.isFromData[i]) {
+    if (session.isFromData[i] || isHandle(info.type)) {
       call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); // the session's memory
     } else {
       call.arrays.emplace_back(call.api, info.type, shape, info.rank);
@@ -164,16 +173,6 @@ void Model::allocateOutputs(Call &call, const Session &session) const {
     }
     shape += info.rank;
   }
-}
-
-/// The output in an array of its own.
-static OutputArray copyOf(const ExchangeApi *api, const perpend_tensor &output) {
-  OutputArray array(api, output.type, output.shape, output.rank);
-  size_t bytes = perpend_type_size_bytes(output.type);
-  for (int32_t i = 0; i < output.rank; ++i)
-    bytes *= output.shape[i];
-  std::memcpy(array.data, output.data, bytes);
-  return array;
 }
 
 nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named) {
@@ -189,15 +188,16 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
                                  call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
   }
   check(status);
-  for (size_t i = 0; i < call.outputs.size(); ++i)
-    if (session.isFromData[i])
-      call.arrays.insert(call.arrays.begin() + static_cast<ptrdiff_t>(i), copyOf(call.api, call.outputs[i]));
-  std::vector<OutputArray> &arrays = call.arrays;
-  if (arrays.size() == 1)
-    return arrays.front().take();
-  nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(arrays.size())));
-  for (size_t i = 0; i < arrays.size(); ++i)
-    PyTuple_SET_ITEM(results.ptr(), i, arrays[i].take().release().ptr());
+  size_t count = call.outputs.size(), next = 0;
+  auto take = [&](size_t i) {
+    bool isSessions = session.isFromData[i] || isHandle(call.outputs[i].type);
+    return isSessions ? valueOf(call.api, call.outputs[i]) : call.arrays[next++].take();
+  };
+  if (count == 1)
+    return take(0);
+  nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(results.ptr(), i, take(i).release().ptr());
   return results;
 }
 

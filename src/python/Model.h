@@ -3,7 +3,7 @@
 #ifndef PERPEND_PYTHON_MODEL_H
 #define PERPEND_PYTHON_MODEL_H
 
-#include "python/Arrays.h"
+#include "python/Values.h"
 
 #include "perpend.h"
 

@@ -40,6 +40,7 @@ template <typename List, typename Range> static void append(List &list, Range ra
 }
 
 static GraphProto readGraph(pbf_reader reader, int nesting);
+static TypeProto readType(pbf_reader reader, int nesting);
 
 static void readExternal(pbf_reader reader, TensorProto &tensor) {
   StringRef key, value;
@@ -87,6 +88,9 @@ static TensorProto readTensor(pbf_reader reader) {
       break;
     case bytes(5):
       append(tensor.ints, reader.get_packed_int32());
+      break;
+    case bytes(6):
+      tensor.texts.push_back(view(reader));
       break;
     case varint(7):
       tensor.longs.push_back(reader.get_int64());
@@ -165,6 +169,9 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
     case bytes(9):
       attribute.texts.push_back(view(reader)), seen = Kind::Strings;
       break;
+    case bytes(14):
+      attribute.types.push_back(readType(reader.get_message(), nesting + 1));
+      break;
     case varint(20):
       type = reader.get_int32();
       break;
@@ -231,8 +238,8 @@ static Dimension readDimension(pbf_reader reader) {
   return dimension;
 }
 
-static void readTensorType(pbf_reader reader, ValueInfo &info) {
-  info.isTensor = true;
+static void readTensorType(pbf_reader reader, TypeProto &info) {
+  info.kind = TypeProto::Kind::Tensor;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
     case varint(1):
@@ -253,6 +260,35 @@ static void readTensorType(pbf_reader reader, ValueInfo &info) {
   }
 }
 
+static void readTypeInto(pbf_reader reader, int nesting, TypeProto &type) {
+  if (nesting > maxNesting)
+    throw TooDeep();
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case bytes(1):
+      readTensorType(reader.get_message(), type);
+      break;
+    case bytes(4):
+    case bytes(9):
+      type.kind = reader.tag() == 4 ? TypeProto::Kind::Sequence : TypeProto::Kind::Optional;
+      for (pbf_reader list = reader.get_message(); list.next();)
+        if (list.tag_and_type() == bytes(1))
+          type.element.push_back(readType(list.get_message(), nesting + 1));
+        else
+          list.skip();
+      break;
+    default:
+      reader.skip();
+    }
+  }
+}
+
+static TypeProto readType(pbf_reader reader, int nesting) {
+  TypeProto type;
+  readTypeInto(reader, nesting, type);
+  return type;
+}
+
 static ValueInfo readValueInfo(pbf_reader reader) {
   ValueInfo info;
   while (reader.next()) {
@@ -261,11 +297,7 @@ static ValueInfo readValueInfo(pbf_reader reader) {
       info.name = view(reader);
       break;
     case bytes(2):
-      for (pbf_reader type = reader.get_message(); type.next();)
-        if (type.tag_and_type() == bytes(1))
-          readTensorType(type.get_message(), info);
-        else
-          type.skip();
+      readTypeInto(reader.get_message(), 0, info);
       break;
     default:
       reader.skip();

@@ -64,6 +64,7 @@ struct TensorProto {
   std::vector<int32_t> ints;
   std::vector<int64_t> longs;
   std::vector<uint64_t> unsignedLongs;
+  std::vector<StringRef> texts;
   /// Elements in another file, beside the model.
   bool isExternal = false;
   StringRef externalLocation, externalOffset, externalLength;
@@ -74,13 +75,19 @@ struct Dimension {
   StringRef parameter;
 };
 
-struct ValueInfo {
-  StringRef name;
-  /// False for sequences, maps, optionals and sparse tensors.
-  bool isTensor = false;
+struct TypeProto {
+  /// Other: maps and sparse tensors.
+  enum class Kind { Other, Tensor, Sequence, Optional };
+  Kind kind = Kind::Other;
   DataType elementType = DataType::Undefined;
   /// Nullopt: the rank is unknown.
   std::optional<llvm::SmallVector<Dimension, 4>> dims;
+  /// Of a sequence or optional value: at most one.
+  std::vector<TypeProto> element;
+};
+
+struct ValueInfo : TypeProto {
+  StringRef name;
 };
 
 struct GraphProto;
@@ -99,6 +106,7 @@ struct AttributeProto {
   std::vector<float> floats;
   std::vector<int64_t> integers;
   std::vector<StringRef> texts;
+  std::vector<TypeProto> types;
 };
 
 struct NodeProto {

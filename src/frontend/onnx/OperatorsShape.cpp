@@ -40,8 +40,12 @@ Results importConstant(Node &node) {
       return {b.dims(SymbolicInt(attribute.integer), /*isScalar=*/true)};
     if (attribute.name == "value_ints")
       return {b.integers(attribute.integers)};
+    if (attribute.name == "value_string")
+      return {b.texts(attribute.text, /*isScalar=*/true)};
+    if (attribute.name == "value_strings")
+      return {b.texts(attribute.texts)};
   }
-  return node.fail("expected a value of numbers; strings and sparse tensors are not supported");
+  return node.fail("expected a value of numbers or texts; sparse tensors are not supported");
 }
 
 Results importConstantOfShape(Node &node) {

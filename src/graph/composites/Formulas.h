@@ -107,6 +107,15 @@ mlir::Value reduceMeasured(Builder &builder, mlir::Value input, mlir::Value axes
 mlir::Value spreadOverAxes(Builder &builder, mlir::Value axes, mlir::Value values, mlir::Value otherwise);
 /// The number of elements of arange.
 SymbolicInt rangeMeasured(Builder &builder, mlir::Value start, mlir::Value limit, mlir::Value step);
+// Lists.
+/// The elements of a list that is made by known operators; nullopt when they are not known.
+std::optional<llvm::SmallVector<mlir::Value>> listElements(mlir::Value list);
+/// A list of these elements, of the joined type of `elementType` (may be null) and theirs.
+mlir::Value makeList(Builder &builder, Values elements, mlir::Type elementType = {}, bool isOptional = false);
+/// The element at a position (one integer; negative ones count from the end). Extents that its type does not know
+/// become symbols.
+mlir::Value listElement(Builder &builder, mlir::Value list, mlir::Value position);
+mlir::Value listLength(Builder &builder, mlir::Value list);
 
 // Products, accumulated in f32 for f16 and bf16.
 mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);
