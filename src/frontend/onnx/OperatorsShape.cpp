@@ -300,6 +300,9 @@ Results importPad11(Node &node) {
 //===----------------------------------------------------------------------===//
 
 Results importOneHot(Node &node) {
+  Value count = node.input(1);
+  if (count && isFloat(count)) // allowed, and read as an integer
+    node.inputs[1] = node.builder.cast(count, node.builder.i64());
   std::optional<Shape> depth = node.sizes(1, "depth");
   Value values = node.input(2);
   if (!depth || !node.input(0) || !values || rankOf(values) != 1)
