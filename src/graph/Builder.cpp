@@ -46,6 +46,8 @@ Value Builder::constant(ElementsAttr value) {
 }
 
 Value Builder::splat(Extents shape, double value, Type elementType) {
+  if (isMinifloat(elementType))
+    return cast(splat(shape, value, f32()), elementType);
   Type scalar = scalarType(elementType);
   auto type = RankedTensorType::get({}, elementType);
   Attribute element;
@@ -343,8 +345,16 @@ Value Builder::gather(Value input, Value indices, int64_t axis) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// Null with an error for minifloats, which have no arithmetic; composites convert them where ONNX allows them.
+static Value numbers(Builder &builder, Value tensor) {
+  if (!tensor || !isMinifloat(tensorTypeOf(tensor).getElementType()))
+    return tensor;
+  return builder.fail("no arithmetic on elements of type " + nameOf(tensorTypeOf(tensor).getElementType()) +
+                      "\nhint: cast them to a wider type first");
+}
+
 Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims) {
-  if (!input)
+  if (!numbers(*this, input))
     return {};
   Shape shape = shapeOf(input);
   SmallVector<int64_t> sorted;
@@ -367,7 +377,7 @@ Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims)
 
 Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints lhsContracted, Ints rhsContracted,
                         Type elementType) {
-  if (!lhs || !rhs)
+  if (!numbers(*this, lhs) || !numbers(*this, rhs))
     return {};
   Shape left = shapeOf(lhs), right = shapeOf(rhs), result;
   SmallVector<int64_t> leftUsed(lhsBatch), rightUsed(rhsBatch);
@@ -420,7 +430,7 @@ Value Builder::conv(Value input, Value filter, const Window &window, Type elemen
 }
 
 Value Builder::conv(Value input, Value filter, const Window &window, Extents windowExtents, Type elementType) {
-  if (!input || !filter)
+  if (!numbers(*this, input) || !numbers(*this, filter))
     return {};
   Shape shape = shapeOf(input), filterShape = shapeOf(filter), result{shape[0]};
   size_t windows = window.strides.size(), channel = window.channelsLast ? windows + 1 : 1;
@@ -440,7 +450,7 @@ Value Builder::conv(Value input, Value filter, const Window &window, Extents win
 }
 
 Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Window &window) {
-  if (!input)
+  if (!numbers(*this, input))
     return {};
   for (int64_t extent : size)
     if (extent < 1)

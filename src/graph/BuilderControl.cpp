@@ -9,6 +9,7 @@
 
 #include "graph/Builder.h"
 #include "graph/Scalars.h"
+#include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
 
 using namespace mlir;
@@ -148,7 +149,7 @@ static bool mentions(const SymbolicInt &expression, const std::set<std::string> 
 
 static bool sameKind(Value a, Value b) {
   RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
-  return first.getElementType() == second.getElementType() && first.getRank() == second.getRank();
+  return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();
 }
 
 static std::string describe(Value value) {
@@ -200,7 +201,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
     fail("the branches have " + Twine(thenValues.size()) + " and " + Twine(elseValues.size()) + " results");
     return {};
   }
-  SmallVector<Type> types;
+  SmallVector<Type> types, elementTypes;
   SmallVector<Attribute> symbols;
   for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
     if (!sameKind(a, b)) {
@@ -214,7 +215,15 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
         symbols.push_back(freshSymbol("if"));
         extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
       }
-    types.push_back(tensorType(shape, tensorTypeOf(a).getElementType()));
+    elementTypes.push_back(joinElementTypes(tensorTypeOf(a).getElementType(), tensorTypeOf(b).getElementType()));
+    types.push_back(tensorType(shape, elementTypes.back()));
+  }
+  for (Region &region : draft->getRegions()) {
+    OpBuilder::InsertionGuard guard(operations);
+    Operation *yield = region.front().getTerminator();
+    operations.setInsertionPoint(yield);
+    for (auto [operand, elementType] : llvm::zip_equal(yield->getOpOperands(), elementTypes))
+      operand.set(retype(operand.get(), elementType));
   }
   auto op = operations.create<IfOp>(location, types, draft.getCondition(), operations.getArrayAttr(symbols));
   for (unsigned index : {0, 1})
@@ -229,7 +238,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
 class LoopBuilder {
 public:
   LoopBuilder(Builder &builder, const Iterations &iterations, Builder::Values initial, Builder::Body body)
-      : b(builder), iterations(iterations), initial(initial), body(body) {}
+      : b(builder), iterations(iterations), initial(initial.begin(), initial.end()), body(body) {}
   SmallVector<Value> run();
 
 private:
@@ -243,13 +252,14 @@ private:
 
   Builder &b;
   Iterations iterations;
-  Builder::Values initial;
+  SmallVector<Value> initial;
   Builder::Body body;
   LoopOp draft;
   Iteration yielded;
   bool yieldsTrue = true;
   /// Of the carried values; their contents where these stay the same.
   SmallVector<Shape> shapes;
+  SmallVector<Type> elementTypes;
   SmallVector<std::optional<Shape>> contents, yieldedContents;
   SmallVector<Attribute> symbols;
   SymbolicInt count;
@@ -283,7 +293,7 @@ bool LoopBuilder::buildBody() {
   Value number = block->addArgument(tensorType({}, b.i64()), b.location);
   SmallVector<Value> carried;
   for (auto [index, value] : llvm::enumerate(initial)) {
-    Type type = tensorType(shapes[index], tensorTypeOf(value).getElementType());
+    Type type = tensorType(shapes[index], elementTypes[index]);
     carried.push_back(block->addArgument(type, b.location));
     if (contents[index])
       b.recordContents(carried.back(), *contents[index]);
@@ -307,8 +317,10 @@ bool LoopBuilder::adapt(size_t index) {
            describe(yielded.carried[index]) + "\nhint: element types and numbers of dimensions must stay the same");
     return false;
   }
-  bool changes = contents[index] && contents[index] != yieldedContents[index];
-  if (changes)
+  Type joined = joinElementTypes(elementTypes[index], tensorTypeOf(yielded.carried[index]).getElementType());
+  bool changes = joined != elementTypes[index] || (contents[index] && contents[index] != yieldedContents[index]);
+  elementTypes[index] = joined;
+  if (contents[index] && contents[index] != yieldedContents[index])
     contents[index].reset();
   for (auto [extent, next] : llvm::zip(shapes[index], shapeOf(yielded.carried[index]))) {
     bool isOwn = llvm::any_of(symbols, [&, extent = extent](Attribute symbol) {
@@ -373,6 +385,7 @@ RankedTensorType LoopBuilder::elementResultType(Value element, const std::set<st
 SmallVector<Value> LoopBuilder::run() {
   for (Value value : initial) {
     shapes.push_back(shapeOf(value));
+    elementTypes.push_back(tensorTypeOf(value).getElementType());
     contents.push_back(b.contents(value));
   }
   for (bool changes = true; changes;) {
@@ -387,6 +400,8 @@ SmallVector<Value> LoopBuilder::run() {
   OpBuilder::InsertionGuard guard(b.operations);
   if (!resolveCount())
     return discard(), SmallVector<Value>();
+  for (auto [value, elementType] : llvm::zip_equal(initial, elementTypes))
+    value = b.retype(value, elementType);
   std::set<std::string> inner = symbolsDefinedIn(draft.getBody());
   for (Attribute symbol : symbols)
     inner.insert(::mlir::cast<StringAttr>(symbol).str());
@@ -401,7 +416,8 @@ SmallVector<Value> LoopBuilder::run() {
   SmallVector<Value> passed;
   if (yielded.condition)
     passed.push_back(b.oneElement(yielded.condition, b.operations.getI1Type(), "condition"));
-  llvm::append_range(passed, yielded.carried);
+  for (auto [value, elementType] : llvm::zip_equal(yielded.carried, elementTypes))
+    passed.push_back(b.retype(value, elementType));
   llvm::append_range(passed, yielded.elements);
   b.operations.create<YieldOp>(b.location, passed);
   for (auto [result, known] : llvm::zip(op.getResults(), contents))

@@ -40,8 +40,12 @@ Results importConstant(Node &node) {
       return {b.dims(SymbolicInt(attribute.integer), /*isScalar=*/true)};
     if (attribute.name == "value_ints")
       return {b.integers(attribute.integers)};
+    if (attribute.name == "value_string")
+      return {b.texts(attribute.text, /*isScalar=*/true)};
+    if (attribute.name == "value_strings")
+      return {b.texts(attribute.texts)};
   }
-  return node.fail("expected a value of numbers; strings and sparse tensors are not supported");
+  return node.fail("expected a value of numbers or texts; sparse tensors are not supported");
 }
 
 Results importConstantOfShape(Node &node) {
@@ -51,10 +55,10 @@ Results importConstantOfShape(Node &node) {
   Attribute value = node.attributes.get("value");
   if (!value)
     return {node.builder.splat(*shape, 0, node.builder.f32())};
-  auto dense = dyn_cast<DenseElementsAttr>(value);
-  if (!dense || dense.getNumElements() != 1)
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getNumElements() != 1)
     return node.fail("expected a value of one element");
-  Value scalar = node.builder.reshape(node.builder.constant(dense), {});
+  Value scalar = node.builder.reshape(node.builder.constant(elements), {});
   return {node.builder.broadcast(scalar, {}, *shape)};
 }
 
@@ -232,11 +236,12 @@ static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<i
   return all;
 }
 
-static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value) {
+/// `element` (optional) stands for a value that is no number at compile time.
+static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value, Value element = {}) {
   std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
   if (!all)
     return {};
-  return node.composite("pad", node.input(0),
+  return node.composite("pad", {node.input(0), element},
                         {node.attribute("pads", ArrayRef<SymbolicInt>(*all)),
                          node.attribute("value", node.builder.operations.getF64FloatAttr(value))});
 }
@@ -246,19 +251,6 @@ Results importPad(Node &node) {
   if (!pads || !node.input(0))
     return node.fail("expected a tensor and the attribute pads");
   return padOnnx(node, *pads, firstAxes(rankOf(node.input(0))), node.attributes.getFloat("value"));
-}
-
-/// A padding value computed at run time takes the place of what a mask of the padded tensor says is new.
-static Value padWithValue(Node &node, Value zeros, const Shape &pads, ArrayRef<int64_t> axes, Value value) {
-  Builder &b = node.builder;
-  Type boolean = b.operations.getI1Type();
-  std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
-  if (!all || !zeros)
-    return {};
-  size_t half = all->size() / 2;
-  Value inside = padTensor(b, b.splat(shapeOf(node.input(0)), 1, boolean), ArrayRef(*all).take_front(half),
-                           ArrayRef(*all).drop_front(half), "constant");
-  return graph::where(b, inside, zeros, b.reshape(value, {}));
 }
 
 /// The pads, and the axes that they are for: all in order, known ones, or all with the pads spread over them.
@@ -287,32 +279,12 @@ Results importPad11(Node &node) {
     return node.fail("expected a tensor and its pads");
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
   auto pads = padsOf(node);
-  if (!pads)
-    return {};
-  Results padded = padOnnx(node, pads->first, pads->second, value.value_or(0));
-  if (value || padded.empty() || node.attributes.getString("mode", "constant") != "constant")
-    return padded;
-  return {padWithValue(node, padded[0], pads->first, pads->second, node.input(2))};
+  return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2)) : Results();
 }
 
 //===----------------------------------------------------------------------===//
 // Masks
 //===----------------------------------------------------------------------===//
-
-Results importOneHot(Node &node) {
-  Value count = node.input(1);
-  if (count && isFloat(count)) // allowed, and read as an integer
-    node.inputs[1] = node.builder.cast(count, node.builder.i64());
-  std::optional<Shape> depth = node.sizes(1, "depth");
-  Value values = node.input(2);
-  if (!depth || !node.input(0) || !values || rankOf(values) != 1)
-    return depth ? node.fail("expected indices, a depth and two values") : Results();
-  auto pick = [&](int64_t position) {
-    return node.builder.reshape(sliceAxis(node.builder, values, 0, SymbolicInt(position), SymbolicInt(1)), {});
-  };
-  return node.composite("one_hot", {node.input(0), pick(0), pick(1)},
-                        node.attribute("depth", ArrayRef<SymbolicInt>(*depth)));
-}
 
 Results importTrilu(Node &node) {
   if (!node.input(1))

@@ -171,6 +171,7 @@ Results arange(Builder &b, Values in, const Attributes &) {
 }
 
 /// Keeps the triangle j - i <= k (upper = 0) or j - i >= k (upper = 1) of the last two dimensions; 0 elsewhere.
+/// in: x, k (optional, in the place of the attribute).
 Results trilu(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   if (shape.size() < 2)
@@ -178,10 +179,18 @@ Results trilu(Builder &b, Values in, const Attributes &a) {
   bool isUpper = a.getInt("upper", 1);
   SymbolicInt diagonal = a.has("k") && a.getDims("k") ? a.getDims("k")->front() : SymbolicInt(a.getInt("k"));
   int64_t rank = shape.size();
-  Value mask = b.generate({}, {shape[rank - 2], shape[rank - 1]}, b.operations.getI1Type(),
-                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
+  Value given = optionalInput(in, 1);
+  if (given && (!checkIndices(b, given) || elementCount(shapeOf(given)) != SymbolicInt(1)))
+    return {b.fail("trilu: expected one diagonal, got shape " + toString(shapeOf(given)))};
+  SmallVector<Value, 1> inputs;
+  if (given)
+    inputs.push_back(b.reshape(given, {}));
+  Value mask = b.generate(inputs, {shape[rank - 2], shape[rank - 1]}, b.operations.getI1Type(),
+                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                             Scalar i(builder, loc, index[0]), j(builder, loc, index[1]);
-                            Scalar limit = i + Scalar(builder, loc, extent(builder, loc, diagonal));
+                            Scalar shift = given ? i.with(load(builder, loc, tensors[0], {})).to(i.type())
+                                                 : i.with(extent(builder, loc, diagonal));
+                            Scalar limit = i + shift;
                             return (isUpper ? j >= limit : j <= limit).value;
                           });
   return {graph::where(b, mask, in[0], b.scalar(0, elementTypeOf(in[0])))};

@@ -134,7 +134,8 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return call(b, "abs", x); }, same);
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
-  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, [&](Value x) { return call(b, "sqrt", x); });
+  auto root = [&](Value x) { return call(b, "sqrt", isFloat(x) ? x : b.cast(x, b.operations.getF64Type())); };
+  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
 Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);
@@ -181,6 +182,19 @@ Results softmax(Builder &b, Values in, const Attributes &a) {
 }
 Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
+}
+
+/// 1 at the first maximum along `axis`, 0 elsewhere.
+Results hardmax(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  Value first = argmax(b, in, Attributes(b.context(), along))[0];
+  Shape shape = shapeOf(in[0]);
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value isFirst = first ? applyComposite(b, "equal", {positions, first})[0] : first;
+  return {isFirst ? b.cast(isFirst, elementTypeOf(in[0])) : isFirst};
 }
 
 static Value reversed(Builder &b, Value x, int64_t axis) {

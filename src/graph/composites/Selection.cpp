@@ -47,7 +47,8 @@ Results nonzero(Builder &b, Values in, const Attributes &) {
   SymbolicInt rank(rankOf(in[0]));
   return {b.generate(positions, {rank, shapeOf(positions)[0]}, b.i64(),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                       Scalar which(builder, loc, index[0]), flat(builder, loc, load(builder, loc, tensors[0], index[1]));
+                       Scalar which(builder, loc, index[0]),
+                           flat(builder, loc, load(builder, loc, tensors[0], index[1]));
                        auto number = [&](const SymbolicInt &value) {
                          return Scalar(builder, loc, extent(builder, loc, value)).to(builder.getI64Type());
                        };
@@ -164,8 +165,7 @@ Iteration Suppression::iterate(Value alive, Value threshold) {
   if (!dropped)
     return {};
   Value isTaken = applyComposite(b, "equal", {places, position})[0];
-  Value left = pointwise(b, {alive, dropped, isTaken},
-                         [](ArrayRef<Scalar> v) { return v[0] & ~(v[1] | v[2]); });
+  Value left = pointwise(b, {alive, dropped, isTaken}, [](ArrayRef<Scalar> v) { return v[0] & ~(v[1] | v[2]); });
   Value any = b.reduce(ReductionKind::Max, left, {0, 1, 2}, false);
   return {any, {left}, {b.squeeze(position, 2)}};
 }
@@ -179,22 +179,21 @@ Value Suppression::selected(Value taken) {
   Value places = positionsWhere(b, isTaken);
   if (!places)
     return {};
-  return b.generate({places, flat, order}, {shapeOf(places)[0], SymbolicInt(3)}, b.i64(),
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                      auto toIndex = [&](Value value) {
-                        return Scalar(builder, loc, value).to(builder.getIndexType());
-                      };
-                      Scalar place = toIndex(load(builder, loc, tensors[0], index[0]));
-                      Scalar row = place / place.with(graph::extent(builder, loc, iterations));
-                      Scalar count = place.with(graph::extent(builder, loc, classes));
-                      Scalar sorted = toIndex(load(builder, loc, tensors[1], place.value));
-                      Scalar batch = row / count, category = row % count;
-                      Scalar box = toIndex(load(builder, loc, tensors[2], {batch.value, category.value, sorted.value}));
-                      Scalar which = place.with(index[1]);
-                      Scalar chosen = select(equal(which, which.integer(0)), batch,
-                                             select(equal(which, which.integer(1)), category, box));
-                      return chosen.to(builder.getI64Type()).value;
-                    });
+  return b.generate(
+      {places, flat, order}, {shapeOf(places)[0], SymbolicInt(3)}, b.i64(),
+      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+        auto toIndex = [&](Value value) { return Scalar(builder, loc, value).to(builder.getIndexType()); };
+        Scalar place = toIndex(load(builder, loc, tensors[0], index[0]));
+        Scalar row = place / place.with(graph::extent(builder, loc, iterations));
+        Scalar count = place.with(graph::extent(builder, loc, classes));
+        Scalar sorted = toIndex(load(builder, loc, tensors[1], place.value));
+        Scalar batch = row / count, category = row % count;
+        Scalar box = toIndex(load(builder, loc, tensors[2], {batch.value, category.value, sorted.value}));
+        Scalar which = place.with(index[1]);
+        Scalar chosen =
+            select(equal(which, which.integer(0)), batch, select(equal(which, which.integer(1)), category, box));
+        return chosen.to(builder.getI64Type()).value;
+      });
 }
 
 Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold) {
@@ -208,9 +207,8 @@ Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold
     alive = sorted.empty() ? Value() : applyComposite(b, "greater", {sorted[0], scoreThreshold})[0];
   }
   Value any = b.reduce(ReductionKind::Max, alive, {0, 1, 2}, false);
-  SmallVector<Value> results = b.loop({limit, any}, alive, [&](Value, ValueRange carried) {
-    return iterate(carried[0], overlapThreshold);
-  });
+  SmallVector<Value> results =
+      b.loop({limit, any}, alive, [&](Value, ValueRange carried) { return iterate(carried[0], overlapThreshold); });
   return results.empty() ? Value() : selected(results[1]);
 }
 
