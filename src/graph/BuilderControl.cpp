@@ -158,6 +158,14 @@ static std::string describe(Value value) {
   return text;
 }
 
+/// Whether the first branch has fewer dimensions, where the ranks of results differ.
+static std::optional<bool> branchOfLeastRank(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
+  for (auto [a, b] : llvm::zip(thenValues, elseValues))
+    if (tensorTypeOf(a).getRank() != tensorTypeOf(b).getRank())
+      return tensorTypeOf(a).getRank() < tensorTypeOf(b).getRank();
+  return std::nullopt;
+}
+
 SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
   condition = oneElement(condition, operations.getI1Type(), "condition");
   if (!condition)
@@ -174,9 +182,16 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
     operations.create<YieldOp>(location, yielded[index]);
     knownContents = std::move(outerContents);
   }
-  SmallVector<Value> results = failed ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
+  // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
+  std::optional<bool> takesThen = failed ? std::nullopt : branchOfLeastRank(yielded[0], yielded[1]);
+  SmallVector<Value> results = failed || takesThen ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
   draft.erase();
-  return results;
+  if (!takesThen)
+    return results;
+  SymbolicInt taken = measure(cast(condition, i64()), "branch");
+  require(*takesThen ? taken - SymbolicInt(1) : -taken,
+          "the condition chooses a branch whose results have another number of dimensions");
+  return *takesThen ? thenBody() : elseBody();
 }
 
 SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseValues) {

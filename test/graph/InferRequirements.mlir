@@ -2,7 +2,7 @@
 // What the symbols of inputs must satisfy is for binding; the rest is checked where it is assumed.
 
 // CHECK: func.func @main
-// CHECK-SAME: graph.requirements = #graph.shape<["-m + n", "m - n"]>
+// CHECK-SAME: graph.requirements = #graph.shape<["m - n", "-m + n"]>
 func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["m"]>>, %k: tensor<i64>, %c: tensor<i1>) -> (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["n"]>>) {
   // CHECK-NOT: graph.require
   // CHECK: graph.map

@@ -128,6 +128,8 @@ Results importReduction(Node &node) {
   const auto *name = llvm::find_if(names, [&](const auto &entry) { return node.proto.operation == entry.first; });
   if (!node.input(1))
     return node.composite(name->second, node.input(0));
+  if (elementCount(shapeOf(node.input(1))) == SymbolicInt(0))
+    return node.composite(name->second, node.input(0));
   if (std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1)))
     return node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
   bool keepDims = node.attributes.getInt("keepdims", 1) != 0;
