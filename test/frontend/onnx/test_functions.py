@@ -54,9 +54,12 @@ LEAKY = function(
     "Leaky",
     ["a"],
     ["b"],
-    [referring("LeakyRelu", ["a"], ["t"], "alpha", "slope", onnx.AttributeProto.FLOAT), helper.make_node("Neg", ["t"], ["b"])],
+    [
+        referring("LeakyRelu", ["a"], ["t"], "alpha", "slope", onnx.AttributeProto.FLOAT),
+        helper.make_node("Neg", ["t"], ["b"]),
+    ],
     defaults=[helper.make_attribute("slope", 0.5)],
-)  # fmt: skip
+)
 
 
 def test_attributes_given_and_by_default():
