@@ -6,11 +6,12 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
 
 namespace perpend::onnx {
 
 static std::string keyOf(StringRef domain, StringRef name, StringRef overload) {
-  return ((domain == "ai.onnx" ? "" : domain) + "\n" + name + "\n" + overload).str();
+  return (llvm::Twine(domain == "ai.onnx" ? "" : domain) + "\n" + name + "\n" + overload).str();
 }
 
 namespace {
