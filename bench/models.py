@@ -211,7 +211,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default="onnxruntime", help="comma-separated: onnxruntime, openvino")
     parser.add_argument("--threads", default="1,2", help="comma-separated numbers of threads")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="value of a symbolic dimension")
-    parser.add_argument("--tolerance", type=float, default=1e-3, help="largest deviation that counts as right")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="largest deviation that counts as right")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"
     )
@@ -226,8 +226,19 @@ def parse_arguments() -> argparse.Namespace:
     return options
 
 
+def require_perpend() -> None:
+    """A message instead of one failure per worker."""
+    try:
+        import perpend  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"error: {sys.executable} cannot import perpend: {error}\nhint: ./dev build makes the module for .venv"
+        )
+
+
 def main() -> int:
     options = parse_arguments()
+    require_perpend()
     machine = {
         "processor": turns.processor(),
         "versions": {name: importlib.metadata.version(name) for name in options.peers},

@@ -34,6 +34,7 @@ PAUSE_S = 0.03
 FILL_S = 0.15
 TURNS = 9
 ANSWER_LIMIT_S = 300.0
+ROUNDING = 1e-5  # a difference that is none, in the outputs' own unit
 
 
 def serve(load: Callable[[], Callable[[], Arrays]]) -> None:
@@ -196,8 +197,8 @@ def measure(
 
 
 def largest_deviation(outputs: Arrays, reference: Arrays) -> float:
-    """The largest difference of any output, relative to that output's largest magnitude; infinite where shapes,
-    or the places of NaNs and infinities, differ."""
+    """The largest difference of any output beyond ROUNDING, relative to that output's largest magnitude; infinite
+    where shapes, or the places of NaNs and infinities, differ."""
     if len(outputs) != len(reference):
         return float("inf")
     return max((_deviation(a, b) for a, b in zip(outputs, reference, strict=True)), default=0.0)
@@ -211,7 +212,7 @@ def _deviation(output: NDArray[Any], reference: NDArray[Any]) -> float:
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
         return float("inf")
     scale = np.abs(b[finite]).max(initial=0.0) or 1.0
-    return float(np.abs(a[finite] - b[finite]).max(initial=0.0) / scale)
+    return max(0.0, float(np.abs(a[finite] - b[finite]).max(initial=0.0)) - ROUNDING) / float(scale)
 
 
 def print_progress(text: str) -> None:

@@ -82,8 +82,7 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
 perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes,
                            const bool *isLeftOut) {
   for (uint32_t i = 0; i < list.count; ++i)
-    if (!(isLeftOut && isLeftOut[i]) &&
-        !tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
+    if (!(isLeftOut && isLeftOut[i]) && !tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
       return fail(PERPEND_OUT_OF_MEMORY,
                   "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions", kind,
                   list.tensors[i].name);

@@ -36,8 +36,9 @@ perpend_status reserve(perpend_buffer &buffer, int64_t bytes) {
 
 int32_t reserveGrowing(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes) {
   if (bytes < 0 || bytes == INT64_MAX)
-    return fail(PERPEND_OUT_OF_MEMORY, "an intermediate value has a negative extent or more than 2^63 bytes; hint: this "
-                                       "follows from the values of the inputs");
+    return fail(PERPEND_OUT_OF_MEMORY,
+                "an intermediate value has a negative extent or more than 2^63 bytes; hint: this "
+                "follows from the values of the inputs");
   if (bytes <= buffer->capacityBytes && buffer->data)
     return PERPEND_OK;
   if (!keptBytes) {

@@ -59,7 +59,9 @@ void readShape(JsonReader &reader, Region &region, perpend_tensor_info &info) {
   info.dimTexts = textsCopy;
 }
 
-void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info) {
+const perpend_tensor_info *readElement(JsonReader &reader, Region &region);
+
+void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, bool isElement) {
   bool hasType = false;
   reader.enter('{');
   while (reader.more('}')) {
@@ -70,11 +72,27 @@ void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info) {
       hasType = findType(reader.string(), info.type);
     else if (!strcmp(key, "shape"))
       readShape(reader, region, info);
+    else if (!strcmp(key, "element"))
+      info.element = readElement(reader, region);
     else
       reader.skip();
   }
-  if (!info.name || !hasType || !info.dims)
+  if (isElement && !info.dims)
+    info.rank = -1;
+  if ((!info.name || !info.dims) && !isElement)
     reader.fail();
+  if (!hasType)
+    reader.fail();
+}
+
+// Nesting is limited by the reader.
+const perpend_tensor_info *readElement(JsonReader &reader, Region &region) {
+  auto *info = region.allocate<perpend_tensor_info>(1);
+  if (info)
+    readTensor(reader, region, *info, true);
+  else
+    reader.fail();
+  return info;
 }
 
 TensorList readTensors(JsonReader &reader, Region &region, uint32_t capacity) {
@@ -86,7 +104,7 @@ TensorList readTensors(JsonReader &reader, Region &region, uint32_t capacity) {
       reader.fail();
       break;
     }
-    readTensor(reader, region, tensors[count++]);
+    readTensor(reader, region, tensors[count++], false);
   }
   return {tensors, count};
 }

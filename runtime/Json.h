@@ -19,8 +19,12 @@ public:
   const char *string();
   int64_t integer();
   bool atString();
-  void skip();   // any value
-  void finish(); // only white space may follow
+  void skip();             // any value
+  void finish();           // only white space may follow
+  const char *position() { // of the next value
+    peek();
+    return cursor;
+  }
 
   void fail() { failedAt = failedAt ? failedAt : cursor; }
   bool failed() const { return failedAt; }

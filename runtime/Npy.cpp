@@ -21,9 +21,9 @@ __attribute__((format(printf, 2, 3))) bool failNpy(NpyError &error, const char *
 }
 
 // The format's names, indexed by perpend_type; the first match is what a name is read as.
-const char *const typeNames[PERPEND_TYPE_COUNT] = {"f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1",
-                                                   "u2", "u4", "u8", "b1", "V1", "V1", "V1", "V1", "V1",
-                                                   "V1", "V1", "V1", "V1", "V1", "V1", "V1"};
+const char *const typeNames[PERPEND_TYPE_COUNT] = {
+    "f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1", "V1",
+    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; // texts and lists have no such form
 
 class HeaderReader {
 public:
@@ -110,7 +110,7 @@ bool readOrder(HeaderReader &reader, bool &isFortran, NpyError &error) {
 }
 
 bool readHeader(HeaderReader reader, NpyArray &array, NpyError &error) {
-  bool hasDescr = false, hasShape = false, hasOrder = false, isFortran = false;
+  bool hasDescr = false, hasShape = false, hasOrder = false;
   bool isSeparated = reader.take('{');
   while (!reader.take('}')) {
     char key[16];
@@ -122,15 +122,13 @@ bool readHeader(HeaderReader reader, NpyArray &array, NpyError &error) {
     *seen = true;
     bool isRead = seen == &hasDescr   ? readDescr(reader, array, error)
                   : seen == &hasShape ? readShape(reader, array, error)
-                                      : readOrder(reader, isFortran, error);
+                                      : readOrder(reader, array.isFortran, error);
     if (!isRead)
       return false;
     isSeparated = reader.take(',');
   }
   if (!hasDescr || !hasShape || !hasOrder || !reader.atEnd())
     return failNpy(error, "header: expected descr, fortran_order and shape, got fewer or more");
-  if (isFortran && array.rank > 1)
-    return failNpy(error, "order: expected C order, got Fortran order; hint: numpy.ascontiguousarray(array)");
   return true;
 }
 
@@ -162,7 +160,8 @@ bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &err
 perpend_type npyTypeFor(perpend_type file, perpend_type wanted) {
   bool isBits = file == PERPEND_U8 || file == PERPEND_U16 || file == PERPEND_BF16 || file == PERPEND_I4 ||
                 (file == PERPEND_I8 && (wanted == PERPEND_I4 || wanted == PERPEND_I2));
-  bool stands = isBits && typeNames[wanted][0] == 'V' && perpend_type_size_bytes(file) == perpend_type_size_bytes(wanted);
+  bool stands =
+      isBits && typeNames[wanted][0] == 'V' && perpend_type_size_bytes(file) == perpend_type_size_bytes(wanted);
   return stands ? wanted : file;
 }
 
@@ -177,13 +176,31 @@ static bool readAll(int file, uint8_t *bytes, size_t count) {
   return true;
 }
 
+static uint8_t *allocate(size_t count) { return static_cast<uint8_t *>(aligned_alloc(64, (count / 64 + 1) * 64)); }
+
+// The elements of a Fortran-order array, in C order; null without memory.
+static uint8_t *reordered(const NpyArray &array, const uint8_t *data) {
+  uint8_t *result = allocate(static_cast<size_t>(array.dataBytes));
+  const size_t bytes = static_cast<size_t>(perpend_type_size_bytes(array.type));
+  int64_t index[PERPEND_MAX_RANK] = {}, count = array.dataBytes / static_cast<int64_t>(bytes);
+  for (int64_t target = 0; result && target < count; ++target) {
+    int64_t source = 0;
+    for (int32_t dim = array.rank - 1; dim >= 0; --dim)
+      source = source * array.shape[dim] + index[dim];
+    memcpy(result + static_cast<size_t>(target) * bytes, data + static_cast<size_t>(source) * bytes, bytes);
+    for (int32_t dim = array.rank - 1; dim >= 0 && ++index[dim] == array.shape[dim]; --dim)
+      index[dim] = 0;
+  }
+  return result;
+}
+
 static uint8_t *readFile(const char *path, size_t &count) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   struct stat attributes;
   uint8_t *bytes = nullptr;
   if (file >= 0 && fstat(file, &attributes) == 0 && S_ISREG(attributes.st_mode)) {
     count = static_cast<size_t>(attributes.st_size);
-    bytes = static_cast<uint8_t *>(aligned_alloc(64, (count / 64 + 1) * 64));
+    bytes = allocate(count);
     if (bytes && !readAll(file, bytes, count)) {
       free(bytes);
       bytes = nullptr;
@@ -204,12 +221,20 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
     data = nullptr;
     return false;
   }
-  memmove(data, data + array.dataOffset, static_cast<size_t>(array.dataBytes));
-  return true;
+  if (!array.isFortran || array.rank < 2) {
+    memmove(data, data + array.dataOffset, static_cast<size_t>(array.dataBytes));
+    return true;
+  }
+  uint8_t *inFileOrder = data;
+  data = reordered(array, data + array.dataOffset);
+  free(inFileOrder);
+  return data || failNpy(error, "'%.200s': not enough memory", path);
 }
 
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
   int64_t dataBytes;
+  if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
+    return failNpy(error, "'%.200s': texts and lists cannot be written", path);
   if (!isType(tensor.type) || !tensorBytes(tensor.shape, tensor.rank, tensor.type, dataBytes))
     return failNpy(error, "'%.200s': the tensor's type or shape is not valid", path);
   char header[1024];

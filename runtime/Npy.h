@@ -1,4 +1,4 @@
-// Reads and writes NumPy's .npy files (format versions 1 to 3, little endian, C order) without the C++ library.
+// Reads and writes NumPy's .npy files (format versions 1 to 3, little endian) without the C++ library.
 #ifndef PERPEND_RUNTIME_NPY_H
 #define PERPEND_RUNTIME_NPY_H
 #include "include/perpend.h"
@@ -11,6 +11,7 @@ struct NpyArray {
   int32_t rank;
   int64_t shape[PERPEND_MAX_RANK];
   int64_t dataOffset, dataBytes; // within the file
+  bool isFortran;                // the first index changes fastest
 };
 
 struct NpyError {
@@ -20,7 +21,7 @@ struct NpyError {
 // Parses the header of a whole file in memory. False with error set for anything malformed.
 bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &error);
 
-// Reads a file. *data is 64-byte aligned; the caller frees it with free(). It is null on failure.
+// Reads a file, into C order. *data is 64-byte aligned; the caller frees it with free(). It is null on failure.
 bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error);
 
 // The type of an array from a file where a model wants `wanted`: the format has no names for bf16 and for types of less

@@ -40,6 +40,11 @@ perpend_status checkOutput(perpend_session &session, int32_t i, const perpend_te
   return PERPEND_OK;
 }
 
+// Texts and lists are computed as identities and handles, in memory of the session.
+perpend_type runType(perpend_type type) {
+  return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL ? PERPEND_I64 : type;
+}
+
 bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
   auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
   return a && b && aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
@@ -66,6 +71,26 @@ perpend_status checkOverlap(const perpend_session &session) {
   return PERPEND_OK;
 }
 
+// An output of texts or lists in the form of perpend.h, in memory of the session or the caller.
+perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &output) {
+  const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+  perpend_tensor given{session.growing[i].data, session.outputDims[i], info.rank, info.type};
+  int32_t status = session.model->module->handles->give(session.handles, &given);
+  if (status != PERPEND_OK)
+    return static_cast<perpend_status>(status);
+  bool isCallers = output.data && output.data != session.givenOutputs[i];
+  if (!isCallers) {
+    session.givenOutputs[i] = given.data;
+    output = given;
+    return PERPEND_OK;
+  }
+  int64_t bytes = 0;
+  perpend_status fits = checkShape(info, session.outputDims[i], output, "leave data NULL");
+  if (fits == PERPEND_OK && tensorBytes(given.shape, given.rank, given.type, bytes))
+    memcpy(output.data, given.data, static_cast<size_t>(bytes));
+  return fits;
+}
+
 } // namespace
 
 perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
@@ -75,7 +100,8 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
                 session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
     perpend_buffer &own = session.growing[i];
-    bool isCallers = outputs[i].data && outputs[i].data != own.data; // own: filled in by an earlier run
+    bool isCallers = outputs[i].data && outputs[i].data != own.data && // own: filled in by an
+                     outputs[i].data != session.givenOutputs[i];       // earlier run
     perpend_status status = PERPEND_OK;
     if (isCallers)
       status = checkOutput(session, i, outputs[i]);
@@ -83,7 +109,12 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
       status = reserve(own, session.outputBytes[i]);
     if (status != PERPEND_OK)
       return status;
-    session.outputPointers[i] = isCallers ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
+    bool isHandle = runType(declared.tensors[i].type) != declared.tensors[i].type;
+    if (isCallers && isHandle && !session.isFromData[i])
+      status = reserve(own, session.outputBytes[i]);
+    if (status != PERPEND_OK)
+      return status;
+    session.outputPointers[i] = isCallers && !isHandle ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
   }
   return checkOverlap(session);
 }
@@ -92,11 +123,18 @@ perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, 
   for (int32_t i = 0; i < count; ++i) {
     const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
     int64_t bytes = 0;
-    if (session.isFromData[i] && (!tensorBytes(session.outputDims[i], info.rank, info.type, bytes) ||
+    if (session.isFromData[i] && (!tensorBytes(session.outputDims[i], info.rank, runType(info.type), bytes) ||
                                   bytes > session.growing[i].capacityBytes))
-      return fail(PERPEND_INVALID_DATA, "output '%.60s': its extents do not fit its elements; hint: they follow from the "
-                                        "values of the inputs",
+      return fail(PERPEND_INVALID_DATA,
+                  "output '%.60s': its extents do not fit its elements; hint: they follow from the "
+                  "values of the inputs",
                   info.name);
+    if (runType(info.type) != info.type) {
+      perpend_status status = giveOutput(session, i, outputs[i]);
+      if (status != PERPEND_OK)
+        return status;
+      continue;
+    }
     bool isCallers = session.outputPointers[i] && session.outputPointers[i] != session.growing[i].data;
     if (isCallers && session.isFromData[i]) {
       perpend_status status = checkShape(info, session.outputDims[i], outputs[i], "leave data NULL");

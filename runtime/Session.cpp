@@ -102,10 +102,11 @@ bool allocateTables(perpend_session &session) {
   session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
+  session.givenOutputs = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
          session.bufferBytes && session.offsets && session.isFromData && session.growing && session.inputPointers &&
-         session.outputPointers && session.kernelTimes;
+         session.outputPointers && session.givenOutputs && session.kernelTimes;
 }
 
 void fillFrame(perpend_session &session) {
@@ -121,7 +122,29 @@ void fillFrame(perpend_session &session) {
                         session.growing,
                         reserveGrowing,
                         refuse,
-                        session.outputDims[0]};
+                        session.outputDims[0],
+                        session.handles};
+}
+
+bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+
+perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
+  const perpend_handle_functions *functions = session.model->module->handles;
+  const TensorList &declared = session.model->descriptor.inputs;
+  if (functions)
+    functions->begin(session.handles);
+  for (int32_t i = 0; i < count; ++i) {
+    session.inputPointers[i] = inputs[i].data;
+    if (!isHandle(inputs[i].type))
+      continue;
+    if (!functions)
+      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but not what they need",
+                  session.model->descriptor.name);
+    int32_t status = functions->take(session.handles, &inputs[i], &declared.tensors[i], &session.inputPointers[i]);
+    if (status != PERPEND_OK)
+      return static_cast<perpend_status>(status);
+  }
+  return PERPEND_OK;
 }
 
 perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32_t inputCount, perpend_tensor *outputs,
@@ -129,8 +152,8 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   perpend_status status = bindInputs(session, inputs, inputCount, true);
   if (status == PERPEND_OK && !session.isPlanned)
     status = planArena(session);
-  for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
-    session.inputPointers[i] = inputs[i].data;
+  if (status == PERPEND_OK)
+    status = takeInputs(session, inputs, inputCount);
   if (status == PERPEND_OK)
     status = placeOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
@@ -149,6 +172,8 @@ void destroy(perpend_session *session) {
   for (uint64_t i = 0; session->growing && i < uint64_t{module.outputCount} + module.growingCount; ++i)
     free(session->growing[i].data);
   free(session->arena.data);
+  if (session->handles)
+    module.handles->destroy(session->handles);
   perpend_model *model = session->model;
   session->~perpend_session();
   free(session);
@@ -177,7 +202,9 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   created->model = model;
   created->threads = threads ? threads : usableCores();
   retain(model);
-  if (!allocateTables(*created)) {
+  if (const perpend_handle_functions *functions = model->module->handles)
+    created->handles = functions->create(model->module);
+  if (!allocateTables(*created) || (model->module->handles && !created->handles)) {
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
   }

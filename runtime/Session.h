@@ -35,11 +35,13 @@ struct perpend_session {
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
-  bool *isFromData = nullptr;         // per output: an extent depends on data; dims and bytes are then the latest run's
+  bool *isFromData = nullptr;        // per output: an extent depends on data; dims and bytes are then the latest run's
   perpend_buffer *growing = nullptr; // for outputs that the caller left to the session, then for intermediate values
   perpend_buffer arena{};
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
+  perpend_handles *handles = nullptr; // texts and lists
+  void **givenOutputs = nullptr;      // those of texts and lists that the session handed out
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::SessionFrame frame{};
 };

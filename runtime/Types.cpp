@@ -9,11 +9,34 @@ struct TypeRow {
   uint8_t sizeBytes;
 };
 static const TypeRow typeTable[PERPEND_TYPE_COUNT] = {
-    {"f32", 4},        {"f64", 8},      {"f16", 2},      {"bf16", 2},     {"i8", 1},         {"i16", 2},
-    {"i32", 4},        {"i64", 8},      {"u8", 1},       {"u16", 2},      {"u32", 4},        {"u64", 8},
-    {"bool", 1},       {"i4", 1},       {"u4", 1},       {"i2", 1},       {"u2", 1},         {"f8e4m3fn", 1},
-    {"f8e4m3fnuz", 1}, {"f8e5m2", 1},   {"f8e5m2fnuz", 1}, {"f8e8m0fnu", 1}, {"f6e2m3fn", 1}, {"f6e3m2fn", 1},
+    {"f32", 4},
+    {"f64", 8},
+    {"f16", 2},
+    {"bf16", 2},
+    {"i8", 1},
+    {"i16", 2},
+    {"i32", 4},
+    {"i64", 8},
+    {"u8", 1},
+    {"u16", 2},
+    {"u32", 4},
+    {"u64", 8},
+    {"bool", 1},
+    {"i4", 1},
+    {"u4", 1},
+    {"i2", 1},
+    {"u2", 1},
+    {"f8e4m3fn", 1},
+    {"f8e4m3fnuz", 1},
+    {"f8e5m2", 1},
+    {"f8e5m2fnuz", 1},
+    {"f8e8m0fnu", 1},
+    {"f6e2m3fn", 1},
+    {"f6e3m2fn", 1},
     {"f4e2m1fn", 1},
+    {"string", sizeof(perpend_string)},
+    {"sequence", sizeof(perpend_sequence)},
+    {"optional", sizeof(perpend_sequence)},
 };
 
 bool findType(const char *name, perpend_type &type) {

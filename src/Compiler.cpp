@@ -17,6 +17,7 @@
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -29,7 +30,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <chrono>
@@ -67,6 +67,7 @@ private:
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
+  LogicalResult writeHeader(const target::ScratchDirectory &scratch, StringRef output);
   LogicalResult link(ArtifactKind kind, StringRef output, std::vector<std::string> objects);
 
   ModuleOp module;
@@ -80,6 +81,8 @@ private:
 } // namespace
 
 LogicalResult Compilation::lower() {
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
+    return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (options.startFrom.empty() && failed(verifyMain(module)))
     return failure();
   llvm::Expected<target::TargetInfo> resolved = target::resolveTarget(options.target);
@@ -209,6 +212,8 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
     objects.push_back(path);
     description.releaseWeights(original);
   }
+  if (description.needsHandles)
+    description.table.texts = description.texts;
   description.table.descriptor = descriptorOf(description, *target);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> ir = translate(context);
@@ -227,16 +232,17 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
   return success();
 }
 
-static LogicalResult writeHeader(ModuleOp module, const ModelDescription &description, StringRef output) {
+LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, StringRef output) {
   llvm::SmallString<128> path(output);
   llvm::sys::path::replace_extension(path, ".h");
-  std::error_code error;
-  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
-  if (error)
-    return module.emitError("cannot write ") << path << ": " << error.message();
-  printHeader(description, file.os());
-  file.keep();
-  return success();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  printHeader(description, stream);
+  llvm::Expected<std::string> written = scratch.write("header.h", text);
+  if (!written)
+    return fail(written.takeError());
+  llvm::Error error = target::moveIntoPlace(*written, path);
+  return error ? fail(std::move(error)) : success();
 }
 
 LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector<std::string> objects) {
@@ -244,6 +250,12 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   request.objects = std::move(objects);
   request.output = output.str();
   request.strip = true;
+  if (description.needsHandles) {
+    llvm::Expected<std::string> library = target::runtimeArchivePath("libperpend_library.a");
+    if (!library)
+      return fail(library.takeError());
+    request.lazyArchives.push_back(*library);
+  }
   SmallVector<StringRef> archives;
   if (kind == ArtifactKind::Executable)
     archives.push_back("libperpend_main.a");
@@ -268,7 +280,7 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
   auto start = std::chrono::steady_clock::now();
   if (failed(writeObjects(*scratch, objects)) || failed(link(kind, output, std::move(objects))))
     return failure();
-  if (kind != ArtifactKind::Executable && failed(writeHeader(module, description, output)))
+  if (kind != ArtifactKind::Executable && failed(writeHeader(*scratch, output)))
     return failure();
   if (report) {
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

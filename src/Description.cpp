@@ -44,9 +44,9 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
                                  << "\nhint: pass a scalar as a tensor of rank 0";
   perpend_type known;
   if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
-    return main->emitError(what)
-           << ": elements of type " << tensor.getElementType()
-           << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, i8 ... i64, ui2 ... ui64";
+    return main->emitError(what) << ": elements of type " << tensor.getElementType()
+                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
+                                    "i8 ... i64, ui2 ... ui64";
   if (tensor.getRank() > maxRank)
     return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
@@ -103,6 +103,19 @@ LogicalResult verifyMain(ModuleOp module) {
   return verifyOperators(main.getBody().front());
 }
 
+static void describeElement(Type type, TensorDescription &list) {
+  auto tensor = dyn_cast<TensorType>(type);
+  if (!tensor)
+    return;
+  TensorDescription &element = list.element.emplace_back();
+  element.type = graph::nameOf(tensor.getElementType());
+  element.isRanked = tensor.hasRank();
+  for (int64_t extent : tensor.hasRank() ? tensor.getShape() : ArrayRef<int64_t>())
+    element.shape.push_back(ShapedType::isDynamic(extent) ? "?" : std::to_string(extent));
+  if (auto inner = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(inner.getElement(), element);
+}
+
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
   auto tensor = cast<RankedTensorType>(type);
   TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
@@ -110,6 +123,8 @@ static TensorDescription describeTensor(Type type, DictionaryAttr attributes, co
     description.name = name.str();
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     description.shape.push_back(extent.str());
+  if (auto list = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(list.getElement(), description);
   return description;
 }
 
@@ -130,10 +145,40 @@ static void describeKernels(func::FuncOp main, ModelDescription &description) {
         description.kernels.resize(position + 1);
       description.kernels[position] = kernel.getSymName();
     }
+}
+
+/// Texts become their identities, in the order in which they are first met; the empty one is 0.
+static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std::string> &table,
+                                 llvm::StringMap<int64_t> &known) {
+  SmallVector<int64_t> identities;
+  for (StringRef text : texts.getValues<StringRef>()) {
+    auto [entry, isNew] = known.try_emplace(text, static_cast<int64_t>(table.size()));
+    if (isNew)
+      table.push_back(text.str());
+    identities.push_back(entry->second);
+  }
+  auto type = RankedTensorType::get(texts.getType().getShape(), IntegerType::get(texts.getContext(), 64));
+  return DenseElementsAttr::get(type, identities);
+}
+
+static void describeConstants(func::FuncOp main, ModelDescription &description) {
+  llvm::StringMap<int64_t> known{{"", 0}};
+  description.texts.assign(1, "");
   main.walk([&](graph::ConstantOp constant) {
-    if (auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset"))
-      description.weights.emplace_back(offset.getInt(), constant.getValue());
+    auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset");
+    if (!offset)
+      return;
+    ElementsAttr value = constant.getValue();
+    if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
+      value = identitiesOf(texts, description.texts, known);
+    description.weights.emplace_back(offset.getInt(), value);
   });
+  auto hasHandles = [](TypeRange types) {
+    return llvm::any_of(types,
+                        [](Type type) { return graph::isHandle(cast<RankedTensorType>(type).getElementType()); });
+  };
+  bool calls = main.walk([](graph::CallLibraryOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  description.needsHandles = calls || hasHandles(main.getArgumentTypes()) || hasHandles(main.getResultTypes());
 }
 
 static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
@@ -163,6 +208,7 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   description.symbols = graph::symbolsOf(main);
   description.dataSymbols = graph::dataSymbolsOf(main);
   describeKernels(main, description);
+  describeConstants(main, description);
   describeMemory(main, description.table);
   description.table.inputCount = description.inputs.size();
   description.table.outputCount = description.outputs.size();
@@ -171,19 +217,29 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   return success();
 }
 
+static llvm::json::Object toJson(const TensorDescription &tensor) {
+  llvm::json::Array shape;
+  for (const std::string &extent : tensor.shape) {
+    int64_t number;
+    if (StringRef(extent).getAsInteger(10, number))
+      shape.push_back(extent);
+    else
+      shape.push_back(number);
+  }
+  llvm::json::Object object{{"type", tensor.type}};
+  if (!tensor.name.empty())
+    object["name"] = tensor.name;
+  if (tensor.isRanked)
+    object["shape"] = std::move(shape);
+  for (const TensorDescription &element : tensor.element)
+    object["element"] = toJson(element);
+  return object;
+}
+
 static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   llvm::json::Array array;
-  for (const TensorDescription &tensor : tensors) {
-    llvm::json::Array shape;
-    for (const std::string &extent : tensor.shape) {
-      int64_t number;
-      if (StringRef(extent).getAsInteger(10, number))
-        shape.push_back(extent);
-      else
-        shape.push_back(number);
-    }
-    array.push_back(llvm::json::Object{{"name", tensor.name}, {"type", tensor.type}, {"shape", std::move(shape)}});
-  }
+  for (const TensorDescription &tensor : tensors)
+    array.push_back(toJson(tensor));
   return array;
 }
 

@@ -14,8 +14,10 @@
 namespace perpend {
 
 struct TensorDescription {
-  std::string name, type;         ///< type: f32, u8, bool ... as in perpend_type_name
-  std::vector<std::string> shape; ///< numbers or expressions
+  std::string name, type;                   ///< type: f32, u8, bool ... as in perpend_type_name
+  std::vector<std::string> shape;           ///< numbers or expressions
+  std::vector<TensorDescription> element{}; ///< of a list, if anything is known; without a name, "?" is any extent
+  bool isRanked = true;
 };
 
 /// Read from main when memory is planned.
@@ -24,6 +26,8 @@ struct ModelDescription {
   std::vector<TensorDescription> inputs, outputs;
   std::vector<std::string> symbols, dataSymbols, kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
+  std::vector<std::string> texts; ///< constants, by identity; empty for models without texts
+  bool needsHandles = false;      ///< there are texts or lists, or library calls
   std::string checksum;
   /// Element bytes of constants that do not lie in memory as they must in the artifact.
   std::vector<std::vector<char>> converted;

@@ -151,8 +151,8 @@ static LogicalResult checkFused(ModuleOp module) {
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
         return !function || function.getSymName() != "main" ||
-               isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::MeasureOp, graph::RequireOp,
-                   graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
+               isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::CallLibraryOp, graph::MeasureOp,
+                   graph::RequireOp, graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
       },
       "main holds an operator outside a kernel");
 }
@@ -195,7 +195,8 @@ static constexpr Phase table[] = {
     {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
      checkGraph},
     {"pack", "Contractions that a micro-kernel can do are tile intrinsics on packed operands.", buildPack, checkGraph},
-    {"fuse", "Every operator is in a kernel function; main only calls kernels, branches and loops.", buildFuse, checkFused},
+    {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
+     buildFuse, checkFused},
     {"schedule", "Every kernel says how it runs.", buildSchedule, checkScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
     {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},

@@ -434,7 +434,7 @@ def upsample(mode: str) -> Operator:
             ]
         coordinates = "asymmetric" if mode == "nearest" else "half_pixel"
         if call.get("align_corners", False):
-            coordinates = "align_corners"
+            coordinates, factors = "align_corners", None  # the extents alone decide
         attributes: dict[str, Any] = {"sizes": [*value.shape[:2], *sizes], "mode": mode, "nearest_mode": "floor"}
         if factors is not None:
             attributes["scales"] = [1.0, 1.0, *map(float, factors)]

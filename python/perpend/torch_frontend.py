@@ -6,6 +6,7 @@ text: the expressions of PyTorch's symbolic integers.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -218,6 +219,12 @@ def accepts(model: Any) -> bool:
     return isinstance(model, (ExportedProgram, torch.nn.Module))
 
 
+def differs_in_training(model: torch.nn.Module) -> bool:
+    """Whether a part of the model is in training mode and computes something else there."""
+    kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase)
+    return any(part.training and isinstance(part, kinds) for part in model.modules())
+
+
 def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> Module:
     """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs."""
     if isinstance(model, ExportedProgram):
@@ -231,6 +238,8 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
     else:
         positional = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     was_training = model.training
+    if differs_in_training(model):
+        warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=4)
     model.eval()
     try:
         with torch.no_grad():

@@ -84,6 +84,7 @@ from .torch_movement import (
     unfold,
 )
 from .torch_ordering import cumulated, index_along, index_put, scatter, sorted_values
+from .torch_recurrent import RECURRENT
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -94,6 +95,7 @@ Operator = Callable[["Call"], Any]
 KEPT = """
     hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
     group_norm instance_norm upsample_nearest2d upsample_bilinear2d upsample_bicubic2d masked_fill stack
+    lstm gru rnn_tanh rnn_relu
 """
 
 # Checks of what the compiler checks itself.
@@ -143,6 +145,7 @@ COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted"
 
 OPERATORS: dict[str, Operator] = {
+    **RECURRENT,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.round": round_even,

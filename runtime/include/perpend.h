@@ -35,7 +35,7 @@ typedef enum perpend_status {
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
- * element. Its upper bits are 0 in outputs, also of i2 and i4, and are ignored in inputs (any bool but 0 is true). */
+ * element. The upper bits are ignored in inputs (any bool but 0 is true) and 0 in what is computed, also for i2 and i4. */
 typedef enum perpend_type {
   PERPEND_F32 = 0,
   PERPEND_F64 = 1,
@@ -61,9 +61,12 @@ typedef enum perpend_type {
   PERPEND_F8E8M0FNU = 21, /* powers of two */
   PERPEND_F6E2M3FN = 22,
   PERPEND_F6E3M2FN = 23,
-  PERPEND_F4E2M1FN = 24
+  PERPEND_F4E2M1FN = 24,
+  PERPEND_STRING = 25,   /* an element is a perpend_string */
+  PERPEND_SEQUENCE = 26, /* rank 0; the element is a perpend_sequence */
+  PERPEND_OPTIONAL = 27  /* the same, with at most one element */
 } perpend_type;
-#define PERPEND_TYPE_COUNT 25
+#define PERPEND_TYPE_COUNT 28
 #define PERPEND_MAX_RANK 32
 
 /* A dense row-major array. shape has rank entries (it may be NULL for rank 0). The struct owns nothing. */
@@ -74,6 +77,18 @@ typedef struct perpend_tensor {
   perpend_type type;
 } perpend_tensor;
 
+/* Text in UTF-8, not NUL-terminated; data may be NULL when there are no bytes. */
+typedef struct perpend_string {
+  const char *data;
+  int64_t sizeBytes;
+} perpend_string;
+
+/* A list of arrays whose shapes may differ, or an optional value (no element or one). */
+typedef struct perpend_sequence {
+  const perpend_tensor *elements;
+  int64_t count;
+} perpend_sequence;
+
 /* What the model declares about one input or output. Ownership: the model's; valid until it is freed. */
 typedef struct perpend_tensor_info {
   const char *name;
@@ -81,6 +96,8 @@ typedef struct perpend_tensor_info {
   int32_t rank;
   const int64_t *dims;         /* rank entries; -1 where the extent is symbolic */
   const char *const *dimTexts; /* rank entries: "3", or the expression such as "n" or "2*n + 1" */
+  /* Of a sequence or optional value: its elements (name NULL; rank -1: any). NULL when the model says nothing. */
+  const struct perpend_tensor_info *element;
 } perpend_tensor_info;
 
 typedef struct perpend_module perpend_module; /* see perpend_module.h; generated headers declare one per model */
@@ -146,7 +163,8 @@ PERPEND_API void perpend_session_free(perpend_session *session);
 
 /* Extents of one output for inputs of these shapes; the inputs' data may be NULL. shape must have room for the rank of
  * the output. Errors: as perpend_session_run; SHAPE_UNKNOWN for an output with an extent that depends on the values of
- * the inputs (the number of elements that a filter keeps, say): leave its data NULL and read its shape after the run. */
+ * the inputs (the number of elements that a filter keeps, say): leave its data NULL and read its shape after the run.
+ */
 PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs,
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
@@ -155,10 +173,10 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
  * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes
  * are those of the run before allocates nothing. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH,
  * OUT_OF_MEMORY, BUSY; nothing was run then.
- * Where extents depend on the values of the inputs: memory is kept from run to run, so that a run with sizes seen before
- * allocates nothing. The shape of an output with data is compared after the run, and the elements are copied there.
- * SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can then end a run that had begun: what outputs of the caller hold is
- * undefined, and data of those of the session is NULL. */
+ * Where extents depend on the values of the inputs: memory is kept from run to run, so that a run with sizes seen
+ * before allocates nothing. The shape of an output with data is compared after the run, and the elements are copied
+ * there. SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can then end a run that had begun: what outputs of the caller
+ * hold is undefined, and data of those of the session is NULL. */
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
 

@@ -20,6 +20,8 @@
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
  *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
+ *                                 string sequence optional; the latter two have the key "element", an object with
+ *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent)
  *   "outputs": [...]              outputCount entries, likewise
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
@@ -49,6 +51,22 @@ typedef struct perpend_buffer {
   int64_t capacityBytes;
 } perpend_buffer;
 
+/* Texts and lists of a session. In a run, an element of such a type is the identity of a text or the handle of a list,
+ * an int64_t; 0 is the empty text and the empty list. */
+typedef struct perpend_handles perpend_handles;
+
+/* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status. */
+typedef struct perpend_handle_functions {
+  perpend_handles *(*create)(const perpend_module *module); /* NULL: no memory */
+  void (*destroy)(perpend_handles *handles);
+  void (*begin)(perpend_handles *handles); /* forgets what the run before made; only constant texts stay */
+  /* *data: an input in the form of the run. Valid, as outputs are, until begin. */
+  int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
+                  const void **data);
+  /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */
+  int32_t (*give)(perpend_handles *handles, perpend_tensor *tensor);
+} perpend_handle_functions;
+
 /* What a run sees. Created by the runtime, read by generated code. */
 typedef struct perpend_frame perpend_frame;
 struct perpend_frame {
@@ -71,6 +89,7 @@ struct perpend_frame {
   /* Sets the message of an error that the data caused: text, then the number. Returns the status for run to return. */
   int32_t (*refuse)(const char *text, int64_t got);
   int64_t *outputDims; /* as written by sizes; run writes all extents of outputs with extents from data */
+  perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */
 };
 
 typedef struct perpend_buffer_lifetime {
@@ -89,7 +108,7 @@ struct perpend_module {
   uint64_t magic;
   uint32_t abi;
   uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
-  uint32_t growingCount; /* of intermediate values; perpend_frame.growing has outputCount more */
+  uint32_t growingCount;  /* of intermediate values; perpend_frame.growing has outputCount more */
   const char *descriptor; /* JSON, NUL-terminated */
   uint64_t descriptorBytes;
   const uint8_t *weights;
@@ -103,8 +122,11 @@ struct perpend_module {
    * that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
    * bufferBytes is never NULL, also with staticOffsets. Must not fail; a negative size is reported as an overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
-  /* Returns a perpend_status: PERPEND_OK, or what reserve or refuse returned. */
+  /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
   int32_t (*run)(perpend_frame *frame);
+  const perpend_handle_functions *handles; /* NULL for models without texts, lists and library calls */
+  const perpend_string *texts;             /* textCount constants with the first identities; the first one is empty */
+  uint64_t textCount;
 };
 
 #ifdef __cplusplus

@@ -371,7 +371,28 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
   return array->bytes || (fail("input '" + Twine(info.name) + "': no memory for " + typeText(info.type, shape)), false);
 }
 
+/// Files of arrays hold numbers only.
+static bool hasOnlyNumbers(const perpend_model *model) {
+  auto isNumber = [](const perpend_tensor_info *info) {
+    if (info->type < PERPEND_STRING || info->type > PERPEND_OPTIONAL)
+      return true;
+    fail("'" + Twine(info->name) + "' is of type " + perpend_type_name(info->type) +
+             ", but this command reads and writes arrays of numbers",
+         "run the model from Python (perpend.load) or C");
+    return false;
+  };
+  for (int32_t i = 0; i < perpend_model_input_count(model); ++i)
+    if (!isNumber(perpend_model_input(model, i)))
+      return false;
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i)
+    if (!isNumber(perpend_model_output(model, i)))
+      return false;
+  return true;
+}
+
 std::optional<std::vector<Array>> makeInputs(const perpend_model *model, const InputOptions &options) {
+  if (!hasOnlyNumbers(model))
+    return std::nullopt;
   return InputMaker(model, options).run();
 }
 } // namespace perpend::cli

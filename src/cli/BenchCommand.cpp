@@ -68,6 +68,7 @@ static void printProfile(perpend_model *model, const Lane &lane) {
     StringRef name;
     int64_t timeNs = 0, calls = 0;
   };
+  lane.execution->run(); // caches may have another lane's data
   perpend_session_profile(lane.session.get(), 1);
   constexpr int runs = 20;
   for (int i = 0; i < runs; ++i)

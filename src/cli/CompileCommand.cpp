@@ -2,6 +2,7 @@
 
 #include "Pipeline.h"
 #include "cli/Command.h"
+#include "cli/EarlyEnd.h"
 #include "cli/Module.h"
 
 #include "target/TargetInfo.h"
@@ -95,6 +96,7 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
 int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   ModelSource source;
   CompileOptions options;
+  Limits limits;
   OptionList list;
   std::string output;
   bool wantsExecutable = false;
@@ -102,10 +104,13 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
   list.addCompiler(options);
+  limits.addTo(list);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
   if (!checkOptions(options, output, wantsExecutable))
+    return UsageError;
+  if (!limits.apply())
     return UsageError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);

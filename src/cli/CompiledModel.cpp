@@ -2,6 +2,8 @@
 
 #include "cli/CompiledModel.h"
 
+#include "support/TemporaryFolders.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -10,11 +12,13 @@ namespace perpend::cli {
 TemporaryFolder::TemporaryFolder() {
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend", path))
     fail("cannot create a temporary folder: " + error.message(), "set TMPDIR to a writable folder");
+  else
+    support::noteTemporaryFolder(path);
 }
 
 TemporaryFolder::~TemporaryFolder() {
   if (!path.empty())
-    llvm::sys::fs::remove_directories(path);
+    support::removeTemporaryFolder(path);
 }
 
 std::string TemporaryFolder::pathOf(StringRef name) const {

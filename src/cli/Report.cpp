@@ -82,17 +82,21 @@ static void collectSignature(func::FuncOp main, ModelReport &report) {
   for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
     report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});
   report.symbols = graph::symbolsOf(main);
+  report.dataSymbols = graph::dataSymbolsOf(main);
 }
 
 static void collectOperators(func::FuncOp main, ModelReport &report) {
   std::map<std::string, int64_t> counts;
-  for (Operation &op : main.getBody().front().without_terminator()) {
-    ++counts[op.getName().getStringRef().str()];
-    if (isa<graph::ConstantOp>(op)) {
-      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  main.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      return WalkResult::advance();
+    ++counts[op->getName().getStringRef().str()];
+    if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
+      auto type = cast<RankedTensorType>(constant.getType());
       report.weightsBytes += type.getNumElements() * tile::elementBytes(type.getElementType());
     }
-  }
+    return isa<graph::SymbolInterface>(op) ? WalkResult::advance() : WalkResult::skip(); // not into scalar code
+  });
   for (const auto &[name, count] : counts)
     report.operators.push_back({name, count});
   llvm::sort(report.operators,
@@ -160,6 +164,14 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
   return report;
 }
 
+static std::vector<std::string> textsIn(const llvm::json::Object &facts, StringRef key) {
+  std::vector<std::string> texts;
+  if (const llvm::json::Array *array = facts.getArray(key))
+    for (const llvm::json::Value &text : *array)
+      texts.push_back(text.getAsString().value_or("").str());
+  return texts;
+}
+
 std::optional<ModelReport> inspectLibrary(StringRef path) {
   ModelOwner model = loadLibrary(path);
   if (!model)
@@ -183,9 +195,8 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   const llvm::json::Object &facts = *descriptor->getAsObject();
   report.target = facts.getString("target").value_or("").str();
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
-  if (const llvm::json::Array *symbols = facts.getArray("symbols"))
-    for (const llvm::json::Value &symbol : *symbols)
-      report.symbols.push_back(symbol.getAsString().value_or("").str());
+  report.symbols = textsIn(facts, "symbols");
+  report.dataSymbols = textsIn(facts, "dataSymbols");
   return report;
 }
 
@@ -202,7 +213,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   for (const TensorReport &output : report.outputs)
     out << "output   " << output.name << ": " << output.type << "\n";
   if (!report.symbols.empty())
-    out << "symbols  " << llvm::join(report.symbols, ", ") << "\n";
+    out << "symbols  " << llvm::join(report.symbols, ", ")
+        << (report.dataSymbols.empty() ? "" : "; a run finds " + llvm::join(report.dataSymbols, ", ")) << "\n";
   out << "weights  " << report.weightsBytes << " bytes\n";
   if (!report.operators.empty())
     out << "\noperators:\n";

@@ -34,7 +34,7 @@ struct BufferReport {
 struct ModelReport {
   std::string name, path, target;
   std::vector<TensorReport> inputs, outputs;
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those that a run gives values to
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
   std::vector<KernelReport> kernels;

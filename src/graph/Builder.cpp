@@ -46,6 +46,8 @@ Value Builder::constant(ElementsAttr value) {
 }
 
 Value Builder::splat(Extents shape, double value, Type elementType) {
+  if (isMinifloat(elementType))
+    return cast(splat(shape, value, f32()), elementType);
   Type scalar = scalarType(elementType);
   auto type = RankedTensorType::get({}, elementType);
   Attribute element;
@@ -196,6 +198,26 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
   return result;
 }
 
+/// The elements of a tensor at first + index * strides, for each index below the extents, row-major.
+static SmallVector<int64_t> positions(ArrayRef<int64_t> extents, int64_t first, ArrayRef<int64_t> strides) {
+  SmallVector<int64_t> result{first};
+  for (auto [extent, stride] : llvm::zip_equal(extents, strides)) {
+    SmallVector<int64_t> next;
+    for (int64_t position : result)
+      for (int64_t i = 0; i < extent; ++i)
+        next.push_back(position + i * stride);
+    result = std::move(next);
+  }
+  return result;
+}
+
+static SmallVector<int64_t> strideNumbers(ArrayRef<int64_t> extents) {
+  SmallVector<int64_t> strides(extents.size(), 1);
+  for (int64_t i = static_cast<int64_t>(extents.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * extents[i + 1];
+  return strides;
+}
+
 Value Builder::transpose(Value input, Ints permutation) {
   if (!input)
     return {};
@@ -206,7 +228,14 @@ Value Builder::transpose(Value input, Ints permutation) {
     return fail("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions");
   for (int64_t dim : permutation)
     result.push_back(shape[dim]);
-  return create<TransposeOp>(result, tensorTypeOf(input).getElementType(), input, permutation);
+  Value transposed = create<TransposeOp>(result, tensorTypeOf(input).getElementType(), input, permutation);
+  if (std::optional<Shape> known = contents(input); known && transposed) {
+    SmallVector<int64_t> strides = strideNumbers(tensorTypeOf(input).getShape());
+    strides = llvm::map_to_vector(permutation, [&](int64_t dim) { return strides[dim]; });
+    SmallVector<int64_t> order = positions(tensorTypeOf(transposed).getShape(), 0, strides);
+    recordContents(transposed, llvm::map_to_vector(order, [&](int64_t position) { return (*known)[position]; }));
+  }
+  return transposed;
 }
 
 Value Builder::reshape(Value input, Extents shape) {
@@ -230,11 +259,17 @@ Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
   Value result =
       create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input, ShapeAttr::get(context(), starts), steps);
   std::optional<Shape> known = contents(input);
-  if (!known || starts.size() != 1 || !starts[0].constant() || !sizes[0].constant())
+  bool hasNumbers = llvm::all_of(starts, [](const SymbolicInt &start) { return start.isConstant(); });
+  if (!result || !known || !hasNumbers || !tensorTypeOf(result).hasStaticShape())
     return result;
+  SmallVector<int64_t> strides = strideNumbers(tensorTypeOf(input).getShape());
+  int64_t first = 0;
+  for (auto [start, step, stride] : llvm::zip_equal(starts, steps, strides)) {
+    first += *start.constant() * stride;
+    stride *= step;
+  }
   Shape values;
-  for (int64_t i = 0; i < *sizes[0].constant(); ++i) {
-    int64_t position = *starts[0].constant() + i * steps[0];
+  for (int64_t position : positions(tensorTypeOf(result).getShape(), first, strides)) {
     if (position < 0 || position >= static_cast<int64_t>(known->size()))
       return fail("slice: position " + Twine(position) + " of a tensor of " + Twine(known->size()) + " elements");
     values.push_back((*known)[position]);
@@ -310,8 +345,16 @@ Value Builder::gather(Value input, Value indices, int64_t axis) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// Null with an error for minifloats, which have no arithmetic; composites convert them where ONNX allows them.
+static Value numbers(Builder &builder, Value tensor) {
+  if (!tensor || !isMinifloat(tensorTypeOf(tensor).getElementType()))
+    return tensor;
+  return builder.fail("no arithmetic on elements of type " + nameOf(tensorTypeOf(tensor).getElementType()) +
+                      "\nhint: cast them to a wider type first");
+}
+
 Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims) {
-  if (!input)
+  if (!numbers(*this, input))
     return {};
   Shape shape = shapeOf(input);
   SmallVector<int64_t> sorted;
@@ -334,7 +377,7 @@ Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims)
 
 Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints lhsContracted, Ints rhsContracted,
                         Type elementType) {
-  if (!lhs || !rhs)
+  if (!numbers(*this, lhs) || !numbers(*this, rhs))
     return {};
   Shape left = shapeOf(lhs), right = shapeOf(rhs), result;
   SmallVector<int64_t> leftUsed(lhsBatch), rightUsed(rhsBatch);
@@ -387,7 +430,7 @@ Value Builder::conv(Value input, Value filter, const Window &window, Type elemen
 }
 
 Value Builder::conv(Value input, Value filter, const Window &window, Extents windowExtents, Type elementType) {
-  if (!input || !filter)
+  if (!numbers(*this, input) || !numbers(*this, filter))
     return {};
   Shape shape = shapeOf(input), filterShape = shapeOf(filter), result{shape[0]};
   size_t windows = window.strides.size(), channel = window.channelsLast ? windows + 1 : 1;
@@ -407,7 +450,7 @@ Value Builder::conv(Value input, Value filter, const Window &window, Extents win
 }
 
 Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Window &window) {
-  if (!input)
+  if (!numbers(*this, input))
     return {};
   for (int64_t extent : size)
     if (extent < 1)

@@ -44,6 +44,12 @@ struct Iteration {
   llvm::SmallVector<mlir::Value> carried, elements;
 };
 
+/// One result of a library call. An extent that is poison becomes a symbol, which the call defines.
+struct CallResult {
+  Shape shape;
+  mlir::Type elementType;
+};
+
 class Builder {
 public:
   using Values = llvm::ArrayRef<mlir::Value>;
@@ -115,8 +121,14 @@ public:
   /// The value of a tensor of one integer: what is known of it, else a new symbol (`base` and a number) with its value
   /// at run time. Poison after an error.
   SymbolicInt measure(mlir::Value scalar, llvm::StringRef base);
-  /// The same for each element of a vector, whose extent must be a number.
+  /// As measure(), for a value that may be negative: the difference of two symbols.
+  SymbolicInt measureSigned(mlir::Value scalar, llvm::StringRef base);
+  /// The elements of a vector as scalars; its extent must be a number.
+  std::optional<llvm::SmallVector<mlir::Value>> scalars(mlir::Value vector);
+  /// measure() of each element of a vector.
   std::optional<Shape> sizes(mlir::Value vector, llvm::StringRef base);
+  /// Ends the run with `message` when the expression is negative, unless it is known not to be.
+  void require(const SymbolicInt &value, llvm::StringRef message);
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   /// Extents that differ between the branches become symbols. A known condition leaves only its branch.
   llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody);
@@ -125,6 +137,16 @@ public:
   /// which `body` is called again.
   llvm::SmallVector<mlir::Value> loop(const Iterations &iterations, Values initial, Body body);
 
+  // Library calls (BuilderLibrary.cpp).
+  /// A constant of texts: a vector, or a scalar.
+  mlir::Value texts(llvm::ArrayRef<llvm::StringRef> values, bool isScalar = false);
+  /// One value per result; null when an input is.
+  llvm::SmallVector<mlir::Value> callLibrary(llvm::StringRef function, Values inputs,
+                                             llvm::ArrayRef<CallResult> results,
+                                             llvm::ArrayRef<mlir::NamedAttribute> parameters = {});
+  /// The same identities or handles as elements of another type.
+  mlir::Value retype(mlir::Value input, mlir::Type elementType);
+
   // Numpy-style conveniences built from the primitives.
   /// The shape two tensors broadcast to; nullopt (with an error) when they do not.
   std::optional<Shape> broadcastShapes(Values inputs);
@@ -132,6 +154,7 @@ public:
   mlir::Value broadcastTo(mlir::Value input, Extents shape);
   /// map() after broadcasting all inputs to their common shape.
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
+  /// Numbers are converted as graph::convert says, to and from texts as string.from_number and string.to_number.
   mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
@@ -146,6 +169,7 @@ private:
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Block &)> body);
   bool checkAxis(int64_t axis, int64_t rank, llvm::StringRef what);
   mlir::StringAttr freshSymbol(llvm::StringRef base);
+  mlir::Value castText(mlir::Value input, mlir::Type elementType);
   mlir::Value oneElement(mlir::Value tensor, mlir::Type elementType, llvm::StringRef what);
   llvm::SmallVector<mlir::Value> finishIf(IfOp draft, Values thenValues, Values elseValues);
   friend class LoopBuilder;

@@ -9,6 +9,7 @@
 
 #include "graph/Builder.h"
 #include "graph/Scalars.h"
+#include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
 
 using namespace mlir;
@@ -65,20 +66,61 @@ SymbolicInt Builder::measure(Value scalar, StringRef base) {
   return symbol;
 }
 
-std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
-  if (std::optional<Shape> known = contents(vector))
-    return known;
+void Builder::require(const SymbolicInt &value, StringRef message) {
+  if (!value.isPoison() && !value.knownNonNegative())
+    operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
+}
+
+SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
+  if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
+    return known->front();
+  Value number = oneElement(scalar, i64(), "size");
+  if (!number)
+    return SymbolicInt::poison();
+  auto part = [&](bool isNegated) {
+    return map(number, i64(), [&](OpBuilder &builder, Location loc, ValueRange scalars) -> Value {
+      Value zero = builder.create<arith::ConstantIntOp>(loc, 0, 64), value = scalars[0];
+      if (isNegated)
+        value = builder.create<arith::SubIOp>(loc, zero, value);
+      return builder.create<arith::MaxSIOp>(loc, value, zero);
+    });
+  };
+  SymbolicInt value = measure(part(false), base) - measure(part(true), base);
+  recordContents(scalar, value);
+  return value;
+}
+
+std::optional<SmallVector<Value>> Builder::scalars(Value vector) {
   if (!vector)
     return std::nullopt;
   std::optional<int64_t> count = elementCount(shapeOf(vector)).constant();
   if (!count || *count > maxFollowedElements) {
-    fail("expected sizes in a known number, got a tensor of shape " + toString(shapeOf(vector)));
+    fail("expected a known number of values, got a tensor of shape " + toString(shapeOf(vector)));
     return std::nullopt;
   }
+  SmallVector<Value> values;
+  std::optional<Shape> known = contents(vector);
+  if (auto concat = vector.getDefiningOp<ConcatOp>(); concat && !known) {
+    for (Value part : concat.getInputs()) // some of them may be known
+      llvm::append_range(values, *scalars(part));
+    return values;
+  }
   Value flat = reshape(vector, SymbolicInt(*count));
-  Shape values;
-  for (int64_t i = 0; i < *count; ++i)
-    values.push_back(measure(slice(flat, SymbolicInt(i), SymbolicInt(1), 1), base));
+  for (int64_t i = 0; i < *count; ++i) {
+    values.push_back(reshape(slice(flat, SymbolicInt(i), SymbolicInt(1), 1), {}));
+    if (known)
+      recordContents(values.back(), (*known)[i]);
+  }
+  return values;
+}
+
+std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
+  if (std::optional<Shape> known = contents(vector))
+    return known;
+  std::optional<SmallVector<Value>> elements = scalars(vector);
+  if (!elements)
+    return std::nullopt;
+  Shape values = llvm::map_to_vector(*elements, [&](Value element) { return measure(element, base); });
   if (llvm::any_of(values, [](const SymbolicInt &value) { return value.isPoison(); }))
     return std::nullopt;
   recordContents(vector, values);
@@ -107,13 +149,21 @@ static bool mentions(const SymbolicInt &expression, const std::set<std::string> 
 
 static bool sameKind(Value a, Value b) {
   RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
-  return first.getElementType() == second.getElementType() && first.getRank() == second.getRank();
+  return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();
 }
 
 static std::string describe(Value value) {
   std::string text;
   llvm::raw_string_ostream(text) << tensorTypeOf(value).getElementType() << toString(shapeOf(value));
   return text;
+}
+
+/// Whether the first branch has fewer dimensions, where the ranks of results differ.
+static std::optional<bool> branchOfLeastRank(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
+  for (auto [a, b] : llvm::zip(thenValues, elseValues))
+    if (tensorTypeOf(a).getRank() != tensorTypeOf(b).getRank())
+      return tensorTypeOf(a).getRank() < tensorTypeOf(b).getRank();
+  return std::nullopt;
 }
 
 SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
@@ -132,9 +182,16 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
     operations.create<YieldOp>(location, yielded[index]);
     knownContents = std::move(outerContents);
   }
-  SmallVector<Value> results = failed ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
+  // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
+  std::optional<bool> takesThen = failed ? std::nullopt : branchOfLeastRank(yielded[0], yielded[1]);
+  SmallVector<Value> results = failed || takesThen ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
   draft.erase();
-  return results;
+  if (!takesThen)
+    return results;
+  SymbolicInt taken = measure(cast(condition, i64()), "branch");
+  require(*takesThen ? taken - SymbolicInt(1) : -taken,
+          "the condition chooses a branch whose results have another number of dimensions");
+  return *takesThen ? thenBody() : elseBody();
 }
 
 SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseValues) {
@@ -144,7 +201,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
     fail("the branches have " + Twine(thenValues.size()) + " and " + Twine(elseValues.size()) + " results");
     return {};
   }
-  SmallVector<Type> types;
+  SmallVector<Type> types, elementTypes;
   SmallVector<Attribute> symbols;
   for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
     if (!sameKind(a, b)) {
@@ -158,7 +215,15 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
         symbols.push_back(freshSymbol("if"));
         extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
       }
-    types.push_back(tensorType(shape, tensorTypeOf(a).getElementType()));
+    elementTypes.push_back(joinElementTypes(tensorTypeOf(a).getElementType(), tensorTypeOf(b).getElementType()));
+    types.push_back(tensorType(shape, elementTypes.back()));
+  }
+  for (Region &region : draft->getRegions()) {
+    OpBuilder::InsertionGuard guard(operations);
+    Operation *yield = region.front().getTerminator();
+    operations.setInsertionPoint(yield);
+    for (auto [operand, elementType] : llvm::zip_equal(yield->getOpOperands(), elementTypes))
+      operand.set(retype(operand.get(), elementType));
   }
   auto op = operations.create<IfOp>(location, types, draft.getCondition(), operations.getArrayAttr(symbols));
   for (unsigned index : {0, 1})
@@ -173,7 +238,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
 class LoopBuilder {
 public:
   LoopBuilder(Builder &builder, const Iterations &iterations, Builder::Values initial, Builder::Body body)
-      : b(builder), iterations(iterations), initial(initial), body(body) {}
+      : b(builder), iterations(iterations), initial(initial.begin(), initial.end()), body(body) {}
   SmallVector<Value> run();
 
 private:
@@ -187,13 +252,14 @@ private:
 
   Builder &b;
   Iterations iterations;
-  Builder::Values initial;
+  SmallVector<Value> initial;
   Builder::Body body;
   LoopOp draft;
   Iteration yielded;
   bool yieldsTrue = true;
   /// Of the carried values; their contents where these stay the same.
   SmallVector<Shape> shapes;
+  SmallVector<Type> elementTypes;
   SmallVector<std::optional<Shape>> contents, yieldedContents;
   SmallVector<Attribute> symbols;
   SymbolicInt count;
@@ -227,7 +293,7 @@ bool LoopBuilder::buildBody() {
   Value number = block->addArgument(tensorType({}, b.i64()), b.location);
   SmallVector<Value> carried;
   for (auto [index, value] : llvm::enumerate(initial)) {
-    Type type = tensorType(shapes[index], tensorTypeOf(value).getElementType());
+    Type type = tensorType(shapes[index], elementTypes[index]);
     carried.push_back(block->addArgument(type, b.location));
     if (contents[index])
       b.recordContents(carried.back(), *contents[index]);
@@ -251,8 +317,10 @@ bool LoopBuilder::adapt(size_t index) {
            describe(yielded.carried[index]) + "\nhint: element types and numbers of dimensions must stay the same");
     return false;
   }
-  bool changes = contents[index] && contents[index] != yieldedContents[index];
-  if (changes)
+  Type joined = joinElementTypes(elementTypes[index], tensorTypeOf(yielded.carried[index]).getElementType());
+  bool changes = joined != elementTypes[index] || (contents[index] && contents[index] != yieldedContents[index]);
+  elementTypes[index] = joined;
+  if (contents[index] && contents[index] != yieldedContents[index])
     contents[index].reset();
   for (auto [extent, next] : llvm::zip(shapes[index], shapeOf(yielded.carried[index]))) {
     bool isOwn = llvm::any_of(symbols, [&, extent = extent](Attribute symbol) {
@@ -317,6 +385,7 @@ RankedTensorType LoopBuilder::elementResultType(Value element, const std::set<st
 SmallVector<Value> LoopBuilder::run() {
   for (Value value : initial) {
     shapes.push_back(shapeOf(value));
+    elementTypes.push_back(tensorTypeOf(value).getElementType());
     contents.push_back(b.contents(value));
   }
   for (bool changes = true; changes;) {
@@ -331,6 +400,8 @@ SmallVector<Value> LoopBuilder::run() {
   OpBuilder::InsertionGuard guard(b.operations);
   if (!resolveCount())
     return discard(), SmallVector<Value>();
+  for (auto [value, elementType] : llvm::zip_equal(initial, elementTypes))
+    value = b.retype(value, elementType);
   std::set<std::string> inner = symbolsDefinedIn(draft.getBody());
   for (Attribute symbol : symbols)
     inner.insert(::mlir::cast<StringAttr>(symbol).str());
@@ -345,7 +416,8 @@ SmallVector<Value> LoopBuilder::run() {
   SmallVector<Value> passed;
   if (yielded.condition)
     passed.push_back(b.oneElement(yielded.condition, b.operations.getI1Type(), "condition"));
-  llvm::append_range(passed, yielded.carried);
+  for (auto [value, elementType] : llvm::zip_equal(yielded.carried, elementTypes))
+    passed.push_back(b.retype(value, elementType));
   llvm::append_range(passed, yielded.elements);
   b.operations.create<YieldOp>(b.location, passed);
   for (auto [result, known] : llvm::zip(op.getResults(), contents))

@@ -10,13 +10,15 @@ namespace perpend::graph {
 Type scalarType(Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(elementType.getContext(), integer.getWidth());
+  if (isHandle(elementType))
+    return IntegerType::get(elementType.getContext(), 64);
   return isMinifloat(elementType) ? IntegerType::get(elementType.getContext(), 8) : elementType;
 }
 
 unsigned bitWidth(Type elementType) {
   if (auto minifloat = dyn_cast<MinifloatType>(elementType))
     return layoutOf(minifloat).bits();
-  return elementType.getIntOrFloatBitWidth();
+  return isHandle(elementType) ? 64 : elementType.getIntOrFloatBitWidth();
 }
 
 std::string nameOf(Type elementType) {
@@ -26,6 +28,10 @@ std::string nameOf(Type elementType) {
     return (integer.isUnsigned() ? "u" : "i") + std::to_string(integer.getWidth());
   if (auto minifloat = dyn_cast<MinifloatType>(elementType))
     return stringifyMinifloatFormat(minifloat.getFormat()).str();
+  if (auto list = dyn_cast<SequenceType>(elementType))
+    return list.getIsOptional() ? "optional" : "sequence";
+  if (isa<StringType>(elementType))
+    return "string";
   std::string name = "?";
   if (isa<FloatType>(elementType)) {
     name.clear();
@@ -41,6 +47,8 @@ Type elementTypeNamed(MLIRContext *context, StringRef name) {
                     Type(BFloat16Type::get(context)), Type(Float32Type::get(context)), Type(Float64Type::get(context))})
     if (name == nameOf(type))
       return type;
+  if (name == "string")
+    return StringType::get(context);
   unsigned width = 0;
   bool noSign = name.consume_front("u");
   if ((!noSign && !name.consume_front("i")) || name.getAsInteger(10, width) || width < 2 || width > 64)

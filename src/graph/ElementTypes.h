@@ -7,16 +7,21 @@
 
 namespace perpend::graph {
 
-/// The signless type that scalar code uses for elements of this type: i8, the bits, for a minifloat.
+/// The signless type that scalar code uses for elements of this type: i8, the bits, for a minifloat; i64
+/// for a text or list.
 mlir::Type scalarType(mlir::Type elementType);
 inline bool isUnsigned(mlir::Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
 inline bool isMinifloat(mlir::Type elementType) { return llvm::isa<MinifloatType>(elementType); }
+/// Whether an element is the identity of a text or the handle of a list, which is an i64 everywhere but at the
+/// boundary.
+inline bool isHandle(mlir::Type elementType) { return llvm::isa<StringType, SequenceType>(elementType); }
 /// The significant bits of an element.
 unsigned bitWidth(mlir::Type elementType);
 
-/// The runtime's name of an element type: f32, bf16, f8e4m3fn, i4, u64, bool ...; "?" for other types.
+/// The runtime's name of an element type: f32, bf16, f8e4m3fn, i4, u64, bool, string, sequence ...; "?" for
+/// other types.
 std::string nameOf(mlir::Type elementType);
-/// The element type of that name; null when there is none.
+/// The element type of that name; null when there is none, or when a name does not say it (lists).
 mlir::Type elementTypeNamed(mlir::MLIRContext *context, llvm::StringRef name);
 } // namespace perpend::graph
 

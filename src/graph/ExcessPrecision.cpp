@@ -102,6 +102,8 @@ Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {
   if (!input || tensorTypeOf(input).getElementType() == elementType)
     return input;
   Type from = tensorTypeOf(input).getElementType();
+  if (isHandle(from) || isHandle(elementType))
+    return castText(input, elementType);
   if (isNarrow(from) && elementType.isF32())
     if (Value wide = widened(*this, input, mostSteps))
       return wide;

@@ -12,11 +12,10 @@ using namespace perpend::graph;
 #include "graph/GraphDialect.cpp.inc"
 #include "graph/GraphEnums.cpp.inc"
 #include "graph/GraphInterfaces.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "graph/GraphAttributes.cpp.inc"
-
 #define GET_TYPEDEF_CLASSES
 #include "graph/GraphTypes.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "graph/GraphAttributes.cpp.inc"
 
 void GraphDialect::initialize() {
   addTypes<
@@ -46,6 +45,21 @@ const SymbolicInt &GraphDialect::expression(StringAttr text) {
   if (isNew)
     entry->second = SymbolicInt::parse(text.getValue()).value_or(SymbolicInt::poison());
   return entry->second;
+}
+
+int64_t GraphDialect::identityOf(StringRef text) {
+  llvm::sys::ScopedLock lock(textsMutex);
+  if (texts.empty())
+    texts.push_back(identities.try_emplace("", 0).first->getKey());
+  auto [entry, isNew] = identities.try_emplace(text, static_cast<int64_t>(texts.size()));
+  if (isNew)
+    texts.push_back(entry->getKey());
+  return entry->second;
+}
+
+StringRef GraphDialect::textOf(int64_t identity) {
+  llvm::sys::ScopedLock lock(textsMutex);
+  return identity > 0 && static_cast<size_t>(identity) < texts.size() ? texts[identity] : StringRef();
 }
 
 ShapeAttr ShapeAttr::get(MLIRContext *context, ArrayRef<SymbolicInt> dims) {

@@ -21,6 +21,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Mutex.h"
 
 namespace mlir {
@@ -33,6 +34,9 @@ using support::SymbolicInt;
 using Shape = llvm::SmallVector<SymbolicInt>;
 
 enum class ElementKind { View, Pointwise, Reduction };
+
+/// The parameters of a library call as its function gets them: a JSON object.
+std::string parametersText(mlir::DictionaryAttr parameters);
 
 /// What an operator needs to emit one element: elements of its operands, and
 /// the run-time values of symbolic expressions.
@@ -71,10 +75,10 @@ public:
 
 #include "graph/GraphDialect.h.inc"
 #include "graph/GraphEnums.h.inc"
-#define GET_ATTRDEF_CLASSES
-#include "graph/GraphAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "graph/GraphTypes.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "graph/GraphAttributes.h.inc"
 #include "graph/GraphInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "graph/GraphOps.h.inc"

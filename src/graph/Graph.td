@@ -29,7 +29,14 @@ def GraphDialect : Dialect {
     using Evaluator = ::mlir::LogicalResult (*)(::mlir::Operation *, ::llvm::ArrayRef<::mlir::Attribute>,
                                                 ::llvm::SmallVectorImpl<::mlir::Attribute> &);
     Evaluator evaluator = nullptr;
+    /// The identities of texts while graphs are made, folded and interpreted (equal texts, equal numbers; 0 is the empty
+    /// text). An artifact has a table of its own.
+    int64_t identityOf(::llvm::StringRef text);
+    ::llvm::StringRef textOf(int64_t identity);
   private:
+    ::llvm::StringMap<int64_t> identities;
+    ::std::vector<::llvm::StringRef> texts;
+    ::llvm::sys::Mutex textsMutex;
     ::llvm::DenseMap<::mlir::StringAttr, ::perpend::support::SymbolicInt> expressions;
     ::llvm::sys::Mutex expressionsMutex;
   public:
@@ -54,6 +61,28 @@ def ShapeAttr : Graph_Attr<"Shape", "shape"> {
     static ShapeAttr get(::mlir::MLIRContext *context, ::llvm::ArrayRef<::perpend::support::SymbolicInt> dims);
     ::llvm::SmallVector<::perpend::support::SymbolicInt> values() const;
   }];
+}
+
+class Graph_Type<string name, string mnemonic_> : TypeDef<GraphDialect, name> {
+  let mnemonic = mnemonic_;
+}
+
+def StringType : Graph_Type<"String", "string"> {
+  let summary = "Element type: text";
+  let description = [{
+    An element is the identity (i64) of a text in the table of a session; equal texts have equal identities, and 0 is the empty text. So operators
+    that move or compare elements need no other code for texts (docs/decisions/0005).
+  }];
+}
+
+def SequenceType : Graph_Type<"Sequence", "sequence"> {
+  let summary = "Element type: a list of tensors, or an optional tensor";
+  let description = [{
+    Used as tensor<!graph.sequence<T>>; the element is the handle (i64) of a list of the session, 0 the empty list. T is the type of the elements, with `?` for
+    extents that differ or are not numbers, or none while nothing has been put in. An optional value is a list of at most one element.
+  }];
+  let parameters = (ins "::mlir::Type":$element, DefaultValuedParameter<"bool", "false">:$isOptional);
+  let assemblyFormat = "`<` $element (`,` `optional` `` $isOptional^)? `>`";
 }
 
 def ReductionKind : I32EnumAttr<"ReductionKind", "how elements are combined", [

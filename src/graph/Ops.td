@@ -183,7 +183,7 @@ def ReduceOp : Graph_ElementOp<"reduce"> {
   let summary = "Combines the elements along some dimensions, which disappear";
   let description = [{
     Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
-    Floating-point sums may be reassociated. Errors: C1 dims strictly increasing and in range, C2 result shape.
+    Floating-point sums may be reassociated. Errors: C1 dims strictly increasing and in range, C2 result shape, C3 elements are minifloats.
   }];
   let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$dims);
   let results = (outs AnyRankedTensor:$result);
@@ -194,7 +194,7 @@ def ContractOp : Graph_ElementOp<"contract"> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
-    Errors: C1 dimension lists valid and disjoint, C2 paired dimensions differ, C3 result shape.
+    Errors: C1 dimension lists valid and disjoint, C2 paired dimensions differ, C3 result shape, C4 elements are minifloats.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, DenseI64ArrayAttr:$lhsBatch, DenseI64ArrayAttr:$rhsBatch,
                        DenseI64ArrayAttr:$lhsContracted, DenseI64ArrayAttr:$rhsContracted);
@@ -209,7 +209,7 @@ def ConvOp : Graph_ElementOp<"conv"> {
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].
     result[n, o, y...] = sum over c, k of input[n, c, (y * strides + k * dilations - padLow) / inputDilation] * filter[o, c, k], where positions outside the
     input, or between its elements when inputDilation > 1, count as 0. The extents of the result come from its type.
-    Errors: C1 ranks and attribute lengths, C2 channels and groups, C3 result shape except its window dimensions.
+    Errors: C1 ranks and attribute lengths, C2 channels and groups, C3 result shape except its window dimensions, C4 elements are minifloats.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padLow,
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$inputDilation, I64Attr:$groups, UnitAttr:$channelsLast);
@@ -230,7 +230,8 @@ def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
   let summary = "Combines the elements of a sliding window (pooling)";
   let description = [{
     result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor
-    (1, 1, 0, 1 where there is no window). The extents of the result come from its type. Errors: C1 attribute lengths.
+    (1, 1, 0, 1 where there is no window). The extents of the result come from its type.
+    Errors: C1 attribute lengths, C2 elements are minifloats.
   }];
   let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$padLow, DenseI64ArrayAttr:$dilations);
@@ -357,6 +358,24 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
     /// Whether the number of iterations is known before the first one.
     bool countIsKnown() { return !getLimit() && !getCondition(); }
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// What is not arithmetic on tensors (docs/decisions/0005)
+//===----------------------------------------------------------------------===//
+
+def CallLibraryOp : Graph_Op<"call_library", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                              DeclareOpInterfaceMethods<SymbolInterface>]> {
+  let summary = "Calls a C function of the runtime's library or of the user (runtime/include/perpend_operator.h)";
+  let description = [{
+    The function is called once per run with whole tensors, and allocates its results. A symbol of `symbols` stands alone in an extent of a result, and gets
+    the extent that the call gives there. The result depends on operands and parameters only. Errors: C1 the function's name is not `library.name`, C2 a symbol is no extent
+    of a result, C3 a parameter is no number, text, or list of these.
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<AnyRankedTensor>:$inputs, DictionaryAttr:$parameters, StrArrayAttr:$symbols);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{$function `(` $inputs `)` $parameters `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)}];
+  let hasVerifier = 1;
 }
 
 def CallKernelOp : Graph_Op<"call_kernel", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

@@ -107,8 +107,7 @@ LogicalResult perpend::graph::checkSymbolOrder(func::FuncOp main) {
 }
 
 /// factor * symbol + offset, as the only content of an expression.
-static std::optional<std::pair<int64_t, int64_t>> linearIn(const SymbolicInt &extent,
-                                                           StringRef symbol) {
+static std::optional<std::pair<int64_t, int64_t>> linearIn(const SymbolicInt &extent, StringRef symbol) {
   using perpend::support::SymbolicAtomKind;
   int64_t factor = 0, offset = 0;
   for (const auto &term : extent.terms()) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 namespace perpend::graph {
-/// The symbols in the shapes of main's arguments, in the order in which binding meets them, then those that operators of
-/// main define (SymbolInterface), in program order. This order is that of every symbols buffer.
+/// The symbols in the shapes of main's arguments, in the order in which binding meets them, then those that operators
+/// of main define (SymbolInterface), in program order. This order is that of every symbols buffer.
 std::vector<std::string> symbolsOf(mlir::func::FuncOp main);
 
 /// Those of them that operators define: values known during a run only.

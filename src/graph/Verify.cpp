@@ -165,14 +165,26 @@ LogicalResult GatherOp::verify() {
   return verifyExtents(*this, "C2", expected);
 }
 
+/// Arithmetic on minifloats is done on what they are converted to.
+static LogicalResult verifyNumbers(Operation *op, StringRef label) {
+  SmallVector<Value> tensors(op->getOperands());
+  llvm::append_range(tensors, op->getResults());
+  for (Value tensor : tensors)
+    if (Type type = tensorTypeOf(tensor).getElementType(); isMinifloat(type))
+      return op->emitOpError() << label << ": no arithmetic on elements of type " << type;
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   Shape input = shapeOf(getInput());
   if (!isStrictlyIncreasing(getDims(), input.size()))
     return emitOpError("C1: dims must be strictly increasing and below ") << input.size();
-  return verifyExtents(*this, "C2", dropDims(input, getDims()));
+  return failed(verifyNumbers(*this, "C3")) ? failure() : verifyExtents(*this, "C2", dropDims(input, getDims()));
 }
 
 LogicalResult ContractOp::verify() {
+  if (failed(verifyNumbers(*this, "C4")))
+    return failure();
   Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs()), expected;
   if (getLhsBatch().size() != getRhsBatch().size() || getLhsContracted().size() != getRhsContracted().size())
     return emitOpError("C1: batch and contracted dimensions come in pairs");
@@ -197,6 +209,8 @@ LogicalResult ContractOp::verify() {
 }
 
 LogicalResult ConvOp::verify() {
+  if (failed(verifyNumbers(*this, "C4")))
+    return failure();
   Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
   size_t windows = getStrides().size();
   if (input.size() != windows + 2 || filter.size() != input.size() || result.size() != input.size() ||
@@ -217,7 +231,7 @@ LogicalResult WindowReduceOp::verify() {
   if (getWindow().size() != rank || getStrides().size() != rank || getPadLow().size() != rank ||
       getDilations().size() != rank || shapeOf(getResult()).size() != rank)
     return emitOpError("C1: expected ") << rank << " entries per attribute and a result of that rank";
-  return success();
+  return verifyNumbers(*this, "C2");
 }
 
 //===----------------------------------------------------------------------===//

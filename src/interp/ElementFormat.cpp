@@ -2,7 +2,7 @@
 
 #include "interp/ElementFormat.h"
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
 
 #include <bit>
 #include <cmath>
@@ -23,6 +23,8 @@ std::optional<ElementFormat> formatOf(Type type) {
                : std::nullopt;
   if (isa<graph::MinifloatType>(type))
     return ElementFormat{RegisterKind::Integer, 8};
+  if (graph::isHandle(type))
+    return ElementFormat{};
   if (type.isF64())
     return ElementFormat{RegisterKind::Double, 64};
   if (type.isF32())

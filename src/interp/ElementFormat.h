@@ -3,7 +3,8 @@
 // In memory an element takes 1, 2, 4 or 8 bytes (bool and i4 take one). The
 // interpreter computes in registers of 8 bytes per element at most: integers
 // are int64_t, sign-extended from their width whatever the signedness of the
-// type; f32, f16 and bf16 are float; f64 is double.
+// type; f32, f16 and bf16 are float; f64 is double. Texts and lists
+// are their identities and handles.
 //
 //===----------------------------------------------------------------------===//
 

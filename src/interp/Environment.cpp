@@ -59,7 +59,8 @@ FailureOr<Tensor> Environment::allocate(Operation *op, Type elementType, ArrayRe
            << " in use)\nhint: raise the interpreter's memory limit, or check the extents of the inputs";
   std::optional<Tensor> tensor = Tensor::allocate(elementType, shape);
   if (!tensor)
-    return op->emitError("out of memory for a tensor of shape ") << describe(shape);
+    return op->emitError("out of memory for a tensor of shape ")
+           << describe(shape) << "\nhint: fewer or smaller constants, or more memory (--max-mem)";
   uint64_t size = tensor->sizeBytes();
   *usedBytes += size;
   std::byte *memory = tensor->bytes.get();

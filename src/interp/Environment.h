@@ -11,6 +11,7 @@
 #include "interp/Tensor.h"
 
 #include "graph/Graph.h"
+#include "library/ListTable.h"
 #include "tile/Tile.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -26,6 +27,8 @@ public:
       : limitBytes(memoryLimitBytes), usedBytes(std::make_shared<uint64_t>(0)) {}
 
   llvm::StringMap<int64_t> symbols;
+  /// The lists of this run.
+  std::shared_ptr<library::ListTable> lists = std::make_shared<library::ListTable>();
   /// The order of the symbols in a kernel's %symbols argument.
   std::vector<std::string> symbolOrder;
   /// Into how many parts [begin, end) of a tiled kernel is cut.
@@ -84,6 +87,11 @@ mlir::FailureOr<Tensor> evaluate(tile::ConvOp op, llvm::ArrayRef<Tensor> operand
 /// Runs a kernel on memory. results are allocated by the caller.
 mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs,
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
+
+// Library.cpp
+/// Calls the C function; symbols that the call defines are the caller's to read from the results.
+mlir::FailureOr<Tensors> callLibrary(graph::CallLibraryOp op, llvm::ArrayRef<Tensor> operands,
+                                     const Environment &environment);
 
 /// Any primitive with one result. Interpreter.cpp
 mlir::FailureOr<Tensor> evaluatePrimitive(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,

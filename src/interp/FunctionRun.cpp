@@ -216,6 +216,13 @@ FailureOr<Tensors> FunctionRun::runOperation(Operation &op) {
   Tensors operands = lookup(op.getOperands());
   if (auto call = dyn_cast<CallKernelOp>(op))
     return callKernel(call, operands);
+  if (auto call = dyn_cast<CallLibraryOp>(op)) {
+    FailureOr<Tensors> results = callLibrary(call, operands, environment);
+    if (failed(results))
+      return failure();
+    follow(call.definedSymbols(), op.getResultTypes(), *results);
+    return failed(checkShapes(&op, op.getResultTypes(), *results, "result")) ? FailureOr<Tensors>() : results;
+  }
   FailureOr<Tensor> result = evaluatePrimitive(&op, operands, environment);
   if (failed(result))
     return failure();

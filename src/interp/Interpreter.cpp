@@ -171,10 +171,14 @@ LogicalResult evaluate(Operation *op, ArrayRef<Attribute> constantOperands, Smal
       return op->emitError("operand ") << index << ": expected dense elements";
     operands.push_back(*tensor);
   }
-  FailureOr<Tensor> result = evaluatePrimitive(op, operands, Environment(memoryLimitBytes));
-  if (failed(result))
+  Environment environment(memoryLimitBytes);
+  auto call = dyn_cast<CallLibraryOp>(op);
+  FailureOr<Tensors> computed = call ? callLibrary(call, operands, environment) : FailureOr<Tensors>(Tensors());
+  FailureOr<Tensor> result = call ? FailureOr<Tensor>(failure()) : evaluatePrimitive(op, operands, environment);
+  if (failed(call ? LogicalResult(computed) : LogicalResult(result)))
     return failure();
-  results.push_back(result->toAttribute());
+  for (const Tensor &tensor : call ? *computed : Tensors{*result})
+    results.push_back(tensor.toAttribute());
   return success();
 }
 } // namespace perpend::interp

@@ -99,7 +99,24 @@ static std::optional<Tensor> fromDense(DenseElementsAttr dense) {
   return tensor;
 }
 
+static graph::GraphDialect &dialectOf(Type elementType) {
+  return static_cast<graph::GraphDialect &>(elementType.getDialect());
+}
+
+static std::optional<Tensor> fromTexts(DenseStringElementsAttr texts) {
+  std::optional<Tensor> tensor = Tensor::allocate(texts.getElementType(), texts.getType().getShape());
+  if (!tensor || tensor->elementCount() == 0)
+    return tensor;
+  graph::GraphDialect &dialect = dialectOf(texts.getElementType());
+  auto identities = tensor->mutableElements<int64_t>();
+  for (auto [identity, text] : llvm::zip(identities, texts.getValues<StringRef>()))
+    identity = dialect.identityOf(text);
+  return tensor;
+}
+
 std::optional<Tensor> Tensor::fromAttribute(ElementsAttr attribute) {
+  if (auto texts = dyn_cast<DenseStringElementsAttr>(attribute))
+    return fromTexts(texts);
   if (auto dense = dyn_cast<DenseElementsAttr>(attribute))
     return fromDense(dense);
   auto resource = dyn_cast<DenseResourceElementsAttr>(attribute);
@@ -136,6 +153,11 @@ static Attribute firstElement(const Tensor &tensor) {
 
 ElementsAttr Tensor::toAttribute() const {
   auto type = RankedTensorType::get(shape, elementType);
+  if (isa<graph::StringType>(elementType)) {
+    graph::GraphDialect &dialect = dialectOf(elementType);
+    auto texts = llvm::map_to_vector(elements<int64_t>(), [&](int64_t identity) { return dialect.textOf(identity); });
+    return DenseStringElementsAttr::get(type, texts);
+  }
   bool hasDense = !graph::isMinifloat(elementType);
   if (hasDense && elementCount() > 0 && isSplat(*this))
     return DenseElementsAttr::get(type, firstElement(*this));

@@ -1,7 +1,8 @@
 //===- Model.cpp - running compiled models from Python --------------------===//
 //
 // A call reads the arrays, asks for the outputs' shapes if the inputs' shapes
-// are new, allocates the outputs, and runs without the interpreter lock.
+// are new, allocates the outputs, and runs without the interpreter lock. Outputs
+// whose shapes depend on data are copied from the session's memory afterwards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,7 @@ static void check(perpend_status status) {
                    : status == PERPEND_TYPE_MISMATCH  ? PyExc_TypeError
                    : status == PERPEND_OUT_OF_MEMORY  ? PyExc_MemoryError
                    : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
+                   : status == PERPEND_INVALID_DATA   ? PyExc_ValueError
                                                       : PyExc_RuntimeError;
   PyErr_SetString(kind, perpend_error_message());
   throw nb::python_error();
@@ -103,11 +105,20 @@ struct Model::Call {
       many = std::make_unique<InputArray[]>(inputCount);
   }
   InputArray &input(size_t i) { return many ? many[i] : few[i]; }
+  void addInput(const perpend_tensor &tensor) {
+    inputs.push_back(tensor);
+    extents.push_back(tensor.rank);
+    extents.push_back(tensor.type);
+    extents.insert(extents.end(), tensor.shape, tensor.shape + tensor.rank);
+  }
 
   InputArray few[fewTensors];
   std::unique_ptr<InputArray[]> many;
   std::vector<perpend_tensor> inputs, outputs;
+  std::vector<OutputArray> arrays;
+  std::vector<std::unique_ptr<InputValue>> values; ///< texts and lists
   std::vector<int64_t> extents;
+  const ExchangeApi *api = nullptr;
 };
 
 /// Remembers the shapes of the outputs for these inputs.
@@ -115,45 +126,61 @@ static void findOutputShapes(Session &session, perpend_model *model, const std::
                              const std::vector<int64_t> &extents) {
   session.isKnown = false;
   session.outputExtents.clear();
+  session.isFromData.clear();
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
     size_t first = session.outputExtents.size();
     session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); // never an empty range
-    check(perpend_session_output_shape(session.session, inputs.data(), static_cast<int32_t>(inputs.size()), i,
-                                       session.outputExtents.data() + first));
+    perpend_status status = perpend_session_output_shape(
+        session.session, inputs.data(), static_cast<int32_t>(inputs.size()), i, session.outputExtents.data() + first);
+    session.isFromData.push_back(status == PERPEND_SHAPE_UNKNOWN);
+    if (status != PERPEND_SHAPE_UNKNOWN)
+      check(status);
     session.outputExtents.pop_back();
   }
   session.inputExtents = extents;
   session.isKnown = true;
 }
 
-nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named) {
+void Model::readInputs(Call &call, nb::args &positional, nb::kwargs &named) const {
   std::vector<nb::handle> ordered;
   order(positional, named, ordered);
-  Call call(ordered.size());
-  const ExchangeApi *api = nullptr;
   for (size_t i = 0; i < ordered.size(); ++i) {
     const perpend_tensor_info &info = *perpend_model_input(model, static_cast<int32_t>(i));
+    if (isHandle(info.type)) {
+      call.values.push_back(std::make_unique<InputValue>());
+      call.values.back()->read(ordered[i], info.name, info);
+      call.addInput(call.values.back()->tensor());
+      continue;
+    }
     InputArray &array = call.input(i);
     array.read(ordered[i], info.name, info.type);
     if ((info.type == PERPEND_I4 && array.type == PERPEND_I8) || (info.type == PERPEND_U4 && array.type == PERPEND_U8))
       array.type = info.type;
-    api = api ? api : array.api;
-    call.inputs.push_back(array.tensor());
-    call.extents.push_back(array.rank);
-    call.extents.push_back(array.type);
-    call.extents.insert(call.extents.end(), array.extents, array.extents + array.rank);
+    call.api = call.api ? call.api : array.api;
+    call.addInput(array.tensor());
   }
-  if (!session.isKnown || session.inputExtents != call.extents)
-    findOutputShapes(session, model, call.inputs, call.extents);
+}
 
-  std::vector<OutputArray> arrays;
+void Model::allocateOutputs(Call &call, const Session &session) const {
   const int64_t *shape = session.outputExtents.data();
   for (int32_t i = 0, count = perpend_model_output_count(model); i < count; ++i) {
     const perpend_tensor_info &info = *perpend_model_output(model, i);
-    arrays.emplace_back(api, info.type, shape, info.rank);
-    call.outputs.push_back({arrays.back().data, shape, info.rank, info.type});
+    if (session.isFromData[i] || isHandle(info.type)) {
+      call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); // the session's memory
+    } else {
+      call.arrays.emplace_back(call.api, info.type, shape, info.rank);
+      call.outputs.push_back({call.arrays.back().data, shape, info.rank, info.type});
+    }
     shape += info.rank;
   }
+}
+
+nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named) {
+  Call call(perpend_model_input_count(model));
+  readInputs(call, positional, named);
+  if (!session.isKnown || session.inputExtents != call.extents)
+    findOutputShapes(session, model, call.inputs, call.extents);
+  allocateOutputs(call, session);
   perpend_status status;
   {
     nb::gil_scoped_release unlocked;
@@ -161,11 +188,16 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
                                  call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
   }
   check(status);
-  if (arrays.size() == 1)
-    return arrays.front().take();
-  nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(arrays.size())));
-  for (size_t i = 0; i < arrays.size(); ++i)
-    PyTuple_SET_ITEM(results.ptr(), i, arrays[i].take().release().ptr());
+  size_t count = call.outputs.size(), next = 0;
+  auto take = [&](size_t i) {
+    bool isSessions = session.isFromData[i] || isHandle(call.outputs[i].type);
+    return isSessions ? valueOf(call.api, call.outputs[i]) : call.arrays[next++].take();
+  };
+  if (count == 1)
+    return take(0);
+  nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(results.ptr(), i, take(i).release().ptr());
   return results;
 }
 

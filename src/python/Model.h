@@ -3,7 +3,7 @@
 #ifndef PERPEND_PYTHON_MODEL_H
 #define PERPEND_PYTHON_MODEL_H
 
-#include "python/Arrays.h"
+#include "python/Values.h"
 
 #include "perpend.h"
 
@@ -22,6 +22,7 @@ struct Session {
 
   perpend_session *session;
   std::vector<int64_t> inputExtents, outputExtents;
+  std::vector<bool> isFromData; ///< outputs whose shapes depend on data
   bool isKnown = false;
 };
 
@@ -53,6 +54,8 @@ private:
   std::unique_ptr<Session> acquire();
   void release(std::unique_ptr<Session> session);
   void order(nanobind::args &positional, nanobind::kwargs &named, std::vector<nanobind::handle> &ordered) const;
+  void readInputs(Call &call, nanobind::args &positional, nanobind::kwargs &named) const;
+  void allocateOutputs(Call &call, const Session &session) const;
   nanobind::object run(Session &session, nanobind::args &positional, nanobind::kwargs &named);
 
   std::string file;

@@ -131,8 +131,8 @@ bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &out
   SmallVector<interp::Tensor> tensors;
   for (const Array &input : inputs) {
     auto *bytes = static_cast<std::byte *>(const_cast<void *>(input.data));
-    tensors.push_back({graph::elementTypeNamed(&state->context, input.type), SmallVector<int64_t>(ArrayRef(input.shape)),
-                       std::shared_ptr<std::byte>(input.owner, bytes)});
+    tensors.push_back({graph::elementTypeNamed(&state->context, input.type),
+                       SmallVector<int64_t>(ArrayRef(input.shape)), std::shared_ptr<std::byte>(input.owner, bytes)});
   }
   auto results = main ? interp::interpret(main, tensors) : FailureOr<SmallVector<interp::Tensor>>(failure());
   if (failed(results)) {

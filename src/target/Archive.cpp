@@ -67,7 +67,9 @@ Error writeStaticLibrary(const LinkRequest &request) {
   for (const std::string &path : request.objects)
     if (Error error = addObject(path, members))
       return error;
-  for (const std::string &path : request.archives) {
+  std::vector<std::string> paths = request.archives;
+  paths.insert(paths.end(), request.lazyArchives.begin(), request.lazyArchives.end());
+  for (const std::string &path : paths) {
     Expected<OpenArchive> open = openArchive(path);
     if (!open)
       return open.takeError();

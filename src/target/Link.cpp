@@ -84,6 +84,7 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   Arguments arguments = commonArguments(request);
   append(arguments, {"-shared", "-z", "defs", "--version-script=" + *script});
   append(arguments, request.objects);
+  append(arguments, request.lazyArchives);
   arguments.push_back("--whole-archive");
   append(arguments, request.archives);
   arguments.push_back("--no-whole-archive");
@@ -105,6 +106,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   Arguments arguments = commonArguments(request);
   append(arguments, {"-pie", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-e", "_start", *start});
   append(arguments, request.objects);
+  append(arguments, request.lazyArchives);
   append(arguments, request.archives);
   return finish(std::move(arguments), request, *scratch);
 }

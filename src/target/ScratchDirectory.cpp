@@ -1,5 +1,6 @@
 //===- ScratchDirectory.cpp - Temporary files of one compilation ---------===//
 #include "target/ScratchDirectory.h"
+#include "support/TemporaryFolders.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,6 +24,7 @@ Expected<ScratchDirectory> ScratchDirectory::createBeside(StringRef output) {
   // mkdtemp: a private directory, and no missing parents are made.
   if (!mkdtemp(const_cast<char *>(model.c_str())))
     return cannotWrite(output, std::error_code(errno, std::generic_category()));
+  support::noteTemporaryFolder(model);
   return ScratchDirectory(model);
 }
 
@@ -30,7 +32,7 @@ ScratchDirectory::ScratchDirectory(ScratchDirectory &&other) : path(std::exchang
 
 ScratchDirectory::~ScratchDirectory() {
   if (!path.empty())
-    sys::fs::remove_directories(path, /*IgnoreErrors=*/true);
+    support::removeTemporaryFolder(path);
 }
 
 std::string ScratchDirectory::pathOf(StringRef name) const {

@@ -107,7 +107,11 @@ CASES: dict[str, tuple[list[Node], dict[str, list[Any]], dict[str, Array]]] = {
         {"shape": np.array([6, -1]), "back": np.array([-1])},
     ),
     "merged_dimensions": (
-        [("Transpose", ["x"], ["t"], {"perm": [1, 0, 2]}), ("Reshape", ["t", "s"], ["r"], {}), ("Exp", ["r"], ["y"], {})],
+        [
+            ("Transpose", ["x"], ["t"], {"perm": [1, 0, 2]}),
+            ("Reshape", ["t", "s"], ["r"], {}),
+            ("Exp", ["r"], ["y"], {}),
+        ],
         {"x": ["n", "m", 6]},
         {"s": np.array([-1, 6])},
     ),

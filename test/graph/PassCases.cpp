@@ -279,7 +279,8 @@ func.func @main(%q: tensor<2x?x5xf32, #q>, %k: tensor<2x?x5xf32, #q>, %v: tensor
 
 std::vector<PassCase> passCases() {
   std::vector<PassCase> cases = windowCases();
-  for (const auto &more : {movementCases(), smallerMovementCases(), pointwiseCases(), contractionCases()})
+  for (const auto &more :
+       {movementCases(), smallerMovementCases(), pointwiseCases(), contractionCases(), controlFlowCases()})
     cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }

@@ -16,6 +16,8 @@ struct PassCase {
 };
 
 std::vector<PassCase> passCases();
+/// Those of them with regions (ControlFlowCases.cpp).
+std::vector<PassCase> controlFlowCases();
 } // namespace perpend::graph
 
 #endif

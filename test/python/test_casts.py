@@ -2,9 +2,8 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
-
 import perpend
+import pytest
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference.ops.op_cast")
@@ -44,7 +43,27 @@ def patterns(code):
         return np.concatenate([random, np.arange(300).astype(dtype)])
     halves = np.ldexp(generator.integers(1, 64, 4000), generator.integers(-160, 160, 4000))
     nudged = np.concatenate([halves, halves * (1 + 1e-7), halves * (1 - 1e-7), halves * (1 + 1e-14)])
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 465, 480, 240, 248, 57344, 61440, 65504, 65520, 6, 7, 28, 31]
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        448,
+        464,
+        465,
+        480,
+        240,
+        248,
+        57344,
+        61440,
+        65504,
+        65520,
+        6,
+        7,
+        28,
+        31,
+    ]
     with np.errstate(over="ignore"):
         return np.concatenate([random, nudged.astype(dtype), -nudged.astype(dtype), np.array(special, dtype)])
 
@@ -71,6 +90,13 @@ def defined(source, target, values):
     return (single > float(limits.min) - 1) & (single < float(limits.max) + (1 if limits.bits < 60 else 0))
 
 
+def rounded_to_odd(values):
+    """To f32 such that rounding once more gives what rounding once would have given."""
+    single = values.astype(np.float32)
+    bits = single.view(np.uint32) - (np.abs(single.astype(np.float64)) > np.abs(values))
+    return (bits | (single != values)).astype(np.uint32).view(np.float32)
+
+
 def expected(source, target, values, saturate, round_mode):
     with np.errstate(all="ignore"):
         if target in INTEGERS and not is_float(source) and source != T.BOOL:
@@ -84,8 +110,10 @@ def expected(source, target, values, saturate, round_mode):
             return np.trunc(values).astype(kind).astype(dtype_of(target))
         if is_float(source) and target == T.BOOL:
             return values.astype(np.float64) != 0
-        if source in MINIFLOATS:
+        if source in MINIFLOATS or source in (T.INT4, T.UINT4, T.INT2, T.UINT2):
             values = values.astype(np.float32)
+        if source == T.DOUBLE and target in (T.BFLOAT16, *MINIFLOATS) and target != T.FLOAT8E8M0:
+            values = rounded_to_odd(values)  # the reference rounds twice, to f32 first
         return reference.cast_to(values, target, saturate, round_mode)
 
 
@@ -97,7 +125,9 @@ def assert_same(got, want, where, what):
         both_nan = np.zeros(want.shape, bool)
     bits = np.dtype(f"u{want.dtype.itemsize}")
     wrong = np.flatnonzero((got.view(bits) != want.view(bits)) & ~both_nan & where)
-    assert not wrong.size, f"{what}: {wrong.size} wrong, at {wrong[:4]}: got {got[wrong[:4]]}, expected {want[wrong[:4]]}"
+    assert not wrong.size, (
+        f"{what}: {wrong.size} wrong, at {wrong[:4]}: got {got[wrong[:4]]}, expected {want[wrong[:4]]}"
+    )
 
 
 def check(model, source, targets, values, saturate=True, round_mode="up", opt_level=3):
@@ -140,3 +170,44 @@ def test_constants_are_folded_to_the_same():
     results = perpend.compile(model)()
     for target, got in zip(MINIFLOATS, results, strict=True):
         assert_same(got, expected(T.FLOAT, target, values, True, "up"), defined(T.FLOAT, target, values), str(target))
+
+
+@pytest.mark.parametrize("code", [*MINIFLOATS, T.INT2, T.UINT2, T.INT4, T.UINT4], ids=T.DataType.Name)
+@pytest.mark.parametrize("is_raw", [True, False], ids=["raw", "typed"])
+def test_initialisers_of_small_types(code, is_raw):
+    values = np.resize(patterns(code), 259)  # packs into bytes with a rest
+    helper = onnx.helper
+    if is_raw:
+        constant = onnx.numpy_helper.from_array(values, "c")
+    else:
+        constant = helper.make_tensor("c", code, values.shape, values.astype(np.float32))
+        assert constant.int32_data
+    nodes = [helper.make_node("Cast", ["c"], ["wide"], to=T.FLOAT), helper.make_node("Add", ["x", "wide"], ["y"])]
+    infos = [helper.make_tensor_value_info(name, T.FLOAT, values.shape) for name in "xy"]
+    graph = helper.make_graph(nodes, "packed", infos[:1], infos[1:], [constant])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13)
+    x = np.ones(values.shape, np.float32)
+    stored = onnx.numpy_helper.to_array(constant).astype(np.float32)  # make_tensor() saturates
+    np.testing.assert_array_equal(perpend.compile(model)(x), x + stored)
+
+
+BIT_CASTS = [
+    (T.FLOAT, T.UINT32), (T.INT16, T.BFLOAT16), (T.FLOAT8E5M2, T.INT8), (T.UINT4, T.FLOAT4E2M1), (T.BOOL, T.UINT8),
+    (T.DOUBLE, T.INT64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target"), BIT_CASTS)
+def test_bit_cast(source, target):
+    for first, second in ((source, target), (target, source)):
+        values = np.array([False, True]) if first == T.BOOL else patterns(first)
+        if second == T.BOOL:
+            values = values[:2]
+        node = onnx.helper.make_node("BitCast", ["x"], ["y"], to=second)
+        inputs = [onnx.helper.make_tensor_value_info("x", first, values.shape)]
+        outputs = [onnx.helper.make_tensor_value_info("y", second, values.shape)]
+        graph = onnx.helper.make_graph([node], "bits", inputs, outputs)
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 28)], ir_version=13)
+        got = perpend.compile(model)(values)
+        assert got.dtype == dtype_of(second)
+        np.testing.assert_array_equal(got.view(np.uint8), values.view(np.uint8))

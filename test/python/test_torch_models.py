@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,16 @@ def test_names_and_limits_of_dims() -> None:
             model(torch.ones(rows, 4), torch.ones(rows, 9))
     assert [y.shape for y in model(torch.ones(3, 0), torch.ones(3, 1))] == [(3, 0), (3, 1)]
     assert model(torch.ones(16, 1), torch.ones(16, 3))[1].shape == (16, 3)
+
+
+def test_training_mode_is_mentioned() -> None:
+    """Where it makes a difference; the module stays as it was."""
+    net = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.9))
+    with pytest.warns(UserWarning, match=r"compiled as after model.eval\(\)"):
+        model = perpend.compile(net, example_inputs=(torch.ones(2, 4),))
+    assert net.training and net[1].training
+    agrees(model, net.eval(), {"input": torch.randn(2, 4)})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="perpend:")
+        perpend.compile(net, example_inputs=(torch.ones(2, 4),))
+        perpend.compile(nn.Linear(4, 3), example_inputs=(torch.ones(2, 4),))

@@ -149,3 +149,27 @@ def test_reduction_over_many_dimensions_compiles_quickly():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     values = np.random.default_rng(0).standard_normal(shape, np.float32)
     np.testing.assert_allclose(perpend.compile(model)(values), values.mean((1, 2, 3, 4)), atol=1e-6)
+
+
+def test_remainder_of_zero_has_the_sign_of_the_divisor(tmp_path):
+    """What numpy.mod gives; ONNX Runtime refuses floats without fmod."""
+    x, y = np.float32([0.0, -0.0, 4.0, -4.0]), np.float32([-2.0, 2.0, -2.0, 2.0])
+    model, _ = build([("Mod", ["x", "y"], ["z"], {})], {"x": x, "y": y}, ["z"])
+    results = perpend.compile(model)(x, y)
+    np.testing.assert_array_equal(np.signbit(results), [True, False, True, False])
+
+
+def test_average_of_a_window_that_starts_in_the_padding(tmp_path):
+    """Rounding up leaves such windows out, of the averages and of their counts alike."""
+    attributes = {"kernel_shape": [3, 3], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1}
+    model, _ = build(
+        [("AveragePool", ["x"], ["y"], attributes | {"count_include_pad": 1})], {"x": ramp(1, 1, 2, 2)}, ["y"]
+    )
+    np.testing.assert_allclose(perpend.compile(model)(ramp(1, 1, 2, 2)), [[[[6 / 9]]]], rtol=1e-6)
+
+
+def test_space_to_depth_with_columns_and_rows_inside(tmp_path):
+    model, _ = build([("SpaceToDepth", ["x"], ["y"], {"blocksize": 2})], {"x": ramp(1, 2, 2, 4)}, ["y"])
+    model.graph.node[0].attribute.append(helper.make_attribute("mode", "CRD"))
+    expected = ramp(1, 2, 2, 4).reshape(1, 2, 1, 2, 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(1, 8, 1, 2)
+    np.testing.assert_array_equal(perpend.compile(model)(ramp(1, 2, 2, 4)), expected)

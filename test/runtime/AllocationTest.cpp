@@ -1,4 +1,5 @@
 // Counts every allocation of the process: a run with the shapes of the run before makes none.
+#include "FakeFilter.h"
 #include "FakeModel.h"
 #include <atomic>
 #include <cstddef>
@@ -52,6 +53,28 @@ TEST(Allocation, NoneInARunWithUnchangedShapes) {
   inputs[0].shape = inputs[1].shape = smaller;
   ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK);
   EXPECT_EQ(outputs[0].data, data) << "memory is kept for smaller shapes";
+  perpend_session_free(session);
+  perpend_model_free(model);
+}
+
+TEST(Allocation, NoneInARunWithSizesSeenBefore) {
+  perpend_module module = fake_filter::makeModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK);
+  std::vector<float> x(1000, 1.0f);
+  perpend_tensor input{x.data(), nullptr, 1, PERPEND_F32}, output{};
+  auto run = [&](int64_t count) {
+    input.shape = &count;
+    ASSERT_EQ(perpend_session_run(session, &input, 1, &output, 1), PERPEND_OK);
+    ASSERT_EQ(output.shape[0], count);
+  };
+  run(1000);
+  int64_t start = allocations;
+  for (int64_t count : {1, 1000, 0, 500, 999})
+    run(count);
+  EXPECT_EQ(allocations - start, 0);
   perpend_session_free(session);
   perpend_model_free(model);
 }

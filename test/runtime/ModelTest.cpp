@@ -66,6 +66,10 @@ TEST(Model, TypeNamesAndSizes) {
   EXPECT_STREQ(perpend_type_name(static_cast<perpend_type>(99)), "?");
   EXPECT_EQ(perpend_type_size_bytes(PERPEND_I64), 8);
   EXPECT_EQ(perpend_type_size_bytes(PERPEND_U4), 1);
+  EXPECT_STREQ(perpend_type_name(PERPEND_I2), "i2");
+  EXPECT_STREQ(perpend_type_name(PERPEND_F8E5M2FNUZ), "f8e5m2fnuz");
+  EXPECT_STREQ(perpend_type_name(PERPEND_F4E2M1FN), "f4e2m1fn");
+  EXPECT_EQ(perpend_type_size_bytes(PERPEND_F4E2M1FN), 1);
 }
 
 TEST(Model, RefusesAnotherMagicOrAbi) {

@@ -76,6 +76,8 @@ Attributes GraphImporter::attributesOf(const NodeProto &proto) {
     default:
       break;
     }
+    if (Type type = attribute.types.empty() ? Type() : typeOf(builder.context(), attribute.types.back()))
+      value = TypeAttr::get(type);
     if (value)
       list.set(attribute.name, value);
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
 #include "frontend/onnx/Order.h"
@@ -38,6 +39,7 @@ private:
   LogicalResult resolveOperatorSets();
   LogicalResult checkOperators();
   void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
+  Type typeOfInput(const ValueInfo &input, std::string &error);
   LogicalResult declareInputs(func::FuncOp function);
   LogicalResult returnOutputs(func::FuncOp function);
 
@@ -97,23 +99,32 @@ LogicalResult Importer::checkOperators() {
                                 "\nhint: export with another operator set, or replace these operators");
 }
 
+/// Errors: null, and a message without the input's name.
+Type Importer::typeOfInput(const ValueInfo &input, std::string &error) {
+  bool isTensor = input.kind == TypeProto::Kind::Tensor;
+  Type declared = typeOf(&context, input);
+  if (!declared) {
+    error = "expected a tensor, sequence or optional value, got " + (isTensor ? nameOf(input.elementType) : "a map");
+    return {};
+  }
+  if (!isTensor)
+    return inputShapes.resolveList(input.name, cast<RankedTensorType>(declared), error);
+  std::optional<Shape> shape = inputShapes.resolve(input, error);
+  return shape ? graph::tensorType(*shape, cast<TensorType>(declared).getElementType()) : Type();
+}
+
 LogicalResult Importer::declareInputs(func::FuncOp function) {
   for (const ValueInfo &input : model.graph.inputs) {
     if (graph.isInitializer(input.name))
       continue; // IR version 3 lists weights as inputs too
     Location location = NameLoc::get(StringAttr::get(&context, input.name));
-    Type elementType = elementTypeOf(&context, input.elementType);
     std::string error;
-    if (!input.isTensor || !elementType)
-      return fail(location, "input '" + input.name + "': expected a tensor of numbers, got " +
-                                (input.isTensor ? nameOf(input.elementType) : "a sequence, map or optional"));
-    std::optional<Shape> shape = inputShapes.resolve(input, error);
-    if (!shape)
+    Type type = typeOfInput(input, error);
+    if (!type)
       return fail(location, "input '" + input.name + "': " + error);
     unsigned index = function.getNumArguments();
     auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(input.name));
-    function.insertArgument(index, graph::tensorType(*shape, elementType), operations.getDictionaryAttr(name),
-                            location);
+    function.insertArgument(index, type, operations.getDictionaryAttr(name), location);
     if (!graph.define(input.name, function.getArgument(index)))
       return fail(location, "two inputs have the name '" + input.name + "'");
   }
@@ -174,7 +185,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::string error;
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
-  if (model)
+  if (model && inlineFunctions(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
   emitError(FileLineColLoc::get(&context, name, 0, 0)) << error;
   return {};

@@ -77,6 +77,30 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   return SymbolicInt::symbol(symbol);
 }
 
+mlir::Type InputShapes::resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error) {
+  auto list = llvm::cast<graph::SequenceType>(declared.getElementType());
+  auto element = llvm::cast<mlir::TensorType>(list.getElement());
+  if (auto inner = llvm::dyn_cast<graph::SequenceType>(element.getElementType())) { // an optional list
+    mlir::Type resolved = resolveList(name, mlir::RankedTensorType::get({}, inner), error);
+    return resolved ? mlir::RankedTensorType::get(
+                          {}, graph::SequenceType::get(declared.getContext(), resolved, list.getIsOptional()))
+                    : mlir::Type();
+  }
+  std::optional<SymbolicInt> rank = apply(name.str() + ":rank", error);
+  if (!error.empty() || !rank)
+    return error.empty() ? declared : mlir::Type();
+  constexpr int64_t mostDimensions = 32;
+  std::optional<int64_t> number = rank->constant();
+  if (element.hasRank() || !number || *number > mostDimensions) {
+    error = element.hasRank() ? "its elements have a number of dimensions already"
+                              : "the option '" + name.str() + ":rank' must be a number of at most 32";
+    return {};
+  }
+  llvm::SmallVector<int64_t> shape(*number, mlir::ShapedType::kDynamic);
+  auto ranked = mlir::RankedTensorType::get(shape, element.getElementType());
+  return mlir::RankedTensorType::get({}, graph::SequenceType::get(declared.getContext(), ranked, list.getIsOptional()));
+}
+
 std::optional<graph::Shape> InputShapes::resolve(const ValueInfo &input, std::string &error) {
   if (!input.dims) {
     error = "its rank is unknown\nhint: export the model with a shape for this input";

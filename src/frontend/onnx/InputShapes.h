@@ -23,6 +23,8 @@ public:
 
   /// Errors: nullopt, and a message without the input's name.
   std::optional<graph::Shape> resolve(const ValueInfo &input, std::string &error);
+  /// The type of a list, whose elements get the number of dimensions that the option NAME:rank says. Errors: null.
+  mlir::Type resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error);
   /// An error message when an option names no dimension of the inputs seen; else empty.
   std::string unusedOptions() const;
   /// Symbols that options put in the place of numbers, with these numbers.

@@ -40,6 +40,7 @@ template <typename List, typename Range> static void append(List &list, Range ra
 }
 
 static GraphProto readGraph(pbf_reader reader, int nesting);
+static TypeProto readType(pbf_reader reader, int nesting);
 
 static void readExternal(pbf_reader reader, TensorProto &tensor) {
   StringRef key, value;
@@ -87,6 +88,9 @@ static TensorProto readTensor(pbf_reader reader) {
       break;
     case bytes(5):
       append(tensor.ints, reader.get_packed_int32());
+      break;
+    case bytes(6):
+      tensor.texts.push_back(view(reader));
       break;
     case varint(7):
       tensor.longs.push_back(reader.get_int64());
@@ -165,8 +169,14 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
     case bytes(9):
       attribute.texts.push_back(view(reader)), seen = Kind::Strings;
       break;
+    case bytes(14):
+      attribute.types.push_back(readType(reader.get_message(), nesting + 1));
+      break;
     case varint(20):
       type = reader.get_int32();
+      break;
+    case bytes(21):
+      attribute.reference = view(reader);
       break;
     default:
       reader.skip();
@@ -201,6 +211,9 @@ static NodeProto readNode(pbf_reader reader, int nesting) {
     case bytes(7):
       node.domain = view(reader);
       break;
+    case bytes(8):
+      node.overload = view(reader);
+      break;
     default:
       reader.skip();
     }
@@ -225,8 +238,8 @@ static Dimension readDimension(pbf_reader reader) {
   return dimension;
 }
 
-static void readTensorType(pbf_reader reader, ValueInfo &info) {
-  info.isTensor = true;
+static void readTensorType(pbf_reader reader, TypeProto &info) {
+  info.kind = TypeProto::Kind::Tensor;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
     case varint(1):
@@ -247,6 +260,35 @@ static void readTensorType(pbf_reader reader, ValueInfo &info) {
   }
 }
 
+static void readTypeInto(pbf_reader reader, int nesting, TypeProto &type) {
+  if (nesting > maxNesting)
+    throw TooDeep();
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case bytes(1):
+      readTensorType(reader.get_message(), type);
+      break;
+    case bytes(4):
+    case bytes(9):
+      type.kind = reader.tag() == 4 ? TypeProto::Kind::Sequence : TypeProto::Kind::Optional;
+      for (pbf_reader list = reader.get_message(); list.next();)
+        if (list.tag_and_type() == bytes(1))
+          type.element.push_back(readType(list.get_message(), nesting + 1));
+        else
+          list.skip();
+      break;
+    default:
+      reader.skip();
+    }
+  }
+}
+
+static TypeProto readType(pbf_reader reader, int nesting) {
+  TypeProto type;
+  readTypeInto(reader, nesting, type);
+  return type;
+}
+
 static ValueInfo readValueInfo(pbf_reader reader) {
   ValueInfo info;
   while (reader.next()) {
@@ -255,11 +297,7 @@ static ValueInfo readValueInfo(pbf_reader reader) {
       info.name = view(reader);
       break;
     case bytes(2):
-      for (pbf_reader type = reader.get_message(); type.next();)
-        if (type.tag_and_type() == bytes(1))
-          readTensorType(type.get_message(), info);
-        else
-          type.skip();
+      readTypeInto(reader.get_message(), 0, info);
       break;
     default:
       reader.skip();
@@ -316,6 +354,41 @@ static OperatorSet readOperatorSet(pbf_reader reader) {
   return set;
 }
 
+static FunctionProto readFunction(pbf_reader reader) {
+  FunctionProto function;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case bytes(1):
+      function.name = view(reader);
+      break;
+    case bytes(4):
+      function.inputs.push_back(view(reader));
+      break;
+    case bytes(5):
+      function.outputs.push_back(view(reader));
+      break;
+    case bytes(7):
+      function.nodes.push_back(readNode(reader.get_message(), 1));
+      break;
+    case bytes(9):
+      function.operatorSets.push_back(readOperatorSet(reader.get_message()));
+      break;
+    case bytes(10):
+      function.domain = view(reader);
+      break;
+    case bytes(11):
+      function.defaults.push_back(readAttribute(reader.get_message(), 1));
+      break;
+    case bytes(13):
+      function.overload = view(reader);
+      break;
+    default:
+      reader.skip();
+    }
+  }
+  return function;
+}
+
 std::optional<ModelProto> parseModel(StringRef file, std::string &error) {
   ModelProto model;
   bool hasGraph = false;
@@ -334,6 +407,9 @@ std::optional<ModelProto> parseModel(StringRef file, std::string &error) {
         break;
       case bytes(8):
         model.operatorSets.push_back(readOperatorSet(reader.get_message()));
+        break;
+      case bytes(25):
+        model.functions.push_back(readFunction(reader.get_message()));
         break;
       default:
         reader.skip();

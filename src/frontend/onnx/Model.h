@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,7 @@ struct TensorProto {
   std::vector<int32_t> ints;
   std::vector<int64_t> longs;
   std::vector<uint64_t> unsignedLongs;
+  std::vector<StringRef> texts;
   /// Elements in another file, beside the model.
   bool isExternal = false;
   StringRef externalLocation, externalOffset, externalLength;
@@ -73,13 +75,19 @@ struct Dimension {
   StringRef parameter;
 };
 
-struct ValueInfo {
-  StringRef name;
-  /// False for sequences, maps, optionals and sparse tensors.
-  bool isTensor = false;
+struct TypeProto {
+  /// Other: maps and sparse tensors.
+  enum class Kind { Other, Tensor, Sequence, Optional };
+  Kind kind = Kind::Other;
   DataType elementType = DataType::Undefined;
   /// Nullopt: the rank is unknown.
   std::optional<llvm::SmallVector<Dimension, 4>> dims;
+  /// Of a sequence or optional value: at most one.
+  std::vector<TypeProto> element;
+};
+
+struct ValueInfo : TypeProto {
+  StringRef name;
 };
 
 struct GraphProto;
@@ -93,13 +101,16 @@ struct AttributeProto {
   StringRef text;
   std::vector<TensorProto> tensors;
   std::vector<GraphProto> graphs;
+  /// Inside a function: the attribute of the call that this one is.
+  StringRef reference;
   std::vector<float> floats;
   std::vector<int64_t> integers;
   std::vector<StringRef> texts;
+  std::vector<TypeProto> types;
 };
 
 struct NodeProto {
-  StringRef name, operation, domain;
+  StringRef name, operation, domain, overload;
   std::vector<StringRef> inputs, outputs;
   std::vector<AttributeProto> attributes;
 };
@@ -117,11 +128,24 @@ struct OperatorSet {
   int64_t version = 0;
 };
 
+/// An operator that the model defines by nodes.
+struct FunctionProto {
+  StringRef name, domain, overload;
+  std::vector<StringRef> inputs, outputs;
+  /// What a call's attributes are when it lacks them.
+  std::vector<AttributeProto> defaults;
+  std::vector<NodeProto> nodes;
+  std::vector<OperatorSet> operatorSets;
+};
+
 struct ModelProto {
   int64_t irVersion = 0;
   StringRef producer;
   std::vector<OperatorSet> operatorSets;
   GraphProto graph;
+  std::vector<FunctionProto> functions;
+  /// Names that are not in the file; their addresses stay.
+  std::deque<std::string> madeNames;
 };
 
 /// Parses the bytes of a model file, which must outlive the result. Errors: nullopt, and what is wrong in `error`.

@@ -62,6 +62,14 @@ const GraphProto *Node::graph(StringRef name) const {
   return nullptr;
 }
 
+std::optional<Shape> Node::sizes(size_t index, StringRef what) const {
+  if (!input(index)) {
+    builder.fail("the input " + Twine(index) + " (" + what + ") is missing");
+    return std::nullopt;
+  }
+  return builder.sizes(input(index), what);
+}
+
 std::optional<Shape> Node::known(size_t index, StringRef what) const {
   Value value = input(index);
   std::optional<Shape> contents = builder.contents(value);

@@ -52,6 +52,8 @@ struct Node {
   Results fail(const llvm::Twine &message) const;
   /// The graph in an attribute; null, with an error, when it is missing.
   const GraphProto *graph(StringRef name) const;
+  /// The elements of an input that gives sizes, measured at run time where they are not known.
+  std::optional<Shape> sizes(size_t index, StringRef what) const;
   /// The known elements of an input that decides about shapes; an error otherwise.
   std::optional<Shape> known(size_t index, StringRef what) const;
   std::optional<llvm::SmallVector<int64_t>> knownNumbers(size_t index, StringRef what) const;

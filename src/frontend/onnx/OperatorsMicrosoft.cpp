@@ -138,9 +138,7 @@ static Results skipNorm(Node &node, StringRef norm, Value shift, Value bias) {
   results.push_back(sum);
   return results;
 }
-Results importSkipLayerNormalization(Node &node) {
-  return skipNorm(node, "layer_norm", node.input(3), node.input(4));
-}
+Results importSkipLayerNormalization(Node &node) { return skipNorm(node, "layer_norm", node.input(3), node.input(4)); }
 Results importSkipSimplifiedLayerNormalization(Node &node) { return skipNorm(node, "rms_norm", {}, node.input(3)); }
 
 Results importMicrosoftGroupNorm(Node &node) {
@@ -161,7 +159,8 @@ Results importNhwcMaxPool(Node &node) {
   if (!node.hasInputs(1) || rankOf(node.input(0)) < 3)
     return {};
   int64_t last = rankOf(node.input(0)) - 1;
-  return {moveAxis(node.builder, node.composite("max_pool", moveAxis(node.builder, node.input(0), last, 1))[0], 1, last)};
+  return {
+      moveAxis(node.builder, node.composite("max_pool", moveAxis(node.builder, node.input(0), last, 1))[0], 1, last)};
 }
 
 //===----------------------------------------------------------------------===//

@@ -53,7 +53,8 @@ static Value lengthMask(Builder &b, Value lengths, const SymbolicInt &batch, con
   bool hasStarts = shapeOf(lengths)[0] != batch;
   Value position = b.reshape(iota(b, keys, b.i64()), {SymbolicInt(1), SymbolicInt(1), SymbolicInt(1), keys});
   auto bounds = [&](const SymbolicInt &first) {
-    return b.reshape(part(b, i64(b, lengths), 0, first, batch), {batch, SymbolicInt(1), SymbolicInt(1), SymbolicInt(1)});
+    return b.reshape(part(b, i64(b, lengths), 0, first, batch),
+                     {batch, SymbolicInt(1), SymbolicInt(1), SymbolicInt(1)});
   };
   Value visible = call(b, "less", {position, bounds(SymbolicInt(0))});
   return hasStarts ? call(b, "logical_and", {visible, call(b, "greater_equal", {position, bounds(batch)})}) : visible;
@@ -71,8 +72,8 @@ static Value paddingBias(Node &node, Value mask, const SymbolicInt &batch, const
   if (isLengths)
     visible = lengthMask(b, mask, batch, keys);
   else
-    visible = b.unsqueeze(b.cast(mask, b.operations.getI1Type()), shape.size() == 2 ? ArrayRef<int64_t>{1, 2}
-                                                                                    : ArrayRef<int64_t>{1});
+    visible = b.unsqueeze(b.cast(mask, b.operations.getI1Type()),
+                          shape.size() == 2 ? ArrayRef<int64_t>{1, 2} : ArrayRef<int64_t>{1});
   double hidden = node.attributes.getFloat("mask_filter_value", -10000);
   return graph::where(b, visible, b.scalar(0, type), b.scalar(hidden, type));
 }
@@ -106,8 +107,8 @@ static Heads splitProduct(Node &node, Value product) {
           splitHeads(b, part(b, product, 2, widths[0] + widths[1], widths[2]), heads)};
 }
 
-/// Attention of a product, with a past [2, batch, heads, length, size]. Results: [batch, length, heads * size], the past
-/// with the new keys and values.
+/// Attention of a product, with a past [2, batch, heads, length, size]. Results: [batch, length, heads * size], the
+/// past with the new keys and values.
 static Results attendProduct(Node &node, Value product, Value mask, Value past, Value bias) {
   Builder &b = node.builder;
   Heads heads = splitProduct(node, product);
@@ -159,9 +160,9 @@ Results importQAttention(Node &node) {
       !checkPast(node, node.input(8)))
     return {};
   Builder &b = node.builder;
-  Value product = applyComposite(b, "scaled_matmul_integer", {node.input(0), node.input(1), node.input(3),
-                                                              node.input(4), node.input(6), node.input(7),
-                                                              node.input(2)})[0];
+  Value product = applyComposite(
+      b, "scaled_matmul_integer",
+      {node.input(0), node.input(1), node.input(3), node.input(4), node.input(6), node.input(7), node.input(2)})[0];
   return attendProduct(node, product, node.input(5), node.input(8), {});
 }
 
@@ -324,8 +325,8 @@ static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &qu
     form.right = 0;
   else
     form.keyLengths = graph::add(node.builder, starts, number(node.builder, queries, node.builder.i64()));
-  if (window >= 0)
-    form.left = window;
+  if (window > 0)
+    form.left = window - 1; // it counts the query's own position
   if (Value bias = node.input(10))
     form.mask = bias;
   form.sinks = node.input(11);

@@ -26,22 +26,16 @@ Results importLegacyBinary(Node &node) {
       shape.append(missing, SymbolicInt(1));
     right = node.builder.reshape(right, shape);
   }
-  return node.composite(node.proto.operation.lower(), {left, right});
+  std::string name = node.proto.operation.lower();
+  return node.composite(name == "and" || name == "or" || name == "xor" ? "logical_" + name : name, {left, right});
 }
 
 Results importAveragePool(Node &node) { return node.composite("average_pool", node.inputs); }
 
-Results importMaxPool(Node &node) {
-  if (node.attributes.getInt("storage_order"))
-    return node.fail("storage_order 1 is not supported");
-  return node.composite("max_pool", node.inputs);
-}
-
 Results importBatchNormalization(Node &node) {
-  if (node.attributes.getInt("training_mode") || node.attributes.getInt("spatial", 1) == 0)
-    return node.fail("training mode and statistics per position are not supported"
-                     "\nhint: export the model for inference");
-  return node.composite("batch_norm", node.inputs);
+  if (node.attributes.getInt("spatial", 1) == 0)
+    return node.fail("statistics per position are not supported\nhint: export the model with spatial = 1");
+  return node.composite(node.attributes.getInt("training_mode") ? "batch_norm_training" : "batch_norm", node.inputs);
 }
 
 Results importLayerNormalization(Node &node) { return node.composite("layer_norm", node.inputs); }
@@ -110,6 +104,19 @@ Results importFlatSoftmax(Node &node) {
       node.builder.reshape(graph::softmax(node.builder, node.builder.reshape(x, flat), axis, isLogarithmic), shape)};
 }
 
+/// As flat softmax, before operator set 13.
+Results importFlatHardmax(Node &node) {
+  Value x = node.input(0);
+  int64_t axis = x ? normalAxis(node.builder, node.attributes.getInt("axis", 1), rankOf(x)) : -1;
+  if (axis < 0)
+    return x ? Results() : node.fail("expected 1 input");
+  Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
+  flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
+  auto last = node.builder.operations.getI64IntegerAttr(-1);
+  Results result = node.composite("hardmax", node.builder.reshape(x, flat), node.attribute("axis", last));
+  return {result.empty() ? Value() : node.builder.reshape(result[0], shape)};
+}
+
 /// Axes are an attribute, and an input from operator set 13 (ReduceSum) or 18 on.
 Results importReduction(Node &node) {
   static constexpr std::pair<const char *, const char *> names[] = {
@@ -121,9 +128,17 @@ Results importReduction(Node &node) {
   const auto *name = llvm::find_if(names, [&](const auto &entry) { return node.proto.operation == entry.first; });
   if (!node.input(1))
     return node.composite(name->second, node.input(0));
-  std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
-  return axes ? node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)))
-              : Results();
+  if (elementCount(shapeOf(node.input(1))) == SymbolicInt(0))
+    return node.composite(name->second, node.input(0));
+  if (std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1)))
+    return node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
+  bool keepDims = node.attributes.getInt("keepdims", 1) != 0;
+  NamedAttribute columns[] = {node.attribute("axes", ArrayRef<int64_t>{1}),
+                              node.attribute("keepdims", node.builder.operations.getI64IntegerAttr(0))};
+  return {reduceMeasured(node.builder, node.input(0), node.input(1), keepDims, [&](Value matrix) {
+    Results reduced = node.composite(name->second, matrix, columns);
+    return reduced.empty() ? Value() : reduced[0];
+  })};
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,7 +264,7 @@ Results importResize(Node &node) {
     numbers = spread<double>(node, *numbers, SmallVector<double>(shape.size(), 1));
     return numbers ? resizeByScales(node, *numbers, changes) : node.fail("axes and scales differ in number");
   }
-  std::optional<Shape> extents = node.known(3, "sizes");
+  std::optional<Shape> extents = node.sizes(3, "size");
   if (!extents)
     return {};
   std::optional<SmallVector<SymbolicInt>> all = spread<SymbolicInt>(node, *extents, shape);

@@ -1,7 +1,8 @@
 //===- OperatorsShape.cpp - ONNX operators on shapes and positions --------===//
 //
-// Operators whose inputs or attributes say how elements move: these inputs
-// must be known, as numbers or as expressions of the model's symbols.
+// Operators whose inputs or attributes say how elements move. Inputs that are
+// known, as numbers or as expressions of symbols, give such shapes; others are
+// measured while the model runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,21 +40,25 @@ Results importConstant(Node &node) {
       return {b.dims(SymbolicInt(attribute.integer), /*isScalar=*/true)};
     if (attribute.name == "value_ints")
       return {b.integers(attribute.integers)};
+    if (attribute.name == "value_string")
+      return {b.texts(attribute.text, /*isScalar=*/true)};
+    if (attribute.name == "value_strings")
+      return {b.texts(attribute.texts)};
   }
-  return node.fail("expected a value of numbers; strings and sparse tensors are not supported");
+  return node.fail("expected a value of numbers or texts; sparse tensors are not supported");
 }
 
 Results importConstantOfShape(Node &node) {
-  std::optional<Shape> shape = node.known(0, "shape");
+  std::optional<Shape> shape = node.sizes(0, "shape");
   if (!shape)
     return {};
   Attribute value = node.attributes.get("value");
   if (!value)
     return {node.builder.splat(*shape, 0, node.builder.f32())};
-  auto dense = dyn_cast<DenseElementsAttr>(value);
-  if (!dense || dense.getNumElements() != 1)
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getNumElements() != 1)
     return node.fail("expected a value of one element");
-  Value scalar = node.builder.reshape(node.builder.constant(dense), {});
+  Value scalar = node.builder.reshape(node.builder.constant(elements), {});
   return {node.builder.broadcast(scalar, {}, *shape)};
 }
 
@@ -141,6 +146,8 @@ static Results reshapeOnnx(Node &node, Shape shape) {
 }
 
 Results importReshape(Node &node) {
+  if (Value shape = node.input(1); shape && !node.builder.contents(shape))
+    return {reshapeMeasured(node.builder, node.input(0), shape, node.attributes.getInt("allowzero") != 0)};
   std::optional<Shape> shape = node.known(1, "shape");
   return shape ? reshapeOnnx(node, *shape) : Results();
 }
@@ -149,6 +156,8 @@ Results importReshapeAttribute(Node &node) {
 }
 
 Results importExpand(Node &node) {
+  if (Value shape = node.input(1); shape && !node.builder.contents(shape))
+    return {expandMeasured(node.builder, node.input(0), shape)};
   std::optional<Shape> shape = node.known(1, "shape");
   if (!shape || !node.input(0))
     return {};
@@ -156,7 +165,7 @@ Results importExpand(Node &node) {
 }
 
 Results importTile(Node &node) {
-  std::optional<Shape> repeats = node.known(1, "repeats");
+  std::optional<Shape> repeats = node.sizes(1, "repeats");
   return {repeats ? tileTensor(node.builder, node.input(0), *repeats) : Value()};
 }
 
@@ -164,8 +173,11 @@ Results importTile(Node &node) {
 static Results withAxes(Node &node, StringRef composite) {
   if (!node.input(1))
     return node.composite(composite, node.input(0));
-  std::optional<SmallVector<int64_t>> axes = node.knownNumbers(1, "axes");
-  return axes ? node.composite(composite, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes))) : Results();
+  std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1));
+  if (!axes)
+    return {composite == "squeeze" ? squeezeMeasured(node.builder, node.input(0), node.input(1))
+                                   : unsqueezeMeasured(node.builder, node.input(0), node.input(1))};
+  return node.composite(composite, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
 }
 Results importSqueeze(Node &node) { return withAxes(node, "squeeze"); }
 Results importUnsqueeze(Node &node) {
@@ -189,23 +201,15 @@ Results importSliceAttributes(Node &node) {
 }
 
 Results importSlice(Node &node) {
-  std::optional<Shape> starts = node.known(1, "starts"), ends = starts ? node.known(2, "ends") : std::nullopt;
-  if (!ends || !node.input(0))
-    return {};
-  std::optional<SmallVector<int64_t>> axes = firstAxes(starts->size()), steps = SmallVector<int64_t>(starts->size(), 1);
-  if (node.input(3))
-    axes = node.knownNumbers(3, "axes");
-  if (axes && node.input(4))
-    steps = node.knownNumbers(4, "steps");
-  if (!axes || !steps)
-    return {};
-  return {sliceAxes(node.builder, node.input(0), *axes, *starts, *ends, *steps)};
+  if (!node.input(1) || !node.input(2) || !node.input(0))
+    return node.fail("expected a tensor, starts and ends");
+  return {sliceMeasured(node.builder, node.input(0), node.input(1), node.input(2), node.input(3), node.input(4))};
 }
 
 /// Sizes are an attribute before operator set 13, then an input; without them the parts are equal.
 Results importSplit(Node &node) {
   std::optional<Shape> sizes = node.attributes.getDims("split");
-  if (node.input(1) && !(sizes = node.known(1, "split")))
+  if (node.input(1) && !(sizes = node.sizes(1, "split")))
     return {};
   if (sizes && sizes->size() != node.proto.outputs.size())
     return node.fail("expected " + Twine(node.proto.outputs.size()) + " sizes, got " + Twine(sizes->size()));
@@ -232,11 +236,12 @@ static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<i
   return all;
 }
 
-static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value) {
+/// `element` (optional) stands for a value that is no number at compile time.
+static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value, Value element = {}) {
   std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
   if (!all)
     return {};
-  return node.composite("pad", node.input(0),
+  return node.composite("pad", {node.input(0), element},
                         {node.attribute("pads", ArrayRef<SymbolicInt>(*all)),
                          node.attribute("value", node.builder.operations.getF64FloatAttr(value))});
 }
@@ -248,17 +253,33 @@ Results importPad(Node &node) {
   return padOnnx(node, *pads, firstAxes(rankOf(node.input(0))), node.attributes.getFloat("value"));
 }
 
+/// The pads, and the axes that they are for: all in order, known ones, or all with the pads spread over them.
+static std::optional<std::pair<Shape, SmallVector<int64_t>>> padsOf(Node &node) {
+  Builder &b = node.builder;
+  int64_t rank = rankOf(node.input(0));
+  Value pads = node.input(1), axes = node.input(3);
+  std::optional<SmallVector<int64_t>> numbers = axes ? b.constantContents(axes) : firstAxes(rank);
+  if (!numbers) {
+    int64_t count = elementCount(shapeOf(axes)).constant().value_or(0);
+    Value none = b.integers(SmallVector<int64_t>(rank, 0));
+    auto half = [&](int64_t index) {
+      return spreadOverAxes(b, axes, sliceAxis(b, pads, 0, SymbolicInt(index * count), SymbolicInt(count)), none);
+    };
+    pads = b.concat({half(0), half(1)}, 0);
+    numbers = firstAxes(rank);
+  }
+  std::optional<SmallVector<Value>> elements = b.scalars(pads);
+  if (!elements)
+    return std::nullopt;
+  return std::pair(llvm::map_to_vector(*elements, [&](Value pad) { return b.measureSigned(pad, "pad"); }), *numbers);
+}
+
 Results importPad11(Node &node) {
-  std::optional<Shape> pads = node.known(1, "pads");
-  if (!pads || !node.input(0))
-    return {};
+  if (!node.input(0) || !node.input(1))
+    return node.fail("expected a tensor and its pads");
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
-  std::optional<SmallVector<int64_t>> axes = firstAxes(rankOf(node.input(0)));
-  if (node.input(3))
-    axes = node.knownNumbers(3, "axes");
-  if (!value)
-    return node.fail("the padding value is computed from run-time data");
-  return axes ? padOnnx(node, *pads, *axes, *value) : Results();
+  auto pads = padsOf(node);
+  return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2)) : Results();
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,10 +289,9 @@ Results importPad11(Node &node) {
 Results importTrilu(Node &node) {
   if (!node.input(1))
     return node.composite("trilu", node.input(0));
-  std::optional<SmallVector<int64_t>> diagonal = node.knownNumbers(1, "diagonal");
-  if (!diagonal || diagonal->size() != 1)
-    return diagonal ? node.fail("expected one diagonal") : Results();
-  return node.composite("trilu", node.input(0),
-                        node.attribute("k", node.builder.operations.getI64IntegerAttr(diagonal->front())));
+  SymbolicInt diagonal = node.builder.measureSigned(node.input(1), "diagonal");
+  return diagonal.isPoison()
+             ? Results()
+             : node.composite("trilu", node.input(0), node.attribute("k", ArrayRef<SymbolicInt>(diagonal)));
 }
 } // namespace perpend::onnx

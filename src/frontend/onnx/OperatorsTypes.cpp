@@ -12,12 +12,20 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
+/// Operator sets before 6 write data types as text.
+static DataType dataTypeOf(Node &node, StringRef name) {
+  StringRef text = node.attributes.getString(name);
+  for (int32_t code = 1; !text.empty() && code <= static_cast<int32_t>(DataType::Float6E3M2); ++code)
+    if (text.equals_insensitive(onnx::nameOf(static_cast<DataType>(code))))
+      return static_cast<DataType>(code);
+  return static_cast<DataType>(node.attributes.getInt(name));
+}
+
 /// The type that an attribute names, or `otherwise`; null with an error for one without a counterpart.
 static Type typeAttribute(Node &node, StringRef name, Type otherwise = {}) {
-  int64_t number = node.attributes.getInt(name);
-  if (!number && otherwise)
+  DataType code = dataTypeOf(node, name);
+  if (code == DataType::Undefined && otherwise)
     return otherwise;
-  auto code = static_cast<DataType>(number);
   Type type = onnx::elementTypeOf(node.builder.context(), code);
   if (!type)
     node.builder.fail("elements of type " + onnx::nameOf(code) + " are not supported");

@@ -47,6 +47,8 @@ Type elementTypeOf(MLIRContext *context, DataType type) {
     return Float16Type::get(context);
   case DataType::Bfloat16:
     return BFloat16Type::get(context);
+  case DataType::String:
+    return graph::StringType::get(context);
   case DataType::Bool:
     return integer(1);
   case DataType::Int8:
@@ -78,12 +80,30 @@ Type elementTypeOf(MLIRContext *context, DataType type) {
   }
 }
 
+Type typeOf(MLIRContext *context, const TypeProto &type) {
+  if (type.kind == TypeProto::Kind::Sequence || type.kind == TypeProto::Kind::Optional) {
+    Type element = type.element.empty() ? Type() : typeOf(context, type.element.back());
+    bool isOptional = type.kind == TypeProto::Kind::Optional;
+    return element ? RankedTensorType::get({}, graph::SequenceType::get(context, element, isOptional)) : Type();
+  }
+  Type elementType = elementTypeOf(context, type.elementType);
+  if (type.kind != TypeProto::Kind::Tensor || !elementType)
+    return {};
+  if (!type.dims)
+    return UnrankedTensorType::get(elementType);
+  SmallVector<int64_t> shape;
+  for (const Dimension &dimension : *type.dims)
+    shape.push_back(dimension.value && *dimension.value >= 0 ? *dimension.value : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, elementType);
+}
+
 std::string nameOf(DataType type) {
-  static constexpr const char *names[] = {
-      "undefined",  "float",          "uint8",      "int8",           "uint16",     "int16",        "int32",    "int64",
-      "string",     "bool",           "float16",    "double",         "uint32",     "uint64",       "complex64",
-      "complex128", "bfloat16",       "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",
-      "int4",       "float4e2m1",     "float8e8m0", "uint2",          "int2",       "float6e2m3",   "float6e3m2"};
+  static constexpr const char *names[] = {"undefined",      "float",    "uint8",        "int8",           "uint16",
+                                          "int16",          "int32",    "int64",        "string",         "bool",
+                                          "float16",        "double",   "uint32",       "uint64",         "complex64",
+                                          "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+                                          "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+                                          "uint2",          "int2",     "float6e2m3",   "float6e3m2"};
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }
@@ -240,6 +260,8 @@ static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef
   if (!isSmall || graph::isMinifloat(elementType))
     return resource(type, name, bytes, owner);
   if (graph::bitWidth(elementType) < 8) {
+    if (isa<graph::StringType>(elementType))
+      return readTexts(tensor, *count, error);
     unsigned width = graph::bitWidth(elementType);
     SmallVector<APInt> values;
     for (char byte : bytes)
@@ -247,6 +269,16 @@ static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef
     return DenseElementsAttr::get(type, values);
   }
   return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes.data(), bytes.size()));
+}
+
+ElementsAttr TensorReader::readTexts(const TensorProto &tensor, uint64_t count, std::string &error) {
+  if (tensor.isExternal || tensor.raw || tensor.texts.size() != count) {
+    error = "expected " + std::to_string(count) + " texts, got " + std::to_string(tensor.texts.size()) +
+            (tensor.isExternal || tensor.raw ? " and raw data" : "");
+    return {};
+  }
+  auto type = RankedTensorType::get(tensor.dims, graph::StringType::get(context));
+  return DenseStringElementsAttr::get(type, tensor.texts);
 }
 
 ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {

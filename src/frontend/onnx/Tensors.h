@@ -19,8 +19,11 @@
 
 namespace perpend::onnx {
 
-/// The tensor element type; null for strings, complex numbers and types this compiler does not know.
+/// The tensor element type; null for complex numbers and types this compiler does not know.
 mlir::Type elementTypeOf(mlir::MLIRContext *context, DataType type);
+/// tensor<...> (unranked when the shape is not known, `?` for symbols), lists and optional values as tensors of one
+/// element. Null: as above, and for maps.
+mlir::Type typeOf(mlir::MLIRContext *context, const TypeProto &type);
 /// ONNX's name of a data type, for messages.
 std::string nameOf(DataType type);
 
@@ -35,6 +38,7 @@ public:
 
 private:
   using Buffer = std::shared_ptr<llvm::MemoryBuffer>;
+  mlir::ElementsAttr readTexts(const TensorProto &tensor, uint64_t count, std::string &error);
   std::optional<StringRef> bytesOf(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner, std::string &error);
   std::optional<StringRef> externalBytes(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,
                                          std::string &error);

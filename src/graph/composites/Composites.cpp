@@ -57,6 +57,8 @@ StringRef Attributes::getString(StringRef name, StringRef otherwise) const {
 }
 
 SmallVector<StringRef> Attributes::getStrings(StringRef name) const {
+  if (has(name) && !isa<ArrayAttr>(get(name)))
+    return {getString(name)};
   auto list = dyn_cast_or_null<ArrayAttr>(get(name));
   if (!list)
     return {};

@@ -21,7 +21,7 @@ inline mlir::Type elementTypeOf(mlir::Value tensor) { return tensorTypeOf(tensor
 inline bool isFloat(mlir::Value tensor) { return llvm::isa<mlir::FloatType>(elementTypeOf(tensor)); }
 inline int64_t rankOf(mlir::Value tensor) { return tensorTypeOf(tensor).getRank(); }
 inline mlir::Value optionalInput(Values in, size_t index) { return index < in.size() ? in[index] : mlir::Value(); }
-/// f32 for f16 and bf16: what a formula computes in, so that only its result is rounded to 16 bits.
+/// f32 for f16, bf16 and minifloats: what a formula computes in, so that only its result is rounded to 16 bits.
 mlir::Type computeType(mlir::Type elementType);
 /// The attributes saturate and round_mode.
 MinifloatRounding roundingOf(const Attributes &attributes);
@@ -74,6 +74,9 @@ mlir::Value sliceAxis(Builder &builder, mlir::Value input, int64_t axis, const S
 /// `low` and `high` per dimension; mode constant, reflect, edge or wrap.
 mlir::Value padTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> low,
                       llvm::ArrayRef<SymbolicInt> high, llvm::StringRef mode, double value = 0);
+/// With an element that is known when the model runs (or that has no number, as minifloats), as a tensor of rank 0.
+mlir::Value padTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> low,
+                      llvm::ArrayRef<SymbolicInt> high, mlir::Value element);
 mlir::Value tileTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> repeats);
 /// Numpy's broadcast_to, where a 1 in the shape keeps the input's extent.
 mlir::Value expandTo(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> shape);
@@ -86,6 +89,33 @@ mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value v
                           std::optional<ReductionKind> kind = std::nullopt);
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
+
+// Views whose shapes are values computed at run time (MeasuredShapes.cpp): vectors of integers, of known extents. What
+// is known of their elements is used.
+/// 0 copies the input's extent, unless `hasZeros`; -1 follows.
+mlir::Value reshapeMeasured(Builder &builder, mlir::Value input, mlir::Value shape, bool hasZeros);
+mlir::Value expandMeasured(Builder &builder, mlir::Value input, mlir::Value shape);
+/// Numpy slices. `axes` (null: 0, 1, ...) and `steps` (null: 1).
+mlir::Value sliceMeasured(Builder &builder, mlir::Value input, mlir::Value starts, mlir::Value ends, mlir::Value axes,
+                          mlir::Value steps);
+mlir::Value squeezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
+mlir::Value unsqueezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
+/// `reduction` of [kept, reduced] over dimension 1, for a tensor with `axes` to reduce.
+mlir::Value reduceMeasured(Builder &builder, mlir::Value input, mlir::Value axes, bool keepDims,
+                           llvm::function_ref<mlir::Value(mlir::Value)> reduction);
+/// [rank]: values[j] at axes[j], which may be negative, and `otherwise` elsewhere.
+mlir::Value spreadOverAxes(Builder &builder, mlir::Value axes, mlir::Value values, mlir::Value otherwise);
+/// The number of elements of arange.
+SymbolicInt rangeMeasured(Builder &builder, mlir::Value start, mlir::Value limit, mlir::Value step);
+// Lists.
+/// The elements of a list that is made by known operators; nullopt when they are not known.
+std::optional<llvm::SmallVector<mlir::Value>> listElements(mlir::Value list);
+/// A list of these elements, of the joined type of `elementType` (may be null) and theirs.
+mlir::Value makeList(Builder &builder, Values elements, mlir::Type elementType = {}, bool isOptional = false);
+/// The element at a position (one integer; negative ones count from the end). Extents that its type does not know
+/// become symbols.
+mlir::Value listElement(Builder &builder, mlir::Value list, mlir::Value position);
+mlir::Value listLength(Builder &builder, mlir::Value list);
 
 // Products, accumulated in f32 for f16 and bf16.
 mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);

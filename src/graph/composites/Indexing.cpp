@@ -152,10 +152,13 @@ Results arange(Builder &b, Values in, const Attributes &) {
     count = max(ceilDiv(limit->front() - start->front(), step->front()), SymbolicInt(0));
   } else {
     std::optional<double> first = constantNumber(in[0]), last = constantNumber(in[1]), delta = constantNumber(in[2]);
-    if (!first || !last || !delta || *delta == 0)
-      return {b.fail("arange: the number of elements depends on run-time data"
-                     "\nhint: start, limit and step must follow from the shapes of the inputs")};
-    count = SymbolicInt(static_cast<int64_t>(std::max(std::ceil((*last - *first) / *delta), 0.0)));
+    if (delta == 0.0)
+      return {b.fail("arange: the step is 0")};
+    count = first && last && delta
+                ? SymbolicInt(static_cast<int64_t>(std::max(std::ceil((*last - *first) / *delta), 0.0)))
+                : rangeMeasured(b, in[0], in[1], in[2]);
+    if (count.isPoison())
+      return {};
   }
   Type type = elementTypeOf(in[0]);
   Value result = graph::add(b, in[0], graph::mul(b, iota(b, count, type), in[2]));
@@ -169,17 +172,26 @@ Results arange(Builder &b, Values in, const Attributes &) {
 }
 
 /// Keeps the triangle j - i <= k (upper = 0) or j - i >= k (upper = 1) of the last two dimensions; 0 elsewhere.
+/// in: x, k (optional, in the place of the attribute).
 Results trilu(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   if (shape.size() < 2)
     return {b.fail("trilu: expected rank 2 or more, got shape " + toString(shape))};
   bool isUpper = a.getInt("upper", 1);
-  int64_t diagonal = a.getInt("k");
+  SymbolicInt diagonal = a.has("k") && a.getDims("k") ? a.getDims("k")->front() : SymbolicInt(a.getInt("k"));
   int64_t rank = shape.size();
-  Value mask = b.generate({}, {shape[rank - 2], shape[rank - 1]}, b.operations.getI1Type(),
-                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
+  Value given = optionalInput(in, 1);
+  if (given && (!checkIndices(b, given) || elementCount(shapeOf(given)) != SymbolicInt(1)))
+    return {b.fail("trilu: expected one diagonal, got shape " + toString(shapeOf(given)))};
+  SmallVector<Value, 1> inputs;
+  if (given)
+    inputs.push_back(b.reshape(given, {}));
+  Value mask = b.generate(inputs, {shape[rank - 2], shape[rank - 1]}, b.operations.getI1Type(),
+                          [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                             Scalar i(builder, loc, index[0]), j(builder, loc, index[1]);
-                            Scalar limit = i + static_cast<double>(diagonal);
+                            Scalar shift = given ? i.with(load(builder, loc, tensors[0], {})).to(i.type())
+                                                 : i.with(extent(builder, loc, diagonal));
+                            Scalar limit = i + shift;
                             return (isUpper ? j >= limit : j <= limit).value;
                           });
   return {graph::where(b, mask, in[0], b.scalar(0, elementTypeOf(in[0])))};

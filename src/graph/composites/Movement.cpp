@@ -149,6 +149,14 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
                     });
 }
 
+Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, Value element) {
+  if (!input || !element)
+    return {};
+  Value inside = padTensor(b, b.splat(shapeOf(input), 1, b.operations.getI1Type()), low, high, "constant", 0);
+  Value padded = padTensor(b, input, low, high, "constant", 0);
+  return where(b, inside, padded, b.cast(b.reshape(element, {}), elementTypeOf(input)));
+}
+
 Value tileTensor(Builder &b, Value input, ArrayRef<SymbolicInt> repeats) {
   if (!input)
     return {};
@@ -294,8 +302,11 @@ Results pad(Builder &b, Values in, const Attributes &a) {
   if (!pads)
     return {};
   size_t half = pads->size() / 2;
-  return {padTensor(b, in[0], ArrayRef(*pads).take_front(half), ArrayRef(*pads).drop_front(half),
-                    a.getString("mode", "constant"), a.getFloat("value"))};
+  ArrayRef<SymbolicInt> low = ArrayRef(*pads).take_front(half), high = ArrayRef(*pads).drop_front(half);
+  StringRef mode = a.getString("mode", "constant");
+  if (Value element = optionalInput(in, 1); element && mode == "constant")
+    return {padTensor(b, in[0], low, high, element)};
+  return {padTensor(b, in[0], low, high, mode, a.getFloat("value"))};
 }
 
 /// [n, c, h, w] to [n, c / s^2, h*s, w*s]; mode DCR (depth, column, row) or CRD.
@@ -323,7 +334,9 @@ Results space_to_depth(Builder &b, Values in, const Attributes &a) {
   }
   if (!height || !width)
     return {b.fail("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};
-  Value x = b.transpose(b.reshape(in[0], {s[0], s[1], *height, block, *width, block}), {0, 3, 5, 1, 2, 4});
+  bool depthFirst = a.getString("mode", "DCR") == "DCR";
+  Value blocks = b.reshape(in[0], {s[0], s[1], *height, block, *width, block});
+  Value x = depthFirst ? b.transpose(blocks, {0, 3, 5, 1, 2, 4}) : b.transpose(blocks, {0, 1, 3, 5, 2, 4});
   return {b.reshape(x, {s[0], s[1] * block * block, *height, *width})};
 }
 } // namespace composites

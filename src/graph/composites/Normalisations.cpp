@@ -82,6 +82,30 @@ Results batch_norm(Builder &b, Values in, const Attributes &a) {
   return {affine(b, x, alongAxis(b, scale, 1, shape), alongAxis(b, shift, 1, shape), in[0])};
 }
 
+/// As batch_norm, with the statistics of x. Results: also the running mean and variance, momentum old + (1 - momentum)
+/// new.
+Results batch_norm_training(Builder &b, Values in, const Attributes &a) {
+  if (rankOf(in[0]) < 2)
+    return {b.fail("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
+  SmallVector<int64_t> axes{0};
+  llvm::append_range(axes, axesFrom(2, rankOf(in[0])));
+  Value x = toCompute(b, in[0]), average = graph::mean(b, x, axes, false);
+  Value centred = sub(b, x, alongAxis(b, average, 1, shapeOf(x)));
+  Value variance = graph::mean(b, mul(b, centred, centred), axes, false);
+  if (!variance)
+    return {};
+  double momentum = a.getFloat("momentum", 0.9F);
+  auto running = [&](Value old, Value current) {
+    Value mixed = pointwise(b, {castLike(b, old, current), current},
+                            [=](ArrayRef<Scalar> v) { return momentum * v[0] + (1 - momentum) * v[1]; });
+    return castLike(b, mixed, old);
+  };
+  Results result = batch_norm(b, {in[0], in[1], in[2], average, variance}, a);
+  if (result.empty() || !result[0])
+    return {};
+  return {result[0], running(in[3], average), running(in[4], variance)};
+}
+
 Results instance_norm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 3)
     return {b.fail("instance_norm: expected rank 3 or more, got shape " + toString(shapeOf(in[0])))};

@@ -9,7 +9,8 @@ namespace perpend::graph {
 
 Type computeType(Type elementType) {
   auto floating = dyn_cast<FloatType>(elementType);
-  return floating && floating.getWidth() < 32 ? Float32Type::get(elementType.getContext()) : elementType;
+  bool isNarrow = isMinifloat(elementType) || (floating && floating.getWidth() < 32);
+  return isNarrow ? Float32Type::get(elementType.getContext()) : elementType;
 }
 
 MinifloatRounding roundingOf(const Attributes &attributes) {
@@ -37,7 +38,7 @@ Value pointwise(Builder &builder, Values inputs, Formula formula, Type resultTyp
     for (Value argument : arguments)
       scalars.emplace_back(inner, loc, convert(inner, loc, argument, elementType, compute), isUnsigned(elementType));
     Value result = formula(scalars).value;
-    bool isRounded = isa<FloatType>(resultType) && result.getType() != resultType;
+    bool isRounded = isMinifloat(resultType) || (isa<FloatType>(resultType) && result.getType() != resultType);
     return isRounded ? convert(inner, loc, result, result.getType(), resultType) : result;
   });
 }
@@ -128,7 +129,7 @@ static Results unary(Builder &builder, Values in, llvm::function_ref<Scalar(Scal
 
 /// As unary(), for formulas that only floating-point numbers have.
 static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(Scalar)> formula, Type resultType = {}) {
-  if (isFloat(in[0]))
+  if (isFloat(in[0]) || isMinifloat(elementTypeOf(in[0])))
     return unary(builder, in, formula, resultType);
   std::string type;
   llvm::raw_string_ostream(type) << elementTypeOf(in[0]);
@@ -248,8 +249,10 @@ Results threshold(Builder &b, Values in, const Attributes &attributes) {
 }
 Results shrink(Builder &b, Values in, const Attributes &attributes) {
   double lambda = attributes.getFloat("lambd", 0.5), bias = attributes.getFloat("bias", 0);
-  return floating(b, in,
-                  [=](Scalar x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0))); });
+  Value x = b.cast(in[0], isFloat(in[0]) ? elementTypeOf(in[0]) : b.operations.getF64Type());
+  Value result = floating(
+      b, x, [=](Scalar x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x.constant(0))); })[0];
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 Results logical_not(Builder &b, Values in, const Attributes &) {
   Results result = unary(b, in, [](Scalar x) { return equal(x, 0); }, b.operations.getI1Type());

@@ -95,8 +95,8 @@ static Value quantised(Builder &b, Value x, Value scale, Value zeroPoint, Type t
 }
 
 namespace composites {
-/// in: x, scale, zero point (optional: its type is the result's, else `to`, else ui8). `block_size` elements along `axis`
-/// share a scale; `precision` is the type of the division, that of the scale by default.
+/// in: x, scale, zero point (optional: its type is the result's, else `to`, else ui8). `block_size` elements along
+/// `axis` share a scale; `precision` is the type of the division, that of the scale by default.
 Results quantize(Builder &b, Values in, const Attributes &a) {
   Value zeroPoint = optionalInput(in, 2);
   int64_t axis = quantisedAxis(b, in[0], a), block = a.getInt("block_size");

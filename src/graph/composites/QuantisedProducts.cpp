@@ -37,8 +37,9 @@ static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a)
   bool hasBits = m.bits == 2 || m.bits == 4 || m.bits == 8;
   if (hasBits && m.rows > 0 && m.columns > 0 && m.blockSize >= 16 && llvm::isPowerOf2_64(m.blockSize))
     return m;
-  b.fail("expected 2, 4 or 8 bits, a block size that is a power of two of at least 16, and positive N and K; got bits " +
-         Twine(m.bits) + ", block_size " + Twine(m.blockSize) + ", N " + Twine(m.rows) + ", K " + Twine(m.columns));
+  b.fail(
+      "expected 2, 4 or 8 bits, a block size that is a power of two of at least 16, and positive N and K; got bits " +
+      Twine(m.bits) + ", block_size " + Twine(m.blockSize) + ", N " + Twine(m.rows) + ", K " + Twine(m.columns));
   return std::nullopt;
 }
 

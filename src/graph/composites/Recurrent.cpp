@@ -81,8 +81,14 @@ static SmallVector<Activation> activationsOf(Builder &b, const Attributes &a, Ar
                                              unsigned directions) {
   SmallVector<StringRef> names = a.getStrings("activations");
   SmallVector<double> alphas = a.getFloats("activation_alpha"), betas = a.getFloats("activation_beta");
-  for (unsigned direction = 0; names.size() < directions * defaults.size() && direction < directions; ++direction)
+  if (names.empty())
     names.append(defaults.begin(), defaults.end());
+  if (names.size() == defaults.size() && directions == 2) // the same in both
+    names.append(SmallVector<StringRef>(names));
+  if (names.size() != directions * defaults.size()) {
+    b.fail("expected " + Twine(directions * defaults.size()) + " activations, got " + Twine(names.size()));
+    return {};
+  }
   SmallVector<Activation> result;
   size_t nextAlpha = 0, nextBeta = 0;
   auto parameter = [](double otherwise, ArrayRef<double> given, size_t &next) {

@@ -134,7 +134,8 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return call(b, "abs", x); }, same);
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
-  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, [&](Value x) { return call(b, "sqrt", x); });
+  auto root = [&](Value x) { return call(b, "sqrt", isFloat(x) ? x : b.cast(x, b.operations.getF64Type())); };
+  return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
 Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);
@@ -183,20 +184,17 @@ Results log_softmax(Builder &b, Values in, const Attributes &a) {
   return {graph::softmax(b, in[0], a.getInt("axis", -1), true)};
 }
 
-Results hardmax(Builder &b, Values in, const Attributes &attributes) {
-  int64_t axis = normalAxis(b, attributes.getInt("axis", -1), rankOf(in[0]));
+/// 1 at the first maximum along `axis`, 0 elsewhere.
+Results hardmax(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
   if (axis < 0)
     return {};
-  Attribute position = b.operations.getI64IntegerAttr(axis);
-  NamedAttribute along = b.operations.getNamedAttr("axis", position);
-  NamedAttribute dropped = b.operations.getNamedAttr("keepdims", b.operations.getI64IntegerAttr(0));
-  Results first = applyComposite(b, "argmax", {in[0]}, Attributes(b.context(), {along, dropped}));
-  if (first.empty())
-    return {};
-  NamedAttribute depth = b.operations.getNamedAttr("depth", ShapeAttr::get(b.context(), {shapeOf(in[0])[axis]}));
-  Type type = elementTypeOf(in[0]);
-  return applyComposite(b, "one_hot", {first[0], b.scalar(0, type), b.scalar(1, type)},
-                        Attributes(b.context(), {along, depth}));
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  Value first = argmax(b, in, Attributes(b.context(), along))[0];
+  Shape shape = shapeOf(in[0]);
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value isFirst = first ? applyComposite(b, "equal", {positions, first})[0] : first;
+  return {isFirst ? b.cast(isFirst, elementTypeOf(in[0])) : isFirst};
 }
 
 static Value reversed(Builder &b, Value x, int64_t axis) {

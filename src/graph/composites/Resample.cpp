@@ -28,7 +28,7 @@ public:
     if (mode == "tf_half_pixel_for_nn")
       return (position + 0.5) / scale();
     if (mode == "align_corners")
-      return position * (input - 1) / max(output - 1, 1);
+      return alignedCoordinate();
     if (mode == "tf_crop_and_resize")
       return cropCoordinate();
     Scalar centred = (position + 0.5) / scale() - 0.5;
@@ -61,6 +61,12 @@ private:
     return position.with(extent(position.emitter(), position.location(), value)).to(position.type());
   }
   Scalar scale() { return axis.scale != 0 ? position.constant(axis.scale) : output / input; }
+  /// Given scales make the ends of the output those of a length that is no whole number.
+  Scalar alignedCoordinate() {
+    Scalar length = axis.scale != 0 ? input * axis.scale : output;
+    Scalar spread = position * (input - 1) / select(equal(length, 1), length, length - 1);
+    return select(equal(length, 1), position.constant(0), spread);
+  }
   Scalar cropCoordinate() {
     double width = axis.regionEnd - axis.regionStart;
     Scalar spread = axis.regionStart * (input - 1) + position * (width * (input - 1)) / max(output - 1, 1);

@@ -108,7 +108,11 @@ Scalar floorMod(Scalar a, Scalar b) {
   if (!a.isFloat() && a.noSign)
     return remainder;
   Scalar wrongSign = notEqual(remainder, 0) & ((remainder < 0) ^ (b < 0));
-  return select(wrongSign, remainder + b, remainder);
+  Scalar shifted = select(wrongSign, remainder + b, remainder);
+  if (!a.isFloat())
+    return shifted;
+  Scalar zero = select(b < 0, b.constant(-0.0), b.constant(0));
+  return select(equal(remainder, 0), zero, shifted);
 }
 
 Scalar floorDiv(Scalar a, Scalar b) {

@@ -27,8 +27,7 @@ static Results scatterReduced(Builder &b, Value input, Value indices, Value upda
                   .Case("min", ReductionKind::Min)
                   .Default(std::nullopt);
   if (!kind || !input || !updates)
-    return {kind ? Value()
-                 : b.fail("expected a reduction of none, add, mul, max or min, got '" + name.str() + "'")};
+    return {kind ? Value() : b.fail("expected a reduction of none, add, mul, max or min, got '" + name.str() + "'")};
   Type type = elementTypeOf(input), computed = computeType(type);
   Value result = b.scatter(b.cast(input, computed), indices, b.cast(updates, computed), kind);
   return {result ? b.cast(result, type) : result};
@@ -72,14 +71,15 @@ Results scatter_elements(Builder &b, Values in, const Attributes &a) {
   int64_t rank = rankOf(in[0]);
   Shape shape = shapeOf(in[1]);
   shape.emplace_back(rank);
-  Value tuples = b.generate(
-      in[1], shape, b.i64(), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+  Value tuples =
+      b.generate(in[1], shape, b.i64(), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
         ValueRange at = index.drop_back();
         Scalar which(builder, loc, index.back()), bound(builder, loc, extent(builder, loc, count));
         Scalar chosen = wrappedIndex(bound, tensors[0], at);
         for (int64_t dim = 0; dim < rank; ++dim)
           if (dim != axis)
-            chosen = select(equal(which, which.integer(dim)), Scalar(builder, loc, at[dim]).to(builder.getI64Type()), chosen);
+            chosen = select(equal(which, which.integer(dim)), Scalar(builder, loc, at[dim]).to(builder.getI64Type()),
+                            chosen);
         return chosen.value;
       });
   return scatterReduced(b, in[0], tuples, in[2], a);

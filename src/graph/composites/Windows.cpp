@@ -5,19 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/composites/Formulas.h"
+#include "graph/composites/Windows.h"
 
 using namespace mlir;
 
 namespace perpend::graph {
-namespace {
-/// The window attributes of one operator, and its input with any padding that is not a number applied already.
-struct WindowInput {
-  Value input;
-  Window window;
-};
-} // namespace
-
 static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
 
 static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes &a) {
@@ -88,6 +80,29 @@ static bool checkFilter(Builder &b, Value input, Value filter) {
   b.fail("expected an input of rank 3 or more and a filter of the same rank, got shapes " + toString(shapeOf(input)) +
          " and " + toString(shapeOf(filter)) + "\nhint: a dimension with channels follows the batch dimension");
   return false;
+}
+
+std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, double fill) {
+  SmallVector<int64_t> size = a.getInts("kernel_shape");
+  if (size.empty() || rankOf(input) != static_cast<int64_t>(size.size()) + 2) {
+    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + Twine(size.size()) +
+           " for shape " + toString(shapeOf(input)));
+    return std::nullopt;
+  }
+  std::optional<Window> window = windowOf(b, size.size(), a);
+  if (!window)
+    return std::nullopt;
+  Shape kernel(size.begin(), size.end());
+  std::optional<WindowInput> resolved = resolveAutoPad(b, input, *window, kernel, a, fill);
+  if (!resolved)
+    return std::nullopt;
+  return Pooling{size, *resolved};
+}
+
+double lowestValue(Type elementType) {
+  if (isa<FloatType>(elementType))
+    return -std::numeric_limits<double>::infinity();
+  return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(bitWidth(elementType)) - 1);
 }
 
 namespace composites {
@@ -199,37 +214,6 @@ Results conv_transpose(Builder &b, Values in, const Attributes &a) {
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 
-namespace {
-struct Pooling {
-  SmallVector<int64_t> size;
-  WindowInput resolved;
-};
-} // namespace
-
-static std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, double fill) {
-  SmallVector<int64_t> size = a.getInts("kernel_shape");
-  if (size.empty() || rankOf(input) != static_cast<int64_t>(size.size()) + 2) {
-    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + Twine(size.size()) +
-           " for shape " + toString(shapeOf(input)));
-    return std::nullopt;
-  }
-  std::optional<Window> window = windowOf(b, size.size(), a);
-  if (!window)
-    return std::nullopt;
-  Shape kernel(size.begin(), size.end());
-  std::optional<WindowInput> resolved = resolveAutoPad(b, input, *window, kernel, a, fill);
-  if (!resolved)
-    return std::nullopt;
-  return Pooling{size, *resolved};
-}
-
-/// What never wins a maximum.
-static double lowestValue(Type elementType) {
-  if (isa<FloatType>(elementType))
-    return -std::numeric_limits<double>::infinity();
-  return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(elementType.getIntOrFloatBitWidth()) - 1);
-}
-
 Results max_pool(Builder &b, Values in, const Attributes &a) {
   auto pooling = poolingOf(b, in[0], a, lowestValue(elementTypeOf(in[0])));
   if (!pooling)
@@ -238,7 +222,7 @@ Results max_pool(Builder &b, Values in, const Attributes &a) {
 }
 
 /// How many elements each window covers, as a tensor [1, 1, y...] or a number.
-static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, const Attributes &a) {
+static Value windowPopulation(Builder &b, Value input, Value total, const Pooling &pooling, const Attributes &a) {
   bool includesPadding = a.getInt("count_include_pad");
   const Window &window = pooling.resolved.window;
   auto isZero = [](int64_t value) { return value == 0; };
@@ -263,7 +247,13 @@ static Value windowPopulation(Builder &b, Value input, const Pooling &pooling, c
     ones = padTensor(b, ones, low, high, "constant", 1);
     counted->resolved.window.padLow = counted->resolved.window.padHigh = SmallVector<int64_t>(pooling.size.size(), 0);
   }
-  return b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted->resolved.window);
+  Value counts = b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted->resolved.window);
+  if (!counts)
+    return {};
+  // With the padding in the tensor, a window that starts there would count.
+  Shape extents = shapeOf(total);
+  extents[0] = extents[1] = SymbolicInt(1);
+  return b.slice(counts, Shape(extents.size(), SymbolicInt(0)), extents, SmallVector<int64_t>(extents.size(), 1));
 }
 
 Results average_pool(Builder &b, Values in, const Attributes &a) {
@@ -272,7 +262,7 @@ Results average_pool(Builder &b, Values in, const Attributes &a) {
   if (!pooling)
     return {};
   Value total = b.windowReduce(ReductionKind::Sum, pooling->resolved.input, pooling->size, pooling->resolved.window);
-  Value population = total ? windowPopulation(b, x, *pooling, a) : Value();
+  Value population = total ? windowPopulation(b, x, total, *pooling, a) : Value();
   Value result = div(b, total, population);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }

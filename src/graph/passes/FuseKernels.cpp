@@ -53,6 +53,7 @@ private:
   Computation computationOf(Operation *op) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
+  void visit(Block &block);
   void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
@@ -60,6 +61,8 @@ private:
 
   ModuleOp module;
   bool isEnabled;
+  /// What has been decided on.
+  SmallVector<Operation *> operators;
   /// The values that are not stored.
   DenseMap<Value, Computation> computations;
   llvm::StringMap<func::FuncOp> kernelsByText;
@@ -71,7 +74,8 @@ private:
 static bool isSplatConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return dense && dense.isSplat();
+  // The identity of a text is chosen when the artifact is made.
+  return dense && dense.isSplat() && !isa<StringType>(dense.getElementType());
 }
 
 static bool readsWindowsTwice(Operation *op) {
@@ -176,8 +180,15 @@ void KernelFuser::outline(Operation *root) {
 }
 
 void KernelFuser::run(Block &block) {
-  SmallVector<Operation *> operators;
-  for (Operation &op : llvm::make_early_inc_range(block)) {
+  visit(block);
+  // Not earlier: the memory of an erased operator could become that of a call, whose result would count as not stored.
+  for (Operation *op : llvm::reverse(operators))
+    if (op->use_empty())
+      op->erase();
+}
+
+void KernelFuser::visit(Block &block) {
+  for (Operation &op : block) {
     if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
       decide(&op);
@@ -186,12 +197,9 @@ void KernelFuser::run(Block &block) {
       outline(&op);
     } else if (isa<SymbolInterface>(op)) {
       for (Region &region : op.getRegions())
-        run(region.front());
+        visit(region.front());
     }
   }
-  for (Operation *op : llvm::reverse(operators))
-    if (op->use_empty())
-      op->erase();
 }
 
 void KernelFuser::decide(Operation *op) {

@@ -4,7 +4,9 @@
 // are equal (broadcasting [n] with [m]), that none is negative (a window larger
 // than a small input), that a dimension that is indexed is not empty. Each
 // assumption becomes an expression that must be >= 0, in the attribute
-// graph.requirements of main, and binding the inputs checks it.
+// graph.requirements of main, and binding the inputs checks it. One that mentions
+// a symbol that an operator defines, or that holds only where a region runs, is a
+// graph.require in front of the operator that assumes it.
 // Runs first, on the graph as it was imported.
 //
 //   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
@@ -13,6 +15,7 @@
 
 #include "graph/Graph.h"
 #include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -36,6 +39,8 @@ public:
           addDivisors(extent);
           addNonNegative(extent);
         }
+    if (auto given = dyn_cast<RequireOp>(op)) // inferred before
+      known.insert(given.getValue().values()[0].str());
     llvm::TypeSwitch<Operation *>(op)
         .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp, GatherOp, GenerateOp, ScatterOp>(
             [&](auto typed) { add(typed); })
@@ -48,6 +53,7 @@ public:
   }
 
   SmallVector<SymbolicInt> list;
+  llvm::StringSet<> known;
 
 private:
   void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
@@ -128,8 +134,6 @@ private:
     addEqual(shapeOf(op.getInput())[op.channelDim()],
              shapeOf(op.getFilter())[op.filterInputDim()] * SymbolicInt(op.getGroups()));
   }
-
-  llvm::StringSet<> known;
 };
 
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
@@ -142,10 +146,34 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
             main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
       for (const SymbolicInt &value : given.values())
         requirements.addNonNegative(value);
-    for (Operation &op : main.getBody().front())
-      requirements.addAll(&op);
+    addBlock(main.getBody().front(), requirements, dataSymbolsOf(main));
     if (!requirements.list.empty())
       main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
+  }
+
+  /// Leaves in `requirements` what binding can check; the rest becomes operators.
+  static void addBlock(Block &block, Requirements &requirements, ArrayRef<std::string> dataSymbols) {
+    bool isMain = isa<mlir::func::FuncOp>(block.getParentOp());
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      size_t before = requirements.list.size();
+      requirements.addAll(&op);
+      OpBuilder builder(&op);
+      for (size_t i = before; i < requirements.list.size();) {
+        SymbolicInt value = requirements.list[i];
+        if (isMain && !mentionsAny(value, dataSymbols)) {
+          ++i;
+          continue;
+        }
+        requirements.list.erase(requirements.list.begin() + i);
+        builder.create<RequireOp>(op.getLoc(), ShapeAttr::get(op.getContext(), value), "the sizes do not fit");
+      }
+      for (Region &region : op.getRegions())
+        if (isa<SymbolInterface>(op)) {
+          llvm::StringSet<> outside = requirements.known;
+          addBlock(region.front(), requirements, dataSymbols);
+          requirements.known = std::move(outside);
+        }
+    }
   }
 };
 } // namespace

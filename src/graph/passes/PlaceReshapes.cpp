@@ -46,7 +46,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
       if (endsReduction(input))
         return failure();
       auto candidate = input.getDefiningOp<ReshapeOp>();
-      if (!candidate || !endsReduction(candidate.getInput()))
+      if (!candidate || candidate->getBlock() != op->getBlock() || !endsReduction(candidate.getInput()))
         continue;
       if (reshape && shapeOf(reshape.getInput()) != shapeOf(candidate.getInput()))
         return failure();

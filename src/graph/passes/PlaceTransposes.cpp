@@ -52,12 +52,18 @@ static bool isFreeToTranspose(Value value) {
   return isa<ConstantOp>(op);
 }
 
+/// The transpose that computes an operand, in the operator's own block: one outside a loop is not moved into it.
+static TransposeOp transposeOf(Value operand, Operation *op) {
+  auto transpose = operand.getDefiningOp<TransposeOp>();
+  return transpose && transpose->getBlock() == op->getBlock() ? transpose : TransposeOp();
+}
+
 /// The permutation that all operands share, if every operand has it or is free to get its inverse. A transpose of what
 /// is free to transpose asks for nothing: moving it down would put another one in its place, again and again.
-static std::optional<SmallVector<int64_t>> commonPermutation(ValueRange operands) {
+static std::optional<SmallVector<int64_t>> commonPermutation(Operation *op) {
   std::optional<SmallVector<int64_t>> common;
-  for (Value operand : operands) {
-    auto transpose = operand.getDefiningOp<TransposeOp>();
+  for (Value operand : op->getOperands()) {
+    TransposeOp transpose = transposeOf(operand, op);
     if (transpose && !isFreeToTranspose(transpose.getInput())) {
       SmallVector<int64_t> permutation(transpose.getPermutation());
       if (common && *common != permutation)
@@ -81,7 +87,7 @@ struct SinkThroughMap : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
-    auto permutation = commonPermutation(op.getInputs());
+    auto permutation = commonPermutation(op);
     if (!permutation)
       return failure();
     GraphBuilder builder(rewriter, op.getLoc());
@@ -101,7 +107,7 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
-    auto permutation = commonPermutation(op.getInputs());
+    auto permutation = commonPermutation(op);
     if (!permutation)
       return failure();
     GraphBuilder builder(rewriter, op.getLoc());
@@ -118,7 +124,7 @@ template <typename Op> struct SinkThroughView : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    auto transpose = op.getInput().template getDefiningOp<TransposeOp>();
+    TransposeOp transpose = transposeOf(op.getInput(), op);
     if (!transpose)
       return failure();
     ArrayRef<int64_t> permutation = transpose.getPermutation();
@@ -148,7 +154,7 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
-    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    TransposeOp transpose = transposeOf(op.getInput(), op);
     if (!transpose)
       return failure();
     ArrayRef<int64_t> permutation = transpose.getPermutation();
@@ -174,7 +180,7 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
-    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    TransposeOp transpose = transposeOf(op.getInput(), op);
     if (!transpose)
       return failure();
     Shape source = shapeOf(transpose.getInput()), transposed = shapeOf(transpose.getResult()),

@@ -12,6 +12,7 @@
 
 #include "graph/Builder.h"
 #include "graph/passes/Passes.h"
+#include "graph/passes/SimplifyControlFlow.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
@@ -149,7 +150,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
     for (auto [number, input] : llvm::enumerate(map.getInputs())) {
       auto conv = input.getDefiningOp<ConvOp>();
       BlockArgument argument = map.getBody().front().getArgument(number);
-      if (!conv || !input.hasOneUse() || !argument.hasOneUse())
+      if (!conv || conv->getBlock() != map->getBlock() || !input.hasOneUse() || !argument.hasOneUse())
         continue;
       auto product = dyn_cast<arith::MulFOp>(*argument.user_begin());
       if (!product)
@@ -238,10 +239,17 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
         name.getCanonicalizationPatterns(patterns, context);
     patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter,
                  SeparateWindow>(context);
+    addControlFlowPatterns(patterns);
+    FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
     config.maxIterations = 20;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
-    (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    // Sizes that become known let more be folded.
+    for (bool changes = true; changes;) {
+      (void)applyPatternsAndFoldGreedily(getOperation(), frozen, config);
+      changes = main && resolveMeasures(main);
+    }
     OpPassManager cleanup("builtin.module");
     cleanup.addPass(createCSEPass());
     if (failed(runPipeline(cleanup, getOperation())))

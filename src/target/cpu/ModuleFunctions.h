@@ -15,7 +15,7 @@ namespace perpend::target {
 void emitBind(mlir::func::FuncOp main);
 /// perpend_sizes(symbols, bytes, dims): sizes of arena buffers, extents of outputs.
 void emitSizes(mlir::func::FuncOp main);
-/// perpend_run(frame): kernels through frame->parallel, branches, loops, symbols that depend on data. The kernels' entries
+/// perpend_run(frame): kernels through frame->parallel, branches, loops, symbols from data. The kernels' entries
 /// must be there.
 void emitRun(mlir::func::FuncOp main);
 } // namespace perpend::target

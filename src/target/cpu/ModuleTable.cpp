@@ -32,6 +32,33 @@ static Constant *weightsAddress(Module &module, const ModuleTable &table) {
   return weights;
 }
 
+static Constant *handleFunctions(Module &module, const ModuleTable &table) {
+  if (table.texts.empty())
+    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+  auto *functions = new GlobalVariable(module, Type::getInt8Ty(module.getContext()), /*isConstant=*/true,
+                                       GlobalValue::ExternalLinkage, nullptr, "perpend_handle_functions_v1");
+  functions->setVisibility(GlobalValue::HiddenVisibility);
+  return functions;
+}
+
+/// An array of perpend_string.
+static Constant *textTable(Module &module, const ModuleTable &table) {
+  LLVMContext &context = module.getContext();
+  auto *pointer = PointerType::getUnqual(context);
+  if (table.texts.empty())
+    return ConstantPointerNull::get(pointer);
+  auto *type = StructType::get(pointer, Type::getInt64Ty(context));
+  std::vector<Constant *> entries;
+  for (const std::string &text : table.texts) {
+    auto *bytes = ConstantDataArray::getString(context, text, /*AddNull=*/true);
+    auto *global = new GlobalVariable(module, bytes->getType(), true, GlobalValue::PrivateLinkage, bytes, "text");
+    entries.push_back(ConstantStruct::get(type, {global, ConstantInt::get(Type::getInt64Ty(context), text.size())}));
+  }
+  auto *array = ArrayType::get(type, entries.size());
+  return new GlobalVariable(module, array, /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                            ConstantArray::get(array, entries), "texts");
+}
+
 /// The fields in the order of the C struct.
 static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
@@ -64,7 +91,10 @@ static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table
           ConstantInt::getSigned(i64, table.staticArenaBytes),
           module.getFunction("perpend_bind"),
           module.getFunction("perpend_sizes"),
-          module.getFunction("perpend_run")};
+          module.getFunction("perpend_run"),
+          handleFunctions(module, table),
+          textTable(module, table),
+          word(table.texts.size())};
 }
 
 void addModuleTable(Module &module, const ModuleTable &table) {

@@ -30,6 +30,7 @@ struct ModuleTable {
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
   std::optional<std::vector<int64_t>> staticOffsets;
   int64_t staticArenaBytes = 0;
+  std::vector<std::string> texts; ///< constants; the first is empty. Empty: no texts, lists or library calls
 };
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);

@@ -98,6 +98,18 @@ void RunEmitter::emitLoop(graph::LoopOp op) {
   endLoop(loop);
 }
 
+/// The symbols of a loop that only the elements of scan results give a value.
+static SmallVector<StringAttr> elementSymbols(graph::LoopOp op) {
+  SmallVector<StringAttr> symbols = op.definedSymbols();
+  llvm::erase_if(symbols, [&](StringAttr name) {
+    auto symbol = SymbolicInt::symbol(name.str());
+    return (!op.countIsKnown() && symbol == op.getCount().values()[0]) ||
+           llvm::any_of(op.carriedArguments(),
+                        [&](Value value) { return llvm::is_contained(graph::shapeOf(value), symbol); });
+  });
+  return symbols;
+}
+
 /// Initial values and memory for results.
 void RunEmitter::startLoop(Loop &loop) {
   graph::LoopOp op = loop.op;
@@ -115,6 +127,8 @@ void RunEmitter::startLoop(Loop &loop) {
     setSlot(loop.targets[i], addressOf(loop.spares[i]));
   }
   followExtents(op, op.getInitial().getTypes(), op.carriedArguments().getTypes(), loop.follow);
+  for (StringAttr symbol : elementSymbols(op))
+    setSymbol(symbol, f.integer(0));
   setSlot(loop.arguments[0], f.element(counters, f.i64, loop.arguments[0].number));
   for (unsigned i = 0; i < op.scanResults().size(); ++i) {
     Place place = loop.resultPlace(loop.scanNumber(i));
@@ -180,6 +194,7 @@ void RunEmitter::emitBody(Loop &loop) {
   checkExtents(op, given, expected, loop.follow);
   for (unsigned i = 0; i < op.carriedCount(); ++i)
     copy(loop.targets[i], loop.sources[i], given[i]);
+  followElements(loop);
   unsigned appended = 0;
   for (unsigned i = 0; i < op.scanResults().size(); ++i) {
     Value position = loop.isAppended(i) ? loop.positions[appended++] : Value();
@@ -191,6 +206,27 @@ void RunEmitter::emitBody(Loop &loop) {
   exchange(loop);
   f.builder.create<cf::BranchOp>(f.loc, loop.header, next);
   f.builder.setInsertionPointToStart(loop.after);
+}
+
+/// The first element gives symbols their values; another value later is an error.
+void RunEmitter::followElements(Loop &loop) {
+  graph::LoopOp op = loop.op;
+  for (StringAttr symbol : elementSymbols(op)) {
+    auto wanted = SymbolicInt::symbol(symbol.str());
+    Value isFree = f.compare(arith::CmpIPredicate::eq, loop.iteration, f.integer(0));
+    for (unsigned i = 0; i < op.scanResults().size(); ++i)
+      for (auto [given, expected] : llvm::zip_equal(graph::shapeOf(cast<RankedTensorType>(stackedType(op, i))),
+                                                    graph::shapeOf(op.scanResults()[i]))) {
+        if (expected != wanted)
+          continue;
+        Value got = evaluate(given), isSame = f.compare(arith::CmpIPredicate::eq, got, evaluate(wanted));
+        if (isFree)
+          isSame = f.builder.create<arith::OrIOp>(f.loc, isSame, isFree);
+        check(isSame, op, "expected elements of one shape for result " + Twine(loop.scanNumber(i)), got);
+        setSymbol(symbol, got);
+        isFree = Value();
+      }
+  }
 }
 
 /// `position`: where an appended element begins; becomes that of the next.
@@ -219,18 +255,22 @@ static void swapWords(FunctionEmitter &f, Type type, Value a, int64_t aNumber, V
   f.store(first, b, bNumber);
 }
 
+/// The two words of each growing buffer.
+static void swapBuffers(FunctionEmitter &f, Value a, Value b) {
+  swapWords(f, f.i64, a, 0, b, 0);
+  swapWords(f, f.i64, a, 1, b, 1);
+}
+
 /// What was written becomes what is read.
 void RunEmitter::exchange(Loop &loop) {
   for (unsigned i = 0; i < loop.op.carriedCount(); ++i) {
     Place argument = loop.argumentPlace(i), target = loop.targets[i];
     if (!loop.changes(i))
       continue;
-    if (target.space == Space::Slot) {
+    if (target.space == Space::Slot)
       swapWords(f, f.pointer, slots, argument.number, slots, target.number);
-      continue;
-    }
-    swapWords(f, f.i64, growingEntry(argument), 0, growingEntry(target), 0);
-    swapWords(f, f.i64, growingEntry(argument), 1, growingEntry(target), 1);
+    else
+      swapBuffers(f, growingEntry(argument), growingEntry(target));
   }
 }
 
@@ -245,10 +285,8 @@ void RunEmitter::endLoop(Loop &loop) {
     for (unsigned i = 0; i < op.carriedCount(); ++i) {
       if (!loop.changes(i))
         continue;
-      if (loop.targets[i].space == Space::Growing) {
-        swapWords(f, f.i64, growingEntry(loop.argumentPlace(i)), 0, growingEntry(loop.targets[i]), 0);
-        swapWords(f, f.i64, growingEntry(loop.argumentPlace(i)), 1, growingEntry(loop.targets[i]), 1);
-      }
+      if (loop.targets[i].space == Space::Growing)
+        swapBuffers(f, growingEntry(loop.argumentPlace(i)), growingEntry(loop.targets[i]));
       copy(loop.resultPlace(i), loop.spares[i], op.carriedResults()[i].getType());
     }
     f.builder.create<cf::BranchOp>(f.loc, even);
@@ -258,7 +296,8 @@ void RunEmitter::endLoop(Loop &loop) {
   unsigned appended = 0;
   for (unsigned i = 0; i < op.scanResults().size(); ++i)
     if (loop.isAddressed(i)) {
-      checkExtents(op, stackedType(op, i), op.scanResults()[i].getType(), {});
+      checkExtents(op, stackedType(op, i), op.scanResults()[i].getType(), {},
+                   f.compare(arith::CmpIPredicate::eq, loop.iteration, f.integer(0)));
     } else {
       Value bytes = bytesOf(op.scanResults()[i].getType()), got = loop.positions[appended++];
       check(f.compare(arith::CmpIPredicate::eq, got, bytes), op,

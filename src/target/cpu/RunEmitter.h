@@ -2,7 +2,7 @@
 //
 // Main as one function: kernel calls through frame->parallel, memory whose size
 // is known now, symbols from data, and errors (EmitRun.cpp); branches and loops
-// (RunControlFlow.cpp). Places are those of memory planning (tile/Buffers.h).
+// (RunControlFlow.cpp); library calls (RunLibrary.cpp). Places are those of memory planning (tile/Buffers.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,8 @@ private:
   // Operators
   void emitOperators(mlir::Block &block);
   void emitCall(graph::CallKernelOp call);
+  void emitLibrary(graph::CallLibraryOp op);
+  void readExtents(graph::CallLibraryOp op, mlir::Value extents, int64_t position);
   void emitMeasure(graph::MeasureOp measure);
   void emitRequire(graph::RequireOp require);
   void emitIf(graph::IfOp op);
@@ -35,8 +37,10 @@ private:
   // Symbols
   mlir::Value evaluate(const graph::SymbolicInt &value) { return f.evaluate(value, symbols, names); }
   void setSymbol(mlir::StringRef name, mlir::Value value);
-  /// Checks extents of values that take the place of others, those apart that mention `symbols`.
-  void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
+  /// Checks extents of values that take the place of others, those apart that mention `symbols`. With `exempt` true
+  /// everything is right.
+  void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols,
+                    mlir::Value exempt = {});
   /// Gives `symbols` the extents that stand in their place, and checks the others that mention them.
   void followExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
 
@@ -57,6 +61,7 @@ private:
   /// Ends the run with an error unless `condition` holds: "node 'x': text, got ...".
   void check(mlir::Value condition, mlir::Operation *op, const llvm::Twine &text, mlir::Value got);
   mlir::Value textAddress(const std::string &text);
+  mlir::Value constantTable(llvm::ArrayRef<int32_t> values);
   mlir::Value call(mlir::Value function, mlir::Type result, mlir::ValueRange arguments);
 
   struct Loop;
@@ -64,6 +69,7 @@ private:
   void startElements(Loop &loop);
   void emitHeader(Loop &loop);
   void emitBody(Loop &loop);
+  void followElements(Loop &loop);
   void storeElement(Loop &loop, unsigned number, mlir::Value &position);
   void exchange(Loop &loop);
   void endLoop(Loop &loop);
@@ -77,7 +83,11 @@ private:
   mlir::Value frame, inputs, outputs, weights, arena, offsets, symbols, parallel, growing, reserveFunction,
       refuseFunction, outputDims;
   mlir::Value list, slots, counters; ///< buffers of a call; addresses; numbers of iterations, by slot
+  mlir::Value extents;               ///< of a library call
 };
+
+/// "node 'x'": where an error of a run comes from.
+std::string nodeText(mlir::Operation *op);
 
 /// The places in an attribute of memory planning.
 llvm::SmallVector<tile::Place> placesIn(mlir::Operation *op, mlir::StringRef attribute = "tile.buffers");

@@ -2,8 +2,8 @@
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
-// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32. f64 is left to libm, as
-// is what LLVM has instructions for (floor, sqrt, ...).
+// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32; conversions of bf16
+// become integer arithmetic. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
 //
 //   %y = math.tanh %x : f32
 // becomes some forty operations of arith: see MathFunctions.cpp.
@@ -13,6 +13,8 @@
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
@@ -62,6 +64,11 @@ public:
       if ((function || isa<math::PowFOp>(op)) && isExpandable(op->getResult(0).getType()))
         expand(op, function);
     });
+    // Processors convert to bf16 with subnormal numbers as 0.
+    RewritePatternSet conversions(&getContext());
+    arith::populateExpandBFloat16Patterns(conversions);
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(conversions))))
+      signalPassFailure();
   }
 
 private:

@@ -79,6 +79,7 @@ private:
   void planBlock(Block &block, ArrayRef<Target> targets);
   void planConstant(graph::ConstantOp constant);
   void planCall(graph::CallKernelOp call);
+  void planLibrary(graph::CallLibraryOp call);
   void planMeasure(graph::MeasureOp measure);
   void planIf(graph::IfOp op);
   void planLoop(graph::LoopOp loop);
@@ -178,6 +179,7 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
+        .Case([&](graph::CallLibraryOp call) { planLibrary(call); })
         .Case([&](graph::MeasureOp measure) { planMeasure(measure); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
@@ -207,6 +209,14 @@ void MemoryPlanner::planCall(graph::CallKernelOp call) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
   if (!kernel->hasAttr("tile.number"))
     kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
+}
+
+void MemoryPlanner::planLibrary(graph::CallLibraryOp call) {
+  SmallVector<Place> list;
+  placeOperands(call, list);
+  for (Value output : call.getOutputs())
+    list.push_back(placeResult(output));
+  record(call, "tile.buffers", list);
 }
 
 void MemoryPlanner::planMeasure(graph::MeasureOp measure) {
@@ -309,7 +319,8 @@ void MemoryPlanner::run() {
   writeAttributes();
 }
 
-/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs keep theirs.
+/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs
+/// keep theirs.
 void MemoryPlanner::shareGrowing() {
   sharedNumbers.resize(growing.size());
   size_t outputs = main.getNumResults();

@@ -1,0 +1,142 @@
+// A library call of a run: what generated code knows of it, as the function sees it.
+#include "Errors.h"
+#include "Types.h"
+#include "include/perpend_operator.h"
+#include "library/Handles.h"
+#include "library/Parameters.h"
+#include <cstdio>
+
+namespace perpend::library {
+namespace {
+
+// Signature: inputCount, outputCount, then type, rank and kind for each input and output.
+constexpr int32_t signatureStart = 2, signatureStep = 3;
+enum Kind : int32_t { Fixed, Growing };
+
+struct Call {
+  perpend_call base; // first: functions hand it back
+  perpend_frame *frame;
+  const char *subject;
+  const int32_t *signature;
+  void *const *buffers;
+  int64_t **extents; // of each input and output
+  void **results;    // NULL before they are allocated
+  bool hasFailed;
+
+  static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
+  const int32_t *entry(int32_t tensor) const { return signature + signatureStart + signatureStep * tensor; }
+};
+
+perpend_status note(Call &call, perpend_status status, const char *text) {
+  call.hasFailed = true;
+  return runtime::fail(status, "%.200s: %.250s", call.subject, text);
+}
+
+void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t rank) {
+  Call &call = Call::of(base);
+  if (output < 0 || output >= base->outputCount || call.results[output]) {
+    note(call, PERPEND_INVALID_DATA, "the function allocates a result twice, or one that it does not have");
+    return nullptr;
+  }
+  int32_t tensor = base->inputCount + output;
+  const int32_t *entry = call.entry(tensor);
+  bool fits = rank == entry[1];
+  for (int32_t i = 0; fits && i < rank; ++i)
+    fits = shape[i] >= 0 && (call.extents[tensor][i] < 0 || call.extents[tensor][i] == shape[i]);
+  if (!fits) {
+    note(call, PERPEND_INVALID_DATA, "the function's result has another shape than the model says");
+    return nullptr;
+  }
+  for (int32_t i = 0; i < rank; ++i)
+    call.extents[tensor][i] = shape[i];
+  if (entry[2] == Fixed)
+    return call.results[output] = call.buffers[tensor];
+  int64_t bytes;
+  auto type = static_cast<perpend_type>(entry[0]);
+  if (!runtime::tensorBytes(shape, rank, isHandle(type) ? PERPEND_I64 : type, bytes))
+    bytes = INT64_MAX;
+  auto *buffer = static_cast<perpend_buffer *>(call.buffers[tensor]);
+  if (call.frame->reserve(buffer, bytes, 0)) {
+    call.hasFailed = true;
+    return nullptr;
+  }
+  return call.results[output] = buffer->data;
+}
+
+perpend_status fail(perpend_call *base, const char *format, va_list arguments) {
+  char text[300];
+  vsnprintf(text, sizeof text, format, arguments);
+  return note(Call::of(base), PERPEND_INVALID_DATA, text);
+}
+
+perpend_handles &handlesOf(perpend_call *base) { return *Call::of(base).frame->handles; }
+
+const perpend_call_services services = {
+    allocate,
+    fail,
+    [](perpend_call *call, int64_t identity) { return handlesOf(call).texts.textOf(identity); },
+    [](perpend_call *call, const char *data, int64_t sizeBytes) {
+      return handlesOf(call).texts.identityOf(data, sizeBytes);
+    },
+    [](perpend_call *call, int64_t list) { return handlesOf(call).lists.countOf(list); },
+    [](perpend_call *call, int64_t list, int64_t position) { return handlesOf(call).lists.elementOf(list, position); },
+    [](perpend_call *call, int64_t list, int64_t position, const perpend_tensor *element) {
+      return handlesOf(call).lists.insert(list, position, *element);
+    },
+    [](perpend_call *call, int64_t list, int64_t position) { return handlesOf(call).lists.erase(list, position); },
+    integerParameter,
+    numberParameter,
+    wordParameter};
+
+// Tables of one call, in one piece of memory.
+struct Tables {
+  perpend_tensor *inputs;
+  perpend_type *types;
+  int64_t **extents;
+  void **results;
+};
+
+bool fill(Call &call, runtime::Region &memory, Tables &tables, int64_t *extents) {
+  int32_t inputCount = call.signature[0], outputCount = call.signature[1], count = inputCount + outputCount;
+  tables = {memory.allocate<perpend_tensor>(static_cast<size_t>(inputCount)),
+            memory.allocate<perpend_type>(static_cast<size_t>(outputCount)),
+            memory.allocate<int64_t *>(static_cast<size_t>(count)),
+            memory.allocate<void *>(static_cast<size_t>(outputCount))};
+  if (!tables.inputs || !tables.types || !tables.extents || !tables.results)
+    return false;
+  for (int32_t i = 0; i < count; ++i) {
+    const int32_t *entry = call.entry(i);
+    tables.extents[i] = extents;
+    extents += entry[1];
+    if (i < inputCount)
+      tables.inputs[i] = {call.buffers[i], tables.extents[i], entry[1], static_cast<perpend_type>(entry[0])};
+    else
+      tables.types[i - inputCount] = static_cast<perpend_type>(entry[0]);
+  }
+  return true;
+}
+
+} // namespace
+} // namespace perpend::library
+
+using namespace perpend::library;
+
+extern "C" int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function, const char *parameters,
+                                           const char *subject, const int32_t *signature, void *const *buffers,
+                                           int64_t *extents) {
+  perpend::runtime::Region memory;
+  Tables tables;
+  Call call{{}, frame, subject, signature, buffers, nullptr, nullptr, false};
+  if (!fill(call, memory, tables, extents))
+    return note(call, PERPEND_OUT_OF_MEMORY, "no memory");
+  call.base = {&services, tables.inputs, tables.types, signature[0], signature[1], parameters};
+  call.extents = tables.extents;
+  call.results = tables.results;
+  perpend_status status = function(&call.base);
+  if (status != PERPEND_OK)
+    return call.hasFailed ? status : note(call, status, "the function failed without a message");
+  for (int32_t i = 0; i < signature[1]; ++i)
+    if (!call.results[i])
+      return note(call, PERPEND_INVALID_DATA, "the function did not allocate all its results");
+  return PERPEND_OK;
+}

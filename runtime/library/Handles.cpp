@@ -1,0 +1,179 @@
+// Texts and lists at the boundary of a model, and their life from run to run.
+#include "library/Handles.h"
+#include "Errors.h"
+#include <new>
+
+namespace perpend::library {
+
+int64_t checkedCount(const perpend_tensor &tensor) {
+  int64_t count = 1;
+  bool isEmpty = false, overflows = false;
+  for (int32_t i = 0; i < tensor.rank; ++i) {
+    isEmpty |= tensor.shape[i] == 0;
+    overflows |= tensor.shape[i] < 0 || __builtin_mul_overflow(count, tensor.shape[i], &count);
+  }
+  return isEmpty ? 0 : overflows ? -1 : count;
+}
+
+namespace {
+
+perpend_status failMemory() { return runtime::fail(PERPEND_OUT_OF_MEMORY, "no memory for texts or lists"); }
+
+// Whether an element of a list is what the model declares.
+perpend_status checkElement(const perpend_tensor &element, const perpend_tensor_info &list) {
+  const perpend_tensor_info *info = list.element;
+  if (element.rank < 0 || element.rank > PERPEND_MAX_RANK || (element.rank && !element.shape))
+    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no shape", list.name);
+  if (info && info->type != element.type)
+    return runtime::fail(PERPEND_TYPE_MISMATCH, "input '%.60s': type of an element of the list: expected %s, got %s",
+                         list.name, perpend_type_name(info->type), perpend_type_name(element.type));
+  if (info && info->rank >= 0 && info->rank != element.rank)
+    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': rank of an element of the list: expected %d, got %d",
+                         list.name, info->rank, element.rank);
+  for (int32_t i = 0; i < element.rank; ++i)
+    if (element.shape[i] < 0 || (info && info->rank >= 0 && info->dims[i] >= 0 && info->dims[i] != element.shape[i]))
+      return runtime::fail(PERPEND_SHAPE_MISMATCH, "input '%.60s': dimension %d of an element of the list: got %lld",
+                           list.name, i, static_cast<long long>(element.shape[i]));
+  if (!element.data && checkedCount(element) != 0)
+    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no data", list.name);
+  return PERPEND_OK;
+}
+
+int64_t takeList(perpend_handles &handles, const perpend_sequence &given, const perpend_tensor_info &info,
+                 perpend_status &status) {
+  int64_t list = 0;
+  if (given.count < 0 || (given.count && !given.elements) || (info.type == PERPEND_OPTIONAL && given.count > 1))
+    status = runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': expected %s, got %lld elements", info.name,
+                           info.type == PERPEND_OPTIONAL ? "one element or none" : "a list",
+                           static_cast<long long>(given.count));
+  for (int64_t i = 0; i < given.count && status == PERPEND_OK; ++i) {
+    perpend_tensor element = given.elements[i];
+    status = checkElement(element, info);
+    if (status != PERPEND_OK)
+      break;
+    perpend_tensor_info any{info.name, element.type, element.rank, nullptr, nullptr, nullptr};
+    element.data = const_cast<void *>(takeData(handles, element, info.element ? *info.element : any, status));
+    if (status == PERPEND_OK && (list = handles.lists.insert(list, i, element)) < 0)
+      status = failMemory();
+  }
+  return list;
+}
+
+} // namespace
+
+const void *takeData(perpend_handles &handles, const perpend_tensor &given, const perpend_tensor_info &info,
+                     perpend_status &status) {
+  if (!isHandle(given.type))
+    return given.data;
+  int64_t count = checkedCount(given);
+  auto *words = count < 0 ? nullptr : handles.run->allocate<int64_t>(static_cast<size_t>(count));
+  if (!words) {
+    status = failMemory();
+    return nullptr;
+  }
+  for (int64_t i = 0; i < count && status == PERPEND_OK; ++i) {
+    if (given.type != PERPEND_STRING) {
+      words[i] = takeList(handles, static_cast<const perpend_sequence *>(given.data)[i], info, status);
+      continue;
+    }
+    const perpend_string &text = static_cast<const perpend_string *>(given.data)[i];
+    if (text.sizeBytes < 0 || (text.sizeBytes && !text.data))
+      status = runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': a text has no data", info.name ? info.name : "");
+    else if ((words[i] = handles.texts.identityOf(text.data, text.sizeBytes)) < 0)
+      status = failMemory();
+  }
+  return words;
+}
+
+namespace {
+
+bool giveList(perpend_handles &handles, int64_t list, perpend_sequence &result) {
+  int64_t count = handles.lists.countOf(list);
+  auto *elements = handles.run->allocate<perpend_tensor>(static_cast<size_t>(count));
+  if (!elements)
+    return false;
+  for (int64_t i = 0; i < count; ++i) {
+    elements[i] = *handles.lists.elementOf(list, i);
+    if (!(elements[i].data = giveData(handles, elements[i])))
+      return false;
+  }
+  result = {elements, count};
+  return true;
+}
+
+} // namespace
+
+void *giveData(perpend_handles &handles, const perpend_tensor &tensor) {
+  if (!isHandle(tensor.type))
+    return tensor.data;
+  auto count = static_cast<size_t>(checkedCount(tensor));
+  const auto *words = static_cast<const int64_t *>(tensor.data);
+  if (tensor.type == PERPEND_STRING) {
+    auto *texts = handles.run->allocate<perpend_string>(count);
+    for (size_t i = 0; texts && i < count; ++i)
+      texts[i] = handles.texts.textOf(words[i]);
+    return texts;
+  }
+  auto *lists = handles.run->allocate<perpend_sequence>(count);
+  for (size_t i = 0; lists && i < count; ++i)
+    if (!giveList(handles, words[i], lists[i]))
+      return nullptr;
+  return lists;
+}
+
+namespace {
+
+void destroy(perpend_handles *handles) {
+  if (!handles)
+    return;
+  if (handles->run) {
+    handles->run->~Region();
+    free(handles->run);
+  }
+  handles->~perpend_handles();
+  free(handles);
+}
+
+perpend_handles *create(const perpend_module *module) {
+  void *memory = malloc(sizeof(perpend_handles)), *region = malloc(sizeof(runtime::Region));
+  auto *handles = memory ? new (memory) perpend_handles() : nullptr;
+  if (handles && region)
+    handles->run = new (region) runtime::Region();
+  perpend_string empty{"", 0};
+  auto count = static_cast<int64_t>(module->textCount);
+  if (handles && handles->run &&
+      (count ? handles->texts.addConstants(module->texts, count) : handles->texts.addConstants(&empty, 1))) {
+    handles->constantTexts = handles->texts.count();
+    return handles;
+  }
+  if (!handles || !handles->run)
+    free(region);
+  destroy(handles);
+  return nullptr;
+}
+
+void begin(perpend_handles *handles) {
+  handles->lists.forget();
+  handles->texts.forgetAfter(handles->constantTexts);
+  handles->run->~Region();
+  new (handles->run) runtime::Region();
+}
+
+int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
+             const void **data) {
+  perpend_status status = PERPEND_OK;
+  *data = takeData(*handles, *given, *info, status);
+  return status;
+}
+
+int32_t give(perpend_handles *handles, perpend_tensor *tensor) {
+  tensor->data = giveData(*handles, *tensor);
+  return tensor->data ? PERPEND_OK : failMemory();
+}
+
+} // namespace
+} // namespace perpend::library
+
+extern "C" const perpend_handle_functions perpend_handle_functions_v1 = {
+    perpend::library::create, perpend::library::destroy, perpend::library::begin, perpend::library::take,
+    perpend::library::give};

@@ -1,0 +1,53 @@
+// The lists of a run. A list is never changed; lists made by appending to the newest one share its memory.
+#ifndef PERPEND_RUNTIME_LIBRARY_LISTTABLE_H
+#define PERPEND_RUNTIME_LIBRARY_LISTTABLE_H
+#include "include/perpend.h"
+#include "library/Array.h"
+
+namespace perpend::library {
+
+class ListTable {
+public:
+  ListTable() = default;
+  ListTable(const ListTable &) = delete;
+  ListTable &operator=(const ListTable &) = delete;
+  ~ListTable() { forget(); }
+
+  // List 0 is empty, and so is one that does not exist.
+  int64_t countOf(int64_t list) const;
+  // Null when position is not in [0, count).
+  const perpend_tensor *elementOf(int64_t list, int64_t position) const;
+
+  // New lists: with a copy of `element` at position (clamped to [0, count]), and without the element at position. Texts
+  // are identities and lists handles, of int64_t. -1: no memory.
+  int64_t insert(int64_t list, int64_t position, const perpend_tensor &element);
+  int64_t erase(int64_t list, int64_t position);
+
+  // Frees all lists.
+  void forget();
+
+private:
+  using Elements = Array<const perpend_tensor *>;
+  struct List {
+    Elements *elements;
+    int64_t count; // of them; more belong to lists made from this one
+  };
+  struct Block {
+    Block *next;
+  };
+  void *allocate(int64_t bytes);
+  const perpend_tensor *copy(const perpend_tensor &element);
+  int64_t add(Elements *elements, int64_t count);
+  // The elements of a list but those in [first, last), with `extra` (if any) in their place.
+  int64_t splice(int64_t list, int64_t first, int64_t last, const perpend_tensor *extra);
+
+  Array<List> lists; // handle - 1
+  Array<Elements *> owned;
+  Block *blocks = nullptr;
+};
+
+// Bytes of the data of an element, whose texts and lists are int64_t each.
+int64_t elementBytes(const perpend_tensor &element);
+
+} // namespace perpend::library
+#endif

@@ -1,0 +1,43 @@
+// Regular expressions in RE2's syntax: no back-references, no looking around. Time grows with pattern times text, never
+// exponentially. Source: R. Cox, Regular Expression Matching: the Virtual Machine Approach (2009).
+#ifndef PERPEND_RUNTIME_LIBRARY_REGEX_H
+#define PERPEND_RUNTIME_LIBRARY_REGEX_H
+#include "include/perpend.h"
+#include "library/Array.h"
+
+namespace perpend::library {
+
+struct RegexRange {
+  uint32_t first, last;
+};
+
+enum class RegexCode : uint8_t { Characters, Split, Jump, Assert, Match };
+enum class RegexAssertion : uint8_t { TextBegin, TextEnd, LineBegin, LineEnd, WordBoundary, NoWordBoundary };
+
+// Targets of jumps are relative to the instruction, so that a piece of a program can be copied.
+struct RegexInstruction {
+  RegexCode code;
+  bool isNegated = false, ignoresCase = false; // Characters
+  RegexAssertion assertion = RegexAssertion::TextBegin;
+  int32_t first = 0, second = 0; // Characters: position and number of ranges; Split: two targets; Jump: one
+};
+
+class Regex {
+public:
+  // False: the pattern is wrong, or there is no memory; error() says what.
+  bool compile(perpend_string pattern);
+  const char *error() const { return message; }
+
+  enum class Outcome { Differs, Matches, NoMemory };
+  // Whether the whole text matches.
+  Outcome matchWhole(perpend_string text) const;
+
+private:
+  friend class RegexParser;
+  Array<RegexInstruction> program;
+  Array<RegexRange> ranges;
+  const char *message = "";
+};
+
+} // namespace perpend::library
+#endif

@@ -1,0 +1,73 @@
+// sequence.split(x, sizes [k]): parts of x along an axis, as a list. Parameters: axis, part (when there are no sizes:
+// the extent of all parts but perhaps the last), keepsAxis (0: each part has extent 1, which disappears). Source: ONNX
+// SplitToSequence-24.
+#include "library/Arguments.h"
+#include "library/ListTable.h"
+
+using namespace perpend::library;
+
+namespace {
+
+struct Split {
+  perpend_call *call;
+  const perpend_tensor &x;
+  int64_t axis, outer = 1, innerBytes;
+  bool keepsAxis;
+  int64_t start = 0, list = 0;
+  char *memory = nullptr;
+
+  // Appends the part of that extent; false without memory.
+  bool add(int64_t extent) {
+    int64_t shape[PERPEND_MAX_RANK];
+    int32_t rank = 0;
+    for (int32_t i = 0; i < x.rank; ++i)
+      if (i != axis || keepsAxis)
+        shape[rank++] = i == axis ? extent : x.shape[i];
+    int64_t rowBytes = x.shape[axis] * innerBytes, partBytes = extent * innerBytes;
+    for (int64_t i = 0; i < outer && partBytes; ++i)
+      memcpy(memory + i * partBytes, static_cast<const char *>(x.data) + i * rowBytes + start * innerBytes,
+             static_cast<size_t>(partBytes));
+    perpend_tensor part{memory, shape, rank, x.type};
+    list = perpend_call_list_insert(call, list, INT64_MAX, &part);
+    start += extent;
+    return list >= 0;
+  }
+};
+
+} // namespace
+
+extern "C" perpend_status perpend_sequence_split(perpend_call *call) {
+  const perpend_tensor &x = call->inputs[0];
+  Split split{call, x, perpend_call_integer(call, "axis", 0), 1, 0, perpend_call_integer(call, "keepsAxis", 1) != 0};
+  perpend_tensor rest{nullptr, x.shape + split.axis + 1, x.rank - static_cast<int32_t>(split.axis) - 1, x.type};
+  split.innerBytes = elementBytes(rest);
+  for (int64_t i = 0; i < split.axis; ++i)
+    split.outer *= x.shape[i];
+  int64_t extent = x.shape[split.axis], part = perpend_call_integer(call, "part", 1);
+  bool hasSizes = call->inputCount > 1;
+  const int64_t *sizes = hasSizes ? wordsOf(call->inputs[1]) : &part;
+  // A single size is that of every part.
+  bool isUniform = !hasSizes || call->inputs[1].rank == 0;
+  int64_t count = isUniform ? 0 : elementCount(call->inputs[1]), total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    bool fits = sizes[i] >= 0 && sizes[i] <= extent - total;
+    if (!fits)
+      return perpend_call_fail(call, "the sizes of the parts do not add up to the extent %lld",
+                               static_cast<long long>(extent));
+    total += sizes[i];
+  }
+  if (isUniform ? *sizes < 1 : total != extent)
+    return perpend_call_fail(call, "the sizes of the parts do not add up to the extent %lld",
+                             static_cast<long long>(extent));
+  auto *result = static_cast<int64_t *>(perpend_call_allocate(call, 0, nullptr, 0));
+  split.memory = static_cast<char *>(malloc(static_cast<size_t>(elementBytes(x) + 1)));
+  bool fits = result && split.memory;
+  for (int64_t i = 0; fits && i < count; ++i)
+    fits = split.add(sizes[i]);
+  while (fits && isUniform && split.start < extent)
+    fits = split.add(*sizes < extent - split.start ? *sizes : extent - split.start);
+  free(split.memory);
+  if (fits)
+    *result = split.list;
+  return fits ? PERPEND_OK : PERPEND_OUT_OF_MEMORY;
+}

@@ -1,0 +1,114 @@
+// A hash table with open addressing; copied texts lie one after another in blocks.
+#include "library/StringTable.h"
+
+namespace perpend::library {
+
+StringTable::~StringTable() {
+  while (blocks) {
+    Block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+  free(places);
+}
+
+uint64_t StringTable::hashOf(const char *text, int64_t sizeBytes) { // FNV-1a, its high bits mixed into the low ones
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (int64_t i = 0; i < sizeBytes; ++i)
+    hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001B3u;
+  return hash ^ hash >> 32;
+}
+
+int64_t *StringTable::find(const char *text, int64_t sizeBytes) {
+  uint64_t mask = static_cast<uint64_t>(placeCount) - 1;
+  for (uint64_t at = hashOf(text, sizeBytes) & mask;; at = (at + 1) & mask) {
+    if (!places[at])
+      return &places[at];
+    const perpend_string &known = texts[places[at] - 1];
+    if (known.sizeBytes == sizeBytes && (!sizeBytes || !memcmp(known.data, text, static_cast<size_t>(sizeBytes))))
+      return &places[at];
+  }
+}
+
+bool StringTable::grow() {
+  if (texts.count() * 2 < placeCount)
+    return true;
+  int64_t wanted = placeCount ? placeCount * 2 : 64;
+  auto *memory = static_cast<int64_t *>(calloc(static_cast<size_t>(wanted), sizeof(int64_t)));
+  if (!memory)
+    return false;
+  free(places);
+  places = memory;
+  placeCount = wanted;
+  for (int64_t i = 0; i < texts.count(); ++i)
+    *find(texts[i].data, texts[i].sizeBytes) = i + 1;
+  return true;
+}
+
+bool StringTable::addConstants(const perpend_string *constants, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!grow() || !texts.add(constants[i]))
+      return false;
+    *find(constants[i].data, constants[i].sizeBytes) = texts.count();
+  }
+  return true;
+}
+
+const char *StringTable::keep(const char *text, int64_t sizeBytes) {
+  constexpr int64_t leastCapacity = 4000;
+  if (!sizeBytes)
+    return "";
+  if (!blocks || blocks->capacity - blocks->used < sizeBytes) {
+    int64_t capacity = sizeBytes > leastCapacity ? sizeBytes : leastCapacity;
+    auto *block = static_cast<Block *>(malloc(sizeof(Block) + static_cast<size_t>(capacity)));
+    if (!block)
+      return nullptr;
+    *block = {blocks, 0, capacity};
+    blocks = block;
+  }
+  char *copy = reinterpret_cast<char *>(blocks + 1) + blocks->used;
+  memcpy(copy, text, static_cast<size_t>(sizeBytes));
+  blocks->used += sizeBytes;
+  return copy;
+}
+
+int64_t StringTable::identityOf(const char *text, int64_t sizeBytes) {
+  if (!grow())
+    return -1;
+  if (texts.count() == 0) { // the empty text is there from the beginning
+    perpend_string empty{"", 0};
+    if (!addConstants(&empty, 1))
+      return -1;
+  }
+  int64_t *place = find(text, sizeBytes);
+  if (*place)
+    return *place - 1;
+  const char *copy = keep(text, sizeBytes);
+  if (!copy || !texts.add({copy, sizeBytes}))
+    return -1;
+  *place = texts.count();
+  return texts.count() - 1;
+}
+
+perpend_string StringTable::textOf(int64_t identity) const {
+  return identity >= 0 && identity < texts.count() ? texts[identity] : perpend_string{"", 0};
+}
+
+void StringTable::forgetAfter(int64_t count) {
+  if (texts.count() == count)
+    return;
+  if (placeCount)
+    memset(places, 0, static_cast<size_t>(placeCount) * sizeof *places);
+  texts.shrink(count);
+  for (int64_t i = 0; i < count; ++i)
+    *find(texts[i].data, texts[i].sizeBytes) = i + 1;
+  while (blocks && blocks->next) { // one block stays for the next run
+    Block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+  if (blocks)
+    blocks->used = 0;
+}
+
+} // namespace perpend::library

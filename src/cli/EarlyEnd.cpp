@@ -1,0 +1,103 @@
+//===- EarlyEnd.cpp - ends of the tool that leave nothing behind ----------===//
+//
+// A signal handler may not remove folders, so it writes the signal's number to a
+// pipe; a thread waits at the other end, and for the end of the time limit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cli/EarlyEnd.h"
+
+#include "support/TemporaryFolders.h"
+
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <new>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+namespace perpend::cli {
+
+static int signalPipe[2];
+static rlimit memoryBefore;
+static int64_t memoryLimit;
+
+static void cleanUp() {
+  llvm::sys::RunInterruptHandlers(); // files that are not finished
+  support::removeTemporaryFolders();
+}
+
+/// Only one thread ends the program; others wait for that.
+[[noreturn]] static void endWith(const llvm::Twine &message, const llvm::Twine &hint) {
+  static std::atomic<bool> isEnding = false;
+  while (isEnding.exchange(true))
+    pause();
+  fail(message, hint);
+  llvm::outs().flush();
+  cleanUp();
+  _exit(UserError);
+}
+
+static void forwardSignal(int number) {
+  char byte = static_cast<char>(number);
+  (void)!write(signalPipe[1], &byte, 1);
+}
+
+static void waitForSignal() {
+  char byte = 0;
+  while (read(signalPipe[0], &byte, 1) != 1) {
+  }
+  cleanUp();
+  std::signal(byte, SIG_DFL);
+  kill(getpid(), byte);
+}
+
+void cleanUpOnSignals() {
+  if (pipe(signalPipe) != 0)
+    return;
+  std::thread(waitForSignal).detach();
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before;
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) // as under nohup
+      std::signal(number, forwardSignal);
+  }
+}
+
+/// Allocation failed. The limit is lifted, so that the last words can be allocated.
+static void runOutOfMemory() {
+  setrlimit(RLIMIT_DATA, &memoryBefore);
+  endWith("more than " + llvm::Twine(memoryLimit) + " MB of memory are needed, the limit of --max-mem",
+          "a larger limit, or smaller dimensions of the inputs (--dim)");
+}
+
+void Limits::addTo(OptionList &list) {
+  list.add("max-time", seconds, "SECONDS", "stop with an error after this time");
+  list.add("max-mem", megabytes, "MB", "stop with an error beyond this much allocated memory");
+}
+
+bool Limits::apply() const {
+  if (seconds < 0 || megabytes < 0)
+    return fail("options '--max-time' and '--max-mem': expected a number of at least 0"), false;
+  if (seconds)
+    std::thread([seconds = seconds] {
+      std::this_thread::sleep_for(std::chrono::seconds(seconds));
+      endWith("the compilation took more than " + llvm::Twine(seconds) + " s, the limit of --max-time",
+              "a larger limit, a lower -O, or --stop-after to see how far it gets");
+    }).detach();
+  if (megabytes) {
+    memoryLimit = megabytes;
+    getrlimit(RLIMIT_DATA, &memoryBefore);
+    rlimit limit = {static_cast<rlim_t>(megabytes) << 20, memoryBefore.rlim_max};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0)
+      return fail("option '--max-mem': the system refuses a limit of " + llvm::Twine(megabytes) + " MB"), false;
+    std::set_new_handler(runOutOfMemory);
+    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { runOutOfMemory(); });
+  }
+  return true;
+}
+} // namespace perpend::cli

@@ -1,0 +1,219 @@
+//===- Functions.cpp - operators that a model defines itself --------------===//
+
+#include "frontend/onnx/Functions.h"
+#include "frontend/onnx/Order.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
+
+namespace perpend::onnx {
+
+static std::string keyOf(StringRef domain, StringRef name, StringRef overload) {
+  return (llvm::Twine(domain == "ai.onnx" ? "" : domain) + "\n" + name + "\n" + overload).str();
+}
+
+namespace {
+class Inliner {
+public:
+  Inliner(ModelProto &model, std::string &error) : model(model), error(error) {}
+
+  bool run();
+
+private:
+  using Nodes = std::vector<NodeProto>;
+  /// What names inside a call stand for.
+  struct Call {
+    llvm::StringMap<StringRef> names;
+    std::string prefix;
+    llvm::StringMap<const AttributeProto *> attributes;
+  };
+
+  bool fail(const llvm::Twine &message) {
+    error = message.str();
+    return false;
+  }
+  bool expand(Nodes &nodes, int depth);
+  bool expandSubgraphs(NodeProto &node, int depth);
+  bool expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result);
+  bool importOperatorSets(const FunctionProto &function);
+  std::optional<Call> bind(const NodeProto &node, const FunctionProto &function, Nodes &result);
+  std::string prefixOf(const NodeProto &node);
+  StringRef keep(std::string name) { return model.madeNames.emplace_back(std::move(name)); }
+  StringRef renamed(const Call &call, StringRef name);
+  NodeProto instantiate(const Call &call, NodeProto node);
+  void rename(const Call &call, GraphProto &graph);
+  void resolveReferences(const Call &call, std::vector<AttributeProto> &attributes);
+
+  ModelProto &model;
+  std::string &error;
+  llvm::StringMap<const FunctionProto *> functions;
+  llvm::StringSet<> prefixes;
+  size_t nodeCount = 0;
+};
+} // namespace
+
+/// Calls inside of calls, and nodes in all: beyond these a model is not meant to be run.
+static constexpr int deepestCalls = 64;
+static constexpr size_t mostNodes = 1 << 20;
+
+std::string Inliner::prefixOf(const NodeProto &node) {
+  std::string prefix = nodeName(node).str() + "::";
+  for (size_t i = 1; !prefixes.insert(prefix).second; ++i)
+    prefix = nodeName(node).str() + "#" + std::to_string(i) + "::";
+  return prefix;
+}
+
+StringRef Inliner::renamed(const Call &call, StringRef name) {
+  if (name.empty())
+    return name;
+  auto known = call.names.find(name);
+  return known == call.names.end() ? keep(call.prefix + name.str()) : known->second;
+}
+
+void Inliner::resolveReferences(const Call &call, std::vector<AttributeProto> &attributes) {
+  std::vector<AttributeProto> resolved;
+  for (AttributeProto &attribute : attributes) {
+    if (attribute.reference.empty()) {
+      resolved.push_back(std::move(attribute));
+      continue;
+    }
+    const AttributeProto *given = call.attributes.lookup(attribute.reference);
+    if (!given)
+      continue; // an optional attribute that the call lacks
+    resolved.push_back(*given);
+    resolved.back().name = attribute.name;
+  }
+  attributes = std::move(resolved);
+}
+
+NodeProto Inliner::instantiate(const Call &call, NodeProto node) {
+  node.name = keep(call.prefix + nodeName(node).str());
+  for (StringRef &input : node.inputs)
+    input = renamed(call, input);
+  for (StringRef &output : node.outputs)
+    output = renamed(call, output);
+  // Graphs of the function itself have its names; those given by the call have the caller's.
+  for (AttributeProto &attribute : node.attributes)
+    for (GraphProto &graph : attribute.graphs)
+      rename(call, graph);
+  resolveReferences(call, node.attributes);
+  return node;
+}
+
+void Inliner::rename(const Call &call, GraphProto &graph) {
+  for (ValueInfo &input : graph.inputs)
+    input.name = renamed(call, input.name);
+  for (ValueInfo &output : graph.outputs)
+    output.name = renamed(call, output.name);
+  for (TensorProto &tensor : graph.initializers)
+    tensor.name = renamed(call, tensor.name);
+  for (NodeProto &node : graph.nodes)
+    node = instantiate(call, std::move(node));
+}
+
+/// A function may return one of its inputs, which takes a node of its own.
+static NodeProto identity(StringRef from, StringRef to) {
+  NodeProto node;
+  node.operation = "Identity";
+  node.name = to;
+  node.inputs = {from};
+  node.outputs = {to};
+  return node;
+}
+
+std::optional<Inliner::Call> Inliner::bind(const NodeProto &node, const FunctionProto &function, Nodes &result) {
+  if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size()) {
+    fail("node '" + nodeName(node) + "': the function '" + function.name + "' has " +
+         llvm::Twine(function.inputs.size()) + " inputs and " + llvm::Twine(function.outputs.size()) +
+         " outputs, got " + llvm::Twine(node.inputs.size()) + " and " + llvm::Twine(node.outputs.size()));
+    return std::nullopt;
+  }
+  Call call;
+  call.prefix = prefixOf(node);
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    call.names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : StringRef();
+  for (auto [formal, actual] : llvm::zip(function.outputs, node.outputs)) {
+    if (actual.empty())
+      continue;
+    auto [entry, isNew] = call.names.try_emplace(formal, actual);
+    if (!isNew)
+      result.push_back(identity(entry->second, actual));
+  }
+  for (const AttributeProto &attribute : function.defaults)
+    call.attributes[attribute.name] = &attribute;
+  for (const AttributeProto &attribute : node.attributes)
+    call.attributes[attribute.name] = &attribute;
+  return call;
+}
+
+bool Inliner::importOperatorSets(const FunctionProto &function) {
+  for (const OperatorSet &wanted : function.operatorSets) {
+    auto sameDomain = [&](const OperatorSet &set) { return keyOf(set.domain, "", "") == keyOf(wanted.domain, "", ""); };
+    auto known = llvm::find_if(model.operatorSets, sameDomain);
+    if (known == model.operatorSets.end())
+      model.operatorSets.push_back(wanted);
+    else if (known->version != wanted.version)
+      return fail("the function '" + function.name + "' imports version " + llvm::Twine(wanted.version) +
+                  " of the operator set '" + wanted.domain + "', the model version " + llvm::Twine(known->version) +
+                  "\nhint: convert the model to one version of each operator set");
+  }
+  return true;
+}
+
+bool Inliner::expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result) {
+  if (depth > deepestCalls)
+    return fail("the function '" + function.name + "' calls itself, or calls are nested more than " +
+                llvm::Twine(deepestCalls) + " deep");
+  if (!importOperatorSets(function))
+    return false;
+  std::optional<Call> call = bind(node, function, result);
+  if (!call)
+    return false;
+  Nodes body;
+  for (const NodeProto &inner : function.nodes)
+    body.push_back(instantiate(*call, inner));
+  if (!expand(body, depth + 1))
+    return false;
+  llvm::move(body, std::back_inserter(result));
+  return true;
+}
+
+bool Inliner::expandSubgraphs(NodeProto &node, int depth) {
+  for (AttributeProto &attribute : node.attributes)
+    for (GraphProto &graph : attribute.graphs)
+      if (!expand(graph.nodes, depth))
+        return false;
+  return true;
+}
+
+bool Inliner::expand(Nodes &nodes, int depth) {
+  Nodes result;
+  nodeCount += nodes.size();
+  if (nodeCount > mostNodes)
+    return fail("the model's functions expand to more than " + llvm::Twine(mostNodes) + " nodes");
+  for (NodeProto &node : nodes) {
+    const FunctionProto *function = functions.lookup(keyOf(node.domain, node.operation, node.overload));
+    if (function) {
+      if (!expandCall(node, *function, depth, result))
+        return false;
+      continue;
+    }
+    if (!expandSubgraphs(node, depth))
+      return false;
+    result.push_back(std::move(node));
+  }
+  nodes = std::move(result);
+  return true;
+}
+
+bool Inliner::run() {
+  for (const FunctionProto &function : model.functions)
+    if (!functions.try_emplace(keyOf(function.domain, function.name, function.overload), &function).second)
+      return fail("two functions have the name '" + function.name + "'");
+  return functions.empty() || expand(model.graph.nodes, 0);
+}
+
+bool inlineFunctions(ModelProto &model, std::string &error) { return Inliner(model, error).run(); }
+} // namespace perpend::onnx

@@ -1,0 +1,207 @@
+//===- OperatorsMl.cpp - ai.onnx.ml: features, encoders, linear models ----===//
+
+#include "frontend/onnx/Classical.h"
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+
+static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
+  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
+}
+
+/// A list of numbers: one for all features, or one per feature.
+static Value perFeature(Node &node, StringRef name, double otherwise, Type type) {
+  SmallVector<double> values = numbersOf(node, name);
+  if (values.empty())
+    values.push_back(otherwise);
+  return constantOf(node.builder, values, static_cast<int64_t>(values.size()), type);
+}
+
+//===----------------------------------------------------------------------===//
+// Features
+//===----------------------------------------------------------------------===//
+
+/// Elements of the last dimension; a vector is one row.
+Results importArrayFeatureExtractor(Node &node) {
+  if (!node.hasInputs(2) || rankOf(node.input(0)) < 1)
+    return {};
+  Builder &b = node.builder;
+  Value x = rankOf(node.input(0)) == 1 ? b.unsqueeze(node.input(0), {0}) : node.input(0);
+  Value indices = b.reshape(node.input(1), {elementCount(shapeOf(node.input(1)))});
+  int64_t last = rankOf(x) - 1;
+  return {b.gather(x, normalIndices(b, indices, shapeOf(x)[last]), last)};
+}
+
+Results importBinarizer(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  double threshold = node.attributes.getFloat("threshold");
+  Value above = pointwise(
+      b, b.cast(node.input(0), isFloat(node.input(0)) ? graph::elementTypeOf(node.input(0)) : b.f32()),
+      [=](ArrayRef<Scalar> v) { return v[0] > threshold; }, b.operations.getI1Type());
+  return {above ? b.cast(above, graph::elementTypeOf(node.input(0))) : above};
+}
+
+/// Each input cut to its extent in inputdimensions, or with zeros behind it, side by side.
+Results importFeatureVectorizer(Node &node) {
+  SmallVector<int64_t> widths = node.attributes.getInts("inputdimensions");
+  if (!node.hasInputs(node.inputs.size()) || node.inputs.empty() || widths.size() != node.inputs.size())
+    return node.fail("expected one number of inputdimensions per input");
+  Builder &b = node.builder;
+  SmallVector<Value> parts;
+  for (auto [input, width] : llvm::zip(node.inputs, widths)) {
+    Value x = rankOf(input) == 1 ? b.unsqueeze(input, {0}) : input;
+    if (!x || rankOf(x) != 2)
+      return node.fail("expected matrices, got shape " + toString(shapeOf(input)));
+    // The padding is negative where features are cut.
+    Shape low(2, SymbolicInt(0)), high{SymbolicInt(0), SymbolicInt(width) - shapeOf(x)[1]};
+    parts.push_back(padTensor(b, b.cast(x, b.f32()), low, high, "constant"));
+  }
+  return {b.concat(parts, 1)};
+}
+
+Results importImputer(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(0);
+  Type type = graph::elementTypeOf(x);
+  bool floats = isFloat(x);
+  StringRef name = floats ? "imputed_value_floats" : "imputed_value_int64s";
+  if (numbersOf(node, name).empty())
+    return node.fail("expected the attribute " + name);
+  double replaced = floats ? node.attributes.getFloat("replaced_value_float")
+                           : static_cast<double>(node.attributes.getInt("replaced_value_int64"));
+  Value isMissing = pointwise(
+      b, x,
+      [=](ArrayRef<Scalar> v) { return std::isnan(replaced) ? notEqual(v[0], v[0]) : graph::equal(v[0], replaced); },
+      b.operations.getI1Type());
+  return {graph::where(b, isMissing, perFeature(node, name, 0, type), x)};
+}
+
+/// (x - offset) scale
+Results importScaler(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = b.cast(node.input(0), b.f32());
+  return {
+      graph::mul(b, graph::sub(b, x, perFeature(node, "offset", 0, b.f32())), perFeature(node, "scale", 1, b.f32()))};
+}
+
+/// Rows over their maximum, sum or length; rows of zeros stay.
+Results importNormalizer(Node &node) {
+  Value x = featuresOf(node);
+  if (!x)
+    return {};
+  Builder &b = node.builder;
+  StringRef norm = node.attributes.getString("norm", "MAX");
+  StringRef reduction = norm == "MAX" ? "reduce_max" : norm == "L1" ? "reduce_l1" : "reduce_l2";
+  Attributes rows(b.context(), node.attribute("axes", ArrayRef<int64_t>{1}));
+  Value divisor = call(b, reduction, norm == "MAX" ? call(b, "abs", x) : x, rows);
+  Value result =
+      pointwise(b, {x, divisor}, [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[0], v[0] / v[1]); });
+  return {result ? b.cast(result, b.f32()) : result};
+}
+
+//===----------------------------------------------------------------------===//
+// Encoders
+//===----------------------------------------------------------------------===//
+
+/// 1 where x is the category; a category that is not listed has zeros only.
+Results importOneHotEncoder(Node &node) {
+  SmallVector<int64_t> categories = node.attributes.getInts("cats_int64s");
+  if (!node.hasInputs(1) || categories.empty())
+    return node.fail("expected integers and the attribute cats_int64s\nhint: categories that are strings are not "
+                     "supported");
+  Builder &b = node.builder;
+  Value x = b.cast(node.input(0), b.i64());
+  Value hits = call(b, "equal", {b.unsqueeze(x, {rankOf(x)}), b.integers(categories)});
+  return {hits ? b.cast(hits, b.f32()) : hits};
+}
+
+/// The type of the attribute that is there: a tensor's, or that of a list.
+static Type listType(Node &node, StringRef kind) {
+  if (auto tensor = dyn_cast_or_null<ElementsAttr>(node.attributes.get((kind + "_tensor").str())))
+    return tensor.getElementType();
+  if (node.attributes.has((kind + "_floats").str()))
+    return node.builder.f32();
+  return node.attributes.has((kind + "_int64s").str()) ? node.builder.i64() : Type();
+}
+
+Results importLabelEncoder(Node &node) {
+  Type keyType = listType(node, "keys"), valueType = listType(node, "values");
+  if (!node.hasInputs(1) || !keyType || !valueType)
+    return node.fail("expected keys and values that are numbers\nhint: encoders of strings are not supported");
+  if (keyType != graph::elementTypeOf(node.input(0)))
+    return node.fail("the keys and the input have different element types");
+  SmallVector<double> keys = numbersOf(node, {"keys_tensor", "keys_floats", "keys_int64s"}),
+                      values = numbersOf(node, {"values_tensor", "values_floats", "values_int64s"});
+  if (keys.size() != values.size() || keys.empty())
+    return node.fail("expected as many keys as values, at least 1");
+  SmallVector<double> otherwise = numbersOf(node, "default_tensor");
+  StringRef name = isa<FloatType>(valueType) ? "default_float" : "default_int64";
+  if (otherwise.empty())
+    otherwise.push_back(node.attributes.getFloat(name, isa<FloatType>(valueType) ? -0.0 : -1));
+  values.push_back(otherwise.front());
+  int64_t count = keys.size();
+  return {call(node.builder, "lookup",
+               {node.input(0), constantOf(node.builder, keys, count, keyType),
+                constantOf(node.builder, values, count + 1, valueType)})};
+}
+
+Results importZipMap(Node &node) {
+  return node.fail("sequences of maps are not supported\nhint: convert the model with the option zipmap=False");
+}
+
+//===----------------------------------------------------------------------===//
+// Linear models
+//===----------------------------------------------------------------------===//
+
+/// x coefficients^T + intercepts, [n, rows].
+static Value linearScores(Node &node, int64_t rows) {
+  Builder &b = node.builder;
+  SmallVector<double> coefficients = numbersOf(node, "coefficients"), intercepts = numbersOf(node, "intercepts");
+  int64_t count = coefficients.size();
+  if (rows < 1 || count == 0 || count % rows != 0)
+    return b.fail(Twine(count) + " coefficients do not divide into " + Twine(rows) + " rows");
+  Value x = featuresOf(node, count / rows);
+  if (!x)
+    return {};
+  Type type = graph::elementTypeOf(x);
+  SmallVector<Value> inputs{x, constantOf(b, coefficients, {rows, count / rows}, type)};
+  if (!intercepts.empty())
+    inputs.push_back(constantOf(b, intercepts, static_cast<int64_t>(intercepts.size()), type));
+  return call(b, "linear", inputs);
+}
+
+Results importLinearRegressor(Node &node) {
+  Value scores = linearScores(node, node.attributes.getInt("targets", 1));
+  scores = transformedScores(node, scores, node.attributes.getString("post_transform"));
+  return {scores ? node.builder.cast(scores, node.builder.f32()) : scores};
+}
+
+/// One score for two classes is that of the second; the first has its negative.
+Results importLinearClassifier(Node &node) {
+  Builder &b = node.builder;
+  int64_t classes =
+      std::max(node.attributes.getInts("classlabels_ints").size(), textsOf(node, "classlabels_strings").size());
+  int64_t intercepts = numbersOf(node, "intercepts").size();
+  if (classes < 2)
+    return node.fail("expected labels of at least two classes");
+  Value scores = linearScores(node, intercepts > 0 ? intercepts : classes);
+  if (!scores)
+    return {};
+  if (classes == 2 && shapeOf(scores)[1] == SymbolicInt(1))
+    scores = b.concat({call(b, "neg", scores), scores}, 1);
+  Value labels = labelsAt(node, bestOf(node.builder, scores), "classlabels_ints", "classlabels_strings");
+  scores = transformedScores(node, scores, node.attributes.getString("post_transform"));
+  if (!labels || !scores)
+    return {};
+  return {labels, b.cast(scores, b.f32())};
+}
+} // namespace perpend::onnx

@@ -1,0 +1,30 @@
+//===- SequenceTypes.h - what lists hold -------------------------*- C++ -*-===//
+//
+// A list has the type tensor<!graph.sequence<T>>. T is none while nothing is
+// known of the elements, else a tensor type whose extents are numbers or `?`, or
+// an unranked one when ranks differ.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_SEQUENCETYPES_H
+#define PERPEND_GRAPH_SEQUENCETYPES_H
+
+#include "graph/Shapes.h"
+
+namespace perpend::graph {
+
+inline SequenceType sequenceTypeOf(mlir::Value value) {
+  return value ? llvm::dyn_cast<SequenceType>(tensorTypeOf(value).getElementType()) : SequenceType();
+}
+
+/// T for lists of this tensor: extents that are no numbers become `?`.
+mlir::Type elementOf(mlir::RankedTensorType type);
+
+/// The least T that stands for both; null when the element types differ.
+mlir::Type joinElements(mlir::Type a, mlir::Type b);
+
+/// The element type of tensors that stands for both: lists are joined, others must be equal (else null).
+mlir::Type joinElementTypes(mlir::Type a, mlir::Type b);
+} // namespace perpend::graph
+
+#endif

@@ -1,0 +1,58 @@
+//===- SubstituteSymbols.cpp - expressions in the place of symbols --------===//
+
+#include "graph/SubstituteSymbols.h"
+
+#include "graph/Shapes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+void substituteSymbols(Region &region, const llvm::StringMap<SymbolicInt> &replacements) {
+  auto replaced = [&](ArrayRef<SymbolicInt> values) {
+    return llvm::map_to_vector(values, [&](const SymbolicInt &value) { return value.substitute(replacements); });
+  };
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](ShapeAttr shape) { return ShapeAttr::get(shape.getContext(), replaced(shape.values())); });
+  replacer.addReplacement([&](RankedTensorType type) -> std::pair<Type, WalkResult> {
+    if (type.hasStaticShape())
+      return {type, WalkResult::skip()};
+    return {tensorType(replaced(shapeOf(type)), type.getElementType()), WalkResult::skip()};
+  });
+  for (BlockArgument argument : region.getArguments())
+    argument.setType(replacer.replace(argument.getType()));
+  region.walk([&](Operation *op) {
+    if (auto extent = dyn_cast<ExtentOp>(op)) {
+      SymbolicInt value = SymbolicInt::parse(extent.getExpression()).value_or(SymbolicInt::poison());
+      extent.setExpression(value.substitute(replacements).str());
+    } else if (!isa<ConstantOp>(op)) {
+      replacer.replaceElementsIn(op, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+    }
+  });
+}
+
+void collectSymbols(Region &region, std::set<std::string> &names) {
+  auto collect = [&](ArrayRef<SymbolicInt> values) {
+    for (const SymbolicInt &value : values)
+      value.symbols(names);
+  };
+  auto collectTypes = [&](TypeRange types) {
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !tensor.hasStaticShape())
+        collect(shapeOf(tensor));
+  };
+  region.walk([&](Operation *op) {
+    collectTypes(op->getResultTypes());
+    for (Region &inner : op->getRegions())
+      collectTypes(inner.getArgumentTypes());
+    for (NamedAttribute attribute : op->getAttrs())
+      if (auto shape = dyn_cast<ShapeAttr>(attribute.getValue()))
+        collect(shape.values());
+    if (auto extent = dyn_cast<ExtentOp>(op))
+      collect(SymbolicInt::parse(extent.getExpression()).value_or(SymbolicInt::poison()));
+  });
+}
+} // namespace perpend::graph

@@ -1,0 +1,18 @@
+//===- SubstituteSymbols.h - expressions in the place of symbols -*- C++ -*-===//
+
+#ifndef PERPEND_GRAPH_SUBSTITUTESYMBOLS_H
+#define PERPEND_GRAPH_SUBSTITUTESYMBOLS_H
+
+#include "graph/Graph.h"
+
+namespace perpend::graph {
+
+/// Replaces symbols in the types and attributes of every operator and block argument of a region.
+void substituteSymbols(mlir::Region &region, const llvm::StringMap<SymbolicInt> &replacements);
+
+/// Adds the names of the symbols that the types and attributes of operators in a region mention, except where they
+/// are defined.
+void collectSymbols(mlir::Region &region, std::set<std::string> &names);
+} // namespace perpend::graph
+
+#endif

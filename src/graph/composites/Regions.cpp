@@ -1,0 +1,220 @@
+//===- Regions.cpp - regions of interest and deformable convolution -------===//
+//
+// Sources: ONNX RoiAlign-22, DeformConv-22.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Sampling.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+namespace {
+/// One channel of one image. Positions outside read as 0.
+class Plane : public ImageReader {
+public:
+  Plane(OpBuilder &builder, Location loc, Value tensor, Value batch, Value channel, Type compute)
+      : tensor(tensor), batch(batch), channel(channel), compute(compute) {
+    Shape shape = shapeOf(tensor);
+    for (const SymbolicInt &value : ArrayRef(shape).drop_front(2))
+      counts.push_back(Scalar(builder, loc, extent(builder, loc, value)));
+  }
+
+  Scalar length(size_t dim) const { return counts[dim].to(compute); }
+  Scalar read(ArrayRef<Scalar> at) override {
+    SmallVector<Value> source{batch, channel};
+    std::optional<Scalar> inside;
+    for (auto [position, count] : llvm::zip(at, counts)) {
+      Scalar fits = (position >= 0) & (position < count.to(compute));
+      inside = inside ? *inside & fits : fits;
+      source.push_back(wholeIndex(position, count).value);
+    }
+    const Scalar &first = at.front();
+    Scalar value = first.with(load(first.emitter(), first.location(), tensor, source)).to(compute);
+    return select(*inside, value, value.constant(0));
+  }
+
+private:
+  Value tensor, batch, channel;
+  Type compute;
+  SmallVector<Scalar> counts;
+};
+
+struct RegionOptions {
+  int64_t height, width, samples;
+  double scale;
+  bool isHalfPixel, isMaximum;
+};
+
+/// One dimension of a region: where its first part begins, and the size of a part.
+struct Span {
+  Scalar start, part;
+};
+} // namespace
+
+static Span spanOf(Scalar low, Scalar high, int64_t parts, const RegionOptions &options) {
+  double shift = options.isHalfPixel ? 0.5 : 0;
+  Scalar start = low * options.scale - shift, size = high * options.scale - shift - start;
+  if (!options.isHalfPixel)
+    size = max(size, 1);
+  return {start, size / static_cast<double>(parts)};
+}
+
+/// A sample's contribution: 0 beyond one element outside; positions between are moved to the border. The maximum of
+/// ONNX is taken over the four weighted neighbours.
+static Scalar sampleRegion(Plane &plane, Scalar y, Scalar x, bool isMaximum) {
+  Scalar height = plane.length(0), width = plane.length(1);
+  Scalar isOutside = (y < -1) | (y > height) | (x < -1) | (x > width);
+  Scalar row = min(max(y, 0), height - 1), column = min(max(x, 0), width - 1);
+  if (!isMaximum)
+    return select(isOutside, y.constant(0), sampleLinear(plane, {row, column}));
+  Scalar top = floor(row), left = floor(column), down = row - top, right = column - left;
+  Scalar below = min(top + 1, height - 1), beside = min(left + 1, width - 1);
+  Scalar upper =
+      max((1.0 - down) * (1.0 - right) * plane.read({top, left}), (1.0 - down) * right * plane.read({top, beside}));
+  Scalar lower = max(down * (1.0 - right) * plane.read({below, left}), down * right * plane.read({below, beside}));
+  return select(isOutside, y.constant(0), max(upper, lower));
+}
+
+static Scalar poolRegion(Plane &plane, Scalar top, Scalar left, Span rows, Span columns, const RegionOptions &options) {
+  std::optional<Scalar> total;
+  auto samples = static_cast<double>(options.samples);
+  for (int64_t i = 0; i < options.samples; ++i)
+    for (int64_t j = 0; j < options.samples; ++j) {
+      Scalar y = rows.start + (top + (static_cast<double>(i) + 0.5) / samples) * rows.part;
+      Scalar x = columns.start + (left + (static_cast<double>(j) + 0.5) / samples) * columns.part;
+      Scalar value = sampleRegion(plane, y, x, options.isMaximum);
+      total = !total ? value : options.isMaximum ? max(*total, value) : *total + value;
+    }
+  return options.isMaximum ? *total : *total / (samples * samples);
+}
+
+static std::optional<RegionOptions> regionOptions(Builder &b, const Attributes &a) {
+  StringRef mode = a.getString("mode", "avg"),
+            coordinates = a.getString("coordinate_transformation_mode", "half_pixel");
+  RegionOptions options{a.getInt("output_height", 1),   a.getInt("output_width", 1), a.getInt("sampling_ratio"),
+                        a.getFloat("spatial_scale", 1), coordinates == "half_pixel", mode == "max"};
+  if (options.height < 1 || options.width < 1 || options.samples < 1 || options.samples > 16) {
+    b.fail("roi_align: expected positive output extents and 1 to 16 samples, got " + Twine(options.samples) +
+           "\nhint: set sampling_ratio; a number of samples that depends on each region is not supported");
+    return std::nullopt;
+  }
+  return options;
+}
+
+namespace {
+struct DeformOptions {
+  SmallVector<int64_t> kernel, strides, pads, dilations;
+  int64_t groups, offsetGroups;
+};
+} // namespace
+
+static std::optional<DeformOptions> deformOptions(Builder &b, ArrayRef<SymbolicInt> filter, const Attributes &a) {
+  DeformOptions options{{},
+                        a.getInts("strides", {1, 1}),
+                        a.getInts("pads", {0, 0, 0, 0}),
+                        a.getInts("dilations", {1, 1}),
+                        a.getInt("group", 1),
+                        a.getInt("offset_group", 1)};
+  for (const SymbolicInt &extent : filter.drop_front(2))
+    if (extent.constant())
+      options.kernel.push_back(*extent.constant());
+  if (options.kernel.size() == 2 && options.strides.size() == 2 && options.pads.size() == 4 &&
+      options.dilations.size() == 2 && options.groups > 0 && options.offsetGroups > 0)
+    return options;
+  b.fail("deform_conv: expected a filter [o, c, k, k] of known extents, two strides and dilations, four pads");
+  return std::nullopt;
+}
+
+/// [n, c, k, y, x]: what each element k of the window reads at its displaced position, times its mask.
+static Value deformedPatches(Builder &b, Values in, ArrayRef<SymbolicInt> places, const DeformOptions &options) {
+  Value image = in[0], mask = optionalInput(in, 4);
+  SmallVector<Value> inputs{image, in[2]};
+  if (mask)
+    inputs.push_back(mask);
+  Shape shape = shapeOf(image);
+  int64_t taps = options.kernel[0] * options.kernel[1];
+  Shape result{shape[0], shape[1], SymbolicInt(taps), places[0], places[1]};
+  std::optional<SymbolicInt> perGroup = exactDiv(shape[1], SymbolicInt(options.offsetGroups));
+  if (!perGroup)
+    return b.fail("deform_conv: the channels " + shape[1].str() + " do not divide into " + Twine(options.offsetGroups) +
+                  " offset groups");
+  Type type = elementTypeOf(image);
+  return b.generate(inputs, result, type, [&](OpBuilder &builder, Location loc, ValueRange at, ValueRange tensors) {
+    Type compute = computeType(type);
+    Scalar tap(builder, loc, at[2]), group = Scalar(builder, loc, at[1]) / tap.with(extent(builder, loc, *perGroup));
+    Scalar entry = group * static_cast<double>(taps) + tap;
+    auto position = [&](int64_t dim, Scalar step) {
+      Scalar channel = entry * 2 + static_cast<double>(dim);
+      Scalar offset(builder, loc, load(builder, loc, tensors[1], {at[0], channel.value, at[3], at[4]}));
+      Scalar regular = Scalar(builder, loc, at[3 + dim]) * static_cast<double>(options.strides[dim]) +
+                       step * static_cast<double>(options.dilations[dim]) - static_cast<double>(options.pads[dim]);
+      return regular.to(compute) + offset.to(compute);
+    };
+    Scalar width = tap.constant(static_cast<double>(options.kernel[1]));
+    Plane plane(builder, loc, tensors[0], at[0], at[1], compute);
+    Scalar value = sampleLinear(plane, {position(0, tap / width), position(1, tap % width)});
+    if (mask)
+      value =
+          value * Scalar(builder, loc, load(builder, loc, tensors[2], {at[0], entry.value, at[3], at[4]})).to(compute);
+    return value.to(type).value;
+  });
+}
+
+namespace composites {
+/// in: x [n, c, h, w], regions [r, 4] (x, y, x, y), the image of each region [r]. Result: [r, c, height, width].
+Results roi_align(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]), regions = shapeOf(in[1]);
+  std::optional<RegionOptions> options = regionOptions(b, a);
+  if (!options)
+    return {};
+  if (shape.size() != 4 || regions.size() != 2 || rankOf(in[2]) != 1 || provablyDiffer(regions[1], SymbolicInt(4)))
+    return {b.fail("roi_align: expected an image [n, c, h, w], regions [r, 4] and indices [r], got shapes " +
+                   toString(shape) + ", " + toString(regions) + " and " + toString(shapeOf(in[2])))};
+  Type type = elementTypeOf(in[0]);
+  Shape result{regions[0], shape[1], SymbolicInt(options->height), SymbolicInt(options->width)};
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Type compute = computeType(type);
+    auto corner = [&](int64_t column) {
+      Value at = builder.create<arith::ConstantIndexOp>(loc, column);
+      return Scalar(builder, loc, load(builder, loc, tensors[1], {index[0], at})).to(compute);
+    };
+    Scalar image = Scalar(builder, loc, load(builder, loc, tensors[2], index[0])).to(builder.getIndexType());
+    Scalar count = image.with(extent(builder, loc, shape[0]));
+    Plane plane(builder, loc, tensors[0], max(min(image, count - 1), 0).value, index[1], compute);
+    Span rows = spanOf(corner(1), corner(3), options->height, *options);
+    Span columns = spanOf(corner(0), corner(2), options->width, *options);
+    Scalar top = Scalar(builder, loc, index[2]).to(compute), left = Scalar(builder, loc, index[3]).to(compute);
+    return poolRegion(plane, top, left, rows, columns, *options).to(type).value;
+  };
+  return {b.generate(in, result, type, body)};
+}
+
+/// in: x [n, c, h, w], filter [o, c / group, k, l], offsets [n, 2 k l offset_group, y, x], bias [o] and
+/// mask [n, k l offset_group, y, x] (optional).
+Results deform_conv(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]), filter = shapeOf(in[1]), offsets = shapeOf(in[2]);
+  if (shape.size() != 4 || filter.size() != 4 || offsets.size() != 4)
+    return {b.fail("deform_conv: expected an image, a filter and offsets of rank 4, got shapes " + toString(shape) +
+                   ", " + toString(filter) + " and " + toString(offsets))};
+  std::optional<DeformOptions> options = deformOptions(b, filter, a);
+  Value patches = options ? deformedPatches(b, in, ArrayRef(offsets).drop_front(2), *options) : Value();
+  if (!patches)
+    return {};
+  SymbolicInt groups(options->groups), places = offsets[2] * offsets[3];
+  std::optional<SymbolicInt> outputs = exactDiv(filter[0], groups);
+  if (!outputs)
+    return {b.fail("deform_conv: the filters do not divide into groups")};
+  SymbolicInt depth = filter[1] * filter[2] * filter[3];
+  Value columns = b.reshape(patches, {shape[0], groups, depth, places});
+  Value weights = b.reshape(in[1], {groups, *outputs, depth});
+  Value products = b.contract(weights, b.transpose(columns, {1, 2, 0, 3}), {0}, {0}, {2}, {1}, b.f32());
+  if (!products)
+    return {}; // [group, output, n, place]
+  Value result = b.reshape(b.transpose(products, {2, 0, 1, 3}), {shape[0], filter[0], offsets[2], offsets[3]});
+  if (Value bias = optionalInput(in, 3))
+    result = add(b, result, b.cast(alongAxis(b, bias, 1, shapeOf(result)), elementTypeOf(result)));
+  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+}
+} // namespace composites
+} // namespace perpend::graph

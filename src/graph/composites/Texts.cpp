@@ -1,0 +1,246 @@
+//===- Texts.cpp - formulas on texts ----------------------------------------===//
+//
+// What makes new texts is a library call; what only compares them is arithmetic
+// on their identities.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Formulas.h"
+
+#include "library/Regex.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static bool isText(Value value) { return isa<StringType>(elementTypeOf(value)); }
+
+static bool checkTexts(Builder &b, Values in) {
+  if (llvm::all_of(in, isText))
+    return true;
+  b.fail("expected elements of type string");
+  return false;
+}
+
+static SmallVector<StringRef> textsOf(const Attributes &a, StringRef name) {
+  SmallVector<StringRef> texts;
+  if (auto list = dyn_cast_or_null<ArrayAttr>(a.get(name)))
+    for (StringAttr text : list.getAsRange<StringAttr>())
+      texts.push_back(text.getValue());
+  return texts;
+}
+
+namespace composites {
+Results string_concat(Builder &b, Values in, const Attributes &) {
+  std::optional<Shape> shape = b.broadcastShapes(in);
+  if (!shape || !checkTexts(b, in))
+    return {};
+  return b.callLibrary("string.concat", {b.broadcastTo(in[0], *shape), b.broadcastTo(in[1], *shape)},
+                       CallResult{*shape, elementTypeOf(in[0])});
+}
+
+Results string_split(Builder &b, Values in, const Attributes &a) {
+  if (!checkTexts(b, in))
+    return {};
+  Shape shape = shapeOf(in[0]), parts = shape;
+  parts.push_back(SymbolicInt::poison());
+  auto most = b.operations.getNamedAttr("maxSplits", b.operations.getI64IntegerAttr(a.getInt("maxsplit", -1)));
+  return b.callLibrary("string.split", {in[0], b.texts(a.getString("delimiter"), /*isScalar=*/true)},
+                       {{parts, elementTypeOf(in[0])}, {shape, b.i64()}}, most);
+}
+
+Results string_normalize(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]);
+  bool fits = shape.size() == 1 || (shape.size() == 2 && shape[0] == SymbolicInt(1));
+  if (!checkTexts(b, in) || !fits)
+    return {fits ? Value() : b.fail("expected a shape [c] or [1, c], got " + toString(shape))};
+  shape.back() = SymbolicInt::poison();
+  std::string change = a.getString("case_change_action", "NONE").lower();
+  if (change != "none" && change != "lower" && change != "upper")
+    return {b.fail("expected case_change_action LOWER, UPPER or NONE, got '" + change + "'")};
+  NamedAttribute parameters[] = {
+      b.operations.getNamedAttr("case", b.operations.getStringAttr(change)),
+      b.operations.getNamedAttr("caseSensitive", b.operations.getI64IntegerAttr(a.getInt("is_case_sensitive")))};
+  return b.callLibrary("string.normalize", {in[0], b.texts(textsOf(a, "stopwords"))},
+                       CallResult{shape, elementTypeOf(in[0])}, parameters);
+}
+
+Results regex_full_match(Builder &b, Values in, const Attributes &a) {
+  StringRef pattern = a.getString("pattern");
+  library::Regex regex;
+  if (!checkTexts(b, in))
+    return {};
+  if (!regex.compile({pattern.data(), static_cast<int64_t>(pattern.size())}))
+    return {
+        b.fail("the pattern '" + pattern + "' is not valid: " + regex.error() + "\nhint: patterns have RE2's syntax")};
+  return b.callLibrary("string.matches", {in[0], b.texts(pattern, /*isScalar=*/true)},
+                       CallResult{shapeOf(in[0]), b.operations.getI1Type()});
+}
+} // namespace composites
+
+//===----------------------------------------------------------------------===//
+// TfIdfVectorizer
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The n-grams of one length: their items as rows, and for each its position in the result.
+struct Grams {
+  int64_t length = 0;
+  SmallVector<int64_t> rows, targets;
+};
+
+class Vectorizer {
+public:
+  Vectorizer(Builder &b, Value input, const Attributes &a) : b(b), input(input), a(a) {}
+  Value run();
+
+private:
+  bool readPool();
+  Value column(const Grams &grams, int64_t item);
+  Value countIn(const Grams &grams, int64_t skip);
+  Value spread(Value counts, ArrayRef<int64_t> targets, int64_t size);
+  Value weigh(Value counts, int64_t size);
+
+  Builder &b;
+  Value input;
+  const Attributes &a;
+  SmallVector<int64_t> numbers;
+  SmallVector<StringRef> words;
+  std::vector<Grams> lengths;
+};
+} // namespace
+
+/// Equal n-grams of the pool count as the last of them.
+bool Vectorizer::readPool() {
+  numbers = a.getInts("pool_int64s");
+  words = textsOf(a, "pool_strings");
+  SmallVector<int64_t> starts = a.getInts("ngram_counts"), targets = a.getInts("ngram_indexes");
+  int64_t items = std::max(numbers.size(), words.size()), gram = 0;
+  auto sameItem = [&](int64_t i, int64_t j) { return words.empty() ? numbers[i] == numbers[j] : words[i] == words[j]; };
+  for (size_t i = 0; i < starts.size(); ++i) {
+    Grams grams{static_cast<int64_t>(i) + 1, {}, {}};
+    int64_t end = i + 1 < starts.size() ? starts[i + 1] : items;
+    if (starts[i] < 0 || end > items || starts[i] > end)
+      return b.fail("expected increasing ngram_counts of at most " + Twine(items)), false;
+    for (int64_t row = starts[i]; row + grams.length <= end; row += grams.length, ++gram) {
+      if (gram >= static_cast<int64_t>(targets.size()))
+        return b.fail("expected an entry of ngram_indexes for each n-gram"), false;
+      auto isEqual = [&](int64_t other) {
+        return llvm::all_of(llvm::seq<int64_t>(0, grams.length),
+                            [&](int64_t k) { return sameItem(row + k, other + k); });
+      };
+      auto *known = llvm::find_if(grams.rows, isEqual);
+      if (known != grams.rows.end()) {
+        grams.targets[known - grams.rows.begin()] = targets[gram];
+        continue;
+      }
+      grams.rows.push_back(row);
+      grams.targets.push_back(targets[gram]);
+    }
+    lengths.push_back(std::move(grams));
+  }
+  return true;
+}
+
+Value Vectorizer::column(const Grams &grams, int64_t item) {
+  SmallVector<int64_t> chosen;
+  SmallVector<StringRef> chosenWords;
+  for (int64_t row : grams.rows) {
+    if (words.empty())
+      chosen.push_back(numbers[row + item]);
+    else
+      chosenWords.push_back(words[row + item]);
+  }
+  return words.empty() ? b.integers(chosen) : b.texts(chosenWords);
+}
+
+/// How often each n-gram occurs with its items `skip` apart: [..., grams].
+Value Vectorizer::countIn(const Grams &grams, int64_t skip) {
+  Shape shape = shapeOf(input);
+  SymbolicInt positions = max(shape.back() - SymbolicInt((grams.length - 1) * skip), SymbolicInt(0));
+  Value hits;
+  for (int64_t item = 0; item < grams.length; ++item) {
+    SymbolicInt start = min(SymbolicInt(item * skip), shape.back());
+    Value window = sliceAxis(b, input, static_cast<int64_t>(shape.size()) - 1, start, positions);
+    Value equal = applyComposite(b, "equal", {b.unsqueeze(window, -1), column(grams, item)})[0];
+    hits = hits ? applyComposite(b, "logical_and", {hits, equal})[0] : equal;
+  }
+  return sum(b, b.cast(hits, b.f32()), static_cast<int64_t>(shape.size()) - 1, /*keepDims=*/false);
+}
+
+/// Column i of the counts is added to column targets[i] of the result.
+Value Vectorizer::spread(Value counts, ArrayRef<int64_t> targets, int64_t size) {
+  int64_t none = static_cast<int64_t>(targets.size()), axis = rankOf(counts) - 1;
+  Shape column = shapeOf(counts);
+  column.back() = SymbolicInt(1);
+  Value padded = b.concat({counts, b.splat(column, 0, b.f32())}, axis), result;
+  SmallVector<bool> isDone(targets.size(), false);
+  for (bool isComplete = false; !isComplete;) { // each round takes at most one column for each target
+    SmallVector<int64_t> sources(size, none);
+    isComplete = true;
+    for (auto [i, target] : llvm::enumerate(targets)) {
+      if (isDone[i] || sources[target] != none) {
+        isComplete &= isDone[i];
+        continue;
+      }
+      sources[target] = static_cast<int64_t>(i);
+      isDone[i] = true;
+    }
+    Value round = b.gather(padded, b.integers(sources), axis);
+    result = result ? add(b, result, round) : round;
+  }
+  return result;
+}
+
+Value Vectorizer::weigh(Value counts, int64_t size) {
+  StringRef mode = a.getString("mode", "TF");
+  SmallVector<double> given = a.getFloats("weights");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
+    return b.fail("expected mode TF, IDF or TFIDF, got '" + mode + "'");
+  SmallVector<float> weights(size, 1);
+  for (auto [weight, value] : llvm::zip(weights, given))
+    weight = static_cast<float>(value);
+  Value factors = b.constant(DenseElementsAttr::get(RankedTensorType::get(size, b.f32()), ArrayRef<float>(weights)));
+  if (mode == "TF")
+    return counts;
+  if (mode == "TFIDF")
+    return mul(b, counts, factors);
+  Value isThere = applyComposite(b, "greater", {counts, b.scalar(0, b.f32())})[0];
+  return where(b, isThere, factors, b.scalar(0, b.f32()));
+}
+
+Value Vectorizer::run() {
+  if (!readPool())
+    return {};
+  bool isWords = !words.empty();
+  if (isWords != isText(input) || rankOf(input) < 1 || rankOf(input) > 2)
+    return b.fail("expected a tensor [c] or [n, c] with the element type of the pool");
+  input = isWords ? input : b.cast(input, b.i64());
+  SmallVector<int64_t> targets, indexes = a.getInts("ngram_indexes");
+  int64_t least = a.getInt("min_gram_length", 1), most = a.getInt("max_gram_length", 1),
+          skips = a.getInt("max_skip_count");
+  int64_t size = indexes.empty() ? 0 : *llvm::max_element(indexes) + 1;
+  if (size < 1 || llvm::any_of(indexes, [](int64_t index) { return index < 0; }))
+    return b.fail("expected ngram_indexes of at least 0");
+  SmallVector<Value> counts;
+  for (const Grams &grams : lengths) {
+    if (grams.length < least || grams.length > most || grams.rows.empty())
+      continue;
+    Value total; // single items are the same for every distance
+    for (int64_t skip = 1; skip <= (grams.length == 1 ? 1 : skips + 1); ++skip) {
+      Value count = countIn(grams, skip);
+      total = total ? add(b, total, count) : count;
+    }
+    counts.push_back(total);
+    targets.append(grams.targets);
+  }
+  if (counts.empty() || llvm::is_contained(counts, Value()))
+    return counts.empty() ? b.fail("no n-gram of the pool has a length from min_gram_length to max_gram_length")
+                          : Value();
+  return weigh(spread(b.concat(counts, rankOf(input) - 1), targets, size), size);
+}
+
+namespace composites {
+Results tfidf(Builder &b, Values in, const Attributes &a) { return {Vectorizer(b, in[0], a).run()}; }
+} // namespace composites
+} // namespace perpend::graph

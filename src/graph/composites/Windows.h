@@ -1,0 +1,29 @@
+//===- Windows.h - the geometry of pooling ----------------------*- C++ -*-===//
+
+#ifndef PERPEND_GRAPH_COMPOSITES_WINDOWS_H
+#define PERPEND_GRAPH_COMPOSITES_WINDOWS_H
+
+#include "graph/composites/Formulas.h"
+
+namespace perpend::graph {
+
+/// The window attributes of one operator, and its input with any padding that is not a number applied already.
+struct WindowInput {
+  mlir::Value input;
+  Window window;
+};
+
+struct Pooling {
+  llvm::SmallVector<int64_t> size;
+  WindowInput resolved;
+};
+
+/// Reads kernel_shape, strides, pads, dilations, auto_pad and ceil_mode. Padding is filled with `fill`.
+/// Errors: nullopt.
+std::optional<Pooling> poolingOf(Builder &builder, mlir::Value input, const Attributes &attributes, double fill);
+
+/// What never wins a maximum.
+double lowestValue(mlir::Type elementType);
+} // namespace perpend::graph
+
+#endif

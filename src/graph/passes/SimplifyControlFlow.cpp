@@ -1,0 +1,210 @@
+//===- SimplifyControlFlow.cpp - branches and loops that are known --------===//
+//
+// What replaces an operator that defines symbols measures them from the shapes
+// that are known now; resolveMeasures() then puts these in their place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/passes/SimplifyControlFlow.h"
+#include "graph/Builder.h"
+#include "graph/SubstituteSymbols.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+using GraphBuilder = perpend::graph::Builder;
+
+static SymbolicInt symbolOf(StringAttr name) { return SymbolicInt::symbol(name.getValue()); }
+
+/// The extents of `types` at the places where `pattern` has one of `symbols` alone.
+static llvm::StringMap<SymbolicInt> matchExtents(ArrayRef<StringAttr> symbols, TypeRange pattern, TypeRange types) {
+  llvm::StringMap<SymbolicInt> extents;
+  for (auto [wanted, given] : llvm::zip(pattern, types))
+    for (auto [symbol, extent] :
+         llvm::zip(shapeOf(cast<RankedTensorType>(wanted)), shapeOf(cast<RankedTensorType>(given))))
+      for (StringAttr name : symbols)
+        if (symbol == symbolOf(name))
+          extents.try_emplace(name.getValue(), extent);
+  return extents;
+}
+
+static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::StringMap<SymbolicInt> &extents,
+                       ArrayRef<StringAttr> symbols) {
+  GraphBuilder builder(rewriter, loc);
+  for (StringAttr name : symbols)
+    if (auto extent = extents.find(name.getValue()); extent != extents.end())
+      rewriter.create<MeasureOp>(loc, builder.dims(extent->second, /*isScalar=*/true), name);
+}
+
+/// The values with the types that their users expect.
+static SmallVector<Value> reshaped(PatternRewriter &rewriter, Location loc, ValueRange values, TypeRange types) {
+  SmallVector<Value> result;
+  for (auto [value, type] : llvm::zip_equal(values, types))
+    result.push_back(value.getType() == type ? value : rewriter.create<ReshapeOp>(loc, type, value).getResult());
+  return result;
+}
+
+static std::optional<int64_t> constantInteger(Value value) {
+  DenseElementsAttr elements;
+  if (!value || !matchPattern(value, m_Constant(&elements)) || elements.getNumElements() != 1 ||
+      !elements.getElementType().isIntOrIndex())
+    return std::nullopt;
+  APInt number = *elements.value_begin<APInt>();
+  return number.getBitWidth() == 1 ? static_cast<int64_t>(number.getZExtValue()) : number.getSExtValue();
+}
+
+namespace {
+struct InlineBranch : OpRewritePattern<IfOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(IfOp op, PatternRewriter &rewriter) const override {
+    std::optional<int64_t> condition = constantInteger(op.getCondition());
+    if (!condition)
+      return failure();
+    Block &taken = (*condition ? op.getThenRegion() : op.getElseRegion()).front();
+    Operation *yield = taken.getTerminator();
+    SmallVector<Value> values(yield->getOperands());
+    rewriter.eraseOp(yield);
+    rewriter.inlineBlockBefore(&taken, op);
+    SmallVector<StringAttr> symbols = op.definedSymbols();
+    measureAll(rewriter, op.getLoc(), matchExtents(symbols, op.getResultTypes(), ValueRange(values).getTypes()),
+               symbols);
+    rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), values, op.getResultTypes()));
+    return success();
+  }
+};
+
+/// Of a loop that ends before its first iteration, or after it.
+struct InlineIteration : OpRewritePattern<LoopOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LoopOp op, PatternRewriter &rewriter) const override {
+    std::optional<int64_t> count = op.countIsKnown() ? op.getCount().values()[0].constant() : std::nullopt;
+    if (count == 0)
+      return skip(op, rewriter), success();
+    if (count == 1)
+      return runOnce(op, rewriter), success();
+    return failure();
+  }
+
+  static TypeRange carriedTypes(LoopOp op) { return TypeRange(op.getBody().getArgumentTypes()).drop_front(); }
+
+  static void skip(LoopOp op, PatternRewriter &rewriter) {
+    SmallVector<StringAttr> symbols = op.definedSymbols();
+    auto extents = matchExtents(symbols, carriedTypes(op), op.getInitial().getTypes());
+    for (StringAttr name : symbols)
+      extents.try_emplace(name.getValue(), SymbolicInt(0));
+    measureAll(rewriter, op.getLoc(), extents, symbols);
+    SmallVector<Value> results(
+        reshaped(rewriter, op.getLoc(), op.getInitial(), TypeRange(op.getResultTypes()).take_front(op.carriedCount())));
+    GraphBuilder builder(rewriter, op.getLoc());
+    for (Value result : op.scanResults())
+      results.push_back(builder.splat(shapeOf(result), 0, tensorTypeOf(result).getElementType()));
+    rewriter.replaceOp(op, results);
+  }
+
+  static void runOnce(LoopOp op, PatternRewriter &rewriter) {
+    SmallVector<StringAttr> symbols = op.definedSymbols();
+    SmallVector<Type> carried(carriedTypes(op)), stacked(op.scanResults().getTypes());
+    substituteSymbols(op.getBody(), matchExtents(symbols, carried, op.getInitial().getTypes()));
+    GraphBuilder builder(rewriter, op.getLoc());
+    SmallVector<Value> arguments{builder.dims(SymbolicInt(0), /*isScalar=*/true)};
+    arguments.append(reshaped(rewriter, op.getLoc(), op.getInitial(), carriedTypes(op)));
+    Operation *yield = op.getBody().front().getTerminator();
+    SmallVector<Value> next(op.yieldedCarried()), results;
+    for (Value element : op.yieldedElements()) {
+      Shape shape = shapeOf(element);
+      shape.insert(shape.begin(), SymbolicInt(1));
+      rewriter.setInsertionPoint(yield);
+      next.push_back(
+          rewriter.create<ReshapeOp>(op.getLoc(), tensorType(shape, tensorTypeOf(element).getElementType()), element));
+    }
+    rewriter.eraseOp(yield);
+    rewriter.inlineBlockBefore(&op.getBody().front(), op, arguments);
+    rewriter.setInsertionPoint(op);
+    carried.append(stacked);
+    measureAll(rewriter, op.getLoc(), matchExtents(symbols, carried, ValueRange(next).getTypes()), symbols);
+    rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), next, op.getResultTypes()));
+  }
+};
+
+struct DropUnusedElements : OpRewritePattern<LoopOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LoopOp op, PatternRewriter &rewriter) const override {
+    // An extent that only an element gives a value is needed where its symbol is.
+    std::set<std::string> defined;
+    for (StringAttr name : op.definedSymbols())
+      defined.insert(name.str());
+    Operation *yield = op.getBody().front().getTerminator();
+    unsigned first = yield->getNumOperands() - op.scanResults().size();
+    llvm::BitVector unusedOperands(yield->getNumOperands());
+    SmallVector<Type> types(op.carriedResults().getTypes());
+    SmallVector<Value> kept(op.carriedResults());
+    for (auto [index, result] : llvm::enumerate(op.scanResults())) {
+      bool mentionsOwn = llvm::any_of(shapeOf(result), [&](const SymbolicInt &extent) {
+        std::set<std::string> names;
+        extent.symbols(names);
+        return llvm::any_of(names, [&](const std::string &name) { return defined.count(name) != 0; });
+      });
+      if (result.use_empty() && !mentionsOwn) {
+        unusedOperands.set(first + index);
+      } else {
+        types.push_back(result.getType());
+        kept.push_back(result);
+      }
+    }
+    if (unusedOperands.none())
+      return failure();
+    rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperands(unusedOperands); });
+    auto smaller = rewriter.create<LoopOp>(op.getLoc(), types, op.getLimit(), op.getCondition(), op.getInitial(),
+                                           op.getCount(), op.getSymbols());
+    rewriter.inlineRegionBefore(op.getBody(), smaller.getBody(), smaller.getBody().end());
+    for (auto [old, result] : llvm::zip_equal(kept, smaller.getResults()))
+      rewriter.replaceAllUsesWith(old, result);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void perpend::graph::addControlFlowPatterns(RewritePatternSet &patterns) {
+  patterns.add<InlineBranch, InlineIteration, DropUnusedElements>(patterns.getContext());
+}
+
+/// What a measured value is, when that is an expression.
+static std::optional<SymbolicInt> expressionOf(Value count) {
+  if (auto dims = count.getDefiningOp<DimsOp>())
+    return dims.getValues().values()[0];
+  if (std::optional<int64_t> number = constantInteger(count); number && *number >= 0)
+    return SymbolicInt(*number);
+  return std::nullopt;
+}
+
+bool perpend::graph::resolveMeasures(func::FuncOp main) {
+  std::set<std::string> used;
+  collectSymbols(main.getBody(), used);
+  llvm::StringMap<SymbolicInt> replacements;
+  SmallVector<MeasureOp> resolved;
+  main.walk([&](MeasureOp op) {
+    std::optional<SymbolicInt> value = expressionOf(op.getCount());
+    if (value && used.count(op.getSymbol().str())) {
+      value = value->substitute(replacements);
+      replacements[op.getSymbol()] = *value;
+      if (!value->knownNonNegative())
+        OpBuilder(op).create<RequireOp>(op.getLoc(), ShapeAttr::get(op.getContext(), *value), "a size is negative");
+    } else if (used.count(op.getSymbol().str())) {
+      return;
+    }
+    resolved.push_back(op);
+  });
+  for (MeasureOp op : resolved)
+    op.erase();
+  if (replacements.empty())
+    return !resolved.empty();
+  substituteSymbols(main.getBody(), replacements);
+  auto results = main.getBody().front().getTerminator()->getOperandTypes();
+  main.setFunctionType(FunctionType::get(main.getContext(), main.getArgumentTypes(), results));
+  return true;
+}

@@ -1,0 +1,154 @@
+//===- Library.cpp - library calls in the interpreter -----------------------===//
+//
+// The functions are those that artifacts contain; the interpreter provides the
+// services of perpend_operator.h. Identities of texts are those of the context,
+// lists belong to the run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Shapes.h"
+#include "interp/Environment.h"
+
+#include "library/ListTable.h"
+#include "library/Parameters.h"
+#include "perpend_operator.h"
+#include "runtime/Types.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstdio>
+#include <cstring>
+
+using namespace mlir;
+using namespace perpend::graph;
+
+extern "C" {
+#define LIBRARY_FUNCTION(LIBRARY, NAME) perpend_status perpend_##LIBRARY##_##NAME(perpend_call *call);
+#include "library/Functions.def"
+}
+
+namespace perpend::interp {
+
+static perpend_operator findFunction(StringRef name) {
+  static const std::pair<StringRef, perpend_operator> functions[] = {
+#define LIBRARY_FUNCTION(LIBRARY, NAME) {#LIBRARY "." #NAME, perpend_##LIBRARY##_##NAME},
+#include "library/Functions.def"
+  };
+  for (auto [known, function] : functions)
+    if (known == name)
+      return function;
+  return nullptr;
+}
+
+static std::optional<perpend_type> typeOf(Type elementType) {
+  perpend_type type;
+  return runtime::findType(nameOf(elementType).c_str(), type) ? std::optional(type) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Services
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A call in progress; the functions see its first part.
+struct Call {
+  perpend_call base;
+  CallLibraryOp op;
+  const Environment &environment;
+  Tensors results;
+  std::string message;
+
+  static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
+  GraphDialect &texts() const { return *op->getContext()->getLoadedDialect<GraphDialect>(); }
+  void *allocate(int32_t output, ArrayRef<int64_t> shape);
+};
+} // namespace
+
+void *Call::allocate(int32_t output, ArrayRef<int64_t> shape) {
+  auto refuse = [&](const Twine &text) -> void * {
+    message = "result " + std::to_string(output) + ": " + text.str();
+    return nullptr;
+  };
+  if (output < 0 || output >= base.outputCount || results[output].bytes)
+    return refuse("allocated twice, or there is no such result");
+  auto type = cast<RankedTensorType>(op->getResult(output).getType());
+  if (type.getRank() != static_cast<int64_t>(shape.size()))
+    return refuse("expected " + Twine(type.getRank()) + " dimensions, got " + Twine(shape.size()));
+  FailureOr<Tensor> tensor = environment.allocate(op, type.getElementType(), shape);
+  if (failed(tensor))
+    return refuse("no memory");
+  results[output] = *tensor;
+  return results[output].mutableData();
+}
+
+static perpend_status failCall(perpend_call *call, const char *format, va_list arguments) {
+  char text[512];
+  vsnprintf(text, sizeof text, format, arguments);
+  Call::of(call).message = text;
+  return PERPEND_INVALID_DATA;
+}
+
+static perpend_string textOf(perpend_call *call, int64_t identity) {
+  StringRef text = Call::of(call).texts().textOf(identity);
+  return {text.data(), static_cast<int64_t>(text.size())};
+}
+
+static const perpend_call_services services = {
+    [](perpend_call *call, int32_t output, const int64_t *shape, int32_t rank) {
+      return Call::of(call).allocate(output, ArrayRef(shape, rank));
+    },
+    failCall,
+    textOf,
+    [](perpend_call *call, const char *data, int64_t sizeBytes) {
+      return Call::of(call).texts().identityOf(StringRef(data, sizeBytes));
+    },
+    [](perpend_call *call, int64_t list) { return Call::of(call).environment.lists->countOf(list); },
+    [](perpend_call *call, int64_t list, int64_t position) {
+      return Call::of(call).environment.lists->elementOf(list, position);
+    },
+    [](perpend_call *call, int64_t list, int64_t position, const perpend_tensor *element) {
+      return Call::of(call).environment.lists->insert(list, position, *element);
+    },
+    [](perpend_call *call, int64_t list, int64_t position) {
+      return Call::of(call).environment.lists->erase(list, position);
+    },
+    library::integerParameter,
+    library::numberParameter,
+    library::wordParameter};
+
+//===----------------------------------------------------------------------===//
+// The call
+//===----------------------------------------------------------------------===//
+
+FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+  perpend_operator function = findFunction(op.getFunction());
+  if (!function)
+    return op.emitError("no library has the function '") << op.getFunction() << "'";
+  SmallVector<perpend_tensor> inputs;
+  SmallVector<perpend_type> types;
+  for (const Tensor &operand : operands) {
+    std::optional<perpend_type> type = typeOf(operand.elementType);
+    if (!type)
+      return op.emitError("elements of type ") << operand.elementType << " cannot be passed to a library function";
+    inputs.push_back({const_cast<std::byte *>(operand.data()), operand.shape.data(),
+                      static_cast<int32_t>(operand.shape.size()), *type});
+  }
+  for (Type type : op.getResultTypes())
+    types.push_back(typeOf(cast<RankedTensorType>(type).getElementType()).value_or(PERPEND_F32));
+  std::string parameters = parametersText(op.getParameters());
+  Call call{{&services, inputs.data(), types.data(), static_cast<int32_t>(inputs.size()),
+             static_cast<int32_t>(types.size()), parameters.c_str()},
+            op,
+            environment,
+            Tensors(types.size()),
+            ""};
+  if (perpend_status status = function(&call.base))
+    return op.emitError(call.message.empty() ? "the library function failed" : call.message)
+           << " (" << op.getFunction() << ", " << status << ")";
+  for (auto [index, result] : llvm::enumerate(call.results))
+    if (!result.bytes)
+      return op.emitError("the library function '") << op.getFunction() << "' did not allocate result " << index;
+  return std::move(call.results);
+}
+} // namespace perpend::interp

@@ -1,0 +1,47 @@
+//===- Values.h - texts, lists and optional values from Python --*- C++ -*-===//
+//
+// Texts are str in arrays of objects or of numpy's str type, a list is a Python
+// list of arrays, and an optional value is None or the value.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_PYTHON_VALUES_H
+#define PERPEND_PYTHON_VALUES_H
+
+#include "python/Arrays.h"
+
+namespace perpend::python {
+
+inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+
+/// An input for the duration of a call, in the form of perpend.h.
+class InputValue {
+public:
+  InputValue() = default;
+  InputValue(const InputValue &) = delete;
+  InputValue &operator=(const InputValue &) = delete;
+
+  /// Errors: nb::type_error naming `what`.
+  void read(nanobind::handle object, const char *what, const perpend_tensor_info &info);
+  const perpend_tensor &tensor() const { return view; }
+
+private:
+  void readTexts(nanobind::handle object, const char *what);
+  void readList(nanobind::handle object, const char *what, const perpend_tensor_info &info);
+  void readElement(nanobind::handle object, const char *what, const perpend_tensor_info &info);
+
+  perpend_tensor view = {};
+  InputArray array;
+  std::vector<int64_t> shape;
+  std::vector<perpend_string> texts;
+  std::vector<std::unique_ptr<InputValue>> elements;
+  std::vector<perpend_tensor> elementViews;
+  perpend_sequence sequence = {};
+  nanobind::object keeper;
+};
+
+/// An output as a Python object of its own.
+nanobind::object valueOf(const ExchangeApi *api, const perpend_tensor &output);
+} // namespace perpend::python
+
+#endif

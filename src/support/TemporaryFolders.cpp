@@ -1,0 +1,39 @@
+#include "support/TemporaryFolders.h"
+#include "llvm/Support/FileSystem.h"
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace perpend::support {
+namespace {
+struct Folders {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+/// Never destroyed: it is used while the program ends.
+Folders &folders() {
+  static auto *all = new Folders;
+  return *all;
+}
+} // namespace
+
+void noteTemporaryFolder(llvm::StringRef path) {
+  std::lock_guard<std::mutex> lock(folders().mutex);
+  folders().paths.insert(path.str());
+}
+
+void removeTemporaryFolder(llvm::StringRef path) {
+  llvm::sys::fs::remove_directories(path, /*IgnoreErrors=*/true);
+  std::lock_guard<std::mutex> lock(folders().mutex);
+  folders().paths.erase(path.str());
+}
+
+void removeTemporaryFolders() {
+  constexpr int attempts = 3; // a file that is written meanwhile keeps its folder
+  std::lock_guard<std::mutex> lock(folders().mutex);
+  for (const std::string &path : folders().paths)
+    for (int attempt = 0; attempt < attempts && llvm::sys::fs::exists(path); ++attempt)
+      llvm::sys::fs::remove_directories(path, /*IgnoreErrors=*/true);
+}
+} // namespace perpend::support

@@ -1,0 +1,18 @@
+// The folders that this program removes again, so that an interrupted one leaves nothing behind.
+#ifndef PERPEND_SUPPORT_TEMPORARYFOLDERS_H
+#define PERPEND_SUPPORT_TEMPORARYFOLDERS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace perpend::support {
+
+/// The folder exists from now on.
+void noteTemporaryFolder(llvm::StringRef path);
+/// Removes the folder with its files; errors are ignored.
+void removeTemporaryFolder(llvm::StringRef path);
+/// Removes all that are left. For a program that ends early: threads that still write may be at work.
+void removeTemporaryFolders();
+
+} // namespace perpend::support
+
+#endif // PERPEND_SUPPORT_TEMPORARYFOLDERS_H

@@ -1,0 +1,114 @@
+//===- RunLibrary.cpp - library calls of perpend_run ------------------------===//
+//
+// A call goes through perpend_call_library_v1 (runtime/library/Call.cpp), which
+// shows the function what is said here: memory and extents of operands, and for
+// each result its memory, if its size is known, and the extents that it must
+// have. It comes back with the extents that the function chose.
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/cpu/RunEmitter.h"
+
+#include "perpend.h"
+#include "runtime/Types.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using graph::SymbolicInt;
+using tile::Place;
+using tile::Space;
+
+/// perpend_string_concat for string.concat.
+static std::string symbolOf(StringRef function) {
+  auto [library, name] = function.split('.');
+  return ("perpend_" + library + "_" + name).str();
+}
+
+static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef name) {
+  if (!module.lookupSymbol(name)) {
+    OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+    auto type = LLVM::LLVMFunctionType::get(f.builder.getI32Type(), f.pointer, /*isVarArg=*/true);
+    auto function = atEnd.create<LLVM::LLVMFuncOp>(f.loc, name, type);
+    function.setVisibility_(LLVM::Visibility::Hidden);
+  }
+  return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
+}
+
+/// Counts of operands and results, then type, rank and kind of memory (1: growing) of each.
+static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place> places) {
+  SmallVector<int32_t> signature{static_cast<int32_t>(op->getNumOperands()), static_cast<int32_t>(op->getNumResults())};
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (auto [number, type] : llvm::enumerate(types)) {
+    auto tensor = cast<RankedTensorType>(type);
+    perpend_type code = PERPEND_F32;
+    (void)runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), code);
+    bool isGrowing = number >= op->getNumOperands() && places[number].space == Space::Growing;
+    signature.append({static_cast<int32_t>(code), static_cast<int32_t>(tensor.getRank()), isGrowing});
+  }
+  return signature;
+}
+
+Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
+  OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(f.builder.getI32Type(), values.size());
+  auto vector = VectorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
+  auto global =
+      atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
+                                     "run_table_" + std::to_string(texts++), DenseElementsAttr::get(vector, values));
+  return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
+}
+
+/// What the function must give, or -1 where it chooses.
+static bool isChosen(const SymbolicInt &extent, ArrayRef<StringAttr> symbols) {
+  std::set<std::string> names;
+  extent.symbols(names);
+  return llvm::any_of(symbols, [&](StringAttr symbol) { return names.count(symbol.str()) != 0; });
+}
+
+/// Symbols that the call defines take the extents that came back; others that mention them are checked.
+void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
+  SmallVector<StringAttr> symbols = op.definedSymbols();
+  llvm::StringSet<> defined;
+  SmallVector<std::pair<SymbolicInt, Value>> others;
+  for (Type type : op.getResultTypes())
+    for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
+      Value got = f.load(f.i64, extents, position++);
+      bool isSymbol =
+          llvm::any_of(symbols, [&](StringAttr symbol) { return extent == SymbolicInt::symbol(symbol.str()); });
+      if (isSymbol && defined.insert(extent.str()).second)
+        setSymbol(extent.str(), got);
+      else if (isChosen(extent, symbols))
+        others.emplace_back(extent, got);
+    }
+  for (auto &[extent, got] : others)
+    check(f.compare(arith::CmpIPredicate::eq, got, evaluate(extent)), op, "expected an extent of " + extent.str(), got);
+}
+
+void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
+  SmallVector<Place> places = placesIn(op);
+  SmallVector<StringAttr> symbols = op.definedSymbols();
+  int64_t position = 0, resultsAt = 0;
+  auto storeExtents = [&](Type type, bool isResult) {
+    for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type)))
+      f.store(isResult && isChosen(extent, symbols) ? f.integer(-1) : evaluate(extent), extents, position++);
+  };
+  for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
+    f.store(addressOf(places[number]), list, number);
+    storeExtents(type, false);
+  }
+  resultsAt = position;
+  for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
+    Place place = places[op->getNumOperands() + number];
+    f.store(place.space == Space::Growing ? growingEntry(place) : addressOf(place), list,
+            op->getNumOperands() + number);
+    storeExtents(type, true);
+  }
+  Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
+                      {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
+                       textAddress(graph::parametersText(op.getParameters())), textAddress(nodeText(op)),
+                       constantTable(signatureOf(op, places)), list, extents});
+  f.proceedIf(f.compare(arith::CmpIPredicate::eq, status, f.half(0)), leave, status);
+  readExtents(op, extents, resultsAt);
+}

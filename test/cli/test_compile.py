@@ -1,0 +1,122 @@
+"""perpend compile: artifacts, phases, reproducers."""
+
+import itertools
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from cli.tool import USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
+from onnx import helper, numpy_helper
+
+
+def test_compile_writes_library_and_header(tmp_path: Path, tiny: Path) -> None:
+    text = succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", folder=tmp_path)
+    assert "tiny.so: " in text and "weights" in text and "arena" in text and "target " in text and "isa " not in text
+    assert ", isa " in succeed("compile", tiny, "-o", "tiny.so", "--name", "my_model", "--times", folder=tmp_path)
+    assert (tmp_path / "tiny.so").read_bytes()[:4] == b"\x7fELF"
+    assert "perpend_module_my_model" in (tmp_path / "tiny.h").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.h", "tiny.onnx", "tiny.so"]
+
+
+def test_compile_static_library_and_program(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "-o", "tiny.a", folder=tmp_path)
+    assert (tmp_path / "tiny.a").read_bytes()[:7] == b"!<arch>"
+    succeed("compile", tiny, "-o", "tiny", "--exe", folder=tmp_path)
+    rows = np.ones((3, 5), np.float32)
+    np.save(tmp_path / "x.npy", rows)
+    subprocess.run([tmp_path / "tiny", "--input", "x.npy", "--output-dir", "program"], cwd=tmp_path, check=True)
+    succeed("run", tiny, "--input", "x.npy", "--output-dir", "tool", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "program/y.npy"), np.load(tmp_path / "tool/y.npy"))
+
+
+def test_compile_times(tmp_path: Path, tiny: Path) -> None:
+    text = succeed("compile", tiny, "-o", "tiny.so", "--times", folder=tmp_path)
+    assert all(f"  {phase} " in text for phase in phase_names(tmp_path))
+    assert "  fuse " not in succeed("compile", tiny, "-o", "tiny.so", folder=tmp_path)
+
+
+def phase_names(folder: Path) -> list[str]:
+    message = reject("compile", "m.onnx", "--stop-after", "?", folder=folder, code=USAGE_ERROR)
+    return message.rsplit("phases: ", 1)[1].strip().split(", ")
+
+
+def dumped(folder: Path, phase: str) -> Path:
+    (found,) = [path for path in folder.iterdir() if path.stem.split("-")[-1] == phase]
+    return found
+
+
+def test_dumped_phases_start_again(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "-o", "whole.so", "--name", "same", "--dump-phases", "phases", folder=tmp_path)
+    names = phase_names(tmp_path)
+    assert len(names) == len(list((tmp_path / "phases").iterdir()))
+    np.save(tmp_path / "x.npy", np.arange(15, dtype=np.float32).reshape(3, 5))
+    succeed("run", "whole.so", "--input", "x.npy", "--output-dir", "whole", folder=tmp_path)
+    for before, phase in itertools.pairwise(names):
+        arguments = [dumped(tmp_path / "phases", before), "-o", f"{phase}.so", "--name", "same", "--start-from", phase]
+        succeed("compile", *arguments, folder=tmp_path)
+        succeed("run", f"{phase}.so", "--input", "x.npy", "--output-dir", phase, folder=tmp_path)
+        np.testing.assert_array_equal(np.load(tmp_path / "whole/y.npy"), np.load(tmp_path / phase / "y.npy"))
+    assert (tmp_path / "whole.so").read_bytes() == (tmp_path / f"{names[1]}.so").read_bytes()
+
+
+def test_stop_after_and_override_phase(tmp_path: Path, tiny: Path) -> None:
+    text = succeed("compile", tiny, "--stop-after", "simplify", folder=tmp_path)
+    assert "func.func @main" in text
+    succeed("compile", tiny, "--stop-after", "simplify", "-o", "part.mlir", folder=tmp_path)
+    changed = (tmp_path / "part.mlir").read_text().replace("arith.maximumf", "arith.minimumf")
+    assert "arith.minimumf" in changed
+    (tmp_path / "changed.mlir").write_text(changed)
+    succeed("compile", tiny, "-o", "tiny.so", "--override-phase", "simplify:changed.mlir", folder=tmp_path)
+    succeed("run", "tiny.so", "--random", 3, "--symbol", "n=4", "--output-dir", "out", folder=tmp_path)
+    result = np.load(tmp_path / "out" / "y.npy")
+    assert (result <= 0).all() and (result < 0).any()
+
+
+def test_module_text_is_a_model(tmp_path: Path) -> None:
+    """The text holds all weights, those that are resources too."""
+    weight = numpy_helper.from_array(np.random.default_rng(3).standard_normal((64, 96)).astype(np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n", 64])], [value("y", ["n", 96])], [weight])
+    succeed("compile", model, "--stop-after", "simplify", "-o", "m.mlir", folder=tmp_path)
+    assert "the outputs agree" in succeed("check", "m.mlir", folder=tmp_path)
+    for name in ["m.onnx", "m.mlir"]:
+        succeed("run", name, "--random", 1, "--symbol", "n=3", "--output-dir", f"{name}.out", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "m.onnx.out/y.npy"), np.load(tmp_path / "m.mlir.out/y.npy"))
+    assert "needs an .onnx file" in reject("compile", "m.mlir", "-o", "x.so", "--dim", "n=3", folder=tmp_path)
+    text = succeed("inspect", "m.mlir", "--stage", "graph", folder=tmp_path)
+    assert "dense_resource<" in text and "{-#" not in text and len(text) < 5000
+
+
+def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "--stop-after", "simplify", "-o", "part.mlir", folder=tmp_path)
+    message = reject("compile", tiny, "-o", "x.so", "--override-phase", "fuse:part.mlir", folder=tmp_path)
+    assert "not one behind the phase 'fuse'" in message and "main only calls kernels" in message
+    message = reject("compile", "part.mlir", "-o", "x.so", "--start-from", "lower", folder=tmp_path)
+    assert "not one behind the phase 'plan'" in message
+
+
+def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
+    """A kernel with an operation that no phase lowers."""
+    succeed("compile", tiny, "--stop-after", "tile", "-o", "tile.mlir", folder=tmp_path)
+    head, mark, tail = (tmp_path / "tile.mlir").read_text().rpartition("    return")
+    assert mark
+    product = """    %first = arith.constant 0 : index
+    %place = memref.alloca() : memref<4xi32>
+    %factor = arith.constant 3 : i32
+    %old = memref.atomic_rmw muli %factor, %place[%first] : (i32, memref<4xi32>) -> i32
+"""
+    (tmp_path / "tile.mlir").write_text(head + product + mark + tail)
+    done = perpend("compile", "tile.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
+    assert done.returncode == USER_ERROR
+    assert "perpend bug" in done.stderr and "in phase: lower\n" in done.stderr
+    assert "memref.atomic_rmw muli" in (tmp_path / "perpend-repro.mlir").read_text()
+    replay = done.stderr.rsplit("replay: perpend ", 1)[1].split()
+    again = perpend(*replay, folder=tmp_path)
+    assert again.returncode == USER_ERROR and "in phase 'lower')" in again.stderr
+    assert not (tmp_path / "x.so").exists()
+
+
+def test_same_input_same_bytes(tmp_path: Path, tiny: Path) -> None:
+    for name in ["a", "b"]:
+        succeed("compile", tiny, "-o", f"{name}.so", "--name", "m", folder=tmp_path)
+    assert (tmp_path / "a.so").read_bytes() == (tmp_path / "b.so").read_bytes()

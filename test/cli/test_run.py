@@ -1,0 +1,131 @@
+"""perpend run: inputs, outputs and their errors."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from cli.tool import DIGITS, reject, save, succeed, value
+from onnx import helper, numpy_helper
+
+
+def test_run_computes(tmp_path: Path, library: Path, tiny: Path) -> None:
+    generator = np.random.default_rng(2)
+    rows = generator.standard_normal((3, 5)).astype(np.float32)
+    np.save(tmp_path / "x.npy", rows)
+    weights = {w.name: numpy_helper.to_array(w) for w in onnx.load(tiny).graph.initializer}
+    for model in [library, tiny]:
+        text = succeed("run", model, "--input", "x=x.npy", "--output-dir", "out", "--repeat", 3, folder=tmp_path)
+        assert "y: f32 [3, 7]  min 0, max" in text and "NaN: 0" in text and "3 runs: " in text
+        expected = np.maximum(rows @ weights["w"] + weights["b"], 0)
+        np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_run_random_inputs_repeat(tmp_path: Path, library: Path) -> None:
+    outputs = [succeed("run", library, "--random", seed, "--symbol", "n=2", folder=tmp_path) for seed in [1, 1, 2]]
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
+    def wrong(argument: str, array: Any) -> str:
+        np.save(tmp_path / "x.npy", array)
+        return reject("run", library, "--input", argument, folder=tmp_path)
+
+    good = np.zeros((3, 5), np.float32)
+    message = wrong("z=x.npy", good)
+    assert "'z'" in message and "x" in message
+    assert "f32" in (message := wrong("x.npy", good.astype(np.float64))) and "f64" in message
+    assert "5" in (message := wrong("x.npy", np.zeros((3, 6), np.float32))) and "6" in message
+    assert "rank" in wrong("x.npy", np.zeros(5, np.float32))
+    (tmp_path / "x.npy").write_text("no array")
+    assert "x.npy" in reject("run", library, "--input", "x.npy", folder=tmp_path)
+    assert "missing.npy" in reject("run", library, "--input", "missing.npy", folder=tmp_path)
+    np.save(tmp_path / "x.npy", good)
+    assert "given twice" in reject("run", library, "--input", "x.npy", "--input", "x=x.npy", folder=tmp_path)
+    assert "one more" in reject("run", library, "--input", "x.npy", "--input", "x.npy", folder=tmp_path)
+    assert "symbols: n" in reject("run", library, "--symbol", "m=3", folder=tmp_path)
+    assert "at least 0" in reject("run", library, "--symbol", "n=-1", folder=tmp_path)
+
+
+def test_damaged_library(tmp_path: Path, library: Path) -> None:
+    (tmp_path / "cut.so").write_bytes(library.read_bytes()[:3000])
+    assert "cut.so" in reject("run", "cut.so", folder=tmp_path)
+
+
+def test_zero_size_tensors(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Concat", ["x", "z"], ["c"], axis=0)]
+    inputs = [value("x", [0, 4]), value("z", [2, 4])]
+    model = save(tmp_path / "m.onnx", nodes, inputs, [value("y", [0, 4]), value("c", [2, 4])])
+    text = succeed("run", model, folder=tmp_path)
+    assert "y: f32 [0, 4]" in text and "c: f32 [2, 4]" in text
+    assert "the outputs agree" in succeed("check", model, folder=tmp_path)
+
+
+def test_digits(tmp_path: Path) -> None:
+    succeed("compile", DIGITS, "-o", "digits.so", folder=tmp_path)
+    assert "[3, 10]" in succeed("run", "digits.so", "--symbol", "n=3", folder=tmp_path)
+    text = succeed("check", DIGITS, "--against", "interpreter,onnxruntime", "--symbol", "n=3", folder=tmp_path)
+    assert text.count("the outputs agree") == 2
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("f32", "input 0: expected a ranked tensor, got 'f32'"),
+        ("tensor<*xf32>", "input 0: expected a ranked tensor"),
+        ("tensor<?xf32>", "input 0: a dimension of 'tensor<?xf32>' has no expression"),
+        ("tensor<4xi3>", "input 0: elements of type 'i3' cannot be passed"),
+        ("tensor<4xcomplex<f32>>", "input 0: elements of type 'complex<f32>' cannot be passed"),
+        ("tensor<" + "1x" * 40 + "f32>", "input 0: expected at most 32 dimensions, got 40"),
+    ],
+)
+def test_types_that_cannot_be_passed(tmp_path: Path, argument: str, expected: str) -> None:
+    model = tmp_path / "m.mlir"
+    model.write_text(f"func.func @main(%a: {argument}) -> {argument} {{ return %a : {argument} }}")
+    message = reject("compile", model, "-o", "m.so", folder=tmp_path)
+    assert expected in message and "hint: " in message
+    assert not (tmp_path / "m.so").exists()
+
+
+def test_operator_of_another_level(tmp_path: Path) -> None:
+    model = tmp_path / "m.mlir"
+    model.write_text(
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = arith.addf %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}"
+    )
+    assert "'arith.addf' is not an operator of the graph level" in reject(
+        "compile", model, "-o", "m.so", folder=tmp_path
+    )
+
+
+def test_name_that_is_no_identifier(tmp_path: Path) -> None:
+    message = reject("compile", DIGITS, "-o", "m.so", "--name", "../x", folder=tmp_path)
+    assert "is not an identifier" in message and "hint: try --name" in message
+
+
+NEGATE = """func.func @main(%a: tensor<?xf32, #graph.shape<["{0}"]>>) -> tensor<?xf32, #graph.shape<["{0}"]>> {{
+  %0 = graph.map (%a) : (tensor<?xf32, #graph.shape<["{0}"]>>) -> tensor<?xf32, #graph.shape<["{0}"]>> {{
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    graph.yield %y : f32
+  }}
+  return %0 : tensor<?xf32, #graph.shape<["{0}"]>>
+}}"""
+
+
+def test_dimension_linear_in_a_symbol(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(NEGATE.format("2*n + 1"))
+    succeed("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
+    for extent in (1, 3, 7):
+        np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
+        assert f"f32 [{extent}]" in succeed("run", "m.so", "--input", "x.npy", folder=tmp_path)
+    for extent, message in ((6, "expected 5, got 6"), (0, "expected at least 1, got 0")):
+        np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
+        assert message in reject("run", "m.so", "--input", "x.npy", folder=tmp_path)
+
+
+def test_symbol_that_no_dimension_gives(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(NEGATE.format("n*m"))
+    message = reject("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
+    assert "no input has a dimension that gives 'm'" in message and "hint: " in message

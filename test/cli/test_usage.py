@@ -1,0 +1,55 @@
+"""Help, versions, targets, and wrong options."""
+
+from pathlib import Path
+
+from cli.tool import COMMANDS, ROOT, USAGE_ERROR, perpend, reject, succeed
+
+
+def test_help_of_every_command(tmp_path: Path) -> None:
+    for command in COMMANDS:
+        text = succeed(command, "--help", folder=tmp_path)
+        assert text.startswith(f"usage: perpend {command}")
+        assert f"  perpend {command}" in text.split("examples:")[1]
+    overview = succeed("--help", folder=tmp_path)
+    assert all(f"  {command}" in overview for command in COMMANDS)
+
+
+def test_help_of_compile_lists_the_compilers_options(tmp_path: Path) -> None:
+    text = succeed("compile", "--help", folder=tmp_path)
+    for line in (ROOT / "src" / "Options.def").read_text().splitlines():
+        if line.startswith("OPTION("):
+            flag = line.split(",")[1].strip().strip('"')
+            assert ("--" if len(flag) > 1 else "-") + flag in text
+
+
+def test_version_and_targets(tmp_path: Path) -> None:
+    assert succeed("--version", folder=tmp_path).startswith("perpend 0.")
+    text = succeed("targets", folder=tmp_path)
+    assert text.startswith("host = ") and "\nx86-64-v3: 16 vectors of 32 bytes" in text
+
+
+def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
+    assert "did you mean 'compile'?" in reject("compil", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean" not in reject("optimum", folder=tmp_path, code=USAGE_ERROR)
+    message = reject("compile", tiny, "-o", "x.so", "--targt", "host", folder=tmp_path, code=USAGE_ERROR)
+    assert "unknown option '--targt'" in message and "did you mean '--target'?" in message
+    message = reject("compile", tiny, "--stop-after", "fues", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean 'fuse'?" in message
+    message = reject("compile", tiny, "-o", "x.so", "--target", "haswel", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean 'haswell'?" in message
+
+
+def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
+    def usage(*arguments: object) -> str:
+        return reject(*arguments, folder=tmp_path, code=USAGE_ERROR)
+
+    assert "a model is missing" in usage("compile")
+    assert "unexpected argument 'b.onnx'" in usage("compile", tiny, "b.onnx")
+    assert "no output" in usage("compile", tiny)
+    assert "expected a name ending in .so or .a" in usage("compile", tiny, "-o", "tiny")
+    assert "expected a value" in usage("compile", tiny, "-o")
+    assert "expected 0..3, got '7'" in usage("compile", tiny, "-o", "x.so", "-O7")
+    assert "takes no value" in usage("compile", tiny, "-o", "x.so", "--times=yes")
+    assert "unknown reference 'numpy'" in usage("check", tiny, "--against", "numpy")
+    assert "stages: graph" in usage("inspect", tiny, "--stage", "nowhere")
+    assert perpend(folder=tmp_path).returncode == USAGE_ERROR

@@ -1,0 +1,99 @@
+"""What the tool says about files that are no models."""
+
+from pathlib import Path
+
+from cli.tool import F32, USER_ERROR, perpend, reject, save, value
+from onnx import TensorProto, helper
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    for command in ["compile", "run", "check", "bench", "inspect"]:
+        output = ["-o", "x.so"] if command == "compile" else []
+        message = reject(command, "nothing.onnx", *output, folder=tmp_path)
+        assert "cannot read 'nothing.onnx': No such file" in message
+    assert "is a folder" in reject("inspect", ".", folder=tmp_path)
+
+
+def test_not_a_protobuf(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("this is no model")
+    message = reject("compile", "text.onnx", "-o", "x.so", folder=tmp_path)
+    assert "text.onnx" in message and "ONNX" in message
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    assert "ONNX" in reject("compile", "empty.onnx", "-o", "x.so", folder=tmp_path)
+
+
+def test_truncated_models(tmp_path: Path, tiny: Path) -> None:
+    whole = tiny.read_bytes()
+    for size in range(1, len(whole), 37):
+        (tmp_path / "cut.onnx").write_bytes(whole[:size])
+        done = perpend("inspect", "cut.onnx", folder=tmp_path)
+        assert done.returncode == USER_ERROR and done.stderr.startswith("error: "), (size, done.stderr)
+        assert "perpend bug" not in done.stderr
+
+
+def test_unknown_operators_are_listed_together(tmp_path: Path) -> None:
+    names = ["Alpha", "Beta", "Gamma", "Delta", "Epsilon"]
+    nodes = [helper.make_node(name, ["x"], [f"{name}_out"], name=f"my_{name}", domain="strange") for name in names]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", [2])], [value("Alpha_out", [2])])
+    message = reject("compile", model, "-o", "x.so", folder=tmp_path)
+    assert "5 operators" in message
+    assert all(name in message and f"my_{name}" in message for name in names)
+    assert "hint: " in message
+
+
+def test_unsupported_types(tmp_path: Path) -> None:
+    for kind, name in [(TensorProto.STRING, "string"), (TensorProto.COMPLEX64, "complex64")]:
+        nodes = [helper.make_node("Identity", ["x"], ["y"])]
+        model = save(tmp_path / "m.onnx", nodes, [value("x", [2], kind)], [value("y", [2], kind)])
+        message = reject("compile", model, "-o", "x.so", folder=tmp_path)
+        assert "input 'x'" in message and name in message.lower()
+
+
+def test_cyclic_graph(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+        helper.make_node("Add", ["x", "a"], ["b"], name="second"),
+    ]
+    message = reject(
+        "compile", save(tmp_path / "m.onnx", nodes, [value("x", [2])], [value("b", [2])]), "-o", "x.so", folder=tmp_path
+    )
+    assert "cycle" in message and "'first'" in message and "'second'" in message
+
+
+def test_external_data_stays_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.bin").write_bytes(bytes(8))
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link.bin").symlink_to(tmp_path / "secret.bin")
+    for location in ["../secret.bin", str(tmp_path / "secret.bin"), "link.bin"]:
+        weight = TensorProto(name="w", data_type=F32, dims=[2], data_location=TensorProto.EXTERNAL)
+        weight.external_data.add(key="location", value=location)
+        nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
+        model = save(inside / "m.onnx", nodes, [value("x", [2])], [value("y", [2])], [weight])
+        message = reject("compile", model, "-o", "x.so", folder=tmp_path)
+        assert "'w'" in message and "folder" in message
+
+
+def test_absurd_dimensions(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n", 1000000])], [value("y", ["n", 1000000])])
+    message = reject("compile", model, "-o", "x.so", "--dim", "n=1000000", folder=tmp_path)
+    assert "'x'" in message and "4.00E+12 bytes" in message
+    message = reject("compile", model, "-o", "x.so", "--dim", "n=9000000000000000000", folder=tmp_path)
+    assert "perpend bug" not in message
+    assert "no input has the dimension 'm'" in reject("compile", model, "-o", "x.so", "--dim", "m=3", folder=tmp_path)
+    message = reject("run", model, "--symbol", "n=100000000000", folder=tmp_path)
+    assert "no memory" in message
+
+
+def test_shapes_that_do_not_fit_name_the_node(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "z"], ["y"], name="wrong")]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", [2, 3]), value("z", [4, 5])], [value("y", None)])
+    assert "node 'wrong'" in reject("compile", model, "-o", "x.so", folder=tmp_path)
+
+
+def test_module_text_with_errors(tmp_path: Path) -> None:
+    (tmp_path / "bad.mlir").write_text("func.func @main( {\n")
+    assert "bad.mlir:1:" in reject("compile", "bad.mlir", "-o", "x.so", folder=tmp_path)
+    (tmp_path / "empty.mlir").write_text("module {}\n")
+    assert "no function @main" in reject("compile", "empty.mlir", "-o", "x.so", folder=tmp_path)

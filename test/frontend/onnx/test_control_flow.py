@@ -1,0 +1,276 @@
+"""Graphs inside nodes, recurrent networks, and shapes computed at run time, against ONNX Runtime.
+
+The imported module is run by the reference interpreter (onnx-run-model), so this tests what they mean.
+"""
+
+import itertools
+import subprocess
+
+import numpy as np
+import pytest
+from operator_cases import Case, float32, int64, integers, normal
+from test_operators import PROGRAM, build, run
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="onnx-run-model is not built")
+
+
+def expect_same(model, feeds, folder):
+    results = run(model, feeds, folder)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, feeds)
+    for got, want in zip(results, expected, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), 2e-5, 2e-5)
+    return expected
+
+
+def fix_extents(model, feeds, is_fixed):
+    """Gives inputs the extents of their arrays."""
+    for value in model.graph.input:
+        if is_fixed(value.name):
+            for dimension, extent in zip(value.type.tensor_type.shape.dim, feeds[value.name].shape, strict=True):
+                dimension.dim_value = extent
+
+
+def parse(text):
+    return onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]>\n' + text)
+
+
+# Graphs that use the values around them: names of their own, constants of their own, two levels up.
+BRANCHES = """branches (bool c, bool d, float[n] x) => (float[m] y, float[k] z) {
+  twice = Add(x, x)
+  y, z = If (c) <
+    then_branch = inner () => (float[p] r, float[q] s) <float[2] w = {1.0, 2.0}> {
+      r = If (d) <
+        then_branch = deep () => (float[a] u) { u = Concat <axis = 0> (twice, w) },
+        else_branch = deep () => (float[b] u) { u = Neg(x) }>
+      s = Identity(twice)
+    },
+    else_branch = inner () => (float[p] r, float[q] s) <float[1] w = {7.0}> {
+      r = Concat <axis = 0> (x, w, w, w)
+      s = Identity(w)
+    }>
+}"""
+
+
+@pytest.mark.parametrize(("c", "d"), itertools.product([True, False], repeat=2))
+@pytest.mark.parametrize("extent", [1, 3, 7])
+def test_branches(c, d, extent, tmp_path):
+    feeds = {"c": np.array(c), "d": np.array(d), "x": normal(extent)}
+    expect_same(parse(BRANCHES), feeds, tmp_path)
+
+
+GROWING = """growing (int64 trips, float[n] x) => (float[m] y, float[k] sums, int64 total) {
+  zero = Constant <value_int = 0> ()
+  y, total, sums = Loop (trips, , x, zero) <
+    body = step (int64 i, bool go, float[a] state, int64 count)
+        => (bool on, float[b] next, int64 more, float element) {
+      on = Identity(go)
+      next = Concat <axis = 0> (state, x)
+      more = Add(count, i)
+      element = ReduceSum <keepdims = 0> (next)
+    }>
+}"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_loop_with_growing_state(trips, tmp_path):
+    expect_same(parse(GROWING), {"trips": np.array(trips), "x": normal(3)}, tmp_path)
+
+
+def test_negative_trip_count_is_none(tmp_path):
+    results = run(parse(GROWING), {"trips": np.array(-3), "x": float32(1, 2)}, tmp_path)
+    assert [result.shape for result in results] == [(2,), (0,), ()]
+
+
+# Ends by its condition, or by its limit; a loop inside sees the iteration of the one around it.
+NESTED = """nested (int64 trips, float limit, float[2,3] x) => (float[2,3] y, int64[a] numbers) {
+  yes = Constant <value = bool {1}> ()
+  three = Constant <value_int = 3> ()
+  y, numbers = Loop (trips, yes, x) <
+    body = outer (int64 i, bool go, float[2,3] state) => (bool on, float[2,3] next, int64 number) {
+      next = Loop (three, , state) <
+        body = inner (int64 j, bool g, float[2,3] s) => (bool o, float[2,3] t) {
+          o = Identity(g)
+          ij = Mul(i, j)
+          f = Cast <to = 1> (ij)
+          t = Add(s, f)
+        }>
+      sum = ReduceSum <keepdims = 0> (next)
+      on = Less(sum, limit)
+      number = Identity(i)
+    }>
+}"""
+
+
+@pytest.mark.parametrize(("trips", "limit"), [(5, 30.0), (2, 1e9), (0, 1.0), (9, -1e9)])
+def test_nested_loops(trips, limit, tmp_path):
+    feeds = {"trips": np.array(trips), "limit": np.array(limit, np.float32), "x": normal(2, 3)}
+    expect_same(parse(NESTED), feeds, tmp_path)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_scan(axis, reverse, tmp_path):
+    text = f"""scanned (float[s] start, float[a,b] x, float[a,b] z)
+        => (float[s] last, float[c,d] sums, float[e] dots) {{
+      last, sums, dots = Scan <
+        num_scan_inputs = 2, scan_input_axes = [{axis}, {axis}], scan_input_directions = [{reverse}, 0],
+        scan_output_axes = [{axis}, 0], scan_output_directions = [{1 - reverse}, {reverse}],
+        body = step (float[s] state, float[q] xi, float[q] zi) => (float[s] next, float[q] sum, float dot) {{
+          product = Mul(xi, zi)
+          dot = ReduceSum <keepdims = 0> (product)
+          next = Add(state, dot)
+          sum = Sub(xi, zi)
+        }}> (start, x, z)
+    }}"""
+    expect_same(parse(text), {"start": normal(2), "x": normal(3, 5), "z": normal(3, 5)}, tmp_path)
+
+
+def test_branch_not_taken_is_not_imported(tmp_path):
+    # The other branch would not fit: another rank.
+    text = """chosen (float[n] x) => (float[n] y) {
+      size = Size(x)
+      zero = Constant <value_int = 0> ()
+      never = Less(size, zero)
+      y = If (never) <
+        then_branch = a () => (float[p,q] r) { one = Constant <value_ints = [0]> () r = Unsqueeze(x, one) },
+        else_branch = b () => (float[p] r) { r = Neg(x) }>
+    }"""
+    feeds = {"x": float32(1, 2)}
+    (result,) = run(parse(text), feeds, tmp_path)
+    np.testing.assert_array_equal(result, -feeds["x"])
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branch_of_another_rank_is_an_error_of_the_run(taken, tmp_path):
+    text = """ranks (bool c, float[1,n] x) => (float[m] y) {
+      axes = Constant <value_ints = [0]> ()
+      y = If (c) <then_branch = a () => (float[p] r) { r = Squeeze(x, axes) },
+                  else_branch = b () => (float[p,q] r) { r = Neg(x) }>
+    }"""
+    feeds = {"c": np.array(taken), "x": normal(1, 3)}
+    if taken:
+        expect_same(parse(text), feeds, tmp_path)
+    else:
+        with pytest.raises(AssertionError, match="another number of dimensions"):
+            run(parse(text), feeds, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            """types (int64 t, float[n] x) => (float[m] y) {
+              y = Loop (t, , x) <body = b (int64 i, bool g, float[n] s) => (bool o, int64[n] u)
+                { o = Identity(g) u = Cast <to = 7> (s) }>
+            }""",
+            "carried value 0 begins as f32[n] and continues as i64[n]",
+        ),
+        (
+            """endless (float[n] x) => (float[m] y) {
+              y = Loop ( , , x) <body = b (int64 i, bool g, float[n] s) => (bool o, float[n] u)
+                { o = Identity(g) u = Neg(s) }>
+            }""",
+            "the loop has neither a limit nor a condition that ends it",
+        ),
+        (
+            """unknown (bool c, float[n] x) => (float[m] y) {
+              y = If (c) <then_branch = a () => (float[p] r) { r = Mystery(x) },
+                          else_branch = b () => (float[p] r) { r = Neg(x) }>
+            }""",
+            "Mystery-17 (1 node)",
+        ),
+    ],
+)
+def test_refusals(text, message, tmp_path):
+    onnx.save(parse(text), tmp_path / "model.onnx")
+    done = subprocess.run([PROGRAM, tmp_path / "model.onnx", "o"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def recurrent(op, direction, lengths=False, optional=True, peepholes=False, activations=(), **attributes):
+    """A network of 2 units on 5 steps of 3 rows of 4 numbers."""
+    directions, gates = (2 if direction == "bidirectional" else 1), GATES[op]
+    inputs = [normal(5, 3, 4), normal(directions, gates * 2, 4), normal(directions, gates * 2, 2)]
+    inputs.append(normal(directions, gates * 4) if optional else None)
+    inputs.append(np.array([3, 5, 1], np.int32) if lengths else None)
+    inputs.append(normal(directions, 3, 2) if optional else None)
+    if op == "LSTM":
+        inputs += [normal(directions, 3, 2) if optional else None, normal(directions, 6) if peepholes else None]
+    while inputs[-1] is None:
+        inputs.pop()
+    if activations:
+        attributes["activations"] = list(activations) * directions
+    outputs = 3 if op == "LSTM" else 2
+    return Case(op, inputs, {}, 14, outputs, "", {"hidden_size": 2, "direction": direction, **attributes})
+
+
+DIRECTIONS = ["forward", "reverse", "bidirectional"]
+NETWORKS = [
+    *[recurrent(op, d, n, o) for op in GATES for d in DIRECTIONS for n in (False, True) for o in (False, True)],
+    *[recurrent("LSTM", d, n, peepholes=True) for d in DIRECTIONS for n in (False, True)],
+    *[recurrent("GRU", d, n, linear_before_reset=1) for d in DIRECTIONS for n in (False, True)],
+    *[recurrent(op, "forward", clip=0.3) for op in GATES],
+    recurrent("LSTM", "reverse", peepholes=True, input_forget=1),
+    recurrent("RNN", "bidirectional", activations=["LeakyRelu"], activation_alpha=[0.1, 0.3]),
+    recurrent("GRU", "forward", activations=["HardSigmoid", "ScaledTanh"], activation_alpha=[0.3, 0.7],
+              activation_beta=[0.4, 0.6]),
+    recurrent("LSTM", "forward", activations=["HardSigmoid", "Affine", "Softsign"], activation_alpha=[0.3, 0.7],
+              activation_beta=[0.4, 0.6]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize("case", NETWORKS, ids=[f"{index}-{case}" for index, case in enumerate(NETWORKS)])
+def test_recurrent_network(case, dynamic, tmp_path):
+    model, feeds = build(case, dynamic)
+    fix_extents(model, feeds, lambda name: name in ("input1", "input2", "input3", "input7"))
+    expect_same(model, feeds, tmp_path)
+
+
+MEASURED = [
+    Case("Reshape", [normal(2, 3, 4), int64(4, 6)]),
+    Case("Reshape", [normal(2, 3, 4), int64(0, -1)]),
+    Case("Reshape", [normal(2, 3, 4), int64(2, 0, -1, 2)], label="copy"),
+    Case("Expand", [normal(3, 1), int64(2, 1, 4)]),
+    Case("ConstantOfShape", [int64(2, 0, 3)]),
+    Case("Tile", [normal(2, 3), int64(2, 3)]),
+    Case("Range", [np.array(5), np.array(-4), np.array(-3)]),
+    Case("Range", [np.array(1, np.float32), np.array(2, np.float32), np.array(0.3, np.float32)]),
+    Case("Slice", [normal(5, 6), int64(1, -4), int64(100, -1)]),
+    Case("Slice", [normal(5, 6), int64(-1), int64(-100), int64(0), int64(-2)]),
+    Case("Slice", [normal(5, 6), int64(3), int64(1), int64(-1)], label="empty"),
+    Case("Slice", [normal(5, 6), int64(9, 0), int64(-9, 4), int64(1, 0), int64(-2, 3)], label="both"),
+    Case("Slice", [normal(5, 6), int64(1), int64(-1), int64(1), int64(2)], {3: 0, 4: 0}, label="known-axes"),
+    Case("Pad", [normal(2, 3), int64(1, 0, 2, 1), np.array(7, np.float32)]),
+    Case("Pad", [normal(4, 5), int64(-1, 2, -2, 1)], label="crop"),
+    Case("Pad", [normal(4, 5), int64(1, 2, 2, 1)], attributes={"mode": "reflect"}),
+    Case("Pad", [normal(4, 5), int64(1, 2), np.array(3, np.float32), int64(-1)], opset=18),
+    Case("OneHot", [integers(-3, 3, 2, 3), np.array(4), float32(2, 5)], {2: 0}),
+    Case("Split", [normal(7, 2), int64(3, 0, 4)], outputs=3),
+    Case("Squeeze", [normal(1, 3, 1, 2), int64(-2)]),
+    Case("Squeeze", [normal(1, 3, 1, 2), int64(0, 2)]),
+    Case("Unsqueeze", [normal(3, 2), int64(3, 0)]),
+    Case("Unsqueeze", [np.array(3, np.float32), int64(0)], label="scalar"),
+    Case("Trilu", [normal(3, 5), np.array(-1)]),
+    Case("Trilu", [normal(3, 5), np.array(2)], attributes={"upper": 0}),
+    *[Case(op, [normal(2, 3, 4), int64(*axes)], opset=18, attributes={"keepdims": keep}, label=str(axes))
+      for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp")
+      for axes in [(1,), (-1, 0), (0, 1, 2)] for keep in (0, 1)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize("case", MEASURED, ids=[f"{index}-{case}" for index, case in enumerate(MEASURED)])
+def test_shape_computed_at_run_time(case, dynamic, tmp_path):
+    model, feeds = build(case, dynamic)
+    # Lists of sizes keep their length.
+    fix_extents(model, feeds, lambda name: name != "input0" or case.op == "ConstantOfShape")
+    expect_same(model, feeds, tmp_path)

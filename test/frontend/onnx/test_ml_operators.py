@@ -1,0 +1,252 @@
+"""Operators of the domain ai.onnx.ml on numbers, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+perpend = pytest.importorskip("perpend")
+
+TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+def build(op, inputs, outputs=1, version=1, **attributes):
+    helper = onnx.helper
+    types = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in inputs]
+    names = [f"input{index}" for index in range(len(inputs))]
+    values = [
+        helper.make_tensor_value_info(name, kind, ["n", *array.shape[1:]] if array.ndim == 2 else array.shape)
+        for name, kind, array in zip(names, types, inputs, strict=True)
+    ]
+    produced = [helper.make_empty_tensor_value_info(f"output{index}") for index in range(outputs)]
+    node = helper.make_node(op, names, [out.name for out in produced], "node", domain="ai.onnx.ml", **attributes)
+    graph = helper.make_graph([node], "operator", values, produced)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8), dict(zip(names, inputs, strict=True))
+
+
+def check(op, inputs, outputs=1, version=1, **attributes):
+    model, feeds = build(op, inputs, outputs, version, **attributes)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, feeds)
+    results = perpend.compile(model)(**feeds)
+    for got, wanted in zip(results if isinstance(results, tuple) else (results,), expected, strict=True):
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        if wanted.dtype.kind == "f":
+            np.testing.assert_allclose(got, wanted, 2e-5, 2e-5)
+        else:
+            np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(0)
+
+
+def floats(generator, *shape):
+    return generator.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_features(generator, dtype):
+    x = (floats(generator, 5, 3) * 3).astype(dtype)
+    check("ArrayFeatureExtractor", [x, np.array([2, 0])])
+    check("ArrayFeatureExtractor", [x[0], np.array([1])])
+    check("Scaler", [x], offset=[0.5, 1.0, -1.0], scale=[2.0, 0.5, 3.0])
+    check("Scaler", [x], offset=[0.5], scale=[2.0])
+    check("FeatureVectorizer", [x, x[:, :2]], inputdimensions=[3, 2])
+    if dtype in (np.float32, np.int64):
+        kinds = ("floats", "float", float) if dtype == np.float32 else ("int64s", "int64", int)
+        replaced = {f"replaced_value_{kinds[1]}": kinds[2](x[1, 1])}
+        check("Imputer", [x], **{f"imputed_value_{kinds[0]}": [kinds[2](v) for v in (7, 8, 9)]}, **replaced)
+        check("Imputer", [x], **{f"imputed_value_{kinds[0]}": [kinds[2](7)]}, **replaced)
+    if dtype == np.float32:
+        check("Binarizer", [x], threshold=0.3)
+
+
+def test_missing_values_are_nan(generator):
+    x = floats(generator, 5, 3)
+    x[2, 1] = np.nan
+    check("Imputer", [x], imputed_value_floats=[1.0, 2.0, 3.0], replaced_value_float=float("nan"))
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_normalizer(generator, norm):
+    x = np.abs(floats(generator, 5, 3))
+    x[2] = 0
+    check("Normalizer", [x], norm=norm)
+
+
+def test_encoders(generator):
+    x = generator.integers(0, 5, (7, 2))
+    check("OneHotEncoder", [x], cats_int64s=[3, 1, 4], zeros=1)
+    check("LabelEncoder", [x], version=2, keys_int64s=[3, 1, 4], values_floats=[0.5, 1.5, 2.5], default_float=-2.0)
+    check("LabelEncoder", [x], version=2, keys_int64s=[3, 1], values_int64s=[30, 10])
+    keys = np.array([0.5, np.nan, 2.0], np.float32)
+    y = np.array([2.0, np.nan, 0.5, 1.0], np.float32)
+    check("LabelEncoder", [y], version=4, keys_floats=keys.tolist(), values_int64s=[5, 6, 7], default_int64=9)
+    tensors = {
+        "keys_tensor": onnx.numpy_helper.from_array(np.array([1, 3], np.int64)),
+        "values_tensor": onnx.numpy_helper.from_array(np.array([7.5, 8.5])),
+        "default_tensor": onnx.numpy_helper.from_array(np.array([0.25])),
+    }
+    check("LabelEncoder", [x], version=4, **tensors)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_linear_models(generator, transform):
+    # The quantile needs probabilities.
+    scale = 0.05 if transform == "PROBIT" else 1.0
+    x = np.abs(floats(generator, 5, 3))
+    weights = (np.abs(floats(generator, 12)) * scale).tolist()
+    check("LinearRegressor", [x], coefficients=weights[:6], intercepts=[0.1, 0.2], targets=2, post_transform=transform)
+    if transform in ("NONE", "PROBIT"):  # ONNX Runtime leaves the score of one target as it is otherwise
+        check("LinearRegressor", [x], coefficients=weights[:3], post_transform=transform)
+    form = {"coefficients": weights, "intercepts": [0.1, 0.2, 0.3, 0.4], "post_transform": transform}
+    check("LinearClassifier", [x], 2, classlabels_ints=[3, 1, 4, 7], **form)
+
+
+def test_one_score_for_two_classes(generator):
+    form = {"coefficients": [0.5, -1.0, 0.25], "intercepts": [0.1], "post_transform": "LOGISTIC"}
+    check("LinearClassifier", [floats(generator, 7, 3)], 2, classlabels_ints=[0, 1], **form)
+
+
+KERNELS = [
+    ("LINEAR", [0.0, 0.0, 0.0]),
+    ("POLY", [0.5, 0.3, 3.0]),
+    ("RBF", [0.4, 0.0, 0.0]),
+    ("SIGMOID", [0.2, 0.1, 0.0]),
+]
+
+
+@pytest.mark.parametrize(("kernel", "parameters"), KERNELS)
+def test_support_vectors(generator, kernel, parameters):
+    x, vectors = floats(generator, 5, 3), floats(generator, 21).tolist()
+    form = {"kernel_type": kernel, "kernel_params": parameters, "support_vectors": vectors}
+    weights = floats(generator, 14).tolist()
+    for one_class in [0, 1]:
+        check("SVMRegressor", [x], coefficients=weights[:7], rho=[0.2], n_supports=7, one_class=one_class, **form)
+    three = {"vectors_per_class": [2, 4, 1], "coefficients": weights, "rho": [0.1, -0.2, 0.3]}
+    check("SVMClassifier", [x], 2, classlabels_ints=[5, 2, 8], **three, **form)
+    two = {"vectors_per_class": [3, 4], "coefficients": weights[:7], "rho": [0.1], "classlabels_ints": [0, 1]}
+    check("SVMClassifier", [x], 2, **two, **form)
+    check("SVMClassifier", [x], 2, prob_a=[-1.5], prob_b=[0.2], **two, **form)
+
+
+def test_linear_support_vectors(generator):
+    x = floats(generator, 5, 3)
+    weights, linear = floats(generator, 9).tolist(), {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0]}
+    check("SVMRegressor", [x], coefficients=weights[:3], rho=[0.2], n_supports=0, **linear)
+    check("SVMClassifier", [x], 2, classlabels_ints=[5, 2, 8], coefficients=weights, rho=[0.25], **linear)
+
+
+def forest(generator, trees, depth, features, modes, votes, targets, early=0.2):
+    """Random trees in the attributes of TreeEnsembleRegressor; some branches end early."""
+    nodes = {
+        name: [] for name in ["treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids"]
+    }
+    missing, leaves = [], {"treeids": [], "nodeids": [], "ids": [], "weights": []}
+
+    def grow(tree, number, level, numbers):
+        is_leaf = level == depth or (level > 0 and generator.random() < early)
+        children = (0, 0) if is_leaf else (next(numbers), next(numbers))
+        row = [tree, number, int(generator.integers(features)), round(float(generator.standard_normal()), 1)]
+        row += ["LEAF" if is_leaf else modes[generator.integers(len(modes))], *children]
+        for name, value in zip(nodes, row, strict=True):
+            nodes[name].append(value)
+        missing.append(int(generator.random() < 0.5))
+        for target in generator.choice(targets, votes, replace=False) if is_leaf else []:
+            for name, value in zip(
+                leaves, [tree, number, int(target), float(generator.standard_normal())], strict=True
+            ):
+                leaves[name].append(value)
+        for child in [] if is_leaf else children:
+            grow(tree, child, level + 1, numbers)
+
+    for tree in range(trees):
+        grow(tree, 0, 0, iter(range(1, 1 << 20)))
+    attributes = {f"nodes_{name}": values for name, values in nodes.items()}
+    return {**attributes, "nodes_missing_value_tracks_true": missing}, leaves
+
+
+def with_prefix(prefix, leaves):
+    return {f"{prefix}_{name}": values for name, values in leaves.items()}
+
+
+@pytest.mark.parametrize("modes", [MODES[:1], MODES[1:2], MODES])
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_tree_regressor(generator, modes, aggregate):
+    x = np.round(floats(generator, 17, 5), 1)
+    x[3, 2] = np.nan
+    nodes, leaves = forest(generator, 7, 5, 5, modes, 2, 3)
+    form = {"n_targets": 3, "aggregate_function": aggregate, "base_values": [0.5, -1.0, 2.0]}
+    check("TreeEnsembleRegressor", [x], version=3, **nodes, **with_prefix("target", leaves), **form)
+
+
+def test_deep_trees(generator):
+    nodes, leaves = forest(generator, 40, 100, 5, MODES[:1], 1, 1, early=0.49)
+    x = floats(generator, 17, 5)
+    check("TreeEnsembleRegressor", [x], version=3, **nodes, **with_prefix("target", leaves), n_targets=1)
+    check(
+        "TreeEnsembleRegressor",
+        [x.astype(np.float64)],
+        version=3,
+        **nodes,
+        **with_prefix("target", leaves),
+        n_targets=1,
+    )
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+def test_tree_classifier(generator, transform):
+    x = floats(generator, 17, 5)
+    nodes, leaves = forest(generator, 5, 4, 5, MODES[:1], 3, 3)
+    votes = with_prefix("class", leaves)
+    check("TreeEnsembleClassifier", [x], 2, 3, **nodes, **votes, classlabels_int64s=[4, 1, 7], post_transform=transform)
+    if transform in ("SOFTMAX", "SOFTMAX_ZERO"):  # ONNX Runtime leaves one score for two classes as it is
+        return
+    for sign in [1, -1]:
+        nodes, leaves = forest(generator, 5, 4, 5, MODES[:1], 1, 1)
+        if sign == 1:
+            leaves["weights"] = [abs(weight) / 5 for weight in leaves["weights"]]
+        votes = with_prefix("class", leaves)
+        check(
+            "TreeEnsembleClassifier", [x], 2, 3, **nodes, **votes, classlabels_int64s=[0, 1], post_transform=transform
+        )
+
+
+def test_two_classes_with_votes_take_the_higher(generator):
+    """The definition's labels; ONNX Runtime gives the second class wherever its score is positive."""
+    x = floats(generator, 17, 5)
+    nodes, leaves = forest(generator, 5, 4, 5, MODES[:1], 2, 2)
+    leaves["weights"] = [abs(weight) for weight in leaves["weights"]]
+    form = {**nodes, **with_prefix("class", leaves), "classlabels_int64s": [3, 8]}
+    model, feeds = build("TreeEnsembleClassifier", [x], 2, 3, **form)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels, scores = perpend.compile(model)(**feeds)
+    np.testing.assert_allclose(scores, session.run(None, feeds)[1], 2e-5, 2e-5)
+    np.testing.assert_array_equal(labels, np.array([3, 8])[scores.argmax(1)])
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "message"),
+    [
+        ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "zipmap=False"),
+        ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "strings"),
+        ("LinearClassifier", {"classlabels_strings": ["a", "b"], "coefficients": [1.0] * 6}, "strings"),
+        ("LinearRegressor", {"coefficients": [1.0] * 4}, "4 features"),
+    ],
+)
+def test_refusals(op, attributes, message):
+    model, _ = build(op, [np.zeros((2, 3), np.float32)], version=2, **attributes)
+    with pytest.raises(perpend.CompileError, match=message):
+        perpend.compile(model)
+
+
+def test_a_cycle_is_refused(generator):
+    nodes, leaves = forest(generator, 1, 2, 3, MODES[:1], 1, 1)
+    nodes["nodes_truenodeids"][0] = 0
+    model, _ = build("TreeEnsembleRegressor", [floats(generator, 2, 3)], 1, 3, **nodes, **with_prefix("target", leaves))
+    with pytest.raises(perpend.CompileError, match="cycle"):
+        perpend.compile(model)

@@ -1,0 +1,244 @@
+// Texts, lists, numbers as text, and the functions of the library.
+#include "FakeCall.h"
+#include "library/Case.h"
+#include "library/Numbers.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+using namespace perpend::library;
+using perpend::testing::FakeCall;
+using perpend::testing::FakeTensor;
+using Strings = std::vector<std::string>;
+using Words = std::vector<int64_t>;
+
+TEST(StringTable, EqualTextsHaveEqualIdentities) {
+  StringTable table;
+  perpend_string constants[] = {{"", 0}, {"red", 3}};
+  ASSERT_TRUE(table.addConstants(constants, 2));
+  EXPECT_EQ(table.identityOf("red", 3), 1);
+  EXPECT_EQ(table.identityOf("", 0), 0);
+  std::vector<int64_t> identities;
+  for (int i = 0; i < 5000; ++i) {
+    std::string text = "text" + std::to_string(i);
+    identities.push_back(table.identityOf(text.data(), static_cast<int64_t>(text.size())));
+  }
+  for (int i = 0; i < 5000; ++i) {
+    std::string text = "text" + std::to_string(i);
+    EXPECT_EQ(table.identityOf(text.data(), static_cast<int64_t>(text.size())), identities[static_cast<size_t>(i)]);
+    perpend_string kept = table.textOf(identities[static_cast<size_t>(i)]);
+    EXPECT_EQ(std::string(kept.data, static_cast<size_t>(kept.sizeBytes)), text);
+  }
+  table.forgetAfter(2);
+  EXPECT_EQ(table.count(), 2);
+  EXPECT_EQ(table.identityOf("blue", 4), 2);
+  EXPECT_EQ(table.identityOf("red", 3), 1);
+  EXPECT_EQ(table.textOf(99).sizeBytes, 0);
+}
+
+TEST(ListTable, ListsAreNeverChanged) {
+  ListTable table;
+  auto insert = [&](int64_t list, int64_t position, int64_t value) {
+    return table.insert(list, position, {&value, nullptr, 0, PERPEND_I64});
+  };
+  auto values = [&](int64_t list) {
+    Words result;
+    for (int64_t i = 0; i < table.countOf(list); ++i)
+      result.push_back(*static_cast<int64_t *>(table.elementOf(list, i)->data));
+    return result;
+  };
+  int64_t a = insert(0, 0, 1), b = insert(a, 1, 2), c = insert(a, 1, 3), d = insert(b, 0, 4), e = table.erase(d, 1);
+  EXPECT_EQ(values(0), Words{});
+  EXPECT_EQ(values(a), Words{1});
+  EXPECT_EQ(values(b), (Words{1, 2}));
+  EXPECT_EQ(values(c), (Words{1, 3}));
+  EXPECT_EQ(values(d), (Words{4, 1, 2}));
+  EXPECT_EQ(values(e), (Words{4, 2}));
+  EXPECT_EQ(table.elementOf(b, 2), nullptr);
+  EXPECT_EQ(table.elementOf(99, 0), nullptr);
+  for (int64_t list = a, i = 0; i < 20000; ++i)
+    ASSERT_GE(list = insert(list, INT64_MAX, i), 0);
+}
+
+static std::string print(double value, Precision precision) {
+  char text[maxNumberBytes];
+  return std::string(text, static_cast<size_t>(printNumber(value, precision, text)));
+}
+
+TEST(Numbers, ShortestText) {
+  EXPECT_EQ(print(0.1, Precision::Double), "0.1");
+  EXPECT_EQ(print(0.1f, Precision::Single), "0.1");
+  EXPECT_EQ(print(1, Precision::Double), "1.0");
+  EXPECT_EQ(print(-0.0, Precision::Double), "-0.0");
+  EXPECT_EQ(print(1e16, Precision::Double), "1e+16");
+  EXPECT_EQ(print(123456789012345680.0, Precision::Double), "1.2345678901234568e+17");
+  EXPECT_EQ(print(9999999999999998.0, Precision::Double), "9999999999999998.0");
+  EXPECT_EQ(print(0.0001, Precision::Double), "0.0001");
+  EXPECT_EQ(print(0.00001, Precision::Double), "1e-05");
+  EXPECT_EQ(print(1e300, Precision::Double), "1e+300");
+  EXPECT_EQ(print(5e-324, Precision::Double), "5e-324");
+  EXPECT_EQ(print(0.333251953125, Precision::Half), "0.3333");
+  EXPECT_EQ(print(65504, Precision::Half), "65500.0");
+  EXPECT_EQ(print(3.140625, Precision::Brain), "3.14");
+  EXPECT_EQ(print(HUGE_VAL, Precision::Double), "inf");
+  EXPECT_EQ(print(-HUGE_VAL, Precision::Single), "-inf");
+  EXPECT_EQ(print(NAN, Precision::Single), "nan");
+}
+
+TEST(Numbers, TextsReadBackTheSame) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    uint64_t bits = random();
+    double value, back;
+    memcpy(&value, &bits, sizeof value);
+    float single = static_cast<float>(
+              std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 100) - 90)),
+          singleBack;
+    if (!std::isfinite(value))
+      continue;
+    std::string text = print(value, Precision::Double), singleText = print(single, Precision::Single);
+    ASSERT_TRUE(parseNumber({text.data(), static_cast<int64_t>(text.size())}, back));
+    ASSERT_TRUE(parseNumber({singleText.data(), static_cast<int64_t>(singleText.size())}, singleBack));
+    EXPECT_EQ(back, value) << text;
+    EXPECT_EQ(singleBack, single) << singleText;
+  }
+}
+
+TEST(Numbers, OnlyNumbersAreRead) {
+  auto reads = [](const std::string &text) {
+    double value;
+    return parseNumber({text.data(), static_cast<int64_t>(text.size())}, value);
+  };
+  for (const char *text : {"1", " -1.5e+3 ", ".5", "5.", "+INF", "-inf", "NaN", "infinity", "\t7\n"})
+    EXPECT_TRUE(reads(text)) << text;
+  for (const char *text : {"", " ", ".", "1e", "0x10", "1,5", "1 2", "--1", "e5", "na", "1f", "nan(1)"})
+    EXPECT_FALSE(reads(text)) << text;
+}
+
+TEST(Case, SingleCharacters) {
+  EXPECT_EQ(toUpper('a'), 'A');
+  EXPECT_EQ(toLower('A'), 'a');
+  EXPECT_EQ(toUpper('1'), '1');
+  EXPECT_EQ(toUpper(0xE4), 0xC4u);   // a with diaeresis
+  EXPECT_EQ(toUpper(0xDF), 0xDFu);   // sharp s has no single upper case
+  EXPECT_EQ(toLower(0x410), 0x430u); // Cyrillic
+  EXPECT_EQ(toUpper(0x101), 0x100u); // every other character
+  EXPECT_EQ(toUpper(0x100), 0x100u);
+  EXPECT_EQ(toLower(0x10FFFF), 0x10FFFFu);
+}
+
+TEST(Library, ConcatNormalizeMatch) {
+  FakeCall call;
+  EXPECT_EQ(
+      call.run(perpend_string_concat, {call.texts({2}, {"a", ""}), call.texts({2}, {"b", "c"})}, {PERPEND_STRING}),
+      PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"ab", "c"}));
+
+  FakeTensor words = call.texts({4}, {"monday", "Tuesday", "", "MONDAY"});
+  EXPECT_EQ(call.run(perpend_string_normalize, {words, call.texts({1}, {"monday"})}, {PERPEND_STRING},
+                     R"({"case":"upper","caseSensitive":1})"),
+            PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"TUESDAY", "MONDAY"}));
+  EXPECT_EQ(call.run(perpend_string_normalize, {words, call.texts({1}, {"monday"})}, {PERPEND_STRING},
+                     R"({"case":"lower","caseSensitive":0})"),
+            PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"tuesday"}));
+  EXPECT_EQ(call.run(perpend_string_normalize, {call.texts({1, 1}, {"x"}), call.texts({1}, {"x"})}, {PERPEND_STRING},
+                     R"({"case":"none","caseSensitive":1})"),
+            PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{""}));
+  EXPECT_EQ(call.results[0].shape, (Words{1, 1}));
+
+  EXPECT_EQ(call.run(perpend_string_matches, {call.texts({2}, {"a1", "b"}), call.texts({}, {"a\\d"})}, {PERPEND_BOOL}),
+            PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<char>(), (std::vector<char>{1, 0}));
+  EXPECT_EQ(call.run(perpend_string_matches, {words, call.texts({}, {"("})}, {PERPEND_BOOL}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(call.message, "the pattern '(' is not valid: a '(' has no ')'");
+}
+
+TEST(Library, Split) {
+  FakeCall call;
+  auto split = [&](const Strings &texts, const std::string &delimiter, const char *parameters) {
+    EXPECT_EQ(call.run(perpend_string_split,
+                       {call.texts({static_cast<int64_t>(texts.size())}, texts), call.texts({}, {delimiter})},
+                       {PERPEND_STRING, PERPEND_I64}, parameters),
+              PERPEND_OK);
+    return call.textsOf(call.results[0]);
+  };
+  EXPECT_EQ(split({"a.b", "c"}, ".", "{}"), (Strings{"a", "b", "c", ""}));
+  EXPECT_EQ(call.results[1].as<int64_t>(), (Words{2, 1}));
+  EXPECT_EQ(split({"..a"}, ".", "{}"), (Strings{"", "", "a"}));
+  EXPECT_EQ(split({"a.b.c"}, ".", R"({"maxSplits":1})"), (Strings{"a", "b.c"}));
+  EXPECT_EQ(split({"  a  b c "}, "", "{}"), (Strings{"a", "b", "c"}));
+  EXPECT_EQ(split({" a  b c "}, "", R"({"maxSplits":1})"), (Strings{"a", "b c"}));
+  EXPECT_EQ(split({"   "}, "", "{}"), (Strings{}));
+  EXPECT_EQ(call.results[0].shape, (Words{1, 0}));
+  EXPECT_EQ(split({}, "x", "{}"), (Strings{}));
+  EXPECT_EQ(call.results[0].shape, (Words{0, 0}));
+}
+
+TEST(Library, NumbersAndTexts) {
+  FakeCall call;
+  EXPECT_EQ(call.run(perpend_string_from_number,
+                     {call.tensor<double>(PERPEND_F64, {2}, {static_cast<double>(0.1f), 3})}, {PERPEND_STRING},
+                     R"({"precision":"f32"})"),
+            PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"0.1", "3.0"}));
+  int64_t least = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(
+      call.run(perpend_string_from_number, {call.tensor<int64_t>(PERPEND_I64, {2}, {least, -1})}, {PERPEND_STRING}),
+      PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"-9223372036854775808", "-1"}));
+  EXPECT_EQ(call.run(perpend_string_from_number, {call.tensor<int64_t>(PERPEND_U64, {1}, {-1})}, {PERPEND_STRING}),
+            PERPEND_OK);
+  EXPECT_EQ(call.textsOf(call.results[0]), (Strings{"18446744073709551615"}));
+  auto to = [&](perpend_type type, const Strings &texts) {
+    return call.run(perpend_string_to_number, {call.texts({static_cast<int64_t>(texts.size())}, texts)}, {type});
+  };
+  EXPECT_EQ(to(PERPEND_I64, {"-9223372036854775808", " 12 ", "3.9", "-3.9"}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<int64_t>(), (Words{least, 12, 3, -3}));
+  EXPECT_EQ(to(PERPEND_F32, {"0.1", "NaN"}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<float>()[0], 0.1f);
+  EXPECT_EQ(to(PERPEND_I64, {"9223372036854775808"}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(to(PERPEND_U64, {"-1"}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(to(PERPEND_I64, {"one"}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(call.message, "element 0: expected a number of type i64, got 'one'");
+}
+
+TEST(Library, Lists) {
+  FakeCall call;
+  FakeTensor a = call.tensor<float>(PERPEND_F32, {2}, {1, 2}), b = call.tensor<float>(PERPEND_F32, {1}, {3});
+  auto number = [&](int64_t value) { return call.tensor<int64_t>(PERPEND_I64, {}, {value}); };
+  ASSERT_EQ(call.run(perpend_sequence_construct, {a, b}, {PERPEND_SEQUENCE}), PERPEND_OK);
+  FakeTensor list = call.results[0];
+  EXPECT_EQ(call.run(perpend_sequence_at, {list, number(-1)}, {PERPEND_F32}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<float>(), std::vector<float>{3});
+  EXPECT_EQ(call.run(perpend_sequence_at, {list, number(2)}, {PERPEND_F32}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(call.message, "position 2 of a list of 2 elements");
+  EXPECT_EQ(call.run(perpend_sequence_concat, {list}, {PERPEND_F32}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(call.run(perpend_sequence_concat, {list}, {PERPEND_F32}, R"({"isNew":1})"), PERPEND_INVALID_DATA);
+  ASSERT_EQ(call.run(perpend_sequence_insert, {list, a, number(-2)}, {PERPEND_SEQUENCE}), PERPEND_OK);
+  FakeTensor longer = call.results[0];
+  EXPECT_EQ(call.run(perpend_sequence_insert, {list, a, number(3)}, {PERPEND_SEQUENCE}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(call.run(perpend_sequence_length, {longer}, {PERPEND_I64}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<int64_t>(), Words{3});
+  ASSERT_EQ(call.run(perpend_sequence_erase, {longer, number(0)}, {PERPEND_SEQUENCE}), PERPEND_OK);
+  EXPECT_EQ(call.run(perpend_sequence_at, {call.results[0], number(0)}, {PERPEND_F32}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(call.run(perpend_sequence_erase, {number(0)}, {PERPEND_SEQUENCE}), PERPEND_INVALID_DATA);
+
+  FakeTensor x = call.tensor<float>(PERPEND_F32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  ASSERT_EQ(call.run(perpend_sequence_split, {x, call.tensor<int64_t>(PERPEND_I64, {2}, {1, 2})}, {PERPEND_SEQUENCE},
+                     R"({"axis":1})"),
+            PERPEND_OK);
+  EXPECT_EQ(call.run(perpend_sequence_at, {call.results[0], number(1)}, {PERPEND_F32}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<float>(), (std::vector<float>{2, 3, 5, 6}));
+  EXPECT_EQ(call.run(perpend_sequence_split, {x, call.tensor<int64_t>(PERPEND_I64, {2}, {1, 1})}, {PERPEND_SEQUENCE},
+                     R"({"axis":1})"),
+            PERPEND_INVALID_DATA);
+  ASSERT_EQ(call.run(perpend_sequence_split, {x}, {PERPEND_SEQUENCE}, R"({"axis":0,"keepsAxis":0})"), PERPEND_OK);
+  EXPECT_EQ(call.run(perpend_sequence_at, {call.results[0], number(1)}, {PERPEND_F32}), PERPEND_OK);
+  EXPECT_EQ(call.results[0].shape, Words{3});
+}
