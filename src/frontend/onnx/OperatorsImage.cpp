@@ -39,7 +39,7 @@ Results importMaxUnpool(Node &node) {
   Value result = b.reshape(flat, shape);
   if (!node.input(2) || !result)
     return {result};
-  std::optional<Shape> wanted = node.known(2, "output_shape");
+  std::optional<Shape> wanted = b.sizes(node.input(2), "unpool");
   if (!wanted || wanted->size() != shape.size())
     return wanted ? node.fail("expected an output shape of rank " + Twine(shape.size())) : Results();
   Shape low(shape.size(), SymbolicInt(0)), high;

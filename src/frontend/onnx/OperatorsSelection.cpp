@@ -39,21 +39,6 @@ Results importCumulation(Node &node) {
   return {chosen};
 }
 
-/// Before operator set 13, hardmax works on the flattened dimensions from `axis` (default 1) on.
-Results importFlatHardmax(Node &node) {
-  Value x = node.input(0);
-  if (!x)
-    return node.fail("expected 1 input");
-  int64_t axis = normalAxis(node.builder, node.attributes.getInt("axis", 1), rankOf(x));
-  if (axis < 0)
-    return {};
-  Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
-  flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
-  Results result = node.composite("hardmax", node.builder.reshape(x, flat),
-                                  node.attribute("axis", node.builder.operations.getI64IntegerAttr(axis)));
-  return {result.empty() ? Value() : node.builder.reshape(result[0], shape)};
-}
-
 /// k is an attribute before operator set 10, then an input.
 Results importTopK(Node &node) {
   std::optional<Shape> k = node.attributes.getDims("k");
@@ -83,30 +68,5 @@ Results importOneHot(Node &node) {
     return b.reshape(sliceAxis(b, values, 0, SymbolicInt(position), SymbolicInt(1)), {});
   };
   return node.composite("one_hot", {indices, pick(0), pick(1)}, node.attribute("depth", ArrayRef<SymbolicInt>(count)));
-}
-
-/// Positions are those in the tensor that was pooled; an output shape puts it in the corner of a larger one.
-Results importMaxUnpool(Node &node) {
-  Value x = node.input(0), positions = node.input(1);
-  SmallVector<int64_t> kernel = node.attributes.getInts("kernel_shape");
-  int64_t windows = kernel.size();
-  if (!x || !positions || rankOf(x) != windows + 2)
-    return node.fail("expected a tensor with " + Twine(windows) + " window dimensions, and positions");
-  SmallVector<int64_t> strides = node.attributes.getInts("strides", SmallVector<int64_t>(windows, 1));
-  SmallVector<int64_t> pads = node.attributes.getInts("pads", SmallVector<int64_t>(2 * windows, 0));
-  Shape shape = shapeOf(x);
-  for (int64_t dim = 0; dim < windows; ++dim)
-    shape[dim + 2] = (shape[dim + 2] - SymbolicInt(1)) * SymbolicInt(strides[dim]) +
-                     SymbolicInt(kernel[dim] - pads[dim] - pads[windows + dim]);
-  Results result = node.composite("max_unpool", {x, positions}, node.attribute("shape", ArrayRef<SymbolicInt>(shape)));
-  if (!node.input(2) || result.empty())
-    return result;
-  std::optional<Shape> wanted = node.builder.sizes(node.input(2), "unpool");
-  if (!wanted || wanted->size() != shape.size())
-    return wanted ? node.fail("expected an output shape of " + Twine(shape.size()) + " extents") : Results();
-  Shape low(shape.size(), SymbolicInt(0)), high;
-  for (auto [extent, inferred] : llvm::zip(*wanted, shape))
-    high.push_back(extent - inferred);
-  return {padTensor(node.builder, result[0], low, high, "constant")};
 }
 } // namespace perpend::onnx

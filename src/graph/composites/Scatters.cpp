@@ -84,14 +84,5 @@ Results scatter_elements(Builder &b, Values in, const Attributes &a) {
       });
   return scatterReduced(b, in[0], tuples, in[2], a);
 }
-
-Results max_unpool(Builder &b, Values in, const Attributes &a) {
-  std::optional<Shape> shape = a.getDims("shape");
-  if (!shape)
-    return {b.fail("max_unpool: the shape is missing")};
-  SymbolicInt count = elementCount(shapeOf(in[0])), total = elementCount(*shape);
-  Value positions = b.reshape(in[1], {count, SymbolicInt(1)}), values = b.reshape(in[0], count);
-  return {b.reshape(b.scatter(b.splat(total, 0, elementTypeOf(in[0])), positions, values), *shape)};
-}
 } // namespace composites
 } // namespace perpend::graph
