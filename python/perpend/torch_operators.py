@@ -83,6 +83,7 @@ from .torch_movement import (
     unbind,
     unfold,
 )
+from .torch_ordering import cumulated, index_along, index_put, scatter, sorted_values
 from .torch_recurrent import RECURRENT
 
 if TYPE_CHECKING:
@@ -220,7 +221,8 @@ OPERATORS: dict[str, Operator] = {
     "aten.var": variance,
     "aten.var_mean": variance_and_mean,
     "aten.linalg_vector_norm": vector_norm,
-    "aten.cumsum": lambda call: call.op("cumsum", call.tensor("self", call.dtype), axis=call["dim"]),
+    "aten.cumsum": cumulated("cumsum"),
+    "aten.cumprod": cumulated("cumprod"),
     "aten._softmax": softmax("softmax"),
     "aten.softmax": softmax("softmax"),
     "aten._log_softmax": softmax("log_softmax"),
@@ -317,4 +319,15 @@ OPERATORS: dict[str, Operator] = {
     "aten.index_select": index_select,
     "aten.gather": gather,
     "aten.index": index,
+    # Ordering and scattering
+    "aten.sort": sorted_values,
+    "aten.topk": sorted_values,
+    "aten.argsort": lambda call: sorted_values(call)[1],
+    "aten.scatter": scatter,
+    "aten.scatter_add": scatter,
+    "aten.scatter_reduce": scatter,
+    "aten.index_add": index_along("add"),
+    "aten.index_copy": index_along("none"),
+    "aten.index_put": index_put,
+    "aten._unsafe_index_put": index_put,
 }

@@ -291,3 +291,67 @@ func.func @call_kernel_c2(%a: tensor<3x4xf32>) {
   return
 }
 func.func private @kernel(tensor<4x3xf32>) -> tensor<4x3xf32>
+
+// -----
+
+func.func @scatter_c1(%a: tensor<3x4xf32>, %i: tensor<5x3xi64>, %u: tensor<5xf32>) {
+  // expected-error @+1 {{C1: expected integer indices whose last extent is at most 2}}
+  %r = graph.scatter %a [%i] to %u : (tensor<3x4xf32>, tensor<5x3xi64>, tensor<5xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_c2(%a: tensor<3x4xf32>, %i: tensor<5x1xi64>, %u: tensor<5x3xf32>) {
+  // expected-error @+1 {{C2: expected updates of shape [5, 4]}}
+  %r = graph.scatter %a [%i] to %u : (tensor<3x4xf32>, tensor<5x1xi64>, tensor<5x3xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_c3(%a: tensor<3x4xf32>, %i: tensor<5x1xi64>, %u: tensor<5x4xf32>) {
+  // expected-error @+1 {{C3: the result has the input's type}}
+  %r = graph.scatter %a [%i] by sum to %u : (tensor<3x4xf32>, tensor<5x1xi64>, tensor<5x4xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @sort_c1(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C1: dim 1 of a result of rank 1}}
+  %r = graph.sort lexicographic %a dim 1 : tensor<3x4xf32> -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @sort_c2_elements(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C2: expected elements of type i64}}
+  %r = graph.sort descending %a dim 1 : tensor<3x4xf32> -> tensor<3x4xi32>
+  return
+}
+
+// -----
+
+func.func @sort_c2_shape(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C2: expected a result of shape [3]}}
+  %r = graph.sort lexicographic %a dim 0 : tensor<3x4xf32> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @scan_c1(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C1: dim 2 of a tensor of rank 2}}
+  %r = graph.scan sum %a dim 2 : tensor<3x4xf32> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_c2(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C2: the result has the input's type}}
+  %r = graph.scan sum %a dim 1 : tensor<3x4xf32> -> tensor<3x4xf64>
+  return
+}

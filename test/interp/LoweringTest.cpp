@@ -111,6 +111,87 @@ func.func @main(%a: tensor<2x3x7xf32>) -> tensor<2x3x4xf32> {
        {{2, 3, 7}}},
   };
 }
+
+std::vector<Lowering> sequences() {
+  return {
+      {"scatter",
+       R"(
+func.func @main(%a: tensor<5x70xf32>, %i: tensor<7x1xf32>, %u: tensor<7x70xf32>) -> tensor<5x70xf32> {
+  %j = graph.map (%i) : (tensor<7x1xf32>) -> tensor<7x1xi64> {
+  ^bb0(%x: f32):
+    %y = arith.fptosi %x : f32 to i64
+    graph.yield %y : i64
+  }
+  %r = graph.scatter %a [%j] to %u : (tensor<5x70xf32>, tensor<7x1xi64>, tensor<7x70xf32>) -> tensor<5x70xf32>
+  return %r : tensor<5x70xf32>
+})",
+       {{5, 70}, {7, 1}, {7, 70}}},
+      {"scatterOfSums",
+       R"(
+func.func @main(%a: tensor<5x3x2xf32>, %i: tensor<2x13x2xf32>, %u: tensor<2x13x2xf32>) -> tensor<5x3x2xf32> {
+  %j = graph.map (%i) : (tensor<2x13x2xf32>) -> tensor<2x13x2xi64> {
+  ^bb0(%x: f32):
+    %y = arith.fptosi %x : f32 to i64
+    graph.yield %y : i64
+  }
+  %r = graph.scatter %a [%j] by sum to %u : (tensor<5x3x2xf32>, tensor<2x13x2xi64>, tensor<2x13x2xf32>) -> tensor<5x3x2xf32>
+  return %r : tensor<5x3x2xf32>
+})",
+       {{5, 3, 2}, {2, 13, 2}, {2, 13, 2}}},
+      {"sort",
+       R"(
+func.func @main(%a: tensor<3x37xf32>) -> tensor<3x37xf32> {
+  %o = graph.sort  %a dim 1 : tensor<3x37xf32> -> tensor<3x37xi64>
+  %r = graph.map (%o) : (tensor<3x37xi64>) -> tensor<3x37xf32> {
+  ^bb0(%x: i64):
+    %y = arith.sitofp %x : i64 to f32
+    graph.yield %y : f32
+  }
+  return %r : tensor<3x37xf32>
+})",
+       {{3, 37}}},
+      {"sortOfColumns",
+       R"(
+#s = #graph.shape<["n", 3]>
+func.func @main(%a: tensor<?x3xf32, #s>) -> tensor<?x3xf32, #s> {
+  %o = graph.sort descending %a dim 0 : tensor<?x3xf32, #s> -> tensor<?x3xi64, #s>
+  %r = graph.map (%o) : (tensor<?x3xi64, #s>) -> tensor<?x3xf32, #s> {
+  ^bb0(%x: i64):
+    %y = arith.sitofp %x : i64 to f32
+    graph.yield %y : f32
+  }
+  return %r : tensor<?x3xf32, #s>
+})",
+       {{41, 3}}},
+      {"sortOfRows",
+       R"(
+func.func @main(%a: tensor<64x3xf32>) -> tensor<64xf32> {
+  %o = graph.sort lexicographic %a dim 0 : tensor<64x3xf32> -> tensor<64xi64>
+  %r = graph.map (%o) : (tensor<64xi64>) -> tensor<64xf32> {
+  ^bb0(%x: i64):
+    %y = arith.sitofp %x : i64 to f32
+    graph.yield %y : f32
+  }
+  return %r : tensor<64xf32>
+})",
+       {{64, 3}}},
+      {"scan",
+       R"(
+func.func @main(%a: tensor<3x13xf32>) -> tensor<3x13xf32> {
+  %r = graph.scan sum %a dim 1 : tensor<3x13xf32> -> tensor<3x13xf32>
+  return %r : tensor<3x13xf32>
+})",
+       {{3, 13}}},
+      {"scanOfRows",
+       R"(
+#s = #graph.shape<[2, "n", 3, 5]>
+func.func @main(%a: tensor<2x?x3x5xf32, #s>) -> tensor<2x?x3x5xf32, #s> {
+  %r = graph.scan max %a dim 1 : tensor<2x?x3x5xf32, #s> -> tensor<2x?x3x5xf32, #s>
+  return %r : tensor<2x?x3x5xf32, #s>
+})",
+       {{2, 7, 3, 5}}},
+  };
+}
 } // namespace
 
 TEST_P(LoweringTest, keepsTheValues) {
@@ -141,4 +222,6 @@ TEST_P(LoweringTest, keepsTheValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lowering, LoweringTest, ::testing::ValuesIn(lowerings()),
+                         [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Sequences, LoweringTest, ::testing::ValuesIn(sequences()),
                          [](const auto &info) { return std::string(info.param.name); });

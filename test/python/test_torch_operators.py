@@ -150,6 +150,30 @@ GROUPS: dict[str, tuple[tuple[torch.Tensor, ...], list[Case]]] = {
             lambda x, k: (x.gather(1, torch.zeros(3, 1, 6, dtype=torch.long)), F.embedding(k, x[0]), F.one_hot(k, 4)),
         ],
     ),
+    "ordering": (
+        (X, INTEGERS),
+        [
+            lambda x, i: (*x.sort(-1), *x.sort(1, descending=True), *x.topk(3), *x.topk(2, 1, largest=False)),
+            lambda x, i: (i.sort(dim=1, stable=True), torch.sort(i, dim=0, stable=True, descending=True), x.argsort(1)),
+            lambda x, i: (x.cumprod(1), i.cumsum(0), i.cumprod(1), x.sum().cumsum(0)),
+        ],
+    ),
+    "scattering": (
+        (X, INTEGERS, INDEX, torch.randint(0, 3, (2, 3, 4))),
+        [
+            lambda x, i, at, p: (x.scatter(1, p, 7.0), x.scatter_add(1, p, x), x.scatter(1, p, x, reduce="multiply")),
+            lambda x, i, at, p: (x.scatter_reduce(1, p, x, "amax"), x.scatter_reduce(1, p, x * 2, "sum")),
+            lambda x, i, at, p: (i.scatter(0, at[None].expand(1, 3), i), i.index_copy(0, at, i + 1)),
+            lambda x, i, at, p: (
+                x.index_add(1, at, x[:, :3], alpha=2),
+                x.index_add(2, at, x[..., :3]),
+                i.index_add(0, at, i),
+            ),
+            lambda x, i, at, p: (assign(x, (at % 2, at), 5.0), assign(x, (slice(None), at, at), 0.0)),
+            lambda x, i, at, p: (assign(x, (at % 2, slice(None), at), 1.0), assign(x, x > 0, 2.0), assign(i, at, i[0])),
+            lambda x, i, at, p: x.index_put((at % 2, at), torch.ones(3, 6), accumulate=True),
+        ],
+    ),
     "creation": (
         (X,),
         [

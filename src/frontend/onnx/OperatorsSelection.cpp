@@ -12,13 +12,31 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The axis is an input.
+/// The axis is an input. One that the model computes chooses among the results of all axes.
 Results importCumulation(Node &node) {
-  std::optional<SmallVector<int64_t>> axis = node.knownNumbers(1, "axis");
-  if (!axis || axis->size() != 1)
-    return axis ? node.fail("expected one axis") : Results();
-  return node.composite(node.proto.operation == "CumSum" ? "cumsum" : "cumprod", node.input(0),
-                        node.attribute("axis", node.builder.operations.getI64IntegerAttr(axis->front())));
+  Builder &b = node.builder;
+  Value x = node.input(0), axis = node.input(1);
+  if (!x || !axis || rankOf(x) == 0)
+    return node.fail("expected a tensor of rank 1 or more, and an axis");
+  auto along = [&](int64_t dim) {
+    Results result = node.composite(node.proto.operation == "CumSum" ? "cumsum" : "cumprod", x,
+                                    node.attribute("axis", b.operations.getI64IntegerAttr(dim)));
+    return result.empty() ? Value() : result[0];
+  };
+  if (std::optional<SmallVector<int64_t>> known = b.constantContents(axis); known && known->size() == 1)
+    return {along(known->front())};
+  if (elementCount(shapeOf(axis)) != SymbolicInt(1))
+    return node.fail("expected one axis, got shape " + graph::toString(shapeOf(axis)));
+  int64_t rank = rankOf(x);
+  Value wanted = b.reshape(b.cast(axis, b.i64()), {}), chosen = along(0);
+  for (int64_t dim = 1; dim < rank; ++dim) {
+    Value isHere = pointwise(
+        b, wanted,
+        [&](ArrayRef<Scalar> v) { return equal(v[0], v[0].integer(dim)) | equal(v[0], v[0].integer(dim - rank)); },
+        b.operations.getI1Type());
+    chosen = graph::where(b, isHere, along(dim), chosen);
+  }
+  return {chosen};
 }
 
 /// Before operator set 13, hardmax works on the flattened dimensions from `axis` (default 1) on.

@@ -124,14 +124,15 @@ Value Suppression::corner(unsigned which) {
                     });
 }
 
-/// An entry of the box at `position` [batches, classes, 1] in sorted order, clamped into the tensor.
+/// An entry of the box at `position` [batches, classes, 1] in sorted order; 0 behind the last one.
 Value Suppression::takenBox(Value sorted, Value position) {
-  return b.generate({sorted, position}, shapeOf(position), elementTypeOf(sorted),
+  Value padded =
+      padTensor(b, sorted, Shape(3, SymbolicInt(0)), Shape{SymbolicInt(0), SymbolicInt(0), SymbolicInt(1)}, "constant");
+  return b.generate({padded, position}, shapeOf(position), elementTypeOf(sorted),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                       Value at = load(builder, loc, tensors[1], index);
-                      Scalar place = Scalar(builder, loc, at).to(builder.getIndexType());
                       SmallVector<Value> source(index);
-                      source[2] = min(place, place.with(graph::extent(builder, loc, extent)) - 1).value;
+                      source[2] = Scalar(builder, loc, at).to(builder.getIndexType()).value;
                       return load(builder, loc, tensors[0], source);
                     });
 }
@@ -197,6 +198,7 @@ Value Suppression::selected(Value taken) {
 }
 
 Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold) {
+  boxes = b.broadcast(boxes, {0, 1, 2}, {shape[0], extent, SymbolicInt(4)}); // as many as there are scores
   order = b.sort(scores, 2, /*isDescending=*/true);
   for (unsigned which = 0; which < 4; ++which)
     corners.push_back(corner(which));

@@ -42,7 +42,7 @@ public:
     if (auto given = dyn_cast<RequireOp>(op)) // inferred before
       known.insert(given.getValue().values()[0].str());
     llvm::TypeSwitch<Operation *>(op)
-        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp, GatherOp, GenerateOp>(
+        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp, GatherOp, GenerateOp, ScatterOp>(
             [&](auto typed) { add(typed); })
         .Default([](Operation *) {});
   }
@@ -122,6 +122,13 @@ private:
       for (const SymbolicInt &extent : shapeOf(input))
         if (!extent.isConstant() && !llvm::is_contained(result, extent))
           addReads(extent, elementCount(result));
+  }
+  void add(ScatterOp op) {
+    Shape indices = shapeOf(op.getIndices()), input = shapeOf(op.getInput()),
+          expected(indices.begin(), indices.end() - 1);
+    expected.append(input.begin() + op.indexedDims(), input.end());
+    for (auto [extent, wanted] : llvm::zip(shapeOf(op.getUpdates()), expected))
+      addEqual(extent, wanted);
   }
   void add(ConvOp op) {
     addEqual(shapeOf(op.getInput())[op.channelDim()],
