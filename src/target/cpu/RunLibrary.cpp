@@ -70,7 +70,7 @@ static bool isChosen(const SymbolicInt &extent, ArrayRef<StringAttr> symbols) {
 /// Symbols that the call defines take the extents that came back; others that mention them are checked.
 void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
   SmallVector<StringAttr> symbols = op.definedSymbols();
-  llvm::StringSet<> defined;
+  std::set<std::string> defined;
   SmallVector<std::pair<SymbolicInt, Value>> others;
   for (Type type : op.getResultTypes())
     for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
