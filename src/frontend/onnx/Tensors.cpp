@@ -290,6 +290,8 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
     error = "elements of type " + nameOf(tensor.dataType) + " are not supported";
     return {};
   }
+  if (isa<graph::StringType>(elementType))
+    return readTexts(tensor, *count, error);
   unsigned width = graph::bitWidth(elementType);
   bool isUnpacked = !isPacked(elementType);
   uint64_t sizeBytes = isUnpacked ? *count * storedSize(elementType) : llvm::divideCeil(*count * width, 8);
