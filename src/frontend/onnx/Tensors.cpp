@@ -260,8 +260,6 @@ static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef
   if (!isSmall || graph::isMinifloat(elementType))
     return resource(type, name, bytes, owner);
   if (graph::bitWidth(elementType) < 8) {
-    if (isa<graph::StringType>(elementType))
-      return readTexts(tensor, *count, error);
     unsigned width = graph::bitWidth(elementType);
     SmallVector<APInt> values;
     for (char byte : bytes)
