@@ -73,6 +73,9 @@ int32_t refuse(const char *text, int64_t got) {
               static_cast<long long>(got));
 }
 
+// For messages of the code in artifacts.
+int32_t note(int32_t status, const char *text) { return fail(static_cast<perpend_status>(status), "%s", text); }
+
 // One pointer per tensor into one array of all extents.
 int64_t **allocateDims(Region &region, const TensorList &list) {
   size_t total = 0;
@@ -203,7 +206,7 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   created->threads = threads ? threads : usableCores();
   retain(model);
   if (const perpend_handle_functions *functions = model->module->handles)
-    created->handles = functions->create(model->module);
+    created->handles = functions->create(model->module, note);
   if (!allocateTables(*created) || (model->module->handles && !created->handles)) {
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");

@@ -9,6 +9,7 @@
 #include "Compiler.h"
 
 #include "Description.h"
+#include "Operators.h"
 #include "Pipeline.h"
 #include "graph/Graph.h"
 #include "target/Link.h"
@@ -250,6 +251,8 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   request.objects = std::move(objects);
   request.output = output.str();
   request.strip = true;
+  for (const std::string &object : operatorObjects(module))
+    request.objects.push_back(object);
   if (description.needsHandles) {
     llvm::Expected<std::string> library = target::runtimeArchivePath("libperpend_library.a");
     if (!library)

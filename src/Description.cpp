@@ -158,7 +158,7 @@ static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std:
     identities.push_back(entry->second);
   }
   auto type = RankedTensorType::get(texts.getType().getShape(), IntegerType::get(texts.getContext(), 64));
-  return DenseElementsAttr::get(type, identities);
+  return DenseElementsAttr::get(type, ArrayRef<int64_t>(identities));
 }
 
 static void describeConstants(func::FuncOp main, ModelDescription &description) {

@@ -81,6 +81,7 @@ def import_model(
     model: Any,
     *,
     dims: Mapping[str, int | str] | None = None,
+    operators: Sequence[str | PathLike[str]] = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> Module:
@@ -88,9 +89,9 @@ def import_model(
     if isinstance(model, Module):
         return model
     if isinstance(model, (str, PathLike)):
-        return Module.from_onnx(fspath(model), dict(dims or {}))
+        return Module.from_onnx(fspath(model), dict(dims or {}), [fspath(path) for path in operators])
     if hasattr(model, "SerializeToString"):
-        return Module.from_onnx(model.SerializeToString(), dict(dims or {}))
+        return Module.from_onnx(model.SerializeToString(), dict(dims or {}), [fspath(path) for path in operators])
     if "torch" in sys.modules:
         from . import torch_frontend
 
@@ -109,6 +110,7 @@ def compile(
     target: str = "host",
     *,
     dims: Mapping[str, int | str] | None = None,
+    operators: Sequence[str | PathLike[str]] = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     threads: int | None = None,
@@ -119,11 +121,12 @@ def compile(
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
     target: the machine to compile for.
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
+    operators: paths of descriptions of operators that the user brings (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Errors: CompileError with the compiler's text.
     """
-    module = import_model(model, dims=dims, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes)
+    module = import_model(model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes)
     folder = tempfile.TemporaryDirectory(prefix="perpend-")
     try:
         path = str(Path(folder.name) / "model.so")

@@ -57,7 +57,9 @@ typedef struct perpend_handles perpend_handles;
 
 /* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status. */
 typedef struct perpend_handle_functions {
-  perpend_handles *(*create)(const perpend_module *module); /* NULL: no memory */
+  /* fail sets the message of the caller's runtime, which is not that of the artifact, and returns the status.
+   * NULL: no memory */
+  perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
   void (*begin)(perpend_handles *handles); /* forgets what the run before made; only constant texts stay */
   /* *data: an input in the form of the run. Valid, as outputs are, until begin. */

@@ -1,5 +1,4 @@
 // A library call of a run: what generated code knows of it, as the function sees it.
-#include "Errors.h"
 #include "Types.h"
 #include "include/perpend_operator.h"
 #include "library/Handles.h"
@@ -29,7 +28,7 @@ struct Call {
 
 perpend_status note(Call &call, perpend_status status, const char *text) {
   call.hasFailed = true;
-  return runtime::fail(status, "%.200s: %.250s", call.subject, text);
+  return refuse(*call.frame->handles, status, "%.200s: %.250s", call.subject, text);
 }
 
 void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t rank) {

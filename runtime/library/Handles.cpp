@@ -1,9 +1,20 @@
 // Texts and lists at the boundary of a model, and their life from run to run.
 #include "library/Handles.h"
-#include "Errors.h"
+#include <cstdarg>
+#include <cstdio>
 #include <new>
 
 namespace perpend::library {
+
+perpend_status refuse(perpend_handles &handles, perpend_status status, const char *format, ...) {
+  char text[500];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  handles.fail(status, text);
+  return status;
+}
 
 int64_t checkedCount(const perpend_tensor &tensor) {
   int64_t count = 1;
@@ -17,25 +28,28 @@ int64_t checkedCount(const perpend_tensor &tensor) {
 
 namespace {
 
-perpend_status failMemory() { return runtime::fail(PERPEND_OUT_OF_MEMORY, "no memory for texts or lists"); }
+perpend_status failMemory(perpend_handles &handles) {
+  return refuse(handles, PERPEND_OUT_OF_MEMORY, "no memory for texts or lists");
+}
 
 // Whether an element of a list is what the model declares.
-perpend_status checkElement(const perpend_tensor &element, const perpend_tensor_info &list) {
+perpend_status checkElement(perpend_handles &handles, const perpend_tensor &element, const perpend_tensor_info &list) {
   const perpend_tensor_info *info = list.element;
   if (element.rank < 0 || element.rank > PERPEND_MAX_RANK || (element.rank && !element.shape))
-    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no shape", list.name);
+    return refuse(handles, PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no shape", list.name);
   if (info && info->type != element.type)
-    return runtime::fail(PERPEND_TYPE_MISMATCH, "input '%.60s': type of an element of the list: expected %s, got %s",
-                         list.name, perpend_type_name(info->type), perpend_type_name(element.type));
+    return refuse(handles, PERPEND_TYPE_MISMATCH, "input '%.60s': type of an element of the list: expected %s, got %s",
+                  list.name, perpend_type_name(info->type), perpend_type_name(element.type));
   if (info && info->rank >= 0 && info->rank != element.rank)
-    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': rank of an element of the list: expected %d, got %d",
-                         list.name, info->rank, element.rank);
+    return refuse(handles, PERPEND_INVALID_ARGUMENT,
+                  "input '%.60s': rank of an element of the list: expected %d, got %d", list.name, info->rank,
+                  element.rank);
   for (int32_t i = 0; i < element.rank; ++i)
     if (element.shape[i] < 0 || (info && info->rank >= 0 && info->dims[i] >= 0 && info->dims[i] != element.shape[i]))
-      return runtime::fail(PERPEND_SHAPE_MISMATCH, "input '%.60s': dimension %d of an element of the list: got %lld",
-                           list.name, i, static_cast<long long>(element.shape[i]));
+      return refuse(handles, PERPEND_SHAPE_MISMATCH, "input '%.60s': dimension %d of an element of the list: got %lld",
+                    list.name, i, static_cast<long long>(element.shape[i]));
   if (!element.data && checkedCount(element) != 0)
-    return runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no data", list.name);
+    return refuse(handles, PERPEND_INVALID_ARGUMENT, "input '%.60s': an element of the list has no data", list.name);
   return PERPEND_OK;
 }
 
@@ -43,18 +57,18 @@ int64_t takeList(perpend_handles &handles, const perpend_sequence &given, const 
                  perpend_status &status) {
   int64_t list = 0;
   if (given.count < 0 || (given.count && !given.elements) || (info.type == PERPEND_OPTIONAL && given.count > 1))
-    status = runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': expected %s, got %lld elements", info.name,
-                           info.type == PERPEND_OPTIONAL ? "one element or none" : "a list",
-                           static_cast<long long>(given.count));
+    status =
+        refuse(handles, PERPEND_INVALID_ARGUMENT, "input '%.60s': expected %s, got %lld elements", info.name,
+               info.type == PERPEND_OPTIONAL ? "one element or none" : "a list", static_cast<long long>(given.count));
   for (int64_t i = 0; i < given.count && status == PERPEND_OK; ++i) {
     perpend_tensor element = given.elements[i];
-    status = checkElement(element, info);
+    status = checkElement(handles, element, info);
     if (status != PERPEND_OK)
       break;
     perpend_tensor_info any{info.name, element.type, element.rank, nullptr, nullptr, nullptr};
     element.data = const_cast<void *>(takeData(handles, element, info.element ? *info.element : any, status));
     if (status == PERPEND_OK && (list = handles.lists.insert(list, i, element)) < 0)
-      status = failMemory();
+      status = failMemory(handles);
   }
   return list;
 }
@@ -68,7 +82,7 @@ const void *takeData(perpend_handles &handles, const perpend_tensor &given, cons
   int64_t count = checkedCount(given);
   auto *words = count < 0 ? nullptr : handles.run->allocate<int64_t>(static_cast<size_t>(count));
   if (!words) {
-    status = failMemory();
+    status = failMemory(handles);
     return nullptr;
   }
   for (int64_t i = 0; i < count && status == PERPEND_OK; ++i) {
@@ -78,9 +92,10 @@ const void *takeData(perpend_handles &handles, const perpend_tensor &given, cons
     }
     const perpend_string &text = static_cast<const perpend_string *>(given.data)[i];
     if (text.sizeBytes < 0 || (text.sizeBytes && !text.data))
-      status = runtime::fail(PERPEND_INVALID_ARGUMENT, "input '%.60s': a text has no data", info.name ? info.name : "");
+      status =
+          refuse(handles, PERPEND_INVALID_ARGUMENT, "input '%.60s': a text has no data", info.name ? info.name : "");
     else if ((words[i] = handles.texts.identityOf(text.data, text.sizeBytes)) < 0)
-      status = failMemory();
+      status = failMemory(handles);
   }
   return words;
 }
@@ -134,7 +149,7 @@ void destroy(perpend_handles *handles) {
   free(handles);
 }
 
-perpend_handles *create(const perpend_module *module) {
+perpend_handles *create(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text)) {
   void *memory = malloc(sizeof(perpend_handles)), *region = malloc(sizeof(runtime::Region));
   auto *handles = memory ? new (memory) perpend_handles() : nullptr;
   if (handles && region)
@@ -144,6 +159,7 @@ perpend_handles *create(const perpend_module *module) {
   if (handles && handles->run &&
       (count ? handles->texts.addConstants(module->texts, count) : handles->texts.addConstants(&empty, 1))) {
     handles->constantTexts = handles->texts.count();
+    handles->fail = fail;
     return handles;
   }
   if (!handles || !handles->run)
@@ -168,7 +184,7 @@ int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpen
 
 int32_t give(perpend_handles *handles, perpend_tensor *tensor) {
   tensor->data = giveData(*handles, *tensor);
-  return tensor->data ? PERPEND_OK : failMemory();
+  return tensor->data ? PERPEND_OK : failMemory(*handles);
 }
 
 } // namespace

@@ -10,12 +10,17 @@ struct perpend_handles {
   perpend::library::StringTable texts;
   perpend::library::ListTable lists;
   int64_t constantTexts = 0;
+  int32_t (*fail)(int32_t status, const char *text) = nullptr;
   perpend::runtime::Region *run = nullptr; // memory of inputs and outputs in the other form, until the next run
 };
 
 namespace perpend::library {
 
 inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+
+// Notes a message, as printf; returns the status.
+__attribute__((format(printf, 3, 4))) perpend_status refuse(perpend_handles &handles, perpend_status status,
+                                                            const char *format, ...);
 
 // Of the elements of an array; -1 for more than 63 bits.
 int64_t checkedCount(const perpend_tensor &tensor);

@@ -34,6 +34,28 @@ struct Split {
   }
 };
 
+// Sizes that are not negative and add up to the extent.
+bool addUp(const int64_t *sizes, int64_t count, int64_t extent) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (sizes[i] < 0 || sizes[i] > extent)
+      return false;
+    extent -= sizes[i];
+  }
+  return extent == 0;
+}
+
+// Appends all parts: of these sizes, or of one size with a smaller last part.
+bool addParts(Split &split, const int64_t *sizes, int64_t count, bool isUniform, int64_t extent) {
+  split.memory = static_cast<char *>(malloc(static_cast<size_t>(elementBytes(split.x) + 1)));
+  bool fits = split.memory != nullptr;
+  for (int64_t i = 0; fits && i < count; ++i)
+    fits = split.add(sizes[i]);
+  while (fits && isUniform && split.start < extent)
+    fits = split.add(*sizes < extent - split.start ? *sizes : extent - split.start);
+  free(split.memory);
+  return fits;
+}
+
 } // namespace
 
 extern "C" perpend_status perpend_sequence_split(perpend_call *call) {
@@ -46,28 +68,14 @@ extern "C" perpend_status perpend_sequence_split(perpend_call *call) {
   int64_t extent = x.shape[split.axis], part = perpend_call_integer(call, "part", 1);
   bool hasSizes = call->inputCount > 1;
   const int64_t *sizes = hasSizes ? wordsOf(call->inputs[1]) : &part;
-  // A single size is that of every part.
-  bool isUniform = !hasSizes || call->inputs[1].rank == 0;
-  int64_t count = isUniform ? 0 : elementCount(call->inputs[1]), total = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    bool fits = sizes[i] >= 0 && sizes[i] <= extent - total;
-    if (!fits)
-      return perpend_call_fail(call, "the sizes of the parts do not add up to the extent %lld",
-                               static_cast<long long>(extent));
-    total += sizes[i];
-  }
-  if (isUniform ? *sizes < 1 : total != extent)
+  bool isUniform = !hasSizes || call->inputs[1].rank == 0; // a single size is that of every part
+  int64_t count = isUniform ? 0 : elementCount(call->inputs[1]);
+  if (isUniform ? *sizes < 1 : !addUp(sizes, count, extent))
     return perpend_call_fail(call, "the sizes of the parts do not add up to the extent %lld",
                              static_cast<long long>(extent));
   auto *result = static_cast<int64_t *>(perpend_call_allocate(call, 0, nullptr, 0));
-  split.memory = static_cast<char *>(malloc(static_cast<size_t>(elementBytes(x) + 1)));
-  bool fits = result && split.memory;
-  for (int64_t i = 0; fits && i < count; ++i)
-    fits = split.add(sizes[i]);
-  while (fits && isUniform && split.start < extent)
-    fits = split.add(*sizes < extent - split.start ? *sizes : extent - split.start);
-  free(split.memory);
-  if (fits)
-    *result = split.list;
-  return fits ? PERPEND_OK : PERPEND_OUT_OF_MEMORY;
+  if (!result || !addParts(split, sizes, count, isUniform, extent))
+    return PERPEND_OUT_OF_MEMORY;
+  *result = split.list;
+  return PERPEND_OK;
 }

@@ -170,6 +170,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000)");
   options.inputs.addTo(list, "random");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

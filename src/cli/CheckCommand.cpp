@@ -77,6 +77,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("against", options.against, "NAMES", "references, separated by commas: interpreter (default), onnxruntime");
   options.inputs.addTo(list, "seed");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "override-phase"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

@@ -103,6 +103,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
+  list.add("operators", source.operators, "FILE.json", "operators that you bring (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
   limits.addTo(list);
   std::vector<std::string> positional;

@@ -1,6 +1,7 @@
 //===- Module.cpp - models as modules, and what goes wrong with them ------===//
 
 #include "cli/Module.h"
+#include "Operators.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Shapes.h"
@@ -147,7 +148,10 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     onnx::ImportOptions options;
     if (!parseDimensions(source.dimensions, options))
       return {};
+    options.operators = source.operators;
     module = onnx::importOnnx(context, source.path, options);
+    if (module && failed(loadOperators(*module)))
+      return {};
   } else if (!source.dimensions.empty()) {
     fail("option '--dim' needs an .onnx file", "change the types in the .mlir file instead");
   } else {

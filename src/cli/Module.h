@@ -24,6 +24,7 @@ std::optional<ModelKind> modelKindOf(StringRef path);
 struct ModelSource {
   std::string path;
   std::vector<std::string> dimensions;
+  std::vector<std::string> operators; ///< descriptions of operators that the user brings
   ModelKind kind = ModelKind::Onnx;
   /// False for modules that were dumped behind the graph level.
   bool isGraphLevel = true;

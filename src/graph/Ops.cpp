@@ -99,7 +99,7 @@ static TypedAttr splatScalar(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!dense || !dense.isSplat())
+      if (!dense || !dense.isSplat() || isa<StringType>(dense.getElementType()))
         return {};
       auto scalar = dense.getSplatValue<Attribute>();
       if (auto integer = dyn_cast<IntegerAttr>(scalar))

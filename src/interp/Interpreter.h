@@ -11,6 +11,7 @@
 
 #include "interp/Tensor.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
 
 #include <functional>
@@ -41,6 +42,11 @@ struct InterpreterOptions {
 /// what was expected and got), sizes do not fit at run time, an access leaves its buffer, the memory limit.
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
+
+/// Whether a library call of this name ("library.name") can be run.
+bool hasFunction(llvm::StringRef name);
+/// A perpend_operator for library calls of that name, for the rest of the process. Threads: any.
+void addFunction(llvm::StringRef name, void *function);
 
 /// Registers the dialects that interpreted modules may use.
 void registerDialects(mlir::DialectRegistry &registry);

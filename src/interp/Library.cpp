@@ -8,6 +8,7 @@
 
 #include "graph/Shapes.h"
 #include "interp/Environment.h"
+#include "interp/Interpreter.h"
 
 #include "library/ListTable.h"
 #include "library/Parameters.h"
@@ -19,6 +20,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -30,6 +32,17 @@ extern "C" {
 
 namespace perpend::interp {
 
+static std::mutex &addedMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// Functions that users brought.
+static llvm::StringMap<perpend_operator> &addedFunctions() {
+  static llvm::StringMap<perpend_operator> functions;
+  return functions;
+}
+
 static perpend_operator findFunction(StringRef name) {
   static const std::pair<StringRef, perpend_operator> functions[] = {
 #define LIBRARY_FUNCTION(LIBRARY, NAME) {#LIBRARY "." #NAME, perpend_##LIBRARY##_##NAME},
@@ -38,7 +51,15 @@ static perpend_operator findFunction(StringRef name) {
   for (auto [known, function] : functions)
     if (known == name)
       return function;
-  return nullptr;
+  std::lock_guard lock(addedMutex());
+  return addedFunctions().lookup(name);
+}
+
+bool hasFunction(StringRef name) { return findFunction(name) != nullptr; }
+
+void addFunction(StringRef name, void *function) {
+  std::lock_guard lock(addedMutex());
+  addedFunctions()[name] = reinterpret_cast<perpend_operator>(function);
 }
 
 static std::optional<perpend_type> typeOf(Type elementType) {

@@ -152,13 +152,14 @@ static Program::Dims dimsOf(nb::dict dims) {
   return list;
 }
 
-static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> source, nb::dict dims) {
+static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> source, nb::dict dims,
+                                         const std::vector<std::string> &operators) {
   std::string error;
   if (const std::string *path = std::get_if<std::string>(&source))
-    return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), error), error);
+    return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), operators, error), error);
   const nb::bytes &bytes = std::get<nb::bytes>(source);
   std::string_view view(bytes.c_str(), bytes.size());
-  return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), error), error);
+  return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), operators, error), error);
 }
 
 static std::unique_ptr<Program> fromText(const std::string &text) {
@@ -214,7 +215,7 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("weights_bytes", &Report::weightsBytes)
       .def_ro("arena_bytes", &Report::arenaBytes);
   nb::class_<Program>(module, "Module", "A model as a module at graph level.")
-      .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict())
+      .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def("__str__", &Program::text)
       .def_prop_ro("input_names", &Program::inputNames)

@@ -4,6 +4,7 @@
 #include "python/ProgramState.h"
 
 #include "Compiler.h"
+#include "Operators.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
 #include "interp/Interpreter.h"
@@ -53,17 +54,19 @@ Program::Program() : state(std::make_unique<State>()) {
 
 Program::~Program() = default;
 
-static onnx::ImportOptions importOptions(const Program::Dims &dims) {
+static onnx::ImportOptions importOptions(const Program::Dims &dims, const Program::Paths &operators) {
   onnx::ImportOptions options;
   for (const auto &[subject, value] : dims)
     options.dimensions.push_back({subject, value});
+  options.operators = operators;
   return options;
 }
 
-std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Dims &dims, std::string &error) {
+std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
+                                               std::string &error) {
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
-  program->state->module = onnx::importOnnx(program->state->context, path, importOptions(dims));
+  program->state->module = onnx::importOnnx(program->state->context, path, importOptions(dims, operators));
   if (program->state->module)
     return program;
   error = errors.take("the model could not be imported");
@@ -85,11 +88,12 @@ private:
 } // namespace
 
 std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
-                                                std::string &error) {
+                                                const Paths &operators, std::string &error) {
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
   auto buffer = std::make_shared<BorrowedBuffer>(bytes, std::move(owner));
-  program->state->module = onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims));
+  program->state->module =
+      onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims, operators));
   if (program->state->module)
     return program;
   error = errors.take("the model could not be imported");
@@ -128,6 +132,10 @@ std::vector<std::string> Program::inputNames() const {
 bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::string &error) const {
   ErrorText errors(state->context);
   func::FuncOp main = mainOf(*state->module);
+  if (failed(loadOperators(*state->module))) {
+    error = errors.take("the operators could not be loaded");
+    return false;
+  }
   SmallVector<interp::Tensor> tensors;
   for (const Array &input : inputs) {
     auto *bytes = static_cast<std::byte *>(const_cast<void *>(input.data));

@@ -54,10 +54,13 @@ public:
 
   /// dims: a symbol or `input:dimension`, and a number or another symbol.
   using Dims = std::vector<std::pair<std::string, std::string>>;
-  static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, std::string &error);
+  using Paths = std::vector<std::string>;
+  /// operators: paths of descriptions of operators that the user brings.
+  static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
+                                               std::string &error);
   /// The program keeps `owner`, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
-                                                std::string &error);
+                                                const Paths &operators, std::string &error);
   static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
 
   std::string text() const;

@@ -10,6 +10,8 @@
 
 #include "python/Arrays.h"
 
+#include <memory>
+
 namespace perpend::python {
 
 inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }

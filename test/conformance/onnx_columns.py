@@ -24,13 +24,25 @@ def as_list(results: Any) -> list[Any]:
     return list(results) if isinstance(results, tuple) else [results]
 
 
+def ranks_of(content: bytes, inputs: Sequence[Any]) -> dict[str, int | str]:
+    """The suite declares sequences and optional values without the ranks of their elements; the values have them."""
+    ranks: dict[str, int | str] = {}
+    for declared, value in zip(free_inputs(onnx.ModelProto.FromString(content).graph), inputs, strict=False):
+        elements = value if isinstance(value, list) else [value]
+        dimensions = {element.ndim for element in elements if hasattr(element, "ndim")}
+        if not declared.type.HasField("tensor_type") and len(dimensions) == 1:
+            ranks[f"{declared.name}:rank"] = dimensions.pop()
+    return ranks
+
+
 def prepare_plain(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
-    compiled = perpend.compile(onnx.ModelProto.FromString(model), opt_level=opt_level)
+    dims = ranks_of(model, inputs)
+    compiled = perpend.compile(onnx.ModelProto.FromString(model), dims=dims, opt_level=opt_level)
     return lambda values: as_list(compiled(*values))
 
 
 def prepare_interpreter(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
-    module = perpend.import_model(onnx.ModelProto.FromString(model))
+    module = perpend.import_model(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs))
     return lambda values: list(module.evaluate(*values))
 
 
@@ -58,7 +70,7 @@ def with_symbols(content: bytes) -> onnx.ModelProto:
 
 
 def prepare_dynamic(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
-    compiled = perpend.compile(with_symbols(model), opt_level=opt_level)
+    compiled = perpend.compile(with_symbols(model), dims=ranks_of(model, inputs), opt_level=opt_level)
     return lambda values: as_list(compiled(*values))
 
 

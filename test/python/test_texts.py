@@ -89,9 +89,9 @@ def test_wrong_values_are_errors() -> None:
     with pytest.raises(ValueError, match="node 'parse': element 1: expected a number of type i64, got 'three'"):
         compiled(strings(["1", "three"]))
     assert compiled(strings(["7"])).tolist() == [7]
-    with pytest.raises(TypeError, match="input 'x': expected an array of str"):
+    with pytest.raises(TypeError, match="x: expected an array of str"):
         compiled(np.array([1.5]))
-    with pytest.raises(TypeError, match="input 'x': expected elements of type str, got float"):
+    with pytest.raises(TypeError, match="x: expected elements of type str, got float"):
         compiled(strings(["a", 1.5]))
 
 

@@ -105,8 +105,12 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));
   if (builder.hasFailed())
     return failure();
-  const Operator *entry = lookupOperator(proto.domain, proto.operation, *operatorSets.versionOf(proto.domain));
-  Results results = entry->function ? entry->function(node) : node.composite(entry->composite, node.inputs);
+  int64_t version = *operatorSets.versionOf(proto.domain);
+  const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
+  const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
+  Results results = own               ? importUserOperator(node, *own)
+                    : entry->function ? entry->function(node)
+                                      : node.composite(entry->composite, node.inputs);
   if (!builder.hasFailed() && (results.empty() || !results[0]))
     builder.fail("a required input is missing");
   return failure(builder.hasFailed() || failed(bindOutputs(proto, results)));

@@ -9,7 +9,7 @@
 #ifndef PERPEND_FRONTEND_ONNX_GRAPHIMPORTER_H
 #define PERPEND_FRONTEND_ONNX_GRAPHIMPORTER_H
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/UserOperators.h"
 
 #include <map>
 
@@ -33,8 +33,9 @@ private:
 class GraphImporter : public SubgraphImporter {
 public:
   GraphImporter(Builder &builder, TensorReader &tensors, const OperatorSets &operatorSets,
-                const llvm::StringMap<SymbolicInt> &freedDimensions)
-      : builder(builder), tensors(tensors), operatorSets(operatorSets), freedDimensions(freedDimensions) {}
+                const UserOperators &userOperators, const llvm::StringMap<SymbolicInt> &freedDimensions)
+      : builder(builder), tensors(tensors), operatorSets(operatorSets), userOperators(userOperators),
+        freedDimensions(freedDimensions) {}
 
   /// Begins a graph: its initializers are known. They become constants when they are first used.
   llvm::LogicalResult enter(const GraphProto &graph);
@@ -63,6 +64,7 @@ private:
   Builder &builder;
   TensorReader &tensors;
   const OperatorSets &operatorSets;
+  const UserOperators &userOperators;
   const llvm::StringMap<SymbolicInt> &freedDimensions;
   std::vector<Scope> scopes;
 };

@@ -29,13 +29,14 @@ public:
            StringRef folder, const ImportOptions &options)
       : context(context), model(model), tensors(&context, std::move(file), folder.str()),
         fileLocation(FileLineColLoc::get(&context, name, 0, 0)), operations(&context),
-        builder(operations, fileLocation), inputShapes(options),
-        graph(builder, tensors, operatorSets, inputShapes.freedDimensions()) {}
+        builder(operations, fileLocation), options(options), inputShapes(options),
+        graph(builder, tensors, operatorSets, userOperators, inputShapes.freedDimensions()) {}
 
   OwningOpRef<ModuleOp> run();
 
 private:
   LogicalResult fail(Location location, const Twine &message) { return emitError(location) << message.str(); }
+  LogicalResult readUserOperators(ModuleOp module);
   LogicalResult resolveOperatorSets();
   LogicalResult checkOperators();
   void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
@@ -49,11 +50,27 @@ private:
   Location fileLocation;
   OpBuilder operations;
   Builder builder;
+  const ImportOptions &options;
   InputShapes inputShapes;
   OperatorSets operatorSets;
+  UserOperators userOperators;
   GraphImporter graph;
 };
 } // namespace
+
+/// The object files that artifacts are linked with are noted on the module.
+LogicalResult Importer::readUserOperators(ModuleOp module) {
+  for (const std::string &path : options.operators) {
+    std::string error;
+    if (!userOperators.read(path, error))
+      return fail(fileLocation, error);
+  }
+  if (!userOperators.objects().empty())
+    module->setAttr("graph.objects",
+                    operations.getStrArrayAttr(llvm::map_to_vector(
+                        userOperators.objects(), [](const std::string &path) { return StringRef(path); })));
+  return success();
+}
 
 LogicalResult Importer::resolveOperatorSets() {
   for (const OperatorSet &set : model.operatorSets) {
@@ -74,7 +91,8 @@ void Importer::findUnsupported(const GraphProto &graph, std::map<std::string, st
       for (const GraphProto &inner : attribute.graphs)
         findUnsupported(inner, found);
     std::optional<int64_t> version = operatorSets.versionOf(node.domain);
-    if (version && lookupOperator(node.domain, node.operation, *version))
+    if (version && (lookupOperator(node.domain, node.operation, *version) ||
+                    userOperators.find(node.domain, node.operation, *version)))
       continue;
     std::string label = (node.domain.empty() ? "" : node.domain + ".").str() + node.operation.str();
     found[label + (version ? "-" + std::to_string(*version) : "")].push_back(nodeName(node));
@@ -96,7 +114,8 @@ LogicalResult Importer::checkOperators() {
   }
   StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
   return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +
-                                "\nhint: export with another operator set, or replace these operators");
+                                "\nhint: export with another operator set, replace these operators, or bring them "
+                                "(--operators)");
 }
 
 /// Errors: null, and a message without the input's name.
@@ -171,8 +190,9 @@ OwningOpRef<ModuleOp> Importer::run() {
   operations.setInsertionPointToEnd(module->getBody());
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
-  if (failed(resolveOperatorSets()) || failed(checkOperators()) || failed(graph.enter(model.graph)) ||
-      failed(declareInputs(function)) || failed(graph.importNodes()) || failed(returnOutputs(function)))
+  if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
+      failed(graph.enter(model.graph)) || failed(declareInputs(function)) || failed(graph.importNodes()) ||
+      failed(returnOutputs(function)))
     return {};
   eraseUnused(function.getBody().front());
   if (failed(verify(*module)))

@@ -25,6 +25,8 @@ struct DimensionOption {
 
 struct ImportOptions {
   std::vector<DimensionOption> dimensions;
+  /// Paths of files that describe operators (docs/howto/bring-an-operator.md).
+  std::vector<std::string> operators;
 };
 
 /// Errors: null, and diagnostics in the context. All unsupported operators are listed at once.

@@ -91,8 +91,10 @@ mlir::Type InputShapes::resolveList(StringRef name, mlir::RankedTensorType decla
     return error.empty() ? declared : mlir::Type();
   constexpr int64_t mostDimensions = 32;
   std::optional<int64_t> number = rank->constant();
+  if (element.hasRank() && number == element.getRank())
+    return declared;
   if (element.hasRank() || !number || *number > mostDimensions) {
-    error = element.hasRank() ? "its elements have a number of dimensions already"
+    error = element.hasRank() ? "its elements have " + std::to_string(element.getRank()) + " dimensions"
                               : "the option '" + name.str() + ":rank' must be a number of at most 32";
     return {};
   }

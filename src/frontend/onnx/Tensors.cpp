@@ -260,8 +260,6 @@ static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef
   if (!isSmall || graph::isMinifloat(elementType))
     return resource(type, name, bytes, owner);
   if (graph::bitWidth(elementType) < 8) {
-    if (isa<graph::StringType>(elementType))
-      return readTexts(tensor, *count, error);
     unsigned width = graph::bitWidth(elementType);
     SmallVector<APInt> values;
     for (char byte : bytes)
@@ -290,6 +288,8 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
     error = "elements of type " + nameOf(tensor.dataType) + " are not supported";
     return {};
   }
+  if (isa<graph::StringType>(elementType))
+    return readTexts(tensor, *count, error);
   unsigned width = graph::bitWidth(elementType);
   bool isUnpacked = !isPacked(elementType);
   uint64_t sizeBytes = isUnpacked ? *count * storedSize(elementType) : llvm::divideCeil(*count * width, 8);

@@ -10,9 +10,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// The recurrence is written out, so its steps are limited.
-static constexpr int64_t mostSteps = 512;
-
 namespace {
 /// Tensors [batch, heads, length, size] in the compute type; decay and rate are null where the rule has none.
 struct Recurrence {
@@ -23,13 +20,11 @@ struct Recurrence {
 static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
 
 /// Position `step` of [batch, heads, length, size], as [batch, heads, size].
-static Value atStep(Builder &b, Value x, int64_t step) {
-  return x ? b.squeeze(sliceAxis(b, x, 2, SymbolicInt(step), SymbolicInt(1)), {2}) : x;
-}
+static Value atStep(Builder &b, Value x, Value step) { return x ? b.gather(x, step, 2) : x; }
 
 /// state = e^decay state + key (rate (value - state^T key))^T
-static Value nextState(Builder &b, const Recurrence &r, int64_t step) {
-  Value state = r.state, key = atStep(b, r.key, step), value = atStep(b, r.value, step);
+static Value nextState(Builder &b, const Recurrence &r, Value state, Value step) {
+  Value key = atStep(b, r.key, step), value = atStep(b, r.value, step);
   if (Value decay = atStep(b, r.decay, step))
     state = mul(b, state, b.unsqueeze(applyComposite(b, "exp", decay)[0], {3}));
   if (Value rate = atStep(b, r.rate, step))
@@ -37,24 +32,27 @@ static Value nextState(Builder &b, const Recurrence &r, int64_t step) {
   return add(b, state, mul(b, b.unsqueeze(key, {3}), b.unsqueeze(value, {2})));
 }
 
-/// query^T state of neighbouring query heads, as [batch, 1, query heads * size].
+/// query^T state of neighbouring query heads, as [batch, query heads * size].
 static Value readState(Builder &b, Value query, Value state) {
+  if (!query || !state)
+    return {};
   Shape queries = shapeOf(query), states = shapeOf(state);
   SymbolicInt group = *exactDiv(queries[1], states[1]);
   Value grouped = b.reshape(query, {queries[0], states[1], group, queries[2]});
   Value read = b.contract(grouped, state, {0, 1}, {0, 1}, {3}, {2});
-  return b.reshape(read, {queries[0], SymbolicInt(1), queries[1] * states[3]});
+  return b.reshape(read, {queries[0], queries[1] * states[3]});
 }
 
-static Results recur(Builder &b, Recurrence r, int64_t steps) {
-  SmallVector<Value> outputs;
-  for (int64_t step = 0; step < steps; ++step) {
-    r.state = nextState(b, r, step);
-    if (!r.state)
-      return {};
-    outputs.push_back(readState(b, atStep(b, r.query, step), r.state));
-  }
-  return {b.concat(outputs, 1), r.state};
+/// The outputs [batch, length, query heads * size] and the last state; empty after an error.
+static Results recur(Builder &b, const Recurrence &r) {
+  Value steps = b.dims(shapeOf(r.key)[2], /*isScalar=*/true);
+  SmallVector<Value> results = b.loop({steps, {}}, r.state, [&](Value step, ValueRange states) {
+    Value state = nextState(b, r, states[0], step);
+    return Iteration{{}, {state}, {readState(b, atStep(b, r.query, step), state)}};
+  });
+  if (results.size() < 2)
+    return {};
+  return {b.transpose(results[1], {1, 0, 2}), results[0]};
 }
 
 /// Gates [batch, length, heads * size] or [batch, length, 1], as [batch, heads or 1, length, size].
@@ -93,16 +91,13 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   if (!query || !key || !value)
     return {};
   Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
-  std::optional<int64_t> steps = shapeOf(key)[2].constant(), size = shape[2].constant();
-  if (!steps || *steps > mostSteps || !size)
-    return {b.fail("linear attention: expected a length of at most " + Twine(mostSteps) + " as a number, got " +
-                   shapeOf(key)[2].str() + "\nhint: give the dimension a number when compiling")};
+  std::optional<int64_t> size = shape[2].constant();
+  if (!size)
+    return {b.fail("linear attention: the size of a head must be a number, got " + shape[2].str())};
   double given = a.getFloat("scale"), scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(*size));
   Value state = past ? castLike(b, past, key) : b.splat(shape, 0, type);
   Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitGate(b, rate, heads, key), state};
-  if (*steps == 0)
-    return {b.splat({shape[0], SymbolicInt(0), SymbolicInt(queryHeads) * shape[3]}, 0, elementTypeOf(in[0])), state};
-  Results results = recur(b, start, *steps);
+  Results results = recur(b, start);
   if (results.empty())
     return {};
   Value output = mul(b, results[0], b.scalar(scale, type));

@@ -108,7 +108,7 @@ std::optional<double> constantNumber(Value tensor) {
     tensor = tensor.getDefiningOp()->getOperand(0);
   auto constant = tensor ? tensor.getDefiningOp<ConstantOp>() : ConstantOp();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!dense || !dense.isSplat())
+  if (!dense || !dense.isSplat() || isa<StringType>(dense.getElementType()))
     return std::nullopt;
   if (isa<FloatType>(dense.getElementType())) {
     bool losesInfo;

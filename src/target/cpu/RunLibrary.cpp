@@ -53,10 +53,10 @@ static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place>
 Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(f.builder.getI32Type(), values.size());
-  auto vector = VectorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
+  auto shape = RankedTensorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
   auto global =
       atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
-                                     "run_table_" + std::to_string(texts++), DenseElementsAttr::get(vector, values));
+                                     "run_table_" + std::to_string(texts++), DenseElementsAttr::get(shape, values));
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 
@@ -70,7 +70,7 @@ static bool isChosen(const SymbolicInt &extent, ArrayRef<StringAttr> symbols) {
 /// Symbols that the call defines take the extents that came back; others that mention them are checked.
 void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
   SmallVector<StringAttr> symbols = op.definedSymbols();
-  llvm::StringSet<> defined;
+  std::set<std::string> defined;
   SmallVector<std::pair<SymbolicInt, Value>> others;
   for (Type type : op.getResultTypes())
     for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {

@@ -1,0 +1,218 @@
+//===- UserOperators.cpp - operators that users bring ---------------------===//
+
+#include "frontend/onnx/UserOperators.h"
+
+#include "graph/composites/Formulas.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using perpend::graph::shapeOf;
+
+namespace perpend::onnx {
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+/// ["n", 3, "2*n"]
+static bool readShape(const llvm::json::Array &extents, Shape &shape) {
+  for (const llvm::json::Value &extent : extents) {
+    std::optional<SymbolicInt> value;
+    if (std::optional<int64_t> number = extent.getAsInteger())
+      value = SymbolicInt(*number);
+    else if (std::optional<StringRef> text = extent.getAsString())
+      value = SymbolicInt::parse(*text);
+    if (!value)
+      return false;
+    shape.push_back(*value);
+  }
+  return true;
+}
+
+static bool readPatterns(const llvm::json::Object &object, StringRef key, std::vector<TensorPattern> &patterns) {
+  const llvm::json::Array *list = object.getArray(key);
+  for (const llvm::json::Value &entry : list ? *list : llvm::json::Array()) {
+    const llvm::json::Object *tensor = entry.getAsObject();
+    std::optional<StringRef> type = tensor ? tensor->getString("type") : std::nullopt;
+    const llvm::json::Array *shape = tensor ? tensor->getArray("shape") : nullptr;
+    TensorPattern &pattern = patterns.emplace_back();
+    if (!type || !shape || !readShape(*shape, pattern.shape))
+      return false;
+    pattern.elementType = type->str();
+  }
+  return list != nullptr;
+}
+
+bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::string &error) {
+  const llvm::json::Object *object = value.getAsObject();
+  auto text = [&](StringRef key) { return object ? object->getString(key).value_or("").str() : ""; };
+  UserOperator entry{text("domain"), text("name"), text("function"), 1, {}, {}, {}};
+  auto [library, name] = StringRef(entry.function).split('.');
+  if (entry.name.empty() || library.empty() || name.empty() || !readPatterns(*object, "inputs", entry.inputs) ||
+      !readPatterns(*object, "outputs", entry.outputs)) {
+    error = "an operator needs \"name\", \"function\" (such as \"mine.scale\"), \"inputs\" and \"outputs\", lists of "
+            "{\"type\", \"shape\"}; operator '" +
+            entry.name + "' lacks one of them";
+    return false;
+  }
+  entry.since = object->getInteger("since").value_or(1);
+  if (const llvm::json::Object *attributes = object->getObject("attributes"))
+    entry.attributes = *attributes;
+  if (std::string file = text("object"); !file.empty()) {
+    llvm::SmallString<256> path(file);
+    llvm::sys::fs::make_absolute(folder, path);
+    if (!llvm::sys::fs::exists(path)) {
+      error = "operator '" + entry.name + "': there is no file '" + path.str().str() + "'";
+      return false;
+    }
+    if (!llvm::is_contained(objectPaths, path.str()))
+      objectPaths.push_back(path.str().str());
+  }
+  operators.push_back(std::move(entry));
+  return true;
+}
+
+bool UserOperators::read(StringRef path, std::string &error) {
+  auto prefix = "operators in '" + path.str() + "': ";
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file) {
+    error = prefix + file.getError().message();
+    return false;
+  }
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
+  if (!value) {
+    error = prefix + llvm::toString(value.takeError());
+    return false;
+  }
+  llvm::SmallString<256> folder(llvm::sys::path::parent_path(path));
+  llvm::sys::fs::make_absolute(folder);
+  const llvm::json::Array *list = value->getAsArray();
+  for (const llvm::json::Value &entry : list ? *list : llvm::json::Array{*value})
+    if (!add(entry, folder, error)) {
+      error = prefix + error;
+      return false;
+    }
+  return true;
+}
+
+const UserOperator *UserOperators::find(StringRef domain, StringRef name, int64_t operatorSet) const {
+  const UserOperator *found = nullptr;
+  for (const UserOperator &entry : operators)
+    if (entry.domain == domain && entry.name == name && entry.since <= operatorSet &&
+        (!found || found->since <= entry.since))
+      found = &entry;
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What the names of a description stand for at a node.
+struct Bindings {
+  llvm::StringMap<SymbolicInt> extents;
+  llvm::StringMap<Type> types;
+};
+} // namespace
+
+static std::string describe(const TensorPattern &pattern) {
+  return pattern.elementType + " " + graph::toString(pattern.shape);
+}
+
+static bool bindType(Value input, const TensorPattern &pattern, Bindings &bindings) {
+  Type type = graph::elementTypeOf(input);
+  if (pattern.elementType.size() == 1 && llvm::isUpper(pattern.elementType[0]))
+    return bindings.types.try_emplace(pattern.elementType, type).first->second == type;
+  return graph::nameOf(type) == pattern.elementType;
+}
+
+static bool isName(const SymbolicInt &extent) {
+  std::set<std::string> names;
+  extent.symbols(names);
+  return names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
+}
+
+static bool bindInput(Value input, const TensorPattern &pattern, Bindings &bindings) {
+  Shape shape = shapeOf(input);
+  if (shape.size() != pattern.shape.size() || !bindType(input, pattern, bindings))
+    return false;
+  for (auto [extent, expected] : llvm::zip(shape, pattern.shape))
+    if (isName(expected) && bindings.extents.try_emplace(expected.str(), extent).second)
+      continue;
+    else if (graph::provablyDiffer(extent, expected.substitute(bindings.extents)))
+      return false;
+  return true;
+}
+
+/// The extents of a result; one with a name that no input has is the function's to choose.
+static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern &pattern, const Bindings &bindings) {
+  auto known = bindings.types.find(pattern.elementType);
+  Type type = known != bindings.types.end() ? known->second : graph::elementTypeNamed(b.context(), pattern.elementType);
+  if (!type)
+    return std::nullopt;
+  Shape shape;
+  for (const SymbolicInt &extent : pattern.shape) {
+    std::set<std::string> names;
+    extent.symbols(names);
+    bool isKnown = llvm::all_of(names, [&](const std::string &name) { return bindings.extents.contains(name); });
+    shape.push_back(isKnown ? extent.substitute(bindings.extents) : SymbolicInt::poison());
+  }
+  return graph::CallResult{shape, type};
+}
+
+static Attribute parameterOf(OpBuilder &builder, const llvm::json::Value &value) {
+  if (std::optional<int64_t> integer = value.getAsInteger())
+    return builder.getI64IntegerAttr(*integer);
+  if (std::optional<double> number = value.getAsNumber())
+    return builder.getF64FloatAttr(*number);
+  if (std::optional<StringRef> text = value.getAsString())
+    return builder.getStringAttr(*text);
+  SmallVector<Attribute> list;
+  if (const llvm::json::Array *values = value.getAsArray())
+    for (const llvm::json::Value &element : *values)
+      list.push_back(parameterOf(builder, element));
+  return builder.getArrayAttr(list);
+}
+
+static Attribute parameterOf(OpBuilder &builder, Attribute value) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return builder.getF64FloatAttr(number.getValueAsDouble());
+  if (auto numbers = dyn_cast<DenseF32ArrayAttr>(value))
+    return builder.getF64ArrayAttr(SmallVector<double>(numbers.asArrayRef().begin(), numbers.asArrayRef().end()));
+  if (auto integers = dyn_cast<DenseI64ArrayAttr>(value))
+    return builder.getI64ArrayAttr(integers.asArrayRef());
+  return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
+}
+
+Results importUserOperator(Node &node, const UserOperator &description) {
+  Builder &b = node.builder;
+  Bindings bindings;
+  if (node.inputs.size() != description.inputs.size())
+    return node.fail("expected " + Twine(description.inputs.size()) + " inputs, got " + Twine(node.inputs.size()));
+  for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
+    if (!input || !bindInput(input, pattern, bindings))
+      return node.fail(
+          "input " + Twine(index) + ": expected " + describe(pattern) + ", got " +
+          (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));
+  SmallVector<graph::CallResult> results;
+  for (auto [index, pattern] : llvm::enumerate(description.outputs)) {
+    std::optional<graph::CallResult> result = resultOf(b, pattern, bindings);
+    if (!result)
+      return node.fail("output " + Twine(index) + ": no element type is called '" + pattern.elementType + "'");
+    results.push_back(*result);
+  }
+  NamedAttrList parameters;
+  for (const auto &[name, value] : description.attributes)
+    parameters.set(StringRef(name), parameterOf(b.operations, value));
+  if (DictionaryAttr given = node.attributes.all())
+    for (NamedAttribute attribute : given)
+      if (Attribute value = parameterOf(b.operations, attribute.getValue()))
+        parameters.set(attribute.getName(), value);
+  return Results(
+      b.callLibrary(description.function, node.inputs, results, parameters.getDictionary(b.context()).getValue()));
+}
+} // namespace perpend::onnx
