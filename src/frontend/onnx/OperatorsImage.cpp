@@ -16,38 +16,6 @@ Results importMaxPool(Node &node) {
   return node.composite(wantsOutput(node, 1) ? "max_pool_with_positions" : "max_pool", node.inputs);
 }
 
-/// The extents that max_pool would have had for these maxima.
-static Shape unpooledShape(Node &node, const Shape &shape, ArrayRef<int64_t> kernel) {
-  SmallVector<int64_t> strides = node.attributes.getInts("strides", SmallVector<int64_t>(kernel.size(), 1));
-  SmallVector<int64_t> pads = node.attributes.getInts("pads", SmallVector<int64_t>(2 * kernel.size(), 0));
-  Shape result = shape;
-  for (size_t i = 0; i < kernel.size(); ++i)
-    result[2 + i] = (shape[2 + i] - 1) * strides[i] + SymbolicInt(kernel[i] - pads[i] - pads[kernel.size() + i]);
-  return result;
-}
-
-/// The maxima at their positions, 0 elsewhere; a larger output_shape is filled with zeros behind.
-Results importMaxUnpool(Node &node) {
-  Builder &b = node.builder;
-  Value x = node.input(0), positions = node.input(1);
-  SmallVector<int64_t> kernel = node.attributes.getInts("kernel_shape");
-  if (!x || !positions || rankOf(x) != static_cast<int64_t>(kernel.size()) + 2)
-    return node.fail("expected maxima and their positions, with a kernel extent for each dimension after the channels");
-  Shape shape = unpooledShape(node, shapeOf(x), kernel), vector{elementCount(shapeOf(x))};
-  Value zeros = b.splat({elementCount(shape)}, 0, graph::elementTypeOf(x));
-  Value flat = b.scatter(zeros, b.unsqueeze(b.reshape(positions, vector), 1), b.reshape(x, vector));
-  Value result = b.reshape(flat, shape);
-  if (!node.input(2) || !result)
-    return {result};
-  std::optional<Shape> wanted = node.known(2, "output_shape");
-  if (!wanted || wanted->size() != shape.size())
-    return wanted ? node.fail("expected an output shape of rank " + Twine(shape.size())) : Results();
-  Shape low(shape.size(), SymbolicInt(0)), high;
-  for (auto [extent, current] : llvm::zip(*wanted, shape))
-    high.push_back(extent - current);
-  return {padTensor(b, result, low, high, "constant")};
-}
-
 /// Before operator set 2, p is a float with the default 2.
 Results importGlobalLpPool(Node &node) { return node.composite("global_lp_pool", node.inputs); }
 
