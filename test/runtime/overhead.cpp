@@ -23,7 +23,7 @@ template <typename Work> static double medianNs(int callsPerRound, Work work) {
 
 int main() {
   perpend_module module = fake::makeModule();
-  module.run = [](perpend_frame *) {};
+  module.run = [](perpend_frame *) -> int32_t { return 0; };
   perpend_model *model = nullptr;
   perpend_session *session = nullptr;
   perpend_model_from_module(&module, &model);

@@ -89,8 +89,8 @@ Value bestOf(Builder &b, Value scores) {
 }
 
 Value labelsAt(Node &node, Value positions, StringRef integers, StringRef strings) {
-  if (!textsOf(node, strings).empty())
-    return node.builder.fail("labels that are strings are not supported\nhint: train the model on integer labels");
+  if (SmallVector<StringRef> texts = textsOf(node, strings); !texts.empty())
+    return node.builder.gather(node.builder.texts(texts), positions, 0);
   SmallVector<int64_t> labels = node.attributes.getInts(integers);
   if (labels.empty())
     return node.builder.fail("expected the attribute " + integers);

@@ -26,7 +26,7 @@ struct DimensionOption {
 struct ImportOptions {
   std::vector<DimensionOption> dimensions;
   /// Paths of files that describe operators (docs/howto/bring-an-operator.md).
-  std::vector<std::string> operators;
+  std::vector<std::string> operators = {};
 };
 
 /// Errors: null, and diagnostics in the context. All unsupported operators are listed at once.

@@ -115,43 +115,86 @@ Results importNormalizer(Node &node) {
 /// 1 where x is the category; a category that is not listed has zeros only.
 Results importOneHotEncoder(Node &node) {
   SmallVector<int64_t> categories = node.attributes.getInts("cats_int64s");
-  if (!node.hasInputs(1) || categories.empty())
-    return node.fail("expected integers and the attribute cats_int64s\nhint: categories that are strings are not "
-                     "supported");
+  SmallVector<StringRef> texts = textsOf(node, "cats_strings");
+  if (!node.hasInputs(1) || categories.empty() == texts.empty())
+    return node.fail("expected an input and the attribute cats_int64s or cats_strings");
   Builder &b = node.builder;
-  Value x = b.cast(node.input(0), b.i64());
-  Value hits = call(b, "equal", {b.unsqueeze(x, {rankOf(x)}), b.integers(categories)});
+  Value x = texts.empty() ? b.cast(node.input(0), b.i64()) : node.input(0);
+  Value hits = call(b, "equal", {b.unsqueeze(x, {rankOf(x)}), texts.empty() ? b.integers(categories) : b.texts(texts)});
   return {hits ? b.cast(hits, b.f32()) : hits};
+}
+
+/// The texts of NAME_tensor or NAME_strings.
+static SmallVector<StringRef> encoderTexts(Node &node, StringRef name) {
+  if (auto tensor = dyn_cast_or_null<DenseStringElementsAttr>(node.attributes.get((name + "_tensor").str())))
+    return llvm::to_vector(tensor.getValues<StringRef>());
+  return textsOf(node, (name + "_strings").str());
 }
 
 /// The type of the attribute that is there: a tensor's, or that of a list.
 static Type listType(Node &node, StringRef kind) {
   if (auto tensor = dyn_cast_or_null<ElementsAttr>(node.attributes.get((kind + "_tensor").str())))
     return tensor.getElementType();
+  if (!textsOf(node, (kind + "_strings").str()).empty())
+    return StringType::get(node.builder.context());
   if (node.attributes.has((kind + "_floats").str()))
     return node.builder.f32();
   return node.attributes.has((kind + "_int64s").str()) ? node.builder.i64() : Type();
 }
 
+/// The attribute of that kind as a vector.
+static Value encoderList(Node &node, StringRef kind, Type type) {
+  if (isa<StringType>(type))
+    return node.builder.texts(encoderTexts(node, kind));
+  std::string names[] = {(kind + "_tensor").str(), (kind + "_floats").str(), (kind + "_int64s").str()};
+  SmallVector<double> numbers = numbersOf(node, {names[0], names[1], names[2]});
+  return constantOf(node.builder, numbers, static_cast<int64_t>(numbers.size()), type);
+}
+
+/// What keys that are not listed become, as a vector of one.
+static Value encoderDefault(Node &node, Type type) {
+  if (isa<StringType>(type)) {
+    SmallVector<StringRef> given = encoderTexts(node, "default");
+    return node.builder.texts(given.empty() ? node.attributes.getString("default_string", "_Unused") : given.front());
+  }
+  SmallVector<double> given = numbersOf(node, "default_tensor");
+  bool floats = isa<FloatType>(type);
+  double listed = node.attributes.getFloat(floats ? "default_float" : "default_int64", floats ? -0.0 : -1);
+  return constantOf(node.builder, given.empty() ? listed : given.front(), 1, type);
+}
+
+static Results encode(Node &node, Value keys, Value values) {
+  if (!keys || !values || shapeOf(keys) != shapeOf(values) || shapeOf(keys)[0] == SymbolicInt(0))
+    return node.fail("expected as many keys as values, at least 1");
+  if (graph::elementTypeOf(keys) != graph::elementTypeOf(node.input(0)))
+    return node.fail("the keys and the input have different element types");
+  Value otherwise = encoderDefault(node, graph::elementTypeOf(values));
+  return {call(node.builder, "lookup", {node.input(0), keys, node.builder.concat({values, otherwise}, 0)})};
+}
+
 Results importLabelEncoder(Node &node) {
   Type keyType = listType(node, "keys"), valueType = listType(node, "values");
   if (!node.hasInputs(1) || !keyType || !valueType)
-    return node.fail("expected keys and values that are numbers\nhint: encoders of strings are not supported");
-  if (keyType != graph::elementTypeOf(node.input(0)))
-    return node.fail("the keys and the input have different element types");
-  SmallVector<double> keys = numbersOf(node, {"keys_tensor", "keys_floats", "keys_int64s"}),
-                      values = numbersOf(node, {"values_tensor", "values_floats", "values_int64s"});
-  if (keys.size() != values.size() || keys.empty())
-    return node.fail("expected as many keys as values, at least 1");
-  SmallVector<double> otherwise = numbersOf(node, "default_tensor");
-  StringRef name = isa<FloatType>(valueType) ? "default_float" : "default_int64";
-  if (otherwise.empty())
-    otherwise.push_back(node.attributes.getFloat(name, isa<FloatType>(valueType) ? -0.0 : -1));
-  values.push_back(otherwise.front());
-  int64_t count = keys.size();
-  return {call(node.builder, "lookup",
-               {node.input(0), constantOf(node.builder, keys, count, keyType),
-                constantOf(node.builder, values, count + 1, valueType)})};
+    return node.fail("expected keys and values");
+  return encode(node, encoderList(node, "keys", keyType), encoderList(node, "values", valueType));
+}
+
+/// Texts to numbers or the other way; the numbers are the positions, or those of cats_int64s.
+static Results mapCategories(Node &node, ArrayRef<StringRef> texts, ArrayRef<int64_t> numbers) {
+  if (!node.hasInputs(1) || texts.empty())
+    return node.fail("expected an input and categories");
+  Value words = node.builder.texts(texts), positions = node.builder.integers(numbers);
+  bool fromText = isa<StringType>(graph::elementTypeOf(node.input(0)));
+  return encode(node, fromText ? words : positions, fromText ? positions : words);
+}
+
+Results importLabelEncoder1(Node &node) {
+  SmallVector<StringRef> texts = textsOf(node, "classes_strings");
+  return mapCategories(node, texts, llvm::to_vector(llvm::seq<int64_t>(0, texts.size())));
+}
+
+Results importCategoryMapper(Node &node) {
+  return mapCategories(node, textsOf(node, "cats_strings"), node.attributes.getInts("cats_int64s"));
 }
 
 Results importZipMap(Node &node) {

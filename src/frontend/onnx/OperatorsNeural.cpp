@@ -104,19 +104,6 @@ Results importFlatSoftmax(Node &node) {
       node.builder.reshape(graph::softmax(node.builder, node.builder.reshape(x, flat), axis, isLogarithmic), shape)};
 }
 
-/// As flat softmax, before operator set 13.
-Results importFlatHardmax(Node &node) {
-  Value x = node.input(0);
-  int64_t axis = x ? normalAxis(node.builder, node.attributes.getInt("axis", 1), rankOf(x)) : -1;
-  if (axis < 0)
-    return x ? Results() : node.fail("expected 1 input");
-  Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
-  flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
-  auto last = node.builder.operations.getI64IntegerAttr(-1);
-  Results result = node.composite("hardmax", node.builder.reshape(x, flat), node.attribute("axis", last));
-  return {result.empty() ? Value() : node.builder.reshape(result[0], shape)};
-}
-
 /// Axes are an attribute, and an input from operator set 13 (ReduceSum) or 18 on.
 Results importReduction(Node &node) {
   static constexpr std::pair<const char *, const char *> names[] = {
