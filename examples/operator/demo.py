@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper
-
 import perpend
+from onnx import TensorProto, helper
 
 
 def model(least: float):  # type: ignore[no-untyped-def]
@@ -16,7 +15,9 @@ def model(least: float):  # type: ignore[no-untyped-def]
     graph = helper.make_graph(
         [
             helper.make_node("Add", ["x", "x"], ["doubled"]),
-            helper.make_node("CumulativeMaximum", ["doubled"], ["y"], domain="com.example", name="largest", least=least),
+            helper.make_node(
+                "CumulativeMaximum", ["doubled"], ["y"], domain="com.example", name="largest", least=least
+            ),
         ],
         "demo",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "m"])],

@@ -126,7 +126,9 @@ def compile(
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Errors: CompileError with the compiler's text.
     """
-    module = import_model(model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes)
+    module = import_model(
+        model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
+    )
     folder = tempfile.TemporaryDirectory(prefix="perpend-")
     try:
         path = str(Path(folder.name) / "model.so")

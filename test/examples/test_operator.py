@@ -9,9 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-import pytest
-
 import perpend
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/operator"
@@ -47,7 +46,7 @@ def test_compiled_and_interpreted(demo: ModuleType, descriptions: str) -> None:
 
 
 def test_errors(demo: ModuleType, descriptions: str) -> None:
-    with pytest.raises(perpend.CompileError, match="com.example.CumulativeMaximum-1"):
+    with pytest.raises(perpend.CompileError, match=r"com\.example\.CumulativeMaximum-1"):
         perpend.compile(demo.model(least=0.0))
     with pytest.raises(perpend.CompileError, match=r"input 0: expected f32 \[rows, columns\], got f32 \[n\]"):
         model = demo.model(least=0.0)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+import perpend
 import pytest
 from onnx import TensorProto, helper
-
-import perpend
 
 
 def text_model(
@@ -160,7 +159,7 @@ def test_unknown_rank_is_refused_with_advice() -> None:
         {"s": list_type(None), "i": helper.make_tensor_type_proto(TensorProto.INT64, [])},
         ["y"],
     )
-    with pytest.raises(perpend.CompileError, match="no known number of dimensions\nhint: .*NAME:rank"):
+    with pytest.raises(perpend.CompileError, match=r"no known number of dimensions\nhint: .*NAME:rank"):
         perpend.compile(model)
     compiled = perpend.compile(model, dims={"s:rank": 2})
     assert compiled([np.ones((2, 3), np.float32)], np.array(0)).shape == (2, 3)
