@@ -56,6 +56,19 @@ Results importTopK(Node &node) {
   return node.composite("topk", x, node.attribute("k", ArrayRef<SymbolicInt>(*k)));
 }
 
+/// Before operator set 13, hardmax is over all dimensions from `axis` on.
+Results importFlatHardmax(Node &node) {
+  Value x = node.input(0);
+  int64_t axis = x ? normalAxis(node.builder, node.attributes.getInt("axis", 1), rankOf(x)) : -1;
+  if (axis < 0)
+    return x ? Results() : node.fail("expected 1 input");
+  Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
+  flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
+  auto last = node.builder.operations.getI64IntegerAttr(-1);
+  Results result = node.composite("hardmax", node.builder.reshape(x, flat), node.attribute("axis", last));
+  return {result.empty() ? Value() : node.builder.reshape(result[0], shape)};
+}
+
 Results importOneHot(Node &node) {
   Value indices = node.input(0), depth = node.input(1), values = node.input(2);
   if (!indices || !depth || !values || rankOf(values) != 1)
