@@ -71,6 +71,19 @@ perpend_status checkOverlap(const perpend_session &session) {
   return PERPEND_OK;
 }
 
+// Refuses inputs in the session's memory of output `o`, which this run may free, move or overwrite.
+perpend_status checkInputsElsewhere(const perpend_session &session, int32_t o) {
+  const Descriptor &descriptor = session.model->descriptor;
+  const perpend_buffer &own = session.growing[o];
+  for (uint32_t i = 0; i < descriptor.inputs.count; ++i)
+    if (overlap(own.data, own.capacityBytes, session.inputPointers[i], session.inputBytes[i]))
+      return fail(PERPEND_INVALID_ARGUMENT,
+                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
+                  "copy the data or use other memory for the output",
+                  descriptor.outputs.tensors[o].name, descriptor.inputs.tensors[i].name);
+  return PERPEND_OK;
+}
+
 // An output of texts or lists in the form of perpend.h, in memory of the session or the caller.
 perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &output) {
   const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
@@ -103,6 +116,10 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
     bool isCallers = outputs[i].data && outputs[i].data != own.data && // own: filled in by an
                      outputs[i].data != session.givenOutputs[i];       // earlier run
     perpend_status status = PERPEND_OK;
+    if (!isCallers || session.isFromData[i])
+      status = checkInputsElsewhere(session, i);
+    if (status != PERPEND_OK)
+      return status;
     if (isCallers)
       status = checkOutput(session, i, outputs[i]);
     else if (!session.isFromData[i])

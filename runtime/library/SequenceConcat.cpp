@@ -29,6 +29,8 @@ extern "C" perpend_status perpend_sequence_concat(perpend_call *call) {
   const perpend_tensor *first = perpend_call_list_element(call, list, 0);
   if (!first)
     return perpend_call_fail(call, "the list is empty, and nothing cannot be concatenated");
+  if (first->rank + isNew > PERPEND_MAX_RANK)
+    return perpend_call_fail(call, "the result would have more than %d dimensions", PERPEND_MAX_RANK);
   for (int64_t i = 0; i < count; ++i) {
     const perpend_tensor &element = *perpend_call_list_element(call, list, i);
     if (!fit(*first, element, axis, isNew))

@@ -67,7 +67,9 @@ SymbolicInt Builder::measure(Value scalar, StringRef base) {
 }
 
 void Builder::require(const SymbolicInt &value, StringRef message) {
-  if (!value.isPoison() && !value.knownNonNegative())
+  if (std::optional<int64_t> most = value.isPoison() ? std::nullopt : value.upperBound(); most && *most < 0)
+    fail(message);
+  else if (!value.isPoison() && !value.knownNonNegative())
     operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
 }
 

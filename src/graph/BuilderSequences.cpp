@@ -27,8 +27,16 @@ Value Builder::scatter(Value input, Value indices, Value updates, std::optional<
   return operations.create<ScatterOp>(location, input.getType(), input, indices, updates, reduction);
 }
 
+/// Texts and lists are identities here, whose order means nothing.
+static bool isOrdered(Builder &builder, Value input) {
+  Type type = tensorTypeOf(input).getElementType();
+  if (isHandle(type))
+    builder.fail("no order of elements of type " + nameOf(type) + "\nhint: cast them to numbers first");
+  return !isHandle(type);
+}
+
 Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicographic) {
-  if (!input)
+  if (!input || !isOrdered(*this, input))
     return {};
   Shape shape = shapeOf(input);
   if (isLexicographic && !shape.empty())
@@ -39,7 +47,7 @@ Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicogr
 }
 
 Value Builder::scan(ReductionKind kind, Value input, int64_t dim) {
-  if (!input || !checkAxis(dim, tensorTypeOf(input).getRank(), "scan"))
+  if (!input || !isOrdered(*this, input) || !checkAxis(dim, tensorTypeOf(input).getRank(), "scan"))
     return {};
   return operations.create<ScanOp>(location, input.getType(), input, kind, dim);
 }

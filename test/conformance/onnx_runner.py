@@ -26,7 +26,7 @@ CASE_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 8 << 30
 REASON_LENGTH = 160
 # What a compiler error says that is no refusal of a model, but a failure of the compiler.
-INTERNAL = re.compile(r"cannot link|undefined symbol|LLVM|failed to legalize|'[a-z]+\.[a-z_]+' op ")
+INTERNAL = re.compile(r"perpend bug|cannot link|undefined symbol|LLVM|failed to legalize|'[a-z]+\.[a-z_]+' op ")
 SCRATCH = re.compile(r"\S*/\.?perpend-\w+")
 
 

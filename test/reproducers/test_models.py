@@ -173,3 +173,18 @@ def test_space_to_depth_with_columns_and_rows_inside(tmp_path):
     model.graph.node[0].attribute.append(helper.make_attribute("mode", "CRD"))
     expected = ramp(1, 2, 2, 4).reshape(1, 2, 1, 2, 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(1, 8, 1, 2)
     np.testing.assert_array_equal(perpend.compile(model)(ramp(1, 2, 2, 4)), expected)
+
+
+def test_more_indices_than_rows_are_refused(tmp_path):
+    """Each element is read at the index of an index, so there must be as many rows as indices: checked by the run."""
+    indices = np.zeros((5, 4), np.int64)
+    model, feeds = build(
+        [("GatherElements", ["x", "i"], ["y"], {"axis": 1})],
+        {"x": (ramp(2, 4), ["n", 4]), "i": (indices, ["m", 4])},
+        ["y"],
+    )
+    compiled = perpend.compile(model)
+    with pytest.raises((ValueError, RuntimeError), match="gather_elements"):
+        compiled(x=feeds["x"], i=indices)
+    feeds["i"] = indices[:2]
+    assert np.array_equal(np.asarray(compiled(**feeds)), feeds["x"][:, :1].repeat(4, axis=1))

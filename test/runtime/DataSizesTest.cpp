@@ -84,6 +84,14 @@ TEST_F(DataSizes, MemoryOfTheCallerMustNotOverlap) {
   EXPECT_EQ(x, (std::vector<float>{1, 2, 3}));
 }
 
+TEST_F(DataSizes, AnOutputOfAnEarlierRunIsNoInput) {
+  ASSERT_EQ(run({1, 2, 3}), PERPEND_OK);
+  int64_t three = 3;
+  perpend_tensor input{output.data, &three, 1, PERPEND_F32}, next{};
+  EXPECT_EQ(perpend_session_run(session, &input, 1, &next, 1), PERPEND_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("expected memory of its own")) << perpend_error_message();
+}
+
 TEST_F(DataSizes, AnErrorOfTheDataTakesTheOutputBack) {
   ASSERT_EQ(run({1, 2}), PERPEND_OK);
   ASSERT_NE(output.data, nullptr);

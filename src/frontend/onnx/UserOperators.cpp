@@ -136,15 +136,20 @@ static bool isName(const SymbolicInt &extent) {
   return names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
 }
 
-static bool bindInput(Value input, const TensorPattern &pattern, Bindings &bindings) {
+static bool bindInput(Builder &b, Value input, const TensorPattern &pattern, Bindings &bindings) {
   Shape shape = shapeOf(input);
   if (shape.size() != pattern.shape.size() || !bindType(input, pattern, bindings))
     return false;
   for (auto [extent, expected] : llvm::zip(shape, pattern.shape))
-    if (isName(expected) && bindings.extents.try_emplace(expected.str(), extent).second)
-      continue;
-    else if (graph::provablyDiffer(extent, expected.substitute(bindings.extents)))
-      return false;
+    if (!isName(expected) || !bindings.extents.try_emplace(expected.str(), extent).second) {
+      SymbolicInt wanted = expected.substitute(bindings.extents);
+      if (graph::provablyDiffer(extent, wanted))
+        return false;
+      std::string message =
+          "an operator's input has the extent " + extent.str() + " where " + wanted.str() + " is needed";
+      b.require(extent - wanted, message);
+      b.require(wanted - extent, message);
+    }
   return true;
 }
 
@@ -194,7 +199,7 @@ Results importUserOperator(Node &node, const UserOperator &description) {
   if (node.inputs.size() != description.inputs.size())
     return node.fail("expected " + Twine(description.inputs.size()) + " inputs, got " + Twine(node.inputs.size()));
   for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
-    if (!input || !bindInput(input, pattern, bindings))
+    if (!input || !bindInput(b, input, pattern, bindings))
       return node.fail(
           "input " + Twine(index) + ": expected " + describe(pattern) + ", got " +
           (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));

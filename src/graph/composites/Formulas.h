@@ -87,6 +87,9 @@ mlir::Value positionsWhere(Builder &builder, mlir::Value mask, std::optional<Sym
 /// x[i] in the place i = positions[.] of a vector as long as `positions`; positions outside are left out.
 mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value values,
                           std::optional<ReductionKind> kind = std::nullopt);
+/// What a generate body reads at its own index must be there: each extent of a tensor is at least what is read of it.
+void requireExtents(Builder &builder, llvm::ArrayRef<SymbolicInt> extents, llvm::ArrayRef<SymbolicInt> read,
+                    llvm::StringRef what);
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 

@@ -47,6 +47,12 @@ static Value position(OpBuilder &builder, Location loc, Value tensor, ValueRange
   return max(min(wrapped, count - 1), 0).value;
 }
 
+void requireExtents(Builder &b, ArrayRef<SymbolicInt> extents, ArrayRef<SymbolicInt> read, StringRef what) {
+  for (auto [extent, needed] : llvm::zip(extents, read))
+    b.require(extent - needed,
+              (what + ": extents " + toString(read) + " are read of a tensor of shape " + toString(extents)).str());
+}
+
 namespace composites {
 Results gather(Builder &b, Values in, const Attributes &a) {
   int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));
@@ -74,6 +80,9 @@ Results gather_elements(Builder &b, Values in, const Attributes &a) {
     return {
         b.fail("gather_elements: expected indices of rank " + Twine(rankOf(in[0])) + ", got " + Twine(rankOf(in[1])))};
   SymbolicInt count = shapeOf(in[0])[axis];
+  Shape read = shapeOf(in[1]);
+  read[axis] = count;
+  requireExtents(b, shapeOf(in[0]), read, "gather_elements");
   return {b.generate(in, shapeOf(in[1]), elementTypeOf(in[0]),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                        SmallVector<Value> source(index);
@@ -92,6 +101,7 @@ Results gather_nd(Builder &b, Values in, const Attributes &a) {
   if (!depth || batch < 0 || batch >= indexRank || batch + *depth > rank)
     return {b.fail("gather_nd: indices of shape " + toString(indexShape) + " do not fit a tensor of shape " +
                    toString(shape))};
+  requireExtents(b, ArrayRef(shape).take_front(batch), ArrayRef(indexShape).take_front(batch), "gather_nd");
   Shape result(indexShape.begin(), indexShape.end() - 1);
   result.append(shape.begin() + batch + *depth, shape.end());
   return {b.generate(in, result, elementTypeOf(in[0]),

@@ -142,6 +142,11 @@ Results tensor_scatter(Builder &b, Values in, const Attributes &a) {
                    toString(shape) + " at axis " + Twine(axis))};
   if (update[axis] == SymbolicInt(0))
     return {in[0]};
+  Shape read = shape;
+  read[axis] = update[axis];
+  requireExtents(b, update, read, "tensor scatter: the update");
+  if (Value starts = optionalInput(in, 2))
+    requireExtents(b, shapeOf(starts), shape[0], "tensor scatter: the positions");
   return {b.generate(
       in, shape, elementTypeOf(in[0]), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
         Scalar offset(builder, loc, index[axis]);

@@ -65,6 +65,11 @@ static Value likelihoodLoss(Builder &b, Value scores, Value target, Value weight
   if (shape.size() < 2 || targets.size() + 1 != shape.size() || !isa<IntegerType>(elementTypeOf(target)))
     return b.fail("expected scores [n, classes, ...] and integer targets [n, ...], got shapes " + toString(shape) +
                   " and " + toString(targets));
+  Shape read = targets;
+  read.insert(read.begin() + 1, shape[1]);
+  requireExtents(b, shape, read, "the scores of the targets");
+  if (weight)
+    requireExtents(b, shapeOf(weight), shape[1], "a weight for each class");
   Picking picking{targets, shape[1], std::nullopt};
   if (a.has("ignore_index"))
     picking.ignored = a.getInt("ignore_index");

@@ -166,6 +166,10 @@ static Value deformedPatches(Builder &b, Values in, ArrayRef<SymbolicInt> places
   if (!perGroup)
     return b.fail("deform_conv: the channels " + shape[1].str() + " do not divide into " + Twine(options.offsetGroups) +
                   " offset groups");
+  SymbolicInt entries(options.offsetGroups * taps);
+  requireExtents(b, shapeOf(in[2]), {shape[0], entries * SymbolicInt(2), places[0], places[1]}, "the offsets");
+  if (mask)
+    requireExtents(b, shapeOf(mask), {shape[0], entries, places[0], places[1]}, "the mask");
   Type type = elementTypeOf(image);
   return b.generate(inputs, result, type, [&](OpBuilder &builder, Location loc, ValueRange at, ValueRange tensors) {
     Type compute = computeType(type);
@@ -198,6 +202,7 @@ Results roi_align(Builder &b, Values in, const Attributes &a) {
   if (shape.size() != 4 || regions.size() != 2 || rankOf(in[2]) != 1 || provablyDiffer(regions[1], SymbolicInt(4)))
     return {b.fail("roi_align: expected an image [n, c, h, w], regions [r, 4] and indices [r], got shapes " +
                    toString(shape) + ", " + toString(regions) + " and " + toString(shapeOf(in[2])))};
+  requireExtents(b, {shapeOf(in[2])[0], regions[1]}, {regions[0], SymbolicInt(4)}, "roi_align");
   SampleExtents samples{mostSamples(b, in[1], 0, *options), mostSamples(b, in[1], 1, *options)};
   if (samples.rows.isPoison() || samples.columns.isPoison())
     return {};

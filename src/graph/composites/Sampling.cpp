@@ -153,6 +153,7 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
       provablyDiffer(grid.back(), SymbolicInt(static_cast<int64_t>(dims))) || dims > 3)
     return {b.fail("grid_sample: a grid of shape " + toString(grid) + " does not fit a tensor of shape " +
                    toString(shape))};
+  requireExtents(b, {grid.front(), grid.back()}, {shape[0], SymbolicInt(static_cast<int64_t>(dims))}, "grid_sample");
   result = {shape[0], shape[1]};
   result.append(grid.begin() + 1, grid.end() - 1);
   Type type = elementTypeOf(in[0]);

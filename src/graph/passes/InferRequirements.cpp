@@ -120,7 +120,7 @@ private:
     Shape result = shapeOf(op.getResult());
     for (Value input : op.getInputs())
       for (const SymbolicInt &extent : shapeOf(input))
-        if (!extent.isConstant() && !llvm::is_contained(result, extent))
+        if (!extent.knownPositive() && !llvm::is_contained(result, extent))
           addReads(extent, elementCount(result));
   }
   void add(ScatterOp op) {
