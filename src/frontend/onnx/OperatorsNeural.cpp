@@ -62,13 +62,6 @@ Results importClip(Node &node) {
   return node.composite("clip", {x, low, high});
 }
 
-Results importDropout(Node &node) {
-  Value x = node.input(0);
-  if (!x)
-    return node.fail("expected 1 input");
-  return {x, node.builder.splat(shapeOf(x), 1, node.builder.operations.getI1Type())};
-}
-
 /// A slope of lower rank is aligned at the last dimension; one of shape [c] of early converters at the channels.
 Results importPRelu(Node &node) {
   Value x = node.input(0), slope = node.input(1);
