@@ -49,6 +49,15 @@ Results importStft(Node &node) {
   return node.composite("stft", {node.input(0), node.input(2)}, changes);
 }
 
+Results importMelWeightMatrix(Node &node) {
+  Type type =
+      onnx::elementTypeOf(node.builder.context(), static_cast<DataType>(node.attributes.getInt("output_datatype", 1)));
+  if (!type)
+    return node.fail("the element type is not supported");
+  return node.hasInputs(5) ? node.composite("mel_weight_matrix", node.inputs, node.attribute("to", TypeAttr::get(type)))
+                           : Results();
+}
+
 static Results importWindow(Node &node, ArrayRef<double> coefficients) {
   std::optional<Shape> size = node.sizes(0, "size");
   Type type =

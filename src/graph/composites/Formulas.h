@@ -122,20 +122,6 @@ mlir::Value listLength(Builder &builder, mlir::Value list);
 
 // Products, accumulated in f32 for f16 and bf16.
 mlir::Value matmulOf(Builder &builder, mlir::Value lhs, mlir::Value rhs);
-
-// Resampling.
-struct Resampling {
-  llvm::StringRef mode = "nearest", coordinates = "half_pixel", rounding = "round_prefer_floor";
-  double cubicCoefficient = -0.75, extrapolation = 0;
-  bool excludeOutside = false;
-};
-/// One resampled axis: output extent, scale (0: output / input), region of interest in [0, 1].
-struct ResampledAxis {
-  int64_t axis;
-  SymbolicInt extent;
-  double scale = 0, regionStart = 0, regionEnd = 1;
-};
-mlir::Value resampleAxis(Builder &builder, mlir::Value input, const ResampledAxis &axis, const Resampling &options);
 } // namespace perpend::graph
 
 #endif

@@ -215,6 +215,35 @@ Results stft(Builder &b, Values in, const Attributes &a) {
   return dft(b, framed, Attributes(b.context(), {axis, half}));
 }
 
+/// in: the number of mel bins, the length of the transform, the sample rate, the lowest and the highest frequency, one
+/// element each. Attribute: `to`. Result: [length / 2 + 1, bins]: a triangle for each bin, whose corners are rounded
+/// down to elements of the spectrum.
+Results mel_weight_matrix(Builder &b, Values in, const Attributes &a) {
+  Type f64 = b.operations.getF64Type(), type = a.getType("to", b.f32());
+  SymbolicInt bins = b.measure(in[0], "bins"), length = b.measure(in[1], "length");
+  SmallVector<Value> numbers;
+  for (Value input : in)
+    numbers.push_back(b.cast(b.reshape(input, {}), f64));
+  if (bins.isPoison() || length.isPoison() || b.hasFailed())
+    return {};
+  constexpr double melFactor = 2595 / std::numbers::ln10;
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    auto entry = [&](size_t i) { return Scalar(builder, loc, load(builder, loc, tensors[i], {})); };
+    auto mel = [](Scalar hertz) { return melFactor * log1p(hertz / 700); };
+    Scalar row = Scalar(builder, loc, index[0]).to(f64), bin = Scalar(builder, loc, index[1]).to(f64);
+    Scalar low = mel(entry(3)), step = (mel(entry(4)) - low) / (entry(0) + 2);
+    auto corner = [&](double offset) {
+      Scalar hertz = 700.0 * (exp(((bin + offset) * step + low) / melFactor) - 1);
+      return floor((entry(1) + 1) * hertz / entry(2));
+    };
+    Scalar left = corner(0), centre = corner(1), right = corner(2), none = row.constant(0);
+    Scalar rises = (row >= left) & (row <= centre), falls = (row >= centre) & (row < right);
+    Scalar rising = select(equal(left, centre), none + 1, (row - left) / max(centre - left, 1));
+    return select(falls, (right - row) / max(right - centre, 1), select(rises, rising, none)).value;
+  };
+  return {b.cast(b.generate(numbers, {floorDiv(length, SymbolicInt(2)) + 1, bins}, f64, body), type)};
+}
+
 /// Attributes: `size` (one extent), coefficients a0, a1, a2 of a0 - a1 cos(t) + a2 cos(2 t), periodic, `to`.
 Results cosine_window(Builder &b, Values, const Attributes &a) {
   std::optional<Shape> size = a.getDims("size");

@@ -388,6 +388,28 @@ case(
     coordinate_transformation_mode="tf_crop_and_resize",
     extrapolation_value=9.0,
 )
+# Scales, sizes and regions that are known only when the model runs.
+for mode in ("nearest", "linear", "cubic"):
+    case("Resize", [normal(1, 2, 5, 7), None, float32(1, 1, 0.6, 1.7)], mode=mode, label="run-time scales")
+    case("Resize", [normal(1, 2, 5, 7), None, None, int64(1, 2, 3, 9)], mode=mode, label="run-time sizes")
+for mode in ("linear", "cubic"):
+    for outside in (0, 1):
+        case(
+            "Resize",
+            [normal(1, 2, 11, 7), None, float32(1, 1, 0.3, 0.7)],
+            mode=mode,
+            antialias=1,
+            exclude_outside=outside,
+            label="run-time antialias",
+        )
+case(
+    "Resize",
+    [normal(1, 1, 5, 6), float32(0, 0, 0.2, 0.3, 1, 1, 0.7, 1.2), None, int64(1, 1, 4, 5)],
+    mode="linear",
+    coordinate_transformation_mode="tf_crop_and_resize",
+    extrapolation_value=9.0,
+    label="run-time region",
+)
 case("Resize", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=10, mode="nearest")
 case("Resize", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=10, mode="linear")
 case("Upsample", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=9, mode="nearest")
