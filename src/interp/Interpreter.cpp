@@ -148,6 +148,8 @@ LogicalResult SymbolBinder::bind() {
 FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
   Environment environment(options.memoryLimitBytes);
   environment.kernelParts = options.kernelParts;
+  if (options.lists)
+    environment.lists = options.lists;
   if (main.isExternal())
     return main.emitError("expected a function with a body");
   if (failed(SymbolBinder(main, inputs, environment).bind()))

@@ -24,6 +24,10 @@ class FuncOp;
 } // namespace func
 } // namespace mlir
 
+namespace perpend::library {
+class ListTable;
+} // namespace perpend::library
+
 namespace perpend::interp {
 
 struct InterpreterOptions {
@@ -35,6 +39,8 @@ struct InterpreterOptions {
   uint64_t operatorLimit = 0;
   /// Tiled kernels are run in this many parts of their parallel extent.
   unsigned kernelParts = 1;
+  /// Holds the lists of inputs and results; null: no input is a list.
+  std::shared_ptr<library::ListTable> lists;
 };
 
 /// The results of `main`. Symbols get their values from the extents of the inputs. Values are freed after their last

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Shapes.h"
+#include "interp/Boundary.h"
 #include "interp/Environment.h"
 #include "interp/Interpreter.h"
 
 #include "library/ListTable.h"
 #include "library/Parameters.h"
 #include "perpend_operator.h"
-#include "runtime/Types.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/JSON.h"
@@ -60,11 +60,6 @@ bool hasFunction(StringRef name) { return findFunction(name) != nullptr; }
 void addFunction(StringRef name, void *function) {
   std::lock_guard lock(addedMutex());
   addedFunctions()[name] = reinterpret_cast<perpend_operator>(function);
-}
-
-static std::optional<perpend_type> typeOf(Type elementType) {
-  perpend_type type;
-  return runtime::findType(nameOf(elementType).c_str(), type) ? std::optional(type) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,14 +144,14 @@ FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, cons
   SmallVector<perpend_tensor> inputs;
   SmallVector<perpend_type> types;
   for (const Tensor &operand : operands) {
-    std::optional<perpend_type> type = typeOf(operand.elementType);
+    std::optional<perpend_type> type = interfaceType(operand.elementType);
     if (!type)
       return op.emitError("elements of type ") << operand.elementType << " cannot be passed to a library function";
     inputs.push_back({const_cast<std::byte *>(operand.data()), operand.shape.data(),
                       static_cast<int32_t>(operand.shape.size()), *type});
   }
   for (Type type : op.getResultTypes())
-    types.push_back(typeOf(cast<RankedTensorType>(type).getElementType()).value_or(PERPEND_F32));
+    types.push_back(interfaceType(cast<RankedTensorType>(type).getElementType()).value_or(PERPEND_F32));
   std::string parameters = parametersText(op.getParameters());
   Call call{{&services, inputs.data(), types.data(), static_cast<int32_t>(inputs.size()),
              static_cast<int32_t>(types.size()), parameters.c_str()},

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "python/Arrays.h"
+#include "python/Evaluation.h"
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
 #include "python/Program.h"
@@ -18,7 +18,6 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
 #include <stdexcept>
 
 namespace nb = nanobind;
@@ -167,27 +166,30 @@ static std::unique_ptr<Program> fromText(const std::string &text) {
   return orThrow(Program::fromText(text, error), error);
 }
 
-static nb::list evaluate(const Program &program, nb::args arguments) {
-  std::vector<Array> inputs, outputs;
-  const ExchangeApi *api = nullptr;
-  for (nb::handle argument : arguments) {
-    inputs.push_back(arrayOf(argument, "input"));
-    api = api ? api : std::static_pointer_cast<InputArray>(inputs.back().owner)->api;
-  }
+static nb::list evaluate(Program &program, nb::args arguments) {
   std::string error;
+  std::unique_ptr<Evaluation> run = Evaluation::of(program, arguments.size(), error);
+  if (!run)
+    throw CompileError(error);
+  std::vector<std::unique_ptr<InputValue>> inputs;
+  std::vector<perpend_tensor> tensors;
+  const ExchangeApi *api = nullptr;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    inputs.push_back(std::make_unique<InputValue>());
+    inputs.back()->read(arguments[i], run->inputs()[i].name, run->inputs()[i]);
+    tensors.push_back(inputs.back()->tensor());
+    api = api ? api : inputs.back()->api();
+  }
   bool isDone;
   {
     nb::gil_scoped_release unlocked;
-    isDone = program.evaluate(inputs, outputs, error);
+    isDone = run->run(tensors, error);
   }
   if (!isDone)
     throw CompileError(error);
   nb::list results;
-  for (const Array &output : outputs) {
-    OutputArray array(api, *typeNamed(output.type), output.shape.data(), static_cast<int32_t>(output.shape.size()));
-    std::memcpy(array.data, output.data, output.sizeBytes);
-    results.append(array.take());
-  }
+  for (const perpend_tensor &output : run->outputs())
+    results.append(valueOf(api, output));
   return results;
 }
 

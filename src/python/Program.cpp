@@ -1,13 +1,10 @@
 //===- Program.cpp - a model while it is compiled, for Python -------------===//
 
-#include "graph/ElementTypes.h"
 #include "python/ProgramState.h"
 
 #include "Compiler.h"
-#include "Operators.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
-#include "interp/Interpreter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -127,33 +124,6 @@ std::vector<std::string> Program::inputNames() const {
       names.push_back(name ? name.str() : "input" + std::to_string(i));
     }
   return names;
-}
-
-bool Program::evaluate(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::string &error) const {
-  ErrorText errors(state->context);
-  func::FuncOp main = mainOf(*state->module);
-  if (failed(loadOperators(*state->module))) {
-    error = errors.take("the operators could not be loaded");
-    return false;
-  }
-  SmallVector<interp::Tensor> tensors;
-  for (const Array &input : inputs) {
-    auto *bytes = static_cast<std::byte *>(const_cast<void *>(input.data));
-    tensors.push_back({graph::elementTypeNamed(&state->context, input.type),
-                       SmallVector<int64_t>(ArrayRef(input.shape)), std::shared_ptr<std::byte>(input.owner, bytes)});
-  }
-  auto results = main ? interp::interpret(main, tensors) : FailureOr<SmallVector<interp::Tensor>>(failure());
-  if (failed(results)) {
-    error = errors.take("the module has no function main");
-    return false;
-  }
-  for (const interp::Tensor &result : *results)
-    outputs.push_back({graph::nameOf(result.elementType),
-                       {result.shape.begin(), result.shape.end()},
-                       result.data(),
-                       result.sizeBytes(),
-                       result.bytes});
-  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -65,8 +65,6 @@ public:
 
   std::string text() const;
   std::vector<std::string> inputNames() const;
-  /// Runs the reference interpreter.
-  bool evaluate(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::string &error) const;
   /// Writes the artifact to `path`; the program stays as it is.
   bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,
                std::string &error) const;

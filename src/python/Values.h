@@ -26,6 +26,8 @@ public:
   /// Errors: nb::type_error naming `what`.
   void read(nanobind::handle object, const char *what, const perpend_tensor_info &info);
   const perpend_tensor &tensor() const { return view; }
+  /// Of an array of numbers; null for numpy, texts and lists.
+  const ExchangeApi *api() const { return array.api; }
 
 private:
   void readTexts(nanobind::handle object, const char *what);

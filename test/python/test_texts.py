@@ -178,3 +178,49 @@ def test_known_lists_leave_nothing_behind() -> None:
     )
     assert "call_library" not in str(perpend.import_model(model))
     assert perpend.compile(model)(np.zeros(3, np.float32), np.ones(3, np.float32)).tolist() == [1, 1, 1]
+
+
+def evaluated(model: onnx.ModelProto, *inputs: Any) -> list[Any]:
+    """What the interpreter says."""
+    return list(perpend.import_model(model).evaluate(*inputs))
+
+
+def test_the_interpreter_takes_and_gives_texts() -> None:
+    model = text_model(
+        [helper.make_node("StringConcat", ["x", "y"], ["z"])],
+        {"x": (TensorProto.STRING, ["n", 1]), "y": (TensorProto.STRING, [2])},
+        ["z"],
+    )
+    (z,) = evaluated(model, np.array([["grün"], [""]]), strings(["a", ""]))
+    assert z.tolist() == [["grüna", "grün"], ["a", ""]]
+    (z,) = evaluated(model, np.empty((0, 1), dtype=object), strings(["a", ""]))
+    assert z.shape == (0, 2)
+    with pytest.raises(TypeError, match="expected an array of str, got"):
+        evaluated(model, np.zeros((2, 1)), strings(["a", ""]))
+    with pytest.raises(perpend.CompileError, match="expected 2 inputs, got 1"):
+        evaluated(model, strings([["a"]]))
+
+
+VECTOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [None])
+
+
+def test_the_interpreter_takes_and_gives_lists() -> None:
+    inputs = {"list": helper.make_sequence_type_proto(VECTOR), "x": VECTOR}
+    model = list_model([helper.make_node("SequenceInsert", ["list", "x"], ["longer"])], inputs, ["longer"])
+    arrays = [np.arange(count, dtype=np.float32) for count in (3, 0, 2)]
+    (longer,) = evaluated(model, arrays[:2], arrays[2])
+    assert [array.tolist() for array in longer] == [array.tolist() for array in arrays]
+    (longer,) = evaluated(model, [], arrays[0])
+    assert [array.tolist() for array in longer] == [[0, 1, 2]]
+    with pytest.raises(perpend.CompileError, match=r"input 0 .*elements of type 'f32', got f64"):
+        evaluated(model, [np.zeros(2)], arrays[0])
+    with pytest.raises(perpend.CompileError, match=r"input 0 .*elements of type .*, got the shape \[2, 2\]"):
+        evaluated(model, [np.zeros((2, 2), dtype=np.float32)], arrays[0])
+
+
+def test_the_interpreter_takes_optional_values() -> None:
+    inputs = {"given": helper.make_optional_type_proto(VECTOR)}
+    model = list_model([helper.make_node("OptionalHasElement", ["given"], ["has"])], inputs, ["has"])
+    x = np.ones(2, dtype=np.float32)
+    assert evaluated(model, x)[0].item() is True
+    assert evaluated(model, None)[0].item() is False
