@@ -37,8 +37,8 @@ static Results fill(Node &node, StringRef composite, const Shape &shape, Type ot
 
 static Results fillShape(Node &node, StringRef composite) {
   SmallVector<int64_t> extents = node.attributes.getInts("shape");
-  if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))
-    return node.fail("expected a shape of extents that are not negative");
+  if (!node.attributes.has("shape") || llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))
+    return node.fail("expected the attribute shape, of extents that are not negative");
   return fill(node, composite, Shape(extents.begin(), extents.end()), node.builder.f32());
 }
 

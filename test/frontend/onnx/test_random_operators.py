@@ -143,6 +143,21 @@ def test_dropout_of_early_operator_sets_trains_unless_it_tests(is_test, kept):
     np.testing.assert_allclose(y, mask / kept, rtol=1e-2)
 
 
-def test_a_result_that_is_no_number_with_a_point_is_refused():
-    with pytest.raises(perpend.CompileError, match="floating-point"):
-        run("() => (int64[2] y) { y = RandomUniform <shape = [2], dtype = 7> () }")
+REFUSED = {
+    "() => (int64[2] y) { y = RandomUniform <shape = [2], dtype = 7> () }": "floating-point",
+    "() => (float[n] y) { y = RandomUniform () }": "expected the attribute shape",
+    "() => (float[n] y) { y = RandomNormal <shape = [-1]> () }": "extents that are not negative",
+    "(float[n] x) => (int32[n, s] y) { y = Multinomial (x) }": r"expected logarithms of weights \[batch, classes\]",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_refusals(body):
+    with pytest.raises(perpend.CompileError, match=REFUSED[body]):
+        run(body)
+
+
+def test_no_classes_is_an_error_of_the_run():
+    body = "(float[n, m] x) => (int32[n, s] y) { y = Multinomial (x) }"
+    with pytest.raises(ValueError, match="samples of no classes"):
+        run(body, np.zeros((2, 0), np.float32))
