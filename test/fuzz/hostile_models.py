@@ -33,7 +33,9 @@ VALID = [
   y = Reshape (p, flat)
 }}""".format(", ".join(["0.5"] * 288)),
     """moves (float[n, 6] x, int64[k] which) => (float[a, b] y, int64[2, c] where_y)
-  <int64[1] zero = {0}, int64[1] two = {2}, int64[1] axis = {1}, int64[2] tiles = {2, 3}, int64[4] pads = {0, 1, 1, 0}> {
+  <int64[1] zero = {0}, int64[1] two = {2}, int64[1] axis = {1}, int64[2] tiles = {2, 3},
+   int64[4] pads = {0, 1, 1, 0}>
+ {
   s = Slice (x, zero, two, axis)
   g = Gather <axis = 1> (s, which)
   p = Pad (g, pads)
