@@ -143,6 +143,21 @@ class Graph:
             self.values.extend(added)
         return added[0] if outputs == 1 else added
 
+    def keep(self, name, kind, shape, exact):
+        """A result of a node, of a shape that inference would not know."""
+        self.values.append(Value(name, kind, tuple(shape), exact))
+
+    def add_hidden(self, op, operands, name, **attributes):
+        """A node whose result no other draw may use."""
+        self.nodes.append(helper.make_node(op, [x.name for x in operands], [name], self.name("node"), **attributes))
+        self.used.update(x.name for x in operands)
+
+    def add_named(self, op, operands, kind, shape, exact, **attributes):
+        name = self.name("value")
+        self.nodes.append(helper.make_node(op, operands, [name], self.name("node"), **attributes))
+        self.used.update(operands)
+        self.keep(name, kind, shape, exact)
+
     def pick(self, kinds=(FLOAT,), low=1, high=5, exact=False):
         """A value, rather a recent one."""
         fits = [v for v in self.values if v.type in kinds and low <= v.rank <= high and (v.exact or not exact)]

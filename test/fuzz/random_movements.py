@@ -163,6 +163,9 @@ def resize(g):
         raise Rejected
     coordinates = g.choose(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
     attributes = {"nearest_mode": g.choose(["floor", "ceil", "round_prefer_floor"])} if mode == "nearest" else {}
+    # Of an extent that is no whole number, ONNX aligns the corners before rounding it and ONNX Runtime after.
+    if coordinates == "align_corners" and any(s * e % 1 for s, e in zip(scales, a.shape, strict=True)):
+        raise Rejected
     scale = g.constant(np.array(scales, FLOAT))
     exact = a.exact and mode == "nearest"
     g.add("Resize", a, None, scale, mode=mode, coordinate_transformation_mode=coordinates, exact=exact, **attributes)
