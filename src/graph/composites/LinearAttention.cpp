@@ -91,16 +91,13 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   if (!query || !key || !value)
     return {};
   Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
-  std::optional<int64_t> size = shape[2].constant();
-  if (!size)
-    return {b.fail("linear attention: the size of a head must be a number, got " + shape[2].str())};
-  double given = a.getFloat("scale"), scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(*size));
   Value state = past ? castLike(b, past, key) : b.splat(shape, 0, type);
   Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitGate(b, rate, heads, key), state};
   Results results = recur(b, start);
   if (results.empty())
     return {};
-  Value output = mul(b, results[0], b.scalar(scale, type));
+  double scale = a.getFloat("scale");
+  Value output = scale != 0 ? mul(b, results[0], b.scalar(scale, type)) : divideByRoot(b, results[0], shape[2]);
   return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
 }
 
