@@ -218,7 +218,8 @@ NOTES = {
     "fuse": "Main calls kernels. The first holds the convolution with all that is computed on its result.",
     "schedule": "Every kernel has a `tile.schedule`, chosen from the numbers of the target.",
     "tile": "The first kernel again: loops, a micro-kernel on each block, then bias and relu on the block.",
-    "plan": "Every call says where its values lie, as pairs of space (input, output, weights, arena, growing, slot) and number.",
+    "plan": "Every call says where its values lie, as pairs of space (input, output, weights, arena, growing, slot) "
+    "and number.",
     "lower": "The functions of the object, without bodies. The runtime calls `bind`, `sizes` and `run`.",
 }
 

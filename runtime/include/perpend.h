@@ -35,7 +35,8 @@ typedef enum perpend_status {
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
- * element. The upper bits are ignored in inputs (any bool but 0 is true) and 0 in what is computed, also for i2 and i4. */
+ * element. The upper bits are ignored in inputs (any bool but 0 is true) and 0 in what is computed, also for i2 and i4.
+ */
 typedef enum perpend_type {
   PERPEND_F32 = 0,
   PERPEND_F64 = 1,

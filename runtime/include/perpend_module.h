@@ -55,7 +55,8 @@ typedef struct perpend_buffer {
  * an int64_t; 0 is the empty text and the empty list. */
 typedef struct perpend_handles perpend_handles;
 
-/* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status. */
+/* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status.
+ */
 typedef struct perpend_handle_functions {
   /* fail sets the message of the caller's runtime, which is not that of the artifact, and returns the status.
    * NULL: no memory */
@@ -90,7 +91,7 @@ struct perpend_frame {
   int32_t (*reserve)(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
   /* Sets the message of an error that the data caused: text, then the number. Returns the status for run to return. */
   int32_t (*refuse)(const char *text, int64_t got);
-  int64_t *outputDims; /* as written by sizes; run writes all extents of outputs with extents from data */
+  int64_t *outputDims;      /* as written by sizes; run writes all extents of outputs with extents from data */
   perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */
 };
 

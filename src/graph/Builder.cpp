@@ -139,14 +139,44 @@ Value Builder::bodyOp(StringRef name, Values inputs, Extents shape, Type element
   return operations.create(state)->getResult(0);
 }
 
+/// Null with an error for texts, lists and minifloats, which have no arithmetic; composites convert minifloats where
+/// ONNX allows them.
+static Value numbers(Builder &builder, Value tensor) {
+  Type type = tensor ? tensorTypeOf(tensor).getElementType() : Type();
+  if (!tensor || !(isMinifloat(type) || isHandle(type)))
+    return tensor;
+  return builder.fail(
+      "no arithmetic on elements of type " + nameOf(type) +
+      (isHandle(type) ? "\nhint: cast them to numbers first" : "\nhint: cast them to a wider type first"));
+}
+
+/// Whether a body only compares a value for equality, chooses it or hands it on: all that texts and lists allow.
+static bool isOnlyCompared(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (auto compare = dyn_cast<arith::CmpIOp>(user))
+      return compare.getPredicate() == arith::CmpIPredicate::eq || compare.getPredicate() == arith::CmpIPredicate::ne;
+    return isa<YieldOp>(user) || (isa<arith::SelectOp>(user) && isOnlyCompared(user->getResult(0)));
+  });
+}
+
 Value Builder::map(Values inputs, Type elementType, ScalarBody body) {
   if (anyNull(inputs))
     return {};
   if (inputs.empty())
     return fail("map: no input");
   SmallVector<Type> types = llvm::map_to_vector(inputs, [](Value input) { return scalarTypeOf(input); });
-  return bodyOp(MapOp::getOperationName(), inputs, shapeOf(inputs[0]), elementType, types,
-                [&](OpBuilder &builder, Block &block) { return body(builder, location, block.getArguments()); });
+  bool isArithmetic = false;
+  Value result = bodyOp(MapOp::getOperationName(), inputs, shapeOf(inputs[0]), elementType, types,
+                        [&](OpBuilder &builder, Block &block) {
+                          Value scalar = body(builder, location, block.getArguments());
+                          for (auto [input, argument] : llvm::zip(inputs, block.getArguments()))
+                            isArithmetic |= isHandle(tensorTypeOf(input).getElementType()) && !isOnlyCompared(argument);
+                          return scalar;
+                        });
+  return isArithmetic
+             ? numbers(*this, *llvm::find_if(
+                                  inputs, [](Value input) { return isHandle(tensorTypeOf(input).getElementType()); }))
+             : result;
 }
 
 Value Builder::generate(Values inputs, Extents shape, Type elementType, ElementBody body) {
@@ -344,14 +374,6 @@ Value Builder::gather(Value input, Value indices, int64_t axis) {
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
-
-/// Null with an error for minifloats, which have no arithmetic; composites convert them where ONNX allows them.
-static Value numbers(Builder &builder, Value tensor) {
-  if (!tensor || !isMinifloat(tensorTypeOf(tensor).getElementType()))
-    return tensor;
-  return builder.fail("no arithmetic on elements of type " + nameOf(tensorTypeOf(tensor).getElementType()) +
-                      "\nhint: cast them to a wider type first");
-}
 
 Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims) {
   if (!numbers(*this, input))

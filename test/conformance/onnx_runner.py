@@ -19,6 +19,7 @@ import onnx_columns
 import perpend
 from onnx_cases import Case
 from onnx_compare import explain_all
+from onnx_random import EXPLAIN, explain_random
 
 PASS, UNSUPPORTED, WRONG = "pass", "unsupported", "wrong"
 CASE_LIMIT_S = 60.0
@@ -31,7 +32,8 @@ SCRATCH = re.compile(r"\S*/\.?perpend-\w+")
 
 @dataclass(frozen=True)
 class Outcome:
-    """unsupported: a clear refusal before anything runs. wrong: everything else that is no pass."""
+    """unsupported: a clear refusal before anything runs, or values of another random generator than the expected ones.
+    wrong: everything else that is no pass."""
 
     status: str
     reason: str = ""
@@ -59,8 +61,13 @@ def run_case(case: Case, column: str, opt_level: int) -> Outcome:
             results = execute(inputs)
         except Exception as error:
             return Outcome(WRONG, one_line(f"the run raised {type(error).__name__}: {error}"))
-        if reason := explain_all(results, outputs, case.rtol, case.atol):
+        if not (reason := explain_all(results, outputs, case.rtol, case.atol)):
+            continue
+        if case.operator not in EXPLAIN:
             return Outcome(WRONG, one_line(reason))
+        if reason := explain_random(case.operator, inputs, results, outputs):
+            return Outcome(WRONG, one_line(reason))
+        return Outcome(UNSUPPORTED, "random values cannot be compared: the expected ones come from numpy's generator")
     return Outcome(PASS)
 
 

@@ -59,6 +59,9 @@ struct Node {
   std::optional<llvm::SmallVector<int64_t>> knownNumbers(size_t index, StringRef what) const;
 };
 
+/// The element type that an attribute names, or `otherwise`; null with an error for one without a counterpart.
+mlir::Type typeAttribute(Node &node, StringRef name, mlir::Type otherwise = {});
+
 using ImportFunction = Results (*)(Node &);
 
 struct Operator {

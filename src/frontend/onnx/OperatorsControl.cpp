@@ -1,6 +1,7 @@
 //===- OperatorsControl.cpp - ONNX operators with graphs inside -----------===//
 
 #include "frontend/onnx/Operators.h"
+#include "graph/SequenceTypes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -35,6 +36,12 @@ static Value asDeclared(Builder &b, Value scalar, const ValueInfo &input) {
   return vector;
 }
 
+/// Whether a carried value begins as an optional one and continues as what that may hold.
+static bool isUnwrapped(Value initial, Value next) {
+  SequenceType from = sequenceTypeOf(initial), to = sequenceTypeOf(next);
+  return from && from.getIsOptional() && next && !(to && to.getIsOptional());
+}
+
 Results importLoop(Node &node) {
   const GraphProto *graph = node.graph("body");
   size_t carriedCount = std::max<size_t>(node.inputs.size(), 2) - 2;
@@ -47,7 +54,8 @@ Results importLoop(Node &node) {
   SmallVector<Value> initial(llvm::drop_begin(node.inputs, std::min<size_t>(2, node.inputs.size())));
   if (llvm::is_contained(initial, Value()))
     return node.fail("an initial value is missing");
-  return Results(b.loop({node.input(0), node.input(1)}, initial, [&](Value number, ValueRange carried) {
+  SmallVector<bool> unwrapped(carriedCount);
+  Results results(b.loop({node.input(0), node.input(1)}, initial, [&](Value number, ValueRange carried) {
     Value goesOn = b.scalar(1, b.operations.getI1Type());
     SmallVector<Value> inputs{asDeclared(b, number, graph->inputs[0]), asDeclared(b, goesOn, graph->inputs[1])};
     llvm::append_range(inputs, carried);
@@ -58,8 +66,15 @@ Results importLoop(Node &node) {
     iteration.condition = outputs->front();
     iteration.carried.assign(outputs->begin() + 1, outputs->begin() + 1 + carriedCount);
     iteration.elements.assign(outputs->begin() + 1 + carriedCount, outputs->end());
+    for (auto [index, next] : llvm::enumerate(iteration.carried))
+      if ((unwrapped[index] = isUnwrapped(initial[index], next)))
+        next = makeList(b, next, {}, /*isOptional=*/true);
     return iteration;
   }));
+  for (auto [result, isElement] : llvm::zip(results, unwrapped))
+    if (isElement)
+      result = applyComposite(b, "optional_get_element", result)[0];
+  return results;
 }
 
 //===----------------------------------------------------------------------===//

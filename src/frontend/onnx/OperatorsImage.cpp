@@ -52,19 +52,18 @@ Results importMaxUnpool(Node &node) {
 Results importGlobalLpPool(Node &node) { return node.composite("global_lp_pool", node.inputs); }
 
 Results importAffineGrid(Node &node) {
-  std::optional<Shape> size = node.known(1, "size");
+  std::optional<Shape> size = node.sizes(1, "size");
   return size ? node.composite("affine_grid", node.input(0), node.attribute("size", ArrayRef<SymbolicInt>(*size)))
               : Results();
 }
 
 Results importCol2Im(Node &node) {
-  std::optional<Shape> image = node.known(1, "image_shape");
-  std::optional<SmallVector<int64_t>> block = image ? node.knownNumbers(2, "block_shape") : std::nullopt;
+  std::optional<Shape> image = node.sizes(1, "image"), block = image ? node.sizes(2, "block") : std::nullopt;
   if (!block)
     return {};
   return node.composite("col2im", node.input(0),
                         {node.attribute("image_shape", ArrayRef<SymbolicInt>(*image)),
-                         node.attribute("block_shape", ArrayRef<int64_t>(*block))});
+                         node.attribute("block_shape", ArrayRef<SymbolicInt>(*block))});
 }
 
 /// Before operator set 16, regions are not shifted by half an element.
@@ -76,7 +75,7 @@ Results importRoiAlign10(Node &node) {
 /// Cut in the middle, or with zeros around it, where an odd difference is larger behind.
 Results importCenterCropPad(Node &node) {
   Value x = node.input(0);
-  std::optional<Shape> wanted = node.known(1, "shape");
+  std::optional<Shape> wanted = node.sizes(1, "size");
   if (!wanted || !x)
     return {};
   SmallVector<int64_t> axes = node.attributes.getInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x))));

@@ -1,6 +1,6 @@
 //===- OperatorsNeural.cpp - ONNX operators on values ---------------------===//
 //
-// Activations, normalisations, pooling, reductions, resizing, and the
+// Activations, normalisations, pooling, reductions, and the
 // experimental image operators of early converters.
 //
 //===----------------------------------------------------------------------===//
@@ -62,13 +62,6 @@ Results importClip(Node &node) {
   return node.composite("clip", {x, low, high});
 }
 
-Results importDropout(Node &node) {
-  Value x = node.input(0);
-  if (!x)
-    return node.fail("expected 1 input");
-  return {x, node.builder.splat(shapeOf(x), 1, node.builder.operations.getI1Type())};
-}
-
 /// A slope of lower rank is aligned at the last dimension; one of shape [c] of early converters at the channels.
 Results importPRelu(Node &node) {
   Value x = node.input(0), slope = node.input(1);
@@ -126,139 +119,6 @@ Results importReduction(Node &node) {
     Results reduced = node.composite(name->second, matrix, columns);
     return reduced.empty() ? Value() : reduced[0];
   })};
-}
-
-//===----------------------------------------------------------------------===//
-// Resizing
-//===----------------------------------------------------------------------===//
-
-/// The elements of a constant of few numbers, also when it is a concatenation.
-static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tensor) {
-  if (!tensor)
-    return std::nullopt;
-  SmallVector<double> numbers;
-  if (auto concat = tensor.getDefiningOp<ConcatOp>()) {
-    for (Value part : concat.getInputs()) {
-      std::optional<SmallVector<double>> more = constantNumbers(b, part);
-      if (!more)
-        return std::nullopt;
-      numbers.append(*more);
-    }
-    return numbers;
-  }
-  if (auto constant = tensor.getDefiningOp<ConstantOp>())
-    if (auto dense = dyn_cast<DenseFPElementsAttr>(constant.getValue())) {
-      for (const APFloat &value : dense) {
-        bool losesInfo;
-        APFloat wide = value;
-        wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-        numbers.push_back(wide.convertToDouble());
-      }
-      return numbers;
-    }
-  std::optional<SmallVector<int64_t>> integers = b.constantContents(tensor);
-  if (!integers)
-    return std::nullopt;
-  return SmallVector<double>(integers->begin(), integers->end());
-}
-
-/// floor(extent * scale), where the scale of a symbolic extent must be a fraction with a small denominator.
-static std::optional<SymbolicInt> scaledExtent(const SymbolicInt &extent, double scale) {
-  if (std::optional<int64_t> constant = extent.constant())
-    return SymbolicInt(static_cast<int64_t>(std::floor(static_cast<float>(*constant) * static_cast<float>(scale))));
-  for (int64_t denominator = 1; denominator <= 64; ++denominator) {
-    double numerator = std::round(scale * static_cast<double>(denominator));
-    if (std::abs(numerator / static_cast<double>(denominator) - scale) < 1e-7 * scale)
-      return floorDiv(extent * static_cast<int64_t>(numerator), SymbolicInt(denominator));
-  }
-  return std::nullopt;
-}
-
-static Results resizeByScales(Node &node, ArrayRef<double> scales, ArrayRef<NamedAttribute> changes) {
-  Shape shape = shapeOf(node.input(0)), sizes;
-  if (scales.size() != shape.size())
-    return node.fail("expected " + Twine(shape.size()) + " scales, got " + Twine(scales.size()));
-  for (auto [extent, scale] : llvm::zip(shape, scales)) {
-    std::optional<SymbolicInt> size = scale > 0 ? scaledExtent(extent, scale) : std::nullopt;
-    if (!size)
-      return node.fail("cannot scale the extent " + extent.str() + " by " + std::to_string(scale));
-    sizes.push_back(*size);
-  }
-  SmallVector<NamedAttribute> all(changes);
-  all.push_back(node.attribute("sizes", ArrayRef<SymbolicInt>(sizes)));
-  all.push_back(node.attribute("scales", DenseF64ArrayAttr::get(node.builder.context(), scales)));
-  return node.composite("resize", node.input(0), all);
-}
-
-static NamedAttribute text(Node &node, StringRef name, StringRef value) {
-  return node.attribute(name, node.builder.operations.getStringAttr(value));
-}
-
-/// Upsample and Resize-10: asymmetric coordinates, rounded down.
-static Results resizeAsymmetric(Node &node, std::optional<SmallVector<double>> scales) {
-  if (!node.input(0) || !scales)
-    return node.fail("the scales are missing or computed from run-time data");
-  StringRef mode = node.attributes.getString("mode", "nearest");
-  SmallVector<NamedAttribute> changes{text(node, "coordinate_transformation_mode", "asymmetric"),
-                                      text(node, "nearest_mode", "floor"),
-                                      text(node, "mode", mode == "bilinear" ? "linear" : mode)};
-  return resizeByScales(node, *scales, changes);
-}
-
-Results importUpsample(Node &node) {
-  if (node.input(1))
-    return resizeAsymmetric(node, constantNumbers(node.builder, node.input(1)));
-  SmallVector<double> scales = node.attributes.getFloats("scales");
-  return resizeAsymmetric(node, scales.empty() ? std::nullopt : std::optional(scales));
-}
-Results importResize10(Node &node) { return resizeAsymmetric(node, constantNumbers(node.builder, node.input(1))); }
-
-/// Values of listed axes spread over all dimensions; `otherwise` elsewhere.
-template <typename T>
-static std::optional<SmallVector<T>> spread(Node &node, ArrayRef<T> values, ArrayRef<T> otherwise) {
-  SmallVector<int64_t> axes = node.attributes.getInts("axes");
-  if (axes.empty())
-    return SmallVector<T>(values);
-  SmallVector<T> result(otherwise);
-  for (auto [index, axis] : llvm::enumerate(axes)) {
-    int64_t dim = normalAxis(node.builder, axis, otherwise.size());
-    if (dim < 0 || index >= values.size())
-      return std::nullopt;
-    result[dim] = values[index];
-  }
-  return result;
-}
-
-static bool isEmpty(Value tensor) { return !tensor || elementCount(shapeOf(tensor)) == SymbolicInt(0); }
-
-Results importResize(Node &node) {
-  Value x = node.input(0), roi = node.input(1), scales = node.input(2), sizes = node.input(3);
-  if (!x || (isEmpty(scales) && isEmpty(sizes)))
-    return node.fail("expected a tensor and its scales or sizes");
-  if (node.attributes.getString("keep_aspect_ratio_policy", "stretch") != "stretch")
-    return node.fail("keep_aspect_ratio_policy is not supported\nhint: use 'stretch'");
-  Shape shape = shapeOf(x);
-  SmallVector<NamedAttribute> changes;
-  std::optional<SmallVector<double>> region = isEmpty(roi) ? std::nullopt : constantNumbers(node.builder, roi);
-  if (region && node.attributes.getInts("axes").empty())
-    changes.push_back(node.attribute("roi", DenseF64ArrayAttr::get(node.builder.context(), *region)));
-  else if (node.attributes.getString("coordinate_transformation_mode") == "tf_crop_and_resize")
-    return node.fail("the region of interest must be a constant for all dimensions");
-  if (isEmpty(sizes)) {
-    std::optional<SmallVector<double>> numbers = constantNumbers(node.builder, scales);
-    if (!numbers)
-      return node.fail("the scales are computed from run-time data");
-    numbers = spread<double>(node, *numbers, SmallVector<double>(shape.size(), 1));
-    return numbers ? resizeByScales(node, *numbers, changes) : node.fail("axes and scales differ in number");
-  }
-  std::optional<Shape> extents = node.sizes(3, "size");
-  if (!extents)
-    return {};
-  std::optional<SmallVector<SymbolicInt>> all = spread<SymbolicInt>(node, *extents, shape);
-  if (!all)
-    return node.fail("axes and sizes differ in number");
-  changes.push_back(node.attribute("sizes", ArrayRef<SymbolicInt>(*all)));
-  return node.composite("resize", x, changes);
 }
 
 //===----------------------------------------------------------------------===//

@@ -279,7 +279,8 @@ Results importPad11(Node &node) {
     return node.fail("expected a tensor and its pads");
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
   auto pads = padsOf(node);
-  return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2)) : Results();
+  return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2))
+              : Results();
 }
 
 //===----------------------------------------------------------------------===//

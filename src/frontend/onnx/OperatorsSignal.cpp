@@ -12,15 +12,16 @@ static NamedAttribute axisAttribute(Node &node, int64_t axis) {
   return node.attribute("axis", node.builder.operations.getI64IntegerAttr(axis));
 }
 
-static Results importTransform(Node &node, int64_t axis) {
+/// `measuredAxis` (optional): the axis when it is known only at run time.
+static Results importTransform(Node &node, int64_t axis, Value measuredAxis = {}) {
   SmallVector<NamedAttribute> changes{axisAttribute(node, axis)};
   if (node.input(1)) {
-    std::optional<Shape> length = node.known(1, "dft_length");
+    std::optional<Shape> length = node.sizes(1, "length");
     if (!length)
       return {};
     changes.push_back(node.attribute("length", ArrayRef<SymbolicInt>(*length)));
   }
-  return node.composite("dft", node.input(0), changes);
+  return node.composite("dft", {node.input(0), measuredAxis}, changes);
 }
 
 /// The axis is an attribute before operator set 20, then an input.
@@ -28,19 +29,19 @@ Results importDft(Node &node) { return importTransform(node, node.attributes.get
 Results importDft20(Node &node) {
   if (!node.input(2))
     return importTransform(node, -2);
-  std::optional<SmallVector<int64_t>> axis = node.knownNumbers(2, "axis");
-  if (!axis || axis->size() != 1)
-    return axis ? node.fail("expected one axis") : Results();
-  return importTransform(node, axis->front());
+  if (elementCount(shapeOf(node.input(2))) != SymbolicInt(1))
+    return node.fail("expected one axis");
+  std::optional<SmallVector<int64_t>> axis = node.builder.constantContents(node.input(2));
+  return axis ? importTransform(node, axis->front()) : importTransform(node, 0, node.input(2));
 }
 
 Results importStft(Node &node) {
-  std::optional<Shape> step = node.known(1, "frame_step");
+  std::optional<Shape> step = node.sizes(1, "step");
   if (!step)
     return {};
   SmallVector<NamedAttribute> changes{node.attribute("step", ArrayRef<SymbolicInt>(*step))};
   if (node.input(3)) {
-    std::optional<Shape> length = node.known(3, "frame_length");
+    std::optional<Shape> length = node.sizes(3, "length");
     if (!length)
       return {};
     changes.push_back(node.attribute("length", ArrayRef<SymbolicInt>(*length)));
@@ -49,7 +50,7 @@ Results importStft(Node &node) {
 }
 
 static Results importWindow(Node &node, ArrayRef<double> coefficients) {
-  std::optional<Shape> size = node.known(0, "size");
+  std::optional<Shape> size = node.sizes(0, "size");
   Type type =
       onnx::elementTypeOf(node.builder.context(), static_cast<DataType>(node.attributes.getInt("output_datatype", 1)));
   if (!size || !type)

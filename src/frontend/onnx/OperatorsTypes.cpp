@@ -21,8 +21,7 @@ static DataType dataTypeOf(Node &node, StringRef name) {
   return static_cast<DataType>(node.attributes.getInt(name));
 }
 
-/// The type that an attribute names, or `otherwise`; null with an error for one without a counterpart.
-static Type typeAttribute(Node &node, StringRef name, Type otherwise = {}) {
+Type typeAttribute(Node &node, StringRef name, Type otherwise) {
   DataType code = dataTypeOf(node, name);
   if (code == DataType::Undefined && otherwise)
     return otherwise;

@@ -167,6 +167,8 @@ static Value probabilitiesOf(Builder &b, Value scores, Value sinks, bool canBeEm
                    [](ArrayRef<Scalar> v) { return select(equal(v[1], negativeInfinity), v[0].constant(0), v[0]); });
 }
 
+static Value changed(Value x, llvm::function_ref<Value(Value)> change) { return x && change ? change(x) : x; }
+
 AttentionResult attend(Builder &b, Value query, Value key, Value value, const AttentionForm &form) {
   if (!query || !key || !value)
     return {};
@@ -188,7 +190,8 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
     return {};
   bool canBeEmpty = form.mask || form.keyLengths || form.starts || form.left;
   Value logits = form.softmaxType ? b.cast(result.masked, form.softmaxType) : result.masked;
-  result.probabilities = castLike(b, probabilitiesOf(b, logits, form.sinks, canBeEmpty), q);
+  Value probabilities = probabilitiesOf(b, changed(logits, form.changeLogits), form.sinks, canBeEmpty);
+  result.probabilities = castLike(b, changed(probabilities, form.changeProbabilities), q);
   result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false), query);
   return result;
 }

@@ -31,6 +31,8 @@ struct AttentionForm {
   mlir::Type softmaxType;
   /// [heads]: the score of an additional key per head, whose value is 0.
   mlir::Value sinks;
+  /// What becomes of the logits of the softmax, and of the probabilities: of the same shape and type.
+  llvm::function_ref<mlir::Value(mlir::Value)> changeLogits, changeProbabilities;
 };
 
 /// The result, and the intermediate tensors [batch, heads, queries, keys] that some operators give out.

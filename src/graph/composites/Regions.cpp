@@ -41,23 +41,49 @@ private:
 };
 
 struct RegionOptions {
+  /// Samples in each direction of a part; 0: as many as it has elements.
   int64_t height, width, samples;
   double scale;
   bool isHalfPixel, isMaximum;
 };
 
-/// One dimension of a region: where its first part begins, and the size of a part.
+/// One dimension of a region: where its first part begins, the size of a part, and the samples in it.
 struct Span {
-  Scalar start, part;
+  Scalar start, part, samples;
+};
+
+/// The most samples of one part of any region, by rows and columns.
+struct SampleExtents {
+  SymbolicInt rows, columns;
 };
 } // namespace
 
-static Span spanOf(Scalar low, Scalar high, int64_t parts, const RegionOptions &options) {
+/// The span of region `region` in dimension 0 (y) or 1 (x). Regions are x, y, x, y.
+static Span spanOf(Value regions, Scalar region, int64_t dim, Type compute, const RegionOptions &options) {
+  auto corner = [&](int64_t column) {
+    Value at = region.emitter().create<arith::ConstantIndexOp>(region.location(), column);
+    return region.with(load(region.emitter(), region.location(), regions, {region.value, at})).to(compute);
+  };
   double shift = options.isHalfPixel ? 0.5 : 0;
-  Scalar start = low * options.scale - shift, size = high * options.scale - shift - start;
+  Scalar start = corner(1 - dim) * options.scale - shift;
+  Scalar size = corner(3 - dim) * options.scale - shift - start;
   if (!options.isHalfPixel)
     size = max(size, 1);
-  return {start, size / static_cast<double>(parts)};
+  Scalar part = size / static_cast<double>(dim == 0 ? options.height : options.width);
+  return {start, part, options.samples ? part.constant(static_cast<double>(options.samples)) : max(ceil(part), 0)};
+}
+
+/// At least 1, so that an empty part has a place for its 0.
+static SymbolicInt mostSamples(Builder &b, Value regions, int64_t dim, const RegionOptions &options) {
+  if (options.samples)
+    return SymbolicInt(options.samples);
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Scalar region(builder, loc, index[0]);
+    return min(spanOf(tensors[0], region, dim, builder.getF32Type(), options).samples, 1e6).to(b.i64()).value;
+  };
+  Value counts = b.generate(regions, shapeOf(regions)[0], b.i64(), body);
+  Value most = b.reduce(ReductionKind::Max, counts, 0, false);
+  return b.measure(pointwise(b, most, [](ArrayRef<Scalar> v) { return max(v[0], 1); }), "samples");
 }
 
 /// A sample's contribution: 0 beyond one element outside; positions between are moved to the border. The maximum of
@@ -76,17 +102,19 @@ static Scalar sampleRegion(Plane &plane, Scalar y, Scalar x, bool isMaximum) {
   return select(isOutside, y.constant(0), max(upper, lower));
 }
 
-static Scalar poolRegion(Plane &plane, Scalar top, Scalar left, Span rows, Span columns, const RegionOptions &options) {
-  std::optional<Scalar> total;
-  auto samples = static_cast<double>(options.samples);
-  for (int64_t i = 0; i < options.samples; ++i)
-    for (int64_t j = 0; j < options.samples; ++j) {
-      Scalar y = rows.start + (top + (static_cast<double>(i) + 0.5) / samples) * rows.part;
-      Scalar x = columns.start + (left + (static_cast<double>(j) + 0.5) / samples) * columns.part;
-      Scalar value = sampleRegion(plane, y, x, options.isMaximum);
-      total = !total ? value : options.isMaximum ? max(*total, value) : *total + value;
-    }
-  return options.isMaximum ? *total : *total / (samples * samples);
+/// What sample `number` adds to the part (top, left) of a region.
+static Scalar poolSample(Plane &plane, Scalar top, Scalar left, Scalar number, Span rows, Span columns,
+                         const SampleExtents &extents, bool isMaximum) {
+  Scalar width = number.with(extent(number.emitter(), number.location(), extents.columns));
+  Scalar row = (number / width).to(top.type()), column = (number % width).to(top.type());
+  Scalar y = rows.start + (top + (row + 0.5) / max(rows.samples, 1)) * rows.part;
+  Scalar x = columns.start + (left + (column + 0.5) / max(columns.samples, 1)) * columns.part;
+  Scalar isSample = (row < rows.samples) & (column < columns.samples);
+  Scalar value = sampleRegion(plane, y, x, isMaximum), count = rows.samples * columns.samples;
+  if (!isMaximum)
+    return select(isSample, value / max(count, 1), value.constant(0));
+  Scalar none = select(count < 1, value.constant(0), value.constant(-std::numeric_limits<double>::infinity()));
+  return select(isSample, value, none);
 }
 
 static std::optional<RegionOptions> regionOptions(Builder &b, const Attributes &a) {
@@ -94,9 +122,8 @@ static std::optional<RegionOptions> regionOptions(Builder &b, const Attributes &
             coordinates = a.getString("coordinate_transformation_mode", "half_pixel");
   RegionOptions options{a.getInt("output_height", 1),   a.getInt("output_width", 1), a.getInt("sampling_ratio"),
                         a.getFloat("spatial_scale", 1), coordinates == "half_pixel", mode == "max"};
-  if (options.height < 1 || options.width < 1 || options.samples < 1 || options.samples > 16) {
-    b.fail("roi_align: expected positive output extents and 1 to 16 samples, got " + Twine(options.samples) +
-           "\nhint: set sampling_ratio; a number of samples that depends on each region is not supported");
+  if (options.height < 1 || options.width < 1 || options.samples < 0) {
+    b.fail("roi_align: expected positive output extents and no negative sampling ratio");
     return std::nullopt;
   }
   return options;
@@ -171,23 +198,24 @@ Results roi_align(Builder &b, Values in, const Attributes &a) {
   if (shape.size() != 4 || regions.size() != 2 || rankOf(in[2]) != 1 || provablyDiffer(regions[1], SymbolicInt(4)))
     return {b.fail("roi_align: expected an image [n, c, h, w], regions [r, 4] and indices [r], got shapes " +
                    toString(shape) + ", " + toString(regions) + " and " + toString(shapeOf(in[2])))};
-  Type type = elementTypeOf(in[0]);
-  Shape result{regions[0], shape[1], SymbolicInt(options->height), SymbolicInt(options->width)};
+  SampleExtents samples{mostSamples(b, in[1], 0, *options), mostSamples(b, in[1], 1, *options)};
+  if (samples.rows.isPoison() || samples.columns.isPoison())
+    return {};
+  Type type = elementTypeOf(in[0]), compute = computeType(type);
+  Shape result{regions[0], shape[1], SymbolicInt(options->height), SymbolicInt(options->width),
+               samples.rows * samples.columns};
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    Type compute = computeType(type);
-    auto corner = [&](int64_t column) {
-      Value at = builder.create<arith::ConstantIndexOp>(loc, column);
-      return Scalar(builder, loc, load(builder, loc, tensors[1], {index[0], at})).to(compute);
-    };
-    Scalar image = Scalar(builder, loc, load(builder, loc, tensors[2], index[0])).to(builder.getIndexType());
-    Scalar count = image.with(extent(builder, loc, shape[0]));
+    Scalar region(builder, loc, index[0]), count = region.with(extent(builder, loc, shape[0]));
+    Scalar image = region.with(load(builder, loc, tensors[2], index[0])).to(builder.getIndexType());
     Plane plane(builder, loc, tensors[0], max(min(image, count - 1), 0).value, index[1], compute);
-    Span rows = spanOf(corner(1), corner(3), options->height, *options);
-    Span columns = spanOf(corner(0), corner(2), options->width, *options);
-    Scalar top = Scalar(builder, loc, index[2]).to(compute), left = Scalar(builder, loc, index[3]).to(compute);
-    return poolRegion(plane, top, left, rows, columns, *options).to(type).value;
+    Span rows = spanOf(tensors[1], region, 0, compute, *options);
+    Span columns = spanOf(tensors[1], region, 1, compute, *options);
+    Scalar top = region.with(index[2]).to(compute), left = region.with(index[3]).to(compute);
+    return poolSample(plane, top, left, region.with(index[4]), rows, columns, samples, options->isMaximum).value;
   };
-  return {b.generate(in, result, type, body)};
+  Value parts = b.generate(in, result, compute, body);
+  auto kind = options->isMaximum ? ReductionKind::Max : ReductionKind::Sum;
+  return {b.cast(b.reduce(kind, parts, 4, false), type)};
 }
 
 /// in: x [n, c, h, w], filter [o, c / group, k, l], offsets [n, 2 k l offset_group, y, x], bias [o] and

@@ -3,6 +3,9 @@
 // One axis at a time: separable, so the results are those of the n-d formulas
 // up to rounding. Coordinates are computed in f32. Source: ONNX Resize-19.
 //
+// Antialiasing stretches the kernel when an axis becomes shorter, so that every
+// input element counts: the weights of all neighbours are a matrix of their own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Formulas.h"
@@ -11,14 +14,46 @@ using namespace mlir;
 
 namespace perpend::graph {
 namespace {
+struct ResizeOptions {
+  StringRef mode, coordinates, rounding;
+  double cubicCoefficient, extrapolation;
+  bool excludeOutside, antialias;
+};
+/// A number that is known, or the scalar tensor that holds it when the model runs.
+struct Parameter {
+  double number = 0;
+  Value tensor = {};
+  bool isKnown(double value) const { return !tensor && number == value; }
+};
+/// One resized axis: output extent, scale (0: output / input), region of interest in [0, 1].
+struct ResizedAxis {
+  int64_t axis;
+  SymbolicInt extent;
+  Parameter scale, regionStart, regionEnd;
+};
+} // namespace
+
+/// The parameters of an axis that are tensors, in the order in which AxisSampler reads them.
+static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
+  SmallVector<Value> tensors;
+  for (const Parameter *parameter : {&axis.scale, &axis.regionStart, &axis.regionEnd})
+    if (parameter->tensor)
+      tensors.push_back(parameter->tensor);
+  return tensors;
+}
+
+namespace {
 /// Where the elements of one output position come from.
 class AxisSampler {
 public:
-  AxisSampler(OpBuilder &builder, Location loc, Value position, const SymbolicInt &inputExtent,
-              const ResampledAxis &axis, const Resampling &options)
-      : axis(axis), options(options), position(Scalar(builder, loc, position).to(builder.getF32Type())),
+  /// `captured`: capturedParameters(axis) inside the body.
+  AxisSampler(OpBuilder &builder, Location loc, Value position, const SymbolicInt &inputExtent, const ResizedAxis &axis,
+              const ResizeOptions &options, ValueRange captured)
+      : axis(axis), options(options), captured(captured),
+        position(Scalar(builder, loc, position).to(builder.getF32Type())),
         last(Scalar(builder, loc, extent(builder, loc, inputExtent - SymbolicInt(1)))),
-        input(extentAsFloat(inputExtent)), output(extentAsFloat(axis.extent)) {}
+        input(extentAsFloat(inputExtent)), output(extentAsFloat(axis.extent)), givenScale(read(axis.scale)),
+        regionStart(read(axis.regionStart)), regionEnd(read(axis.regionEnd)) {}
 
   /// The position in the input, not clamped.
   Scalar coordinate() {
@@ -54,28 +89,37 @@ public:
   Scalar isOutside(Scalar x) { return (x < 0) | (x > input - 1); }
   Scalar isInside(Scalar whole) { return (whole >= 0) & (whole <= input - 1); }
 
+  Scalar scale() { return axis.scale.isKnown(0) ? output / input : givenScale; }
+
 private:
+  Scalar read(const Parameter &parameter) {
+    if (!parameter.tensor)
+      return position.constant(parameter.number);
+    Value element = load(position.emitter(), position.location(), captured.front(), {});
+    captured = captured.drop_front();
+    return position.with(element).to(position.type());
+  }
   Scalar extentAsFloat(const SymbolicInt &value) {
     if (std::optional<int64_t> constant = value.constant())
       return position.constant(static_cast<double>(*constant));
     return position.with(extent(position.emitter(), position.location(), value)).to(position.type());
   }
-  Scalar scale() { return axis.scale != 0 ? position.constant(axis.scale) : output / input; }
   /// Given scales make the ends of the output those of a length that is no whole number.
   Scalar alignedCoordinate() {
-    Scalar length = axis.scale != 0 ? input * axis.scale : output;
+    Scalar length = axis.scale.isKnown(0) ? output : input * givenScale;
     Scalar spread = position * (input - 1) / select(equal(length, 1), length, length - 1);
     return select(equal(length, 1), position.constant(0), spread);
   }
   Scalar cropCoordinate() {
-    double width = axis.regionEnd - axis.regionStart;
-    Scalar spread = axis.regionStart * (input - 1) + position * (width * (input - 1)) / max(output - 1, 1);
-    return select(output > 1, spread, 0.5 * (axis.regionStart + axis.regionEnd) * (input - 1));
+    Scalar width = regionEnd - regionStart;
+    Scalar spread = regionStart * (input - 1) + position * (width * (input - 1)) / max(output - 1, 1);
+    return select(output > 1, spread, 0.5 * (regionStart + regionEnd) * (input - 1));
   }
 
-  const ResampledAxis &axis;
-  const Resampling &options;
-  Scalar position, last, input, output;
+  const ResizedAxis &axis;
+  const ResizeOptions &options;
+  ValueRange captured;
+  Scalar position, last, input, output, givenScale, regionStart, regionEnd;
 };
 } // namespace
 
@@ -95,7 +139,7 @@ static Scalar interpolateLinear(AxisSampler &sampler, Scalar x, Tap tap) {
   return low * (1.0 - fraction) + high * fraction;
 }
 
-static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Tap tap, const Resampling &options) {
+static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Tap tap, const ResizeOptions &options) {
   Scalar before = floor(x), total = x.constant(0), weights = x.constant(0);
   for (int offset = -1; offset <= 2; ++offset) {
     Scalar at = before + offset;
@@ -110,8 +154,8 @@ static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Tap tap, const Re
 }
 
 /// An enlargement that repeats each element a whole number of times.
-static std::optional<int64_t> repetition(const SymbolicInt &extent, const ResampledAxis &axis,
-                                         const Resampling &options) {
+static std::optional<int64_t> repetition(const SymbolicInt &extent, const ResizedAxis &axis,
+                                         const ResizeOptions &options) {
   std::optional<SymbolicInt> ratio = exactDiv(axis.extent, extent);
   StringRef coordinates = options.coordinates;
   bool fromStart =
@@ -119,7 +163,7 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resamp
   bool centred = coordinates.ends_with("half_pixel") && options.rounding.starts_with("round_prefer");
   if (options.mode != "nearest" || !ratio || !ratio->constant() || !(fromStart || centred))
     return std::nullopt;
-  bool fits = axis.scale == 0 || axis.scale == static_cast<double>(*ratio->constant());
+  bool fits = axis.scale.isKnown(0) || axis.scale.isKnown(static_cast<double>(*ratio->constant()));
   return fits ? ratio->constant() : std::nullopt;
 }
 
@@ -134,69 +178,170 @@ static Value repeatElements(Builder &b, Value input, int64_t axis, int64_t times
   return b.reshape(b.broadcast(input, dims, wide), merged);
 }
 
-Value resampleAxis(Builder &b, Value input, const ResampledAxis &axis, const Resampling &options) {
+/// How many neighbours a stretched kernel of this reach may have: an even number.
+static SymbolicInt neighbourCount(Builder &b, const SymbolicInt &inputExtent, const ResizedAxis &axis, int64_t reach) {
+  auto whole = static_cast<double>(reach);
+  if (axis.scale.tensor) {
+    auto half = [&](ArrayRef<Scalar> v) { return ceil(whole / min(v[0], 1)).to(v[0].emitter().getI64Type()); };
+    return b.measure(pointwise(b, axis.scale.tensor, half, b.i64()), "neighbours") * 2;
+  }
+  if (!axis.scale.isKnown(0))
+    return SymbolicInt(2 * static_cast<int64_t>(std::ceil(whole / std::min(axis.scale.number, 1.0))));
+  SymbolicInt output = max(axis.extent, SymbolicInt(1)), stretched = inputExtent * reach;
+  return max(floorDiv(stretched + output - SymbolicInt(1), output), SymbolicInt(reach)) * 2;
+}
+
+static Scalar kernelWeight(Scalar distance, const ResizeOptions &options) {
+  if (options.mode == "linear")
+    return max(1.0 - abs(distance), 0);
+  return select(abs(distance) < 2, cubicWeight(distance, options.cubicCoefficient), distance.constant(0));
+}
+
+/// The neighbour of number `number` of a coordinate.
+static Scalar neighbourAt(Scalar x, Value number, const SymbolicInt &count) {
+  OpBuilder &builder = x.emitter();
+  Scalar half = x.with(extent(builder, x.location(), floorDiv(count, SymbolicInt(2)) - SymbolicInt(1)));
+  return floor(x) + (x.with(number) - half).to(x.type());
+}
+
+/// [output, neighbour]: weights whose sum over the neighbours is 1.
+static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count,
+                              const ResizedAxis &axis, const ResizeOptions &options) {
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    AxisSampler sampler(builder, loc, index[0], inputExtent, axis, options, tensors);
+    Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
+    Scalar weight = kernelWeight((at - x) * min(sampler.scale(), 1), options);
+    return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).value;
+  };
+  Value weights = b.generate(capturedParameters(axis), {axis.extent, count}, b.f32(), body);
+  return div(b, weights, weights ? sum(b, weights, 1, true) : weights);
+}
+
+static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
+  Shape shape = shapeOf(input);
+  SymbolicInt inputExtent = shape[axis.axis];
+  SymbolicInt count = neighbourCount(b, inputExtent, axis, options.mode == "linear" ? 1 : 2);
+  if (count.isPoison())
+    return {};
+  SmallVector<Value> inputs{input, neighbourWeights(b, inputExtent, count, axis, options)};
+  llvm::append_range(inputs, capturedParameters(axis));
+  shape[axis.axis] = axis.extent;
+  shape.push_back(count);
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    AxisSampler sampler(builder, loc, index[axis.axis], inputExtent, axis, options, tensors.drop_front(2));
+    Scalar x = sampler.coordinate();
+    SmallVector<Value> source(index.drop_back());
+    source[axis.axis] = sampler.clamped(neighbourAt(x, index.back(), count)).value;
+    Scalar weight = x.with(load(builder, loc, tensors[1], {index[axis.axis], index.back()}));
+    Scalar value = weight * Scalar(builder, loc, load(builder, loc, tensors[0], source)).to(x.type());
+    if (options.coordinates == "tf_crop_and_resize")
+      value = select(sampler.isOutside(x), weight * options.extrapolation, value);
+    return value.value;
+  };
+  Value products = b.generate(inputs, shape, b.f32(), body);
+  return products ? b.cast(sum(b, products, rankOf(input), false), elementTypeOf(input)) : products;
+}
+
+static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
   if (!input)
     return {};
   Shape shape = shapeOf(input), result = shape;
   SymbolicInt inputExtent = shape[axis.axis];
   bool isCrop = options.coordinates == "tf_crop_and_resize";
-  if (inputExtent == axis.extent && !isCrop && (axis.scale == 0 || axis.scale == 1))
+  if (inputExtent == axis.extent && !isCrop && (axis.scale.isKnown(0) || axis.scale.isKnown(1)))
     return input;
   if (std::optional<int64_t> times = repetition(inputExtent, axis, options))
     return repeatElements(b, input, axis.axis, *times);
+  if (options.antialias && options.mode != "nearest")
+    return resampleStretched(b, input, axis, options);
   result[axis.axis] = axis.extent;
+  SmallVector<Value> inputs{input};
+  llvm::append_range(inputs, capturedParameters(axis));
   Type elementType = elementTypeOf(input);
   bool isNearest = options.mode == "nearest";
-  return b.generate(input, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-    AxisSampler sampler(builder, loc, index[axis.axis], inputExtent, axis, options);
-    SmallVector<Value> source(index);
-    auto loadAt = [&](Scalar at) {
-      source[axis.axis] = at.value;
-      return Scalar(builder, loc, load(builder, loc, in[0], source), isUnsigned(elementType));
-    };
-    auto tap = [&](Scalar at) { return loadAt(at).to(builder.getF32Type()); };
-    Scalar x = sampler.coordinate();
-    Scalar value = isNearest                  ? loadAt(sampler.clamped(sampler.rounded(x)))
-                   : options.mode == "linear" ? interpolateLinear(sampler, x, tap)
-                                              : interpolateCubic(sampler, x, tap, options);
-    value = value.to(scalarType(elementType));
-    return (isCrop ? select(sampler.isOutside(x), value.constant(options.extrapolation), value) : value).value;
-  });
+  return b.generate(
+      inputs, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
+        AxisSampler sampler(builder, loc, index[axis.axis], inputExtent, axis, options, in.drop_front());
+        SmallVector<Value> source(index);
+        auto loadAt = [&](Scalar at) {
+          source[axis.axis] = at.value;
+          return Scalar(builder, loc, load(builder, loc, in[0], source), isUnsigned(elementType));
+        };
+        auto tap = [&](Scalar at) { return loadAt(at).to(builder.getF32Type()); };
+        Scalar x = sampler.coordinate();
+        Scalar value = isNearest                  ? loadAt(sampler.clamped(sampler.rounded(x)))
+                       : options.mode == "linear" ? interpolateLinear(sampler, x, tap)
+                                                  : interpolateCubic(sampler, x, tap, options);
+        value = value.to(scalarType(elementType));
+        return (isCrop ? select(sampler.isOutside(x), value.constant(options.extrapolation), value) : value).value;
+      });
 }
 
-namespace composites {
-/// Attributes: sizes (one per dimension), scales (optional, for the coordinates), mode, and ONNX's others.
-Results resize(Builder &b, Values in, const Attributes &a) {
-  std::optional<Shape> sizes = a.getDims("sizes");
-  SmallVector<double> scales = a.getFloats("scales"), region = a.getFloats("roi");
-  size_t rank = rankOf(in[0]);
-  if (!sizes || sizes->size() != rank || (!scales.empty() && scales.size() != rank))
-    return {b.fail("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
-  Resampling options{a.getString("mode", "nearest"),
-                     a.getString("coordinate_transformation_mode", "half_pixel"),
-                     a.getString("nearest_mode", "round_prefer_floor"),
-                     a.getFloat("cubic_coeff_a", -0.75),
-                     a.getFloat("extrapolation_value"),
-                     a.getInt("exclude_outside") != 0};
-  if (a.getInt("antialias"))
-    return {b.fail("resize: antialias is not supported\nhint: export the model with antialias off")};
+/// The options, or nullopt, with an error, when they are not known.
+static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
+  ResizeOptions options{a.getString("mode", "nearest"),
+                        a.getString("coordinate_transformation_mode", "half_pixel"),
+                        a.getString("nearest_mode", "round_prefer_floor"),
+                        a.getFloat("cubic_coeff_a", -0.75),
+                        a.getFloat("extrapolation_value"),
+                        a.getInt("exclude_outside") != 0,
+                        a.getInt("antialias") != 0};
   bool knowsMode = llvm::is_contained({"nearest", "linear", "cubic"}, options.mode);
   bool knowsCoordinates =
       llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                           "tf_half_pixel_for_nn", "tf_crop_and_resize"},
                          options.coordinates);
-  if (!knowsMode || !knowsCoordinates)
-    return {b.fail("resize: unknown mode '" + options.mode + "' or coordinates '" + options.coordinates + "'")};
+  if (knowsMode && knowsCoordinates)
+    return options;
+  b.fail("resize: unknown mode '" + options.mode + "' or coordinates '" + options.coordinates + "'");
+  return std::nullopt;
+}
+
+/// The elements of a vector that is known when the model runs (optional), else of an attribute; `otherwise` when there
+/// are none. nullopt, with an error, when their number is not `count`.
+static std::optional<SmallVector<Parameter>> parametersOf(Builder &b, Value vector, ArrayRef<double> numbers,
+                                                          ArrayRef<Parameter> otherwise) {
+  SmallVector<Parameter> parameters;
+  std::optional<SmallVector<Value>> elements = vector ? b.scalars(vector) : SmallVector<Value>();
+  if (!elements)
+    return std::nullopt;
+  for (Value element : *elements) {
+    std::optional<double> number = constantNumber(element);
+    parameters.push_back(number ? Parameter{*number} : Parameter{0, element});
+  }
+  if (!vector)
+    for (double number : numbers)
+      parameters.push_back({number});
+  if (parameters.empty())
+    return SmallVector<Parameter>(otherwise);
+  if (parameters.size() == otherwise.size())
+    return parameters;
+  b.fail("resize: expected " + Twine(otherwise.size()) + " scales or ends of regions, got " + Twine(parameters.size()));
+  return std::nullopt;
+}
+
+namespace composites {
+/// in: x, scales [rank] and roi [2 rank] (optional; what the attributes of these names are, known at run time).
+/// Attributes: sizes (one per dimension), scales (optional, for the coordinates), roi, mode, and ONNX's others.
+Results resize(Builder &b, Values in, const Attributes &a) {
+  std::optional<Shape> sizes = a.getDims("sizes");
+  size_t rank = rankOf(in[0]);
+  if (!sizes || sizes->size() != rank)
+    return {b.fail("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
+  std::optional<ResizeOptions> options = optionsOf(b, a);
+  SmallVector<Parameter> whole(rank);
+  auto scales = parametersOf(b, optionalInput(in, 1), a.getFloats("scales"), whole);
+  whole.append(rank, Parameter{1});
+  bool isCrop = options && options->coordinates == "tf_crop_and_resize";
+  auto region = isCrop ? parametersOf(b, optionalInput(in, 2), a.getFloats("roi"), whole) : whole;
+  if (!options || !scales || !region)
+    return {};
   Value x = in[0];
   for (size_t i = 0; i < rank; ++i) {
-    ResampledAxis axis{static_cast<int64_t>(i), (*sizes)[i], scales.empty() ? 0 : scales[i]};
-    if (region.size() == 2 * rank) {
-      axis.regionStart = region[i];
-      axis.regionEnd = region[rank + i];
-    }
-    bool touches = options.coordinates != "tf_crop_and_resize" || shapeOf(x)[i] != axis.extent ||
-                   axis.regionStart != 0 || axis.regionEnd != 1;
-    x = touches ? resampleAxis(b, x, axis, options) : x;
+    ResizedAxis axis{static_cast<int64_t>(i), (*sizes)[i], (*scales)[i], (*region)[i], (*region)[rank + i]};
+    bool touches =
+        !isCrop || shapeOf(x)[i] != axis.extent || !axis.regionStart.isKnown(0) || !axis.regionEnd.isKnown(1);
+    x = touches ? resizeAxis(b, x, axis, *options) : x;
     if (!x)
       return {};
   }

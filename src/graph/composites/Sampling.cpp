@@ -190,11 +190,13 @@ Results affine_grid(Builder &b, Values in, const Attributes &a) {
   std::optional<Shape> size = a.getDims("size");
   int64_t dims = size ? static_cast<int64_t>(size->size()) - 2 : 0;
   Shape theta = shapeOf(in[0]);
-  if (dims < 1 || theta.size() != 3 || provablyDiffer(theta[1], SymbolicInt(dims)) ||
-      provablyDiffer(theta[2], SymbolicInt(dims + 1)))
+  if (dims < 1 || theta.size() != 3 || provablyDiffer(theta[0], (*size)[0]) ||
+      provablyDiffer(theta[1], SymbolicInt(dims)) || provablyDiffer(theta[2], SymbolicInt(dims + 1)))
     return {
         b.fail("affine_grid: expected theta [n, k, k + 1] and a size of k + 2 extents, got shape " + toString(theta))};
-  Shape result{(*size)[0]};
+  for (const SymbolicInt &difference : {(*size)[0] - theta[0], theta[0] - (*size)[0]})
+    b.require(difference, "the first extent of the size is not the number of matrices");
+  Shape result{theta[0]};
   result.append(size->begin() + 2, size->end());
   result.push_back(SymbolicInt(dims));
   bool alignCorners = a.getInt("align_corners") != 0;

@@ -2,7 +2,7 @@
 //
 // Transforms are products with matrices of cosines and sines, in f64: what
 // cancels must leave less than single precision shows. Sources: ONNX DFT-20,
-// STFT-17, HannWindow-17, HammingWindow-17, BlackmanWindow-17.
+// STFT-17, HannWindow-17, HammingWindow-17, BlackmanWindow-17, MelWeightMatrix-17.
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,25 +102,17 @@ static Value mirrored(Builder &b, Value half, int64_t axis, const SymbolicInt &l
                     });
 }
 
-namespace composites {
-/// in: x [.., 1] or [.., 2] (real and imaginary). Attributes: axis, inverse, onesided, `length` (one extent).
-/// Inverse and onesided: the spectrum is the first half of one of real values, which come out.
-Results dft(Builder &b, Values in, const Attributes &a) {
-  int64_t rank = rankOf(in[0]), axis = normalAxis(b, a.getInt("axis", -2), rank);
-  std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;
-  if (axis < 0)
-    return {};
-  if (axis == rank - 1 || !parts || (*parts != 1 && *parts != 2))
-    return {
-        b.fail("dft: expected a tensor [.., 1] or [.., 2] and another axis, got shape " + toString(shapeOf(in[0])))};
+/// The transform of x [.., parts] along a known axis; inverse and onesided as in dft.
+static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes &a) {
+  int64_t rank = rankOf(x);
+  Type type = elementTypeOf(x);
   bool isInverse = a.getInt("inverse"), isHalf = a.getInt("onesided");
-  SymbolicInt extent = shapeOf(in[0])[axis], period = isInverse && isHalf ? (extent - 1) * 2 : extent;
+  SymbolicInt extent = shapeOf(x)[axis], period = isInverse && isHalf ? (extent - 1) * 2 : extent;
   if (std::optional<Shape> length = a.getDims("length"); length && length->size() == 1)
     period = length->front();
   SymbolicInt half = floorDiv(period, SymbolicInt(2)) + 1;
-  Value x = b.cast(in[0], b.operations.getF64Type());
-  x = fitted(b, x, axis, isInverse && isHalf ? half : period);
-  Value real = part(b, x, 0), imaginary = *parts == 2 ? part(b, x, 1) : Value();
+  x = fitted(b, b.cast(x, b.operations.getF64Type()), axis, isInverse && isHalf ? half : period);
+  Value real = part(b, x, 0), imaginary = shapeOf(x).back() == SymbolicInt(2) ? part(b, x, 1) : Value();
   if (isInverse && isHalf) {
     real = mirrored(b, real, axis, period, false);
     imaginary = mirrored(b, imaginary, axis, period, true);
@@ -134,7 +126,64 @@ Results dft(Builder &b, Values in, const Attributes &a) {
     result = b.concat({result, b.unsqueeze(second, rank - 1)}, rank - 1);
   if (result && isInverse)
     result = div(b, result, number(b, period, elementTypeOf(result)));
-  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
+  return result ? b.cast(result, type) : result;
+}
+
+/// How many elements lie before, along and behind an axis that is known only at run time: [3].
+static Value extentsAround(Builder &b, ArrayRef<SymbolicInt> shape, Value axis) {
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Scalar place = Scalar(builder, loc, index[0]).to(builder.getI64Type()), product = place.constant(1);
+    Scalar dim(builder, loc, load(builder, loc, tensors[0], {}));
+    for (auto [other, size] : llvm::enumerate(shape)) {
+      Scalar number = place.constant(static_cast<double>(other)), zero = place.constant(0);
+      Scalar where = select(number < dim, zero, select(equal(number, dim), zero + 1, zero + 2));
+      Scalar count = product.with(extent(builder, loc, size)).to(place.type());
+      product = select(equal(where, place), product * count, product);
+    }
+    return product.value;
+  };
+  return b.generate(axis, SymbolicInt(3), b.i64(), body);
+}
+
+/// As transformAlong, of x as [before, axis, behind, parts].
+static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes &a) {
+  Shape shape = shapeOf(x);
+  auto rank = static_cast<double>(shape.size());
+  axis = pointwise(b, b.cast(b.reshape(axis, {}), b.i64()),
+                   [&](ArrayRef<Scalar> v) { return select(v[0] < 0, v[0] + rank, v[0]); });
+  SymbolicInt dim = b.measure(axis, "axis");
+  b.require(SymbolicInt(static_cast<int64_t>(shape.size()) - 2) - dim, "dft: the axis is out of range");
+  std::optional<Shape> around = b.sizes(extentsAround(b, ArrayRef(shape).drop_back(), axis), "around");
+  if (!around)
+    return {};
+  around->push_back(shape.back());
+  Value result = transformAlong(b, b.reshape(x, *around), 1, a);
+  if (!result)
+    return {};
+  shape.back() = shapeOf(result).back();
+  Value extents = spreadOverAxes(b, b.unsqueeze(axis, 0), b.dims(shapeOf(result)[1]), b.dims(shape));
+  std::optional<Shape> wanted = b.sizes(extents, "spectrum");
+  if (!wanted)
+    return {};
+  wanted->back() = shape.back();
+  return b.reshape(result, *wanted);
+}
+
+namespace composites {
+/// in: x [.., 1] or [.., 2] (real and imaginary), an axis (optional, when it is known only at run time). Attributes:
+/// axis, inverse, onesided, `length` (one extent). Inverse and onesided: the spectrum is the first half of one of real
+/// values, which come out.
+Results dft(Builder &b, Values in, const Attributes &a) {
+  int64_t rank = rankOf(in[0]), axis = normalAxis(b, a.getInt("axis", -2), rank);
+  std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;
+  if (axis < 0)
+    return {};
+  if (axis == rank - 1 || !parts || (*parts != 1 && *parts != 2))
+    return {
+        b.fail("dft: expected a tensor [.., 1] or [.., 2] and another axis, got shape " + toString(shapeOf(in[0])))};
+  if (Value measuredAxis = optionalInput(in, 1))
+    return {transformMeasured(b, in[0], measuredAxis, a)};
+  return {transformAlong(b, in[0], axis, a)};
 }
 
 /// in: a signal [n, x, 1 or 2], a window (optional). Attributes: `step`, `length` (one extent each), onesided.
@@ -146,7 +195,10 @@ Results stft(Builder &b, Values in, const Attributes &a) {
     length = shapeOf(window);
   if (!step || step->size() != 1 || !length || length->size() != 1 || shape.size() != 3)
     return {b.fail("stft: expected a signal [n, x, 1 or 2], a step and a length, got shape " + toString(shape))};
-  SymbolicInt size = length->front(), stride = step->front();
+  SymbolicInt size = window ? shapeOf(window)[0] : length->front(), stride = step->front();
+  for (const SymbolicInt &difference : {size - length->front(), length->front() - size})
+    b.require(difference, "stft: the window is not of the frame's length");
+  b.require(stride - SymbolicInt(1), "stft: the step is 0");
   SymbolicInt frames = floorDiv(shape[1] - size, stride) + 1;
   Value framed = b.generate(in[0], {shape[0], frames, size, shape[2]}, elementTypeOf(in[0]),
                             [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {

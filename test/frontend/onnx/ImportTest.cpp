@@ -226,10 +226,10 @@ TEST(OnnxImportErrors, ElementTypesThatDoNotFit) {
   expectError(import(unary({"Exp", {}, {}, {}, "e", ""}, {"x", {3}, 7})), "expected floating-point elements, got i64");
 }
 
-TEST(OnnxImportErrors, ShapeFromRunTimeData) {
+TEST(OnnxImportErrors, RankFromRunTimeData) {
   ModelText model = unary({"Reshape", {"shape"}, {}, {}, "r", ""}, {"x", {3}});
-  model.inputs.push_back({"shape", {2}, 7});
-  expectError(import(model), "node 'r' (Reshape): the shape (input 'shape') is computed from run-time data");
+  model.inputs.push_back({"shape", {"n"}, 7});
+  expectError(import(model), "node 'r' (Reshape): ");
 }
 
 TEST(OnnxImportErrors, ReshapeOfAnotherSize) {
@@ -248,10 +248,10 @@ TEST(OnnxImportErrors, AxisOutOfRange) {
               "node 's' (Softmax): axis 2 of a tensor of rank 2");
 }
 
-TEST(OnnxImportErrors, UnsupportedSecondOutput) {
-  ModelText model = unary({"MaxPool", {}, {}, {{"kernel_shape", std::vector<int64_t>{2}}}, "p", ""}, {"x", {1, 1, 8}});
-  model.nodes[0].outputs = {"y", "indices"};
-  expectError(import(model), "node 'p' (MaxPool): the output 1 ('indices') is not supported");
+TEST(OnnxImportErrors, OutputThatIsNotThere) {
+  ModelText model = unary({"Relu", {}, {}, {}, "p", ""}, {"x", {1, 1, 8}});
+  model.nodes[0].outputs = {"y", "more"};
+  expectError(import(model), "node 'p' (Relu): the output 1 ('more') is not supported");
 }
 
 TEST(OnnxImportErrors, Initializers) {
@@ -263,11 +263,11 @@ TEST(OnnxImportErrors, Initializers) {
   model.initializers = {{"w", 1, {int64_t{1} << 40, int64_t{1} << 40}, "", {}}};
   expectError(import(model), "initializer 'w': the number of elements is too large");
   model.initializers = {{"w", 8, {3}, "", {}}};
-  expectError(import(model), "initializer 'w': elements of type string are not supported");
+  expectError(import(model), "initializer 'w': expected 3 texts, got 0");
 }
 
 TEST(OnnxImportErrors, Inputs) {
-  expectError(import(unary({"Relu", {}, {}, {}, "", ""}, {"x", {3}, 8})), "expected a tensor of numbers, got string");
+  expectError(import(unary({"Relu", {}, {}, {}, "", ""}, {"x", {3}, 8})), "no arithmetic on elements of type string");
   expectError(import(unary({"Relu", {}, {}, {}, "", ""}, {"x", {}, 1, false})), "input 'x': its rank is unknown");
 }
 

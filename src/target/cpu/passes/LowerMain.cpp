@@ -30,8 +30,7 @@ using namespace perpend::target;
 /// A memref over the memory at `address`.
 static Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
   Type one = LLVM::LLVMArrayType::get(f.i64, 1);
-  auto descriptorType =
-      LLVM::LLVMStructType::getLiteral(type.getContext(), {f.pointer, f.pointer, f.i64, one, one});
+  auto descriptorType = LLVM::LLVMStructType::getLiteral(type.getContext(), {f.pointer, f.pointer, f.i64, one, one});
   Value descriptor = f.builder.create<LLVM::UndefOp>(f.loc, descriptorType);
   auto insert = [&](Value value, ArrayRef<int64_t> position) {
     descriptor = f.builder.create<LLVM::InsertValueOp>(f.loc, descriptor, value, position);
