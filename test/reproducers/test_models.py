@@ -188,3 +188,40 @@ def test_more_indices_than_rows_are_refused(tmp_path):
         compiled(x=feeds["x"], i=indices)
     feeds["i"] = indices[:2]
     assert np.array_equal(np.asarray(compiled(**feeds)), feeds["x"][:, :1].repeat(4, axis=1))
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_symbolic_channels_divide_into_blocks(level):
+    """A division of extents that the symbols leave open is made, and inputs with a remainder are refused."""
+    model, feeds = build([("DepthToSpace", ["x"], ["y"], {"blocksize": 2})], {"x": (ramp(1, 8, 2, 3), "nchw")}, ["y"])
+    compiled = perpend.compile(model, opt_level=level)
+    expected = feeds["x"].reshape(1, 2, 2, 2, 2, 3).transpose(0, 3, 4, 1, 5, 2).reshape(1, 2, 4, 6)
+    np.testing.assert_array_equal(compiled(feeds["x"]), expected)
+    assert compiled(ramp(0, 8, 2, 3)).shape == (0, 2, 4, 6)
+    with pytest.raises(ValueError, match=r"dimension 1|do not fit|remainder"):
+        compiled(ramp(1, 7, 2, 3))
+
+
+def test_symbolic_heads_of_attention():
+    """Query heads are a multiple of the key heads, which only the inputs show."""
+    model, feeds = build_opset(
+        23, "Attention", {"q": ramp(1, 4, 3, 2) / 9, "k": ramp(1, 2, 5, 2) / 9, "v": ramp(1, 2, 5, 2)}
+    )
+    expected = perpend.import_model(model).evaluate(*feeds)[0]
+    compiled = perpend.compile(model)
+    np.testing.assert_allclose(compiled(*feeds), expected, rtol=1e-5)
+    repeated = [feeds[0], *(np.repeat(x, 2, axis=1) for x in feeds[1:])]
+    np.testing.assert_allclose(compiled(*repeated), expected, rtol=1e-5)
+    with pytest.raises(ValueError):
+        compiled(feeds[0][:, :3], *feeds[1:])
+
+
+def build_opset(version, operator, inputs):
+    """One node whose inputs have a symbol for every dimension."""
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [f"{name}{i}" for i in range(array.ndim)])
+        for name, array in inputs.items()
+    ]
+    node = helper.make_node(operator, list(inputs), ["y"])
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10), [*inputs.values()]

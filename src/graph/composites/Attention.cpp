@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Attention.h"
+#include "graph/composites/Division.h"
 
 using namespace mlir;
 
@@ -22,7 +23,7 @@ Value splitHeads(Builder &b, Value packed, const SymbolicInt &heads) {
   Shape shape = shapeOf(packed);
   std::optional<SymbolicInt> size;
   if (shape.size() == 3 && heads.knownPositive())
-    size = exactDiv(shape[2], heads);
+    size = divideEvenly(shape[2], heads);
   if (!size)
     return b.fail("expected a tensor [batch, length, heads * size], got shape " + toString(shape) + " for " +
                   heads.str() + " heads");
@@ -64,7 +65,7 @@ static Value headProduct(Builder &b, Value lhs, Value rhs, bool rhsTransposed) {
   Shape left = shapeOf(lhs), right = shapeOf(rhs);
   if (left.size() != 4 || right.size() != 4 || left[1] == right[1])
     return b.matmul(lhs, rhsTransposed ? transposed(b, rhs) : rhs);
-  std::optional<SymbolicInt> group = exactDiv(left[1], right[1]);
+  std::optional<SymbolicInt> group = divideEvenly(left[1], right[1]);
   if (!group)
     return b.fail("attention: " + left[1].str() + " query heads do not divide by " + right[1].str() + " key heads");
   Value grouped = b.reshape(lhs, {left[0], right[1], *group, left[2], left[3]});
@@ -74,17 +75,19 @@ static Value headProduct(Builder &b, Value lhs, Value rhs, bool rhsTransposed) {
   return b.reshape(product, {left[0], left[1], left[2], shapeOf(product).back()});
 }
 
+Value divideByRoot(Builder &b, Value x, const SymbolicInt &size) {
+  if (std::optional<int64_t> number = size.constant())
+    return mul(b, x, b.scalar(1 / std::sqrt(static_cast<double>(*number)), elementTypeOf(x)));
+  return div(b, x, applyComposite(b, "sqrt", b.cast(b.dims(size, /*isScalar=*/true), elementTypeOf(x)))[0]);
+}
+
 static Value scaledScores(Builder &b, Value query, Value key, const std::optional<double> &scale) {
   Value scores = headProduct(b, query, key, /*rhsTransposed=*/true);
   if (!scores)
     return {};
   if (scale)
     return *scale == 1 ? scores : mul(b, scores, b.scalar(*scale, elementTypeOf(scores)));
-  SymbolicInt size = shapeOf(query).back();
-  if (std::optional<int64_t> number = size.constant())
-    return mul(b, scores, b.scalar(1 / std::sqrt(static_cast<double>(*number)), elementTypeOf(scores)));
-  Value root = applyComposite(b, "sqrt", b.cast(b.dims(size, /*isScalar=*/true), elementTypeOf(scores)))[0];
-  return div(b, scores, root);
+  return divideByRoot(b, scores, shapeOf(query).back());
 }
 
 //===----------------------------------------------------------------------===//

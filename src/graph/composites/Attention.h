@@ -49,6 +49,8 @@ AttentionResult attend(Builder &builder, mlir::Value query, mlir::Value key, mli
 /// [batch, length, heads * size] to [batch, heads, length, size], and back.
 mlir::Value splitHeads(Builder &builder, mlir::Value packed, const SymbolicInt &heads);
 mlir::Value joinHeads(Builder &builder, mlir::Value split);
+/// x / sqrt(size), the scale of products of vectors with that many elements.
+mlir::Value divideByRoot(Builder &builder, mlir::Value x, const SymbolicInt &size);
 /// Where `x` ends in fewer elements of the last dimension than `extent`, `value` follows.
 mlir::Value padLast(Builder &builder, mlir::Value x, const SymbolicInt &extent, double value);
 

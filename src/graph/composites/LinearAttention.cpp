@@ -55,6 +55,18 @@ static Results recur(Builder &b, const Recurrence &r) {
   return {b.transpose(results[1], {1, 0, 2}), results[0]};
 }
 
+/// Rates [batch, length, heads] or [batch, length, 1], as [batch, heads or 1, length, 1].
+static Value splitRate(Builder &b, Value rate, int64_t heads, Value like) {
+  if (!rate)
+    return {};
+  Shape shape = shapeOf(rate);
+  if (shape.size() != 3)
+    return b.fail("linear attention: expected a rate [batch, length, heads], got shape " + toString(shape));
+  SymbolicInt count = shape[2] == SymbolicInt(1) ? shape[2] : SymbolicInt(heads);
+  Value perHead = b.reshape(rate, {shape[0], shape[1], count, SymbolicInt(1)});
+  return castLike(b, b.transpose(perHead, {0, 2, 1, 3}), like);
+}
+
 /// Gates [batch, length, heads * size] or [batch, length, 1], as [batch, heads or 1, length, size].
 static Value splitGate(Builder &b, Value gate, int64_t heads, Value like) {
   if (!gate)
@@ -91,16 +103,13 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   if (!query || !key || !value)
     return {};
   Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
-  std::optional<int64_t> size = shape[2].constant();
-  if (!size)
-    return {b.fail("linear attention: the size of a head must be a number, got " + shape[2].str())};
-  double given = a.getFloat("scale"), scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(*size));
   Value state = past ? castLike(b, past, key) : b.splat(shape, 0, type);
-  Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitGate(b, rate, heads, key), state};
+  Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitRate(b, rate, heads, key), state};
   Results results = recur(b, start);
   if (results.empty())
     return {};
-  Value output = mul(b, results[0], b.scalar(scale, type));
+  double scale = a.getFloat("scale");
+  Value output = scale != 0 ? mul(b, results[0], b.scalar(scale, type)) : divideByRoot(b, results[0], shape[2]);
   return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
 }
 

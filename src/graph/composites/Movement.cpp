@@ -1,5 +1,6 @@
 //===- Movement.cpp - reshaping, slicing, padding, joining ----------------===//
 
+#include "graph/composites/Division.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -20,11 +21,11 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
   }
   if (open) {
     SymbolicInt count = elementCount(shapeOf(input));
-    std::optional<SymbolicInt> quotient = exactDiv(count, known);
-    if (!quotient && known.constant() && count.constant())
+    std::optional<SymbolicInt> quotient = divideEvenly(count, known);
+    if (!quotient)
       return b.fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) + ": " +
                     count.str() + " elements do not divide by " + known.str());
-    *open = quotient ? *quotient : floorDiv(count, known);
+    *open = *quotient;
   }
   return b.reshape(input, shape);
 }
@@ -315,7 +316,7 @@ Results depth_to_space(Builder &b, Values in, const Attributes &a) {
   Shape s = shapeOf(in[0]);
   std::optional<SymbolicInt> channels;
   if (s.size() == 4 && block.knownPositive())
-    channels = exactDiv(s[1], block * block);
+    channels = divideEvenly(s[1], block * block);
   if (!channels)
     return {b.fail("depth_to_space: shape " + toString(s) + " does not divide into blocks of " + block.str())};
   bool depthFirst = a.getString("mode", "DCR") == "DCR";
@@ -329,8 +330,8 @@ Results space_to_depth(Builder &b, Values in, const Attributes &a) {
   Shape s = shapeOf(in[0]);
   std::optional<SymbolicInt> height, width;
   if (s.size() == 4 && block.knownPositive()) {
-    height = exactDiv(s[2], block);
-    width = exactDiv(s[3], block);
+    height = divideEvenly(s[2], block);
+    width = divideEvenly(s[3], block);
   }
   if (!height || !width)
     return {b.fail("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/composites/Division.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -121,7 +122,7 @@ Results group_norm(Builder &b, Values in, const Attributes &a) {
   SymbolicInt groups(a.getInt("num_groups", 1));
   std::optional<SymbolicInt> size;
   if (shape.size() >= 2 && groups.knownPositive())
-    size = exactDiv(shape[1], groups);
+    size = divideEvenly(shape[1], groups);
   if (!size)
     return {b.fail("group_norm: the channels of shape " + toString(shape) + " do not divide into " + groups.str() +
                    " groups")};
