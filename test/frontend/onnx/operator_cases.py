@@ -488,3 +488,14 @@ case(
     ],
     pads=[1, 1, 1, 1],
 )
+
+for mode in ("avg", "max"):
+    case(
+        "RoiAlign",
+        [normal(2, 3, 13, 11), float32(0, 0, 10, 7, 1, 2, 5, 12, 3, 3, 3, 3).reshape(3, 4), int64(0, 1, 1)],
+        output_height=2,
+        output_width=3,
+        sampling_ratio=0,
+        mode=mode,
+        label="as many samples as elements",
+    )
