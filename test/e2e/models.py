@@ -74,6 +74,13 @@ GOLDEN = [
     Model("basic-pitch", "nmp", "serving_default_input_2:0"),
     Model("ppocrv3-det", "text_detection_ch_ppocrv3_2023may"),
     Model("tbefn-lowlight", "tbefn_240x320"),
+    Model("silero-vad", "silero_vad"),
+    Model("silero-vad", "silero_vad_16k_op15"),
+    Model("silero-vad", "silero_vad_op18_ifless"),
+    Model("lstm-loop-tiny", "nuphar_tiny_model_with_loop"),
+    Model("gtcrn", "gtcrn"),
+    Model("gtcrn", "gtcrn_simple"),
+    Model("micro-kws-int8", "micro_kws_m_static_qoperator"),
 ]
 
 
