@@ -338,6 +338,8 @@ case("Dropout", [normal(3, 4)])
 for mode in ("nearest", "linear", "cubic"):
     for ct in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
         for sc in ((2.0, 3.0), (0.6, 1.3)):
+            if ct == "align_corners" and sc == (0.6, 1.3):
+                continue  # ONNX Runtime rounds the resized extent first, which the standard does not
             case(
                 "Resize",
                 [normal(1, 2, 5, 6), None, float32(1, 1, *sc)],
@@ -400,6 +402,7 @@ for mode in ("linear", "cubic"):
             mode=mode,
             antialias=1,
             exclude_outside=outside,
+            opset=18,
             label="run-time antialias",
         )
 case(

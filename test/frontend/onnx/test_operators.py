@@ -23,6 +23,7 @@ TYPES = {
 }  # fmt: skip
 # Inputs whose extents are numbers in any real model.
 FIXED = {("Conv", 1), ("Conv", 2), ("ConvTranspose", 1), ("ConvTranspose", 2), ("GatherND", 1)}
+FIXED |= {("Resize", 1), ("Resize", 2), ("Resize", 3)}
 # Channels and blocks that must divide; output_shape needs a padding that is a number.
 FIXED_ONLY = {"DepthToSpace", "SpaceToDepth", "GroupNormalization", "BatchNormalization", "OneHot"}
 # ONNX Runtime rejects an even size.
