@@ -18,6 +18,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <exception>
 #include <stdexcept>
 
 namespace nb = nanobind;
@@ -291,6 +292,83 @@ static std::vector<Value> addComposite(BuilderHandle &handle, const std::string 
   return values;
 }
 
+/// Calls back into Python for the contents of regions. An exception must not unwind the compiler: it waits here.
+class RegionCalls {
+public:
+  explicit RegionCalls(BuilderHandle &handle) : handle(handle) {}
+
+  std::vector<Value> valuesOf(const std::vector<GraphBuilder::Handle> &handles) const {
+    std::vector<Value> values;
+    for (GraphBuilder::Handle value : handles)
+      values.push_back({handle.builder, value});
+    return values;
+  }
+  std::vector<GraphBuilder::Handle> handlesOf(nb::handle values) const {
+    std::vector<GraphBuilder::Handle> handles;
+    for (nb::handle value : values)
+      handles.push_back(handleOf(handle, value));
+    return handles;
+  }
+  GraphBuilder::Region region(nb::callable function) {
+    return
+        [this, function] { return guarded<std::vector<GraphBuilder::Handle>>([&] { return handlesOf(function()); }); };
+  }
+  GraphBuilder::Body body(nb::callable function) {
+    return [this, function](GraphBuilder::Handle number, const std::vector<GraphBuilder::Handle> &carried) {
+      return guarded<GraphBuilder::Iteration>([&] {
+        nb::tuple next = nb::cast<nb::tuple>(function(Value{handle.builder, number}, valuesOf(carried)));
+        return GraphBuilder::Iteration{handleOf(handle, next[0]), handlesOf(next[1]), handlesOf(next[2])};
+      });
+    };
+  }
+  std::vector<Value> finish(const std::optional<std::vector<GraphBuilder::Handle>> &results, const std::string &error) {
+    if (thrown)
+      std::rethrow_exception(thrown);
+    if (!results)
+      throw CompileError(error);
+    return valuesOf(*results);
+  }
+
+private:
+  template <typename Result, typename Function> std::optional<Result> guarded(const Function &function) {
+    try {
+      return function();
+    } catch (...) {
+      if (!thrown) // what follows is about the same failure
+        thrown = std::current_exception();
+      return std::nullopt;
+    }
+  }
+
+  BuilderHandle &handle;
+  std::exception_ptr thrown;
+};
+
+static std::vector<Value> addBranch(BuilderHandle &handle, const Value &condition, nb::callable thenBody,
+                                    nb::callable elseBody) {
+  RegionCalls calls(handle);
+  std::string error;
+  auto results = builderOf(handle).branch(condition.handle, calls.region(thenBody), calls.region(elseBody), error);
+  return calls.finish(results, error);
+}
+
+static std::vector<Value> addLoop(BuilderHandle &handle, nb::object limit, nb::object condition, nb::sequence initial,
+                                  nb::callable body) {
+  RegionCalls calls(handle);
+  std::string error;
+  auto results = builderOf(handle).loop(handleOf(handle, limit), handleOf(handle, condition), calls.handlesOf(initial),
+                                        calls.body(body), error);
+  return calls.finish(results, error);
+}
+
+static nb::object measure(BuilderHandle &handle, const Value &value) {
+  std::string error;
+  std::optional<std::string> number = builderOf(handle).measure(value.handle, error);
+  if (!number)
+    throw CompileError(error);
+  return extentObject(*number);
+}
+
 static std::unique_ptr<Program> finish(BuilderHandle &handle, nb::sequence names, nb::sequence values) {
   if (nb::len(names) != nb::len(values))
     throw CompileError("expected as many names as outputs");
@@ -325,6 +403,9 @@ static void bindBuilder(nb::module_ &module) {
       .def("dims", &addDims, "extents"_a, "scalar"_a = false)
       .def("require", &require, "expressions"_a)
       .def("composite", &addComposite, "name"_a, "inputs"_a, "attributes"_a = nb::dict())
+      .def("branch", &addBranch, "condition"_a, "then"_a, "otherwise"_a)
+      .def("loop", &addLoop, "limit"_a.none(), "condition"_a.none(), "initial"_a, "body"_a)
+      .def("measure", &measure, "value"_a)
       .def(
           "set_location",
           [](BuilderHandle &self, const std::string &name, const std::string &kind) {

@@ -34,6 +34,11 @@ struct GraphBuilder::State {
     values.push_back(value);
     return static_cast<Handle>(values.size()) - 1;
   }
+  Value valueOf(Handle handle) const { return handle < 0 ? Value() : values[handle]; }
+  SmallVector<Value> valuesOf(const std::vector<Handle> &handles) const {
+    return llvm::map_to_vector(handles, [&](Handle handle) { return valueOf(handle); });
+  }
+  std::optional<std::vector<Handle>> handles(ArrayRef<Value> results, std::string &error);
   std::optional<graph::Shape> parse(const std::vector<std::string> &extents, std::string &error);
   mlir::Attribute convert(const python::Attribute &attribute, std::string &error);
 };
@@ -154,9 +159,7 @@ std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const s
     error = "there is no composite '" + name + "'";
     return std::nullopt;
   }
-  SmallVector<Value> operands;
-  for (Handle input : inputs)
-    operands.push_back(input < 0 ? Value() : state->values[input]);
+  SmallVector<Value> operands = state->valuesOf(inputs);
   NamedAttrList list;
   for (const auto &[key, value] : attributes) {
     mlir::Attribute attribute = state->convert(value, error);
@@ -173,6 +176,58 @@ std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const s
   for (Value result : results)
     handles.push_back(state->add(result));
   return handles;
+}
+
+std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::State::handles(ArrayRef<Value> results,
+                                                                              std::string &error) {
+  if (builder.hasFailed() || llvm::is_contained(results, Value())) {
+    error = errors.take(builder.subject + "a value is missing");
+    return std::nullopt;
+  }
+  std::vector<Handle> added;
+  for (Value result : results)
+    added.push_back(add(result));
+  return added;
+}
+
+std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::branch(Handle condition, const Region &thenBody,
+                                                                      const Region &elseBody, std::string &error) {
+  auto bodyOf = [&](const Region &region) {
+    return [this, &region] {
+      std::optional<std::vector<Handle>> results = region();
+      if (!results)
+        state->builder.fail("no results of a region");
+      return results ? state->valuesOf(*results) : SmallVector<Value>();
+    };
+  };
+  return state->handles(state->builder.ifThenElse(state->valueOf(condition), bodyOf(thenBody), bodyOf(elseBody)),
+                        error);
+}
+
+std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::loop(Handle limit, Handle condition,
+                                                                    const std::vector<Handle> &initial,
+                                                                    const Body &body, std::string &error) {
+  auto iterate = [&](Value number, ValueRange carried) -> graph::Iteration {
+    std::vector<Handle> current;
+    for (Value value : carried)
+      current.push_back(state->add(value));
+    std::optional<Iteration> next = body(state->add(number), current);
+    if (!next) {
+      state->builder.fail("no results of a region");
+      return {};
+    }
+    return {state->valueOf(next->condition), state->valuesOf(next->carried), state->valuesOf(next->elements)};
+  };
+  graph::Iterations iterations{state->valueOf(limit), state->valueOf(condition)};
+  return state->handles(state->builder.loop(iterations, state->valuesOf(initial), iterate), error);
+}
+
+std::optional<std::string> GraphBuilder::measure(Handle value, std::string &error) {
+  SymbolicInt number = state->builder.measureSigned(state->values[value], "number");
+  if (!number.isPoison())
+    return number.str();
+  error = state->errors.take(state->builder.subject + "expected an integer");
+  return std::nullopt;
 }
 
 std::optional<GraphBuilder::Handle> GraphBuilder::dims(const std::vector<std::string> &extents, bool isScalar,

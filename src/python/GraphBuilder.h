@@ -10,6 +10,7 @@
 
 #include "python/Program.h"
 
+#include <functional>
 #include <optional>
 
 namespace perpend::python {
@@ -32,6 +33,15 @@ public:
   /// An index into the builder's values; -1: an absent optional input.
   using Handle = int64_t;
 
+  /// What the body of a loop passes on; a condition of -1 is true.
+  struct Iteration {
+    Handle condition;
+    std::vector<Handle> carried, elements;
+  };
+  /// Adds operators to a region; nothing after an error.
+  using Region = std::function<std::optional<std::vector<Handle>>()>;
+  using Body = std::function<std::optional<Iteration>(Handle number, const std::vector<Handle> &carried)>;
+
   explicit GraphBuilder(const std::string &name);
   ~GraphBuilder();
 
@@ -42,6 +52,15 @@ public:
   std::optional<Handle> constant(const Array &array, std::string &error);
   std::optional<std::vector<Handle>> composite(const std::string &name, const std::vector<Handle> &inputs,
                                                const AttributeList &attributes, std::string &error);
+  /// One of two regions, as the condition says at run time.
+  std::optional<std::vector<Handle>> branch(Handle condition, const Region &thenBody, const Region &elseBody,
+                                            std::string &error);
+  /// A region repeated `limit` times at most (-1: no limit) while its condition holds (-1: always). Returns the last
+  /// carried values, then the stacked elements.
+  std::optional<std::vector<Handle>> loop(Handle limit, Handle condition, const std::vector<Handle> &initial,
+                                          const Body &body, std::string &error);
+  /// The value that an integer tensor of one element has at run time, as an expression.
+  std::optional<std::string> measure(Handle value, std::string &error);
   /// A vector of i64, or a scalar, of expressions.
   std::optional<Handle> dims(const std::vector<std::string> &extents, bool isScalar, std::string &error);
   /// Inputs for which one of `expressions` is negative are refused at run time. Returns whether all are expressions.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import numpy as np
 import perpend
@@ -83,3 +84,56 @@ def test_a_finished_graph_is_closed() -> None:
     graph.finish(["y"], graph.composite("relu", [x]))
     with pytest.raises(perpend.CompileError, match="finished"):
         graph.composite("relu", [x])
+
+
+def test_regions() -> None:
+    """x doubled until its sum passes a limit, in as many iterations; the other branch for what is negative."""
+    graph = perpend.GraphBuilder("regions")
+    x = graph.input("x", ["n"], "f32")
+    zero, limit = graph.constant(np.float32(0)), graph.constant(np.float32(100))
+
+    def total(value: perpend._perpend.Value) -> perpend._perpend.Value:
+        return graph.composite("reduce_sum", [value], {"keepdims": 0})[0]
+
+    def is_less(value: perpend._perpend.Value) -> perpend._perpend.Value:
+        return graph.composite("less", [total(value), limit])[0]
+
+    def iterate(number: perpend._perpend.Value, carried: list[perpend._perpend.Value]) -> Any:
+        (twice,) = graph.composite("add", [carried[0], carried[0]])
+        return is_less(twice), [twice], [number]
+
+    def grown() -> list[perpend._perpend.Value]:
+        return graph.loop(None, is_less(x), [x], iterate)[:1]
+
+    (positive,) = graph.composite("less", [zero, total(x)])
+    (result,) = graph.branch(positive, grown, lambda: graph.composite("neg", [x]))
+    model = perpend.compile(graph.finish(["y"], [result]))
+    np.testing.assert_array_equal(model(np.float32([1, 6])), [16, 96])
+    np.testing.assert_array_equal(model(np.float32([60, 60, 0])), [60, 60, 0])
+    np.testing.assert_array_equal(model(np.float32([-1, -2])), [1, 2])
+
+
+def test_sizes_from_data() -> None:
+    graph = perpend.GraphBuilder("sizes")
+    x, n = graph.input("x", [7], "f32"), graph.input("n", [], "i64")
+    assert graph.measure(graph.dims([5], scalar=True)) == 5
+    count = graph.measure(n)
+    assert isinstance(count, str)
+    (y,) = graph.composite("slice", [x], {"starts": [0], "ends": [count], "axes": [0]})
+    model = perpend.compile(graph.finish(["y"], [y]))
+    for number in (0, 3, 7):
+        np.testing.assert_array_equal(model(np.arange(7, dtype=np.float32), np.int64(number)), np.arange(number))
+
+
+def test_an_exception_in_a_region_is_the_error() -> None:
+    graph = perpend.GraphBuilder("thrown")
+    condition = graph.input("c", [], "bool")
+
+    def fails() -> Any:
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        graph.branch(condition, fails, fails)
+    graph = perpend.GraphBuilder("thrown")
+    with pytest.raises(KeyError, match="inside"):
+        graph.loop(graph.input("n", [], "i64"), None, [], lambda number, carried: fails())
