@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ._perpend import Value
-from .torch_types import Extent
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -155,8 +154,11 @@ def prelu(call: Call) -> Value:
 
 
 def atan2(call: Call) -> Value:
-    """The angle of (other, self): atan of the quotient, moved by pi where other is negative."""
-    y, x = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
+    return angle_of(call, call.tensor("self", call.dtype), call.tensor("other", call.dtype))
+
+
+def angle_of(call: Call, y: Value, x: Value) -> Value:
+    """The angle of (x, y): atan of the quotient, moved by pi where x is negative."""
     zero, half = call.number(0, call.dtype), call.number(math.pi / 2, call.dtype)
     sign = call.op("where", call.op("less", y, zero), call.number(-1, call.dtype), call.number(1, call.dtype))
     angle = call.op("atan", call.op("div", y, x))
@@ -264,18 +266,22 @@ def softmax(composite: str) -> Operator:
 
 
 def batch_norm(call: Call) -> list[Value | None]:
+    return [with_statistics(call), None, None]
+
+
+def with_statistics(call: Call) -> Value:
     value = call.tensor("input")
     channels = call.example("input").shape[1]
     ones = torch.ones(channels)
     scale = call.tensor("weight") if call["weight"] is not None else call.converter.constant(ones)
     shift = call.tensor("bias") if call["bias"] is not None else call.converter.constant(ones * 0)
     mean, spread = call.tensor("running_mean"), call.tensor("running_var")
-    return [call.op("batch_norm", value, scale, shift, mean, spread, epsilon=float(call["eps"])), None, None]
+    return call.op("batch_norm", value, scale, shift, mean, spread, epsilon=float(call["eps"]))
 
 
 def instance_norm(call: Call) -> Value:
     if not call["use_input_stats"]:
-        raise call.fail("given statistics are not supported\nhint: use track_running_stats=False")
+        return with_statistics(call)
     return call.op("instance_norm", call["input"], call["weight"], call["bias"], epsilon=float(call["eps"]))
 
 
@@ -355,89 +361,3 @@ def convolution(call: Call) -> Value:
         value = call.op("unsqueeze", value, axes=[0])
         return call.op("squeeze", call.op(name, value, call["weight"], call["bias"], **attributes), axes=[0])
     return call.op(name, value, call["weight"], call["bias"], **attributes)
-
-
-def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
-    def convert(call: Call) -> Any:
-        if call.get("divisor_override") is not None:
-            raise call.fail("divisor_override is not supported")
-        size, padding = call.ints("kernel_size", window), call.ints("padding", window)
-        attributes = {
-            "kernel_shape": size,
-            "strides": call.ints("stride", window, 0) if call.get("stride") else size,
-            "pads": padding + padding,
-            "ceil_mode": int(call.get("ceil_mode", False)),
-        }
-        if composite == "average_pool":
-            attributes["count_include_pad"] = int(call.get("count_include_pad", True))
-        else:
-            attributes["dilations"] = call.ints("dilation", window, 1)
-        value, is_batched = call.tensor("self"), call.rank() == window + 2
-        value = value if is_batched else call.op("unsqueeze", value, axes=[0])
-        result = call.op(composite, value, **attributes)
-        result = result if is_batched else call.op("squeeze", result, axes=[0])
-        return [result, None] if has_positions else result
-
-    return convert
-
-
-def adaptive_average_pool(call: Call) -> Value:
-    """Each output position is the mean of a window; the windows along one dimension may overlap."""
-    value, sizes = call.tensor("self"), call.get("output_size")
-    sizes = [sizes] if isinstance(sizes, int) else sizes
-    for offset, size in enumerate(sizes):
-        axis = len(value.shape) - len(sizes) + offset
-        extent = value.shape[axis]
-        if size == extent:
-            continue
-        if size == 1:
-            value = call.op("reduce_mean", value, axes=[axis], keepdims=1)
-            continue
-        if not isinstance(extent, int):
-            raise call.fail(
-                f"dimension {axis}: expected a number, got {extent}\nhint: export with this dimension fixed"
-            )
-        parts = []
-        for i in range(size):
-            begin, end = i * extent // size, -(-(i + 1) * extent // size)
-            part = call.op("slice", value, starts=[begin], ends=[end], axes=[axis])
-            parts.append(call.op("reduce_mean", part, axes=[axis], keepdims=1))
-        value = call.op("concat", *parts, axis=axis)
-    return value
-
-
-def scaled_extent(call: Call, extent: Extent, factor: float) -> Extent:
-    if isinstance(extent, int):
-        return int(extent * factor)
-    if factor != int(factor):
-        raise call.fail(f"scale factor {factor} of {extent}: expected a whole number\nhint: give the size instead")
-    return f"({extent}) * {int(factor)}"
-
-
-def adaptive_max_pool(call: Call) -> list[Value | None]:
-    sizes, rank = call["output_size"], call.rank()
-    if any(size != 1 for size in sizes):
-        raise call.fail(f"output size {sizes}: expected 1")
-    return [call.op("reduce_max", call.tensor("self"), axes=list(range(rank - len(sizes), rank)), keepdims=1), None]
-
-
-def upsample(mode: str) -> Operator:
-    def convert(call: Call) -> Value:
-        value = call.tensor("input" if "input" in call else "self")
-        factors: Any = call.get("scale_factors")
-        if call.get("scales_h") is not None:
-            factors = [call["scales_h"], call["scales_w"]]
-        sizes = call.get("output_size")
-        if sizes is None:
-            sizes = [
-                scaled_extent(call, extent, factor) for extent, factor in zip(value.shape[2:], factors, strict=True)
-            ]
-        coordinates = "asymmetric" if mode == "nearest" else "half_pixel"
-        if call.get("align_corners", False):
-            coordinates, factors = "align_corners", None  # the extents alone decide
-        attributes: dict[str, Any] = {"sizes": [*value.shape[:2], *sizes], "mode": mode, "nearest_mode": "floor"}
-        if factors is not None:
-            attributes["scales"] = [1.0, 1.0, *map(float, factors)]
-        return call.op("resize", value, coordinate_transformation_mode=coordinates, **attributes)
-
-    return convert

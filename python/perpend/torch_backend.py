@@ -21,7 +21,7 @@ from torch._functorch.aot_autograd import make_boxed_func
 from . import CompileError, Model, compile
 from .torch_frontend import Converter, check_operators
 from .torch_operators import decompositions
-from .torch_types import extent_of
+from .torch_types import extent_of, naming
 
 Function = Callable[..., Any]
 
@@ -45,8 +45,7 @@ def perpend_backend(
             check_operators(module)
             function = _Compiled(module, frozen, settings)
         except CompileError as error:
-            problem = str(error).partition("\nhint: ")[0]
-            warnings.warn(f"perpend: this graph runs in PyTorch, because {problem}", stacklevel=2)
+            warn_of_pytorch(error)
         boxed: Function = make_boxed_func(function)
         return boxed
 
@@ -57,6 +56,11 @@ def perpend_backend(
         decompositions=dict(decompositions()),
     )(graph, example_inputs)
     return compiled
+
+
+def warn_of_pytorch(error: CompileError) -> None:
+    problem = str(error).partition("\nhint: ")[0]
+    warnings.warn(f"perpend: this graph runs in PyTorch, because {problem}", stacklevel=3)
 
 
 def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
@@ -84,6 +88,7 @@ class _Compiled:
         self.settings = settings
         self.versions: list[tuple[int, int]] = []
         self.model: Model | None = None
+        self.is_refused = False
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self.placeholders = placeholders
         self.tensors = [
@@ -102,15 +107,26 @@ class _Compiled:
         return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
 
     def __call__(self, *inputs: Any) -> list[Any]:
+        if self.is_refused:
+            return self._in_pytorch(*inputs)
         versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
         if self.model is None or versions != self.versions:
-            self.model = self._compile(inputs)
+            try:
+                self.model = self._compile(inputs)
+            except CompileError as error:
+                warn_of_pytorch(error)
+                self.is_refused = True
+                return self._in_pytorch(*inputs)
             self.versions = versions
         values = [inputs[index] for index in self.tensors]
         values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in self.sizes]
         results = self.model(*values)
         results = results if isinstance(results, tuple) else (results,)
         return [self._output(kind, value, results, inputs) for kind, value in self.outputs]
+
+    def _in_pytorch(self, *inputs: Any) -> list[Any]:
+        results: list[Any] = self.module.forward(*inputs)
+        return results
 
     def _output(self, kind: str, value: Any, results: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if kind == "tensor":
@@ -129,8 +145,9 @@ class _Compiled:
         for index in self.sizes:
             node = self.placeholders[index]
             converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
-        converter.convert(self.module, list(self.module.graph.nodes))
-        names, values = self._collect_outputs(converter)
+        with naming({}):
+            converter.convert(self.module, list(self.module.graph.nodes))
+            names, values = self._collect_outputs(converter)
         program = converter.graph.finish(names, values)
         text = hashlib.sha256(str(program).encode()).hexdigest()
         identity = tuple((id(inputs[index]), inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen)

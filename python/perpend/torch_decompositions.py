@@ -1,7 +1,8 @@
-"""Operators that only torch.compile meets, in terms of core ATen: normalisations with statistics, fused layers."""
+"""Operators beyond core ATen in its terms: fused layers, bags of embeddings, distances, order statistics."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -78,7 +79,198 @@ def encoder_layer(
     return second(src + feed(src))
 
 
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Bags of rows of a table, summed (mode 0), averaged (1) or their maximum (2); bag b begins at offsets[b]."""
+    offsets = offsets[:-1] if include_last_offset else offsets
+    places = torch.arange(indices.shape[0], device=indices.device)
+    bag = (places[:, None] >= offsets[None, :]).sum(1) - 1
+    kept = (indices != padding_idx).to(weight.dtype)
+    rows = functional.embedding(indices, weight)
+    shape = (offsets.shape[0], weight.shape[1])
+    counts = torch.zeros(shape[0], dtype=weight.dtype).index_add(0, bag, kept)
+    if mode == 2:
+        rows = torch.where(kept[:, None] > 0, rows, float("-inf"))
+        spread = bag[:, None].expand(rows.shape)
+        result = torch.full(shape, float("-inf"), dtype=weight.dtype).scatter_reduce(0, spread, rows, "amax")
+        result = torch.where(counts[:, None] > 0, result, 0.0)
+    else:
+        rows = rows * kept[:, None] if per_sample_weights is None else rows * (kept * per_sample_weights)[:, None]
+        result = torch.zeros(shape, dtype=weight.dtype).index_add(0, bag, rows)
+        result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
+    return result, bag, counts.to(indices.dtype), offsets
+
+
+def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
+    """aten._cdist_forward: the p-norm of x[.., i, :] - y[.., j, :]."""
+    difference = (x[..., :, None, :] - y[..., None, :, :]).abs()
+    if p == 0:
+        return (difference != 0).to(x.dtype).sum(-1)
+    return difference.norm(p=p, dim=-1)
+
+
+def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    if x.dim() == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.long)
+    values, positions = torch.sort(x, dim=dim, stable=True)
+    values, positions = values.select(dim, k - 1), positions.select(dim, k - 1)
+    return (values.unsqueeze(dim), positions.unsqueeze(dim)) if keepdim else (values, positions)
+
+
+def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower one of two. Sorting puts NaN last, but a NaN is the median."""
+    return kth_value(x, (x.shape[dim] + 1) // 2 if x.dim() else 1, dim, keepdim)
+
+
+def median(x: Tensor) -> Tensor:
+    return median_along(x.reshape(-1), 0)[0]
+
+
+def running_extreme(is_maximum: bool) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
+    """cummax and cummin: the last position where the extreme so far is reached."""
+
+    def function(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        if x.dim() == 0:
+            return x.clone(), torch.zeros_like(x, dtype=torch.long)
+        last = x.movedim(dim, -1)
+        count = last.shape[-1]
+        place = torch.arange(count, device=x.device)
+        lowest = float("-inf") if is_maximum else float("inf")
+        if not x.is_floating_point():
+            lowest = torch.iinfo(x.dtype).min if is_maximum else torch.iinfo(x.dtype).max
+        visible = torch.where(place[None, :] <= place[:, None], last[..., None, :], lowest)
+        values = visible.amax(-1) if is_maximum else visible.amin(-1)
+        is_reached = (last[..., None, :] == values[..., :, None]) & (place[None, :] <= place[:, None])
+        positions = torch.where(is_reached, place, 0).amax(-1)
+        return values.movedim(-1, dim), positions.movedim(-1, dim)
+
+    return function
+
+
+def log_cumulated(x: Tensor, dim: int) -> Tensor:
+    """log(e^x[0] + .. + e^x[i]), shifted by the maximum of all."""
+    if x.dim() == 0:
+        return x.clone()
+    highest = x.amax(dim, keepdim=True)
+    highest = torch.where(highest.abs() == float("inf"), 0.0, highest)
+    return (x - highest).exp().cumsum(dim).log() + highest
+
+
+ERFC_FIT = (
+    *(0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807),
+    *(-0.18628806, 0.09678418, 0.37409196, 1.00002368),
+)
+
+
+def erfc(x: Tensor) -> Tensor:
+    """1 - erf(x); where that cancels, a Chebyshev fit (relative error 1.2e-7). Source: Numerical Recipes, erfcc."""
+    z = x.abs()
+    t = 1 / (1 + 0.5 * z)
+    polynomial = torch.full_like(t, ERFC_FIT[0])
+    for coefficient in ERFC_FIT[1:]:
+        polynomial = polynomial * t + coefficient
+    far = t * torch.exp(-z * z - 1.26551223 + t * polynomial)
+    return torch.where(x > 0.5, far, 1 - torch.erf(x))
+
+
+def scatter_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
+) -> Tensor:
+    """Reductions that the tensor itself does not take part in, and means."""
+    if include_self and reduce != "mean":
+        return NotImplemented
+    if x.dim() == 0:
+        return scatter_reduce(x[None], 0, index.reshape(1), source.reshape(1), reduce, include_self)[0]
+    count = torch.zeros_like(x, dtype=torch.long).scatter_add(dim, index, torch.ones_like(index))
+    base = x
+    if not include_self:
+        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
+        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
+        base = torch.where(count > 0, neutral, x).to(x.dtype)
+    result = torch.scatter_reduce(base, dim, index, source, "sum" if reduce == "mean" else reduce)
+    if reduce != "mean":
+        return result
+    number = (count + int(include_self)).clamp(min=1)
+    return result / number if x.is_floating_point() else torch.div(result, number, rounding_mode="floor").to(x.dtype)
+
+
+def fake_quantize(
+    x: Tensor, scale: float | Tensor, zero_point: int | Tensor, quant_min: int, quant_max: int
+) -> tuple[Tensor, Tensor]:
+    level = torch.round(x / scale) + zero_point
+    inside = (level >= quant_min) & (level <= quant_max)
+    return (level.clamp(quant_min, quant_max) - zero_point) * scale, inside
+
+
+def fake_quantize_channels(
+    x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> tuple[Tensor, Tensor]:
+    shape = [-1 if dim == axis % x.dim() else 1 for dim in range(x.dim())]
+    return fake_quantize(x, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
+
+
+def copy_sign(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where((y < 0) | ((y == 0) & (1 / y < 0)), -x.abs(), x.abs())
+
+
+def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
+    return (x * x + y * y).sqrt()
+
+
+def angle(x: Tensor) -> Tensor:
+    """Of real numbers; complex ones stay an operator."""
+    if x.is_complex():
+        return NotImplemented
+    return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))
+
+
+def randomised_relu(
+    x: Tensor,
+    noise: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    if training:
+        return NotImplemented
+    return functional.leaky_relu(x, (lower + upper) / 2), noise
+
+
+TABLE_OF_TORCH = [
+    aten._native_batch_norm_legit,
+    aten.binary_cross_entropy,
+    aten.ldexp,
+    aten.take,
+]
+
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    **get_decompositions([aten._native_batch_norm_legit]),
+    **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
+    aten._embedding_bag.default: embedding_bag,
+    aten._embedding_bag_forward_only.default: embedding_bag,
+    aten._cdist_forward.default: distances,
+    aten.kthvalue.default: kth_value,
+    aten.median.default: median,
+    aten.median.dim: median_along,
+    aten.cummax.default: running_extreme(is_maximum=True),
+    aten.cummin.default: running_extreme(is_maximum=False),
+    aten.logcumsumexp.default: log_cumulated,
+    aten.erfc.default: erfc,
+    aten.copysign.Tensor: copy_sign,
+    aten.hypot.default: hypotenuse,
+    aten.angle.default: angle,
+    aten.rrelu_with_noise_functional.default: randomised_relu,
+    aten.scatter_reduce.two: scatter_reduce,
+    aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,
+    aten.fake_quantize_per_channel_affine_cachemask.default: fake_quantize_channels,
 }

@@ -16,10 +16,11 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
-from . import torch_operators
+from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, GraphBuilder, Module, Type, Value
+from .torch_complex import Complex
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
-from .torch_types import Extent, dtype_name, extent_of, symbol_names, torch_dtype
+from .torch_types import Extent, dtype_name, extent_of, is_unnamed, name_expression, naming, torch_dtype
 
 
 class Call:
@@ -29,6 +30,7 @@ class Call:
         self.converter = converter
         self.node = node
         self.result = node.meta.get("val")
+        self.part: int | None = None  # which part of complex operands is meant
         schema = cast(Any, node.target)._schema
         self._arguments: dict[str, Any] = {}
         for index, argument in enumerate(schema.arguments):
@@ -49,11 +51,19 @@ class Call:
 
     def __getitem__(self, name: str) -> Any:
         """The argument with tensors as values and symbolic integers as text."""
-        return self.converter.map_argument(self._arguments[name])
+        return self._of_part(self.converter.map_argument(self._arguments[name]))
 
     def get(self, name: str, otherwise: Any = None) -> Any:
-        value = self.converter.map_argument(self._arguments.get(name))
+        value = self._of_part(self.converter.map_argument(self._arguments.get(name)))
         return otherwise if value is None else value
+
+    def _of_part(self, value: Any) -> Any:
+        if self.part is None:
+            return value
+        if isinstance(value, list):
+            return [self._of_part(element) for element in value]
+        is_number = isinstance(value, (Complex, complex)) or (isinstance(value, Value) and value.dtype[0] == "f")
+        return torch_complex.component(self, value, self.part) if is_number else value
 
     def rank(self, name: str = "self") -> int:
         return len(self.example(name).shape)
@@ -75,7 +85,7 @@ class Call:
     def dtype(self) -> torch.dtype:
         """Element type of the (first) result."""
         result = self.result[0] if isinstance(self.result, (list, tuple)) else self.result
-        return cast(torch.dtype, result.dtype)
+        return cast(torch.dtype, result.dtype.to_real() if result.dtype.is_complex else result.dtype)
 
     def op(self, name: str, *inputs: Value | None, **attributes: Any) -> Value:
         return self.converter.graph.composite(name, list(inputs), attributes)[0]
@@ -99,6 +109,8 @@ class Call:
         value = self[name]
         if isinstance(value, Value):
             return value if dtype is None else self.cast(value, dtype)
+        if self.part == 1:
+            value = 0  # a real number
         if isinstance(value, str):
             return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
         return self.number(value, dtype or self.dtype)
@@ -116,26 +128,32 @@ class Converter:
     def __init__(self, name: str) -> None:
         self.graph = GraphBuilder(name)
         self.values: dict[torch.fx.Node, Any] = {}
-        self.constants: dict[int, tuple[torch.Tensor, Value]] = {}  # the tensor stays, so that its id is its own
+        self.seeds = 0  # of random values
+        self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # the tensor stays, so that its id is its own
 
     def input(self, node: torch.fx.Node, name: str) -> None:
         tensor = node.meta["val"]
         self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
 
-    def constant(self, tensor: torch.Tensor) -> Value:
+    def constant(self, tensor: torch.Tensor) -> Any:
         """A parameter, buffer or constant; the module keeps its memory."""
         if id(tensor) not in self.constants:
-            dtype_name(tensor.dtype)
-            self.constants[id(tensor)] = (tensor, self.graph.constant(tensor.detach().cpu()))
+            self.constants[id(tensor)] = (tensor, self._new_constant(tensor.detach().cpu()))
         return self.constants[id(tensor)][1]
+
+    def _new_constant(self, tensor: torch.Tensor) -> Any:
+        if tensor.dtype.is_complex:
+            return Complex(*(self.graph.constant(part.contiguous()) for part in (tensor.real, tensor.imag)))
+        dtype_name(tensor.dtype)
+        return self.graph.constant(tensor)
 
     def map_argument(self, argument: Any) -> Any:
         if isinstance(argument, torch.fx.Node):
             value = argument.meta.get("val")
             if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
                 return extent_of(value)
-            if isinstance(value, (torch.SymFloat, torch.SymBool)):
-                raise CompileError(f"node '{argument.name}': a number that depends on shapes must be an integer")
+            if isinstance(value, torch.SymBool):
+                raise CompileError(f"node '{argument.name}': a condition that depends on shapes is not supported")
             return self.values[argument]
         if isinstance(argument, torch.SymInt):
             return extent_of(argument)
@@ -150,9 +168,13 @@ class Converter:
                 attribute = _attribute(module, cast(str, node.target))
                 if isinstance(attribute, torch.Tensor):
                     self.values[node] = self.constant(attribute)
-            elif node.op == "call_function" and not _is_symbolic(node.meta.get("val")):
+            elif node.op == "call_function":
                 self.graph.set_location(node.name, str(node.target))
-                self.values[node] = self.convert_node(module, node)
+                if torch_numbers.is_number(node):
+                    torch_numbers.convert(self, node)
+                else:
+                    self.values[node] = self.convert_node(module, node)
+                    name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         name = torch_operators.name_of(node)
@@ -163,6 +185,10 @@ class Converter:
         if name in torch_operators.REGIONS:
             arguments = node.args[torch_operators.REGIONS[name] :]
             return self.inline(_attribute(module, cast(Any, arguments[0]).target), arguments[1:])
+        if name in torch_control.CONTROL:
+            return torch_control.CONTROL[name](self, lambda node: _attribute(module, node.target), node.args)
+        if torch_complex.concerns(node):
+            return torch_complex.convert(Call(self, node), name, torch_operators.OPERATORS)
         return torch_operators.OPERATORS[name](Call(self, node))
 
     def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
@@ -185,8 +211,15 @@ def _output_of(module: torch.fx.GraphModule) -> torch.fx.Node:
     return next(node for node in reversed(module.graph.nodes) if node.op == "output")
 
 
-def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
+def name_extents(example: Any, value: Any) -> None:
+    """Extents that data decides have the names of the compiler's symbols, once an operator has defined them."""
+    if isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):
+        for part, result in zip(example, value, strict=False):
+            name_extents(part, result)
+    elif isinstance(example, torch.Tensor) and isinstance(value, Value):
+        for extent, defined in zip(example.shape, value.shape, strict=True):
+            if isinstance(extent, torch.SymInt) and is_unnamed(extent):
+                name_expression(extent.node.expr, defined)
 
 
 def check_operators(module: torch.fx.GraphModule) -> None:
@@ -194,9 +227,12 @@ def check_operators(module: torch.fx.GraphModule) -> None:
     unsupported: dict[str, list[str]] = defaultdict(list)
     for part in (part for part in module.modules() if isinstance(part, torch.fx.GraphModule)):
         for node in part.graph.nodes:
-            if node.op == "call_function" and not _is_symbolic(node.meta.get("val")):
+            if node.op == "call_function" and not torch_numbers.is_number(node):
                 name = torch_operators.name_of(node)
-                if not torch_operators.is_supported(name):
+                is_known = torch_operators.is_supported(name)
+                if torch_complex.concerns(node) and name not in torch_operators.IGNORED:
+                    is_known = torch_complex.is_supported(name)
+                if not is_known:
                     unsupported[str(node.target)].append(node.name)
     if unsupported:
         lines = []
@@ -260,11 +296,8 @@ def import_program(program: ExportedProgram, name: str = "model", leaves: Sequen
     check_operators(program.graph_module)
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
-    token = symbol_names.set(names)
-    try:
+    with naming(names):
         return _convert(program, name, limits_of(program, dims, names))
-    finally:
-        symbol_names.reset(token)
 
 
 def _convert(program: ExportedProgram, name: str, limits: Sequence[str]) -> Module:
@@ -312,6 +345,9 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             continue
         value = converter.map_argument(node)
+        if isinstance(value, Complex):
+            hint = "hint: return torch.view_as_real(...)"
+            raise CompileError(f"output '{name}': complex numbers are not supported\n{hint}")
         if isinstance(value, (bool, float)) or (isinstance(value, str) and not isinstance(node, torch.fx.Node)):
             raise CompileError(
                 f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"

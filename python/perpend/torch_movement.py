@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ._perpend import Value
-from .torch_types import Extent, extent_of
+from ._perpend import Type, Value
+from .torch_types import Extent, dtype_name, extent_of
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -41,6 +41,16 @@ def dropout(call: Call) -> Any:
         raise call.fail("dropout in training mode\nhint: use model.eval()")
     value = call.tensor("input")
     return [value, None] if isinstance(call.result, (list, tuple)) else value
+
+
+def view(call: Call) -> Value:
+    """The same elements in another shape, or the same bits as another type."""
+    value = call.tensor("self")
+    if "dtype" not in call:
+        return call.reshape(value, result_shape(call))
+    if call.dtype.itemsize != call.example("self").dtype.itemsize:
+        raise call.fail("expected a type of the same size")
+    return call.op("bit_cast", value, to=Type(dtype_name(call.dtype)))
 
 
 def permute(call: Call) -> Value:
@@ -102,14 +112,41 @@ def unbind(call: Call) -> list[Value]:
 
 def slice_scatter(call: Call) -> Value:
     value, axis = call.tensor("self"), normal(call["dim"], call.rank())
-    if call.get("step", 1) != 1:
-        raise call.fail("steps other than 1 are not supported")
     part = call.tensor("src", call.dtype)
     begin = call.get("start", 0)
+    if call.get("step", 1) != 1:
+        return strided_scatter(call, value, part, axis)
     begin = f"({value.shape[axis]}) + {begin}" if isinstance(begin, int) and begin < 0 else begin
     head = slice_between(call, value, axis, 0, begin)
     tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
     return call.op("concat", head, part, tail, axis=axis)
+
+
+def strided_scatter(call: Call, value: Value, part: Value, axis: int) -> Value:
+    numbers = [call.converter.graph.dims([number], scalar=True) for number in (0, value.shape[axis], 1)]
+    positions = call.op("arange", *numbers)
+    taken = slice_between(call, positions, 0, call.get("start", 0), call.get("end", END), call["step"])
+    order = [axis, *(other for other in range(call.rank()) if other != axis)]
+    back = [order.index(other) for other in range(call.rank())]
+    moved = [call.op("transpose", x, perm=order) for x in (value, part)]
+    result = call.op("scatter_nd", moved[0], call.op("unsqueeze", taken, axes=[1]), moved[1])
+    return call.op("transpose", result, perm=back)
+
+
+def as_strided(call: Call) -> Value:
+    """Element (i, j, ..) is element offset + i stride[0] + j stride[1] + .. of the tensor in its order in memory."""
+    example = call.example("self")
+    if not example.is_contiguous():
+        raise call.fail("expected a contiguous tensor\nhint: use view, expand or unfold")
+    sizes, strides = list(call["size"]), list(call["stride"])
+    start = call.get("storage_offset")
+    position = call.converter.graph.dims([0 if start is None else start], scalar=True)
+    for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        numbers = [call.converter.graph.dims([number], scalar=True) for number in (0, size, 1)]
+        steps = call.op("mul", call.op("arange", *numbers), call.converter.graph.dims([stride], scalar=True))
+        behind = list(range(1, len(sizes) - axis))
+        position = call.op("add", position, call.op("unsqueeze", steps, axes=behind) if behind else steps)
+    return call.op("gather", call.reshape(call.tensor("self"), [-1]), position, axis=0)
 
 
 def select_scatter(call: Call) -> Value:
@@ -197,15 +234,43 @@ def filled(value: float | None = None) -> Operator:
     return convert
 
 
+def random_values(composite: str, dtype: torch.dtype | None = None) -> Operator:
+    """Other values than PyTorch's, of the same distribution; each operator has its own seed."""
+
+    def convert(call: Call) -> Value:
+        call.converter.seeds += 1
+        element = Type(dtype_name(dtype or call.dtype))
+        return call.op(composite, shape=result_shape(call), type=element, seed=call.converter.seeds)
+
+    return convert
+
+
+def random_integers(call: Call) -> Value:
+    low, high = call.get("low", 0), call["high"]
+    unit = random_values("random_uniform", torch.float64)(call)
+    extent, begin = call.number(high - low, torch.float64), call.number(low, torch.float64)
+    whole = call.op("floor", call.op("mul", unit, extent))
+    return call.cast(call.op("add", whole, begin), call.dtype)
+
+
 def arange(call: Call) -> Value:
     start, end, step = call.get("start", 0), call["end"], call.get("step", 1)
     dtype = call.dtype
     if all(isinstance(number, (int, float)) for number in (start, end, step)):
-        return call.converter.constant(torch.arange(start, end, step, dtype=dtype))
+        constant: Value = call.converter.constant(torch.arange(start, end, step, dtype=dtype))
+        return constant
     if any(isinstance(number, float) for number in (start, end, step)):
         raise call.fail(f"range from {start} to {end} by {step}: expected integers")
     numbers = [call.converter.graph.dims([number], scalar=True) for number in (start, end, step)]
     return call.cast(call.op("arange", *numbers), dtype)
+
+
+def triangle_indices(function: Callable[..., torch.Tensor]) -> Operator:
+    def convert(call: Call) -> Value:
+        indices = function(call["row"], call["col"], call["offset"])
+        return call.cast(call.converter.constant(indices), call.dtype)
+
+    return convert
 
 
 def embedding(call: Call) -> Value:
@@ -218,29 +283,3 @@ def index_select(call: Call) -> Value:
 
 def gather(call: Call) -> Value:
     return call.op("gather_elements", call.tensor("self"), call.tensor("index"), axis=call["dim"])
-
-
-def index(call: Call) -> Value:
-    """x[i, j, :, k]: the dimensions with an index become those of the indices, which broadcast."""
-    value, indices = call.tensor("self"), list(call["indices"])
-    rank = call.rank()
-    given = [axis for axis, at in enumerate(indices) if at is not None]
-    if any(indices[axis].dtype in ("bool", "u8") for axis in given):
-        raise call.fail("a boolean index makes a shape that depends on data\nhint: use torch.where")
-    if len(given) == 1:
-        return call.op("gather", value, indices[given[0]], axis=given[0])
-    shape = result_shape(call)
-    depth = len(shape) - (rank - len(given))
-    is_together = given == list(range(given[0], given[-1] + 1))
-    first = given[0] if is_together else 0
-    common = shape[first : first + depth]
-    parts = [call.cast(call.op("expand", indices[axis], shape=common), torch.int64) for axis in given]
-    positions = call.op("concat", *(call.op("unsqueeze", part, axes=[depth]) for part in parts), axis=depth)
-    rest = [axis for axis in range(rank) if axis not in given]
-    if given != list(range(len(given))):
-        value = call.op("transpose", value, perm=given + rest)
-    result = call.op("gather_nd", value, positions)
-    if first == 0:
-        return result
-    order = [depth + i for i in range(first)] + list(range(depth)) + list(range(depth + first, len(shape)))
-    return call.op("transpose", result, perm=order)

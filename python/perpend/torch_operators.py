@@ -12,8 +12,6 @@ import torch
 from torch.export import default_decompositions
 
 from .torch_arithmetic import (
-    adaptive_average_pool,
-    adaptive_max_pool,
     add_product,
     addcmul,
     arg_extreme,
@@ -37,7 +35,6 @@ from .torch_arithmetic import (
     logical,
     masked_fill,
     on_input,
-    pool,
     power,
     prelu,
     reduction,
@@ -48,15 +45,16 @@ from .torch_arithmetic import (
     truncated,
     truth_reduction,
     unary,
-    upsample,
     variance,
     variance_and_mean,
     vector_norm,
     where,
 )
+from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_movement import (
     arange,
+    as_strided,
     cast,
     concatenate,
     diagonal,
@@ -66,10 +64,11 @@ from .torch_movement import (
     flip,
     gather,
     identity,
-    index,
     index_select,
     pad,
     permute,
+    random_integers,
+    random_values,
     result_shape,
     roll,
     select,
@@ -80,11 +79,15 @@ from .torch_movement import (
     squeeze,
     transpose,
     triangle,
+    triangle_indices,
     unbind,
     unfold,
+    view,
 )
-from .torch_ordering import cumulated, index_along, index_put, scatter, sorted_values
+from .torch_ordering import cumulated, index, index_along, index_put, scatter, sorted_values
 from .torch_recurrent import RECURRENT
+from .torch_sampling import SAMPLINGS
+from .torch_selection import SELECTIONS
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -94,7 +97,10 @@ Operator = Callable[["Call"], Any]
 # Not decomposed: one composite says the same, with more to know for the compiler.
 KEPT = """
     hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
-    group_norm instance_norm upsample_nearest2d upsample_bilinear2d upsample_bicubic2d masked_fill stack
+    group_norm instance_norm masked_fill stack grid_sampler_2d
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d
+    upsample_bicubic2d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+    adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d max_pool2d_with_indices max_pool3d_with_indices
     lstm gru rnn_tanh rnn_relu
 """
 
@@ -122,7 +128,7 @@ def name_of(node: torch.fx.Node) -> str:
 
 
 def is_supported(name: str) -> bool:
-    return name == "getitem" or name in OPERATORS or name in IGNORED or name in REGIONS
+    return name == "getitem" or any(name in table for table in (OPERATORS, IGNORED, REGIONS, CONTROL))
 
 
 def decompositions() -> Any:
@@ -146,9 +152,13 @@ ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted"
 
 OPERATORS: dict[str, Operator] = {
     **RECURRENT,
+    **SELECTIONS,
+    **SAMPLINGS,
+    **GROUPED,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.round": round_even,
+    "aten._neg_view": unary("neg"),
     "aten.trunc": lambda call: truncated(call, call.tensor("self")),
     "aten.exp2": exp2,
     "aten.log2": logarithm(2),
@@ -214,6 +224,8 @@ OPERATORS: dict[str, Operator] = {
     "aten.logsumexp": reduction("reduce_log_sum_exp"),
     "aten.any": truth_reduction("reduce_max"),
     "aten.all": truth_reduction("reduce_min"),
+    "aten._is_all_true": truth_reduction("reduce_min"),
+    "aten._is_any_true": truth_reduction("reduce_max"),
     "aten.max": extreme_along("reduce_max", "argmax"),
     "aten.min": extreme_along("reduce_min", "argmin"),
     "aten.argmax": arg_extreme("argmax"),
@@ -247,21 +259,6 @@ OPERATORS: dict[str, Operator] = {
     "aten.scaled_dot_product_attention": attention,
     "aten._scaled_dot_product_flash_attention_for_cpu": attention,
     "aten.convolution": convolution,
-    "aten.max_pool2d_with_indices": pool("max_pool", 2, has_positions=True),
-    "aten.max_pool3d_with_indices": pool("max_pool", 3, has_positions=True),
-    "aten.max_pool1d": pool("max_pool", 1),
-    "aten.max_pool2d": pool("max_pool", 2),
-    "aten.avg_pool1d": pool("average_pool", 1),
-    "aten.avg_pool2d": pool("average_pool", 2),
-    "aten.avg_pool3d": pool("average_pool", 3),
-    "aten.adaptive_avg_pool1d": adaptive_average_pool,
-    "aten._adaptive_avg_pool2d": adaptive_average_pool,
-    "aten._adaptive_avg_pool3d": adaptive_average_pool,
-    "aten.adaptive_max_pool2d": adaptive_max_pool,
-    "aten.adaptive_max_pool3d": adaptive_max_pool,
-    "aten.upsample_nearest2d": upsample("nearest"),
-    "aten.upsample_bilinear2d": upsample("linear"),
-    "aten.upsample_bicubic2d": upsample("cubic"),
     # Movement
     **{f"aten.{name}": identity for name in COPIES.split()},
     "aten._to_copy": cast,
@@ -271,7 +268,7 @@ OPERATORS: dict[str, Operator] = {
     "prims.convert_element_type": lambda call: call.cast(call.tensor("a"), call.dtype),
     "aten.dropout": dropout,
     "aten.native_dropout": dropout,
-    "aten.view": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten.view": view,
     "aten._unsafe_view": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
     "aten.reshape": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
     "aten.expand": lambda call: call.op("expand", call.tensor("self"), shape=result_shape(call)),
@@ -288,6 +285,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.split_with_sizes": split,
     "aten.unbind": unbind,
     "aten.slice_scatter": slice_scatter,
+    "aten.as_strided": as_strided,
     "aten.select_scatter": select_scatter,
     "aten.repeat": lambda call: call.op("tile", call.tensor("self"), repeats=call["repeats"]),
     "aten.diagonal": diagonal,
@@ -315,6 +313,14 @@ OPERATORS: dict[str, Operator] = {
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,
+    "aten.rand": random_values("random_uniform"),
+    "aten.rand_like": random_values("random_uniform"),
+    "aten.randn": random_values("random_normal"),
+    "aten.randn_like": random_values("random_normal"),
+    "aten.randint": random_integers,
+    "aten.randint_like": random_integers,
+    "aten.tril_indices": triangle_indices(torch.tril_indices),
+    "aten.triu_indices": triangle_indices(torch.triu_indices),
     "aten.embedding": embedding,
     "aten.index_select": index_select,
     "aten.gather": gather,

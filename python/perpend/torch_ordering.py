@@ -1,14 +1,15 @@
-"""ATen operators that sort, scatter and accumulate along a dimension."""
+"""ATen operators that sort, index, scatter and accumulate along a dimension."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from ._perpend import Value
 from .torch_movement import normal
+from .torch_selection import broadcast_extents, masked_slices, position_indices
 from .torch_types import extent_of
 
 if TYPE_CHECKING:
@@ -79,35 +80,69 @@ def index_along(reduction: str) -> Operator:
     return convert
 
 
+def index(call: Call) -> Value:
+    """x[i, j, :, k]: the dimensions with an index become those of the indices, which broadcast."""
+    value, indices, rank = call.tensor("self"), list(call["indices"]), call.rank()
+    given = [axis for axis, at in enumerate(indices) if at is not None]
+    if len(given) == 1:
+        (axis,) = given
+        if is_mask(indices[axis]):
+            return masked_slices(call, value, indices[axis], axis)
+        return call.op("gather", value, indices[axis], axis=axis)
+    indices = position_indices(call, indices)
+    given = [axis for axis, at in enumerate(indices) if at is not None]
+    positions, depth = index_tuples(call, [at for at in indices if at is not None])
+    order = given + [axis for axis in range(rank) if axis not in given]
+    result = call.op("gather_nd", moved(call, value, order), positions)
+    first = place_of(given)
+    order = [*range(depth, depth + first), *range(depth), *range(depth + first, len(result.shape))]
+    return moved(call, result, order)
+
+
+def is_mask(at: Value) -> bool:
+    return at.dtype in ("bool", "u8")
+
+
+def is_one(value: torch.Tensor) -> bool:
+    return all(isinstance(extent, int) and extent == 1 for extent in value.shape)
+
+
+def place_of(given: list[int]) -> int:
+    """The dimensions of the indices come in the place of theirs when these are neighbours, else first."""
+    return given[0] if given == list(range(given[0], given[-1] + 1)) else 0
+
+
+def index_tuples(call: Call, indices: list[Value]) -> tuple[Value, int]:
+    """The indices side by side in a new last dimension, and how many dimensions they have."""
+    common = broadcast_extents(*(at.shape for at in indices))
+    parts = [call.cast(call.op("expand", at, shape=common), torch.int64) for at in indices]
+    return call.op("stack", *parts, axis=len(common)), len(common)
+
+
 def index_put(call: Call) -> Value:
     """x[i, j, :, k] = values, or += values."""
     value, indices, rank = call.tensor("self"), list(call["indices"]), call.rank()
+    updates, accumulates = call.tensor("values", call.dtype), call.get("accumulate", False)
+    masks = [at for at in indices if at is not None]
+    if len(masks) == 1 and is_mask(masks[0]) and is_one(call.example("values")) and not accumulates:
+        return masked_put(call, value, indices, updates)
+    indices = position_indices(call, indices)
     given = [axis for axis, at in enumerate(indices) if at is not None]
-    updates = call.tensor("values", call.dtype)
-    if any(indices[axis].dtype in ("bool", "u8") for axis in given):
-        return masked_put(call, value, [indices[axis] for axis in given], updates)
-    examples = [at for at in call.raw("indices") if at is not None]
-    common = [extent_of(n) for n in torch.broadcast_shapes(*(at.meta["val"].shape for at in examples))]
+    positions, depth = index_tuples(call, [at for at in indices if at is not None])
     rest = [axis for axis in range(rank) if axis not in given]
-    extents = [extent_of(extent) for extent in call.example("self").shape]
-    # The dimensions of the indices come in the place of theirs when these are neighbours, else first.
-    first = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
-    kept = [extents[axis] for axis in rest]
-    updates = call.op("expand", updates, shape=kept[:first] + common + kept[first:])
-    depth = len(common)
+    first, kept = place_of(given), [value.shape[axis] for axis in rest]
+    updates = call.op("expand", updates, shape=kept[:first] + positions.shape[:-1] + kept[first:])
     front = [*range(first, first + depth), *range(first), *range(first + depth, depth + len(rest))]
-    parts = [call.cast(call.op("expand", indices[axis], shape=common), torch.int64) for axis in given]
-    positions = call.op("concat", *(call.op("unsqueeze", part, axes=[depth]) for part in parts), axis=depth)
     order = given + rest
     operands = [moved(call, value, order), positions, moved(call, updates, front)]
-    reduction = "add" if call.get("accumulate", False) else "none"
+    reduction = "add" if accumulates else "none"
     return moved(call, call.op("scatter_nd", *operands, reduction=reduction), inverse(order))
 
 
-def masked_put(call: Call, value: Value, masks: list[Value], updates: Value) -> Value:
-    if len(masks) != 1 or call.get("accumulate", False) or call.example("values").numel() != 1:
-        raise call.fail("a boolean index takes as many values as it has true elements\nhint: use torch.where")
-    mask = masks[0]
-    missing = list(range(len(mask.shape), call.rank()))
-    mask = call.op("unsqueeze", mask, axes=missing) if missing else mask
+def masked_put(call: Call, value: Value, indices: list[Value | None], updates: Value) -> Value:
+    """The elements of a mask, which is one of the indices, take one value."""
+    axis = next(axis for axis, at in enumerate(indices) if at is not None)
+    mask = cast(Value, indices[axis])
+    behind = list(range(len(mask.shape), call.rank() - axis))
+    mask = call.op("unsqueeze", mask, axes=behind) if behind else mask
     return call.op("where", mask, call.reshape(updates, []), value)

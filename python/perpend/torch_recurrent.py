@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._perpend import Value
+from .torch_types import torch_dtype
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -39,16 +40,68 @@ def layer(
     return [call.op("concat", *parts, axis=2), *last]
 
 
+def zero_rows(call: Call, gates: Value, count: int, units: Any, rows: Any) -> Value:
+    """[count * units, ..] to [count * (units + rows), ..]: each gate gets rows of zeros."""
+    rest = gates.shape[1:]
+    split = call.reshape(gates, [count, units, *rest])
+    zeros = call.op("expand", call.number(0, torch_dtype(gates.dtype)), shape=[count, rows, *rest])
+    return call.reshape(call.op("concat", split, zeros, axis=1), [count * (units + rows), *rest])
+
+
+def sizes_of(projection: Value) -> list[int]:
+    return [int(extent) for extent in projection.shape]
+
+
+def projected_direction(call: Call, direction: list[Value]) -> list[Value]:
+    """W, R, biases and P of h = P hidden as a layer on the hidden units themselves, whose recurrence is R P.
+
+    The initial state is one after the projection. It enters through units of its own, whose gates are zero, so that
+    they are zero after the first step.
+    """
+    weight, recurrence, *biases, projection = direction
+    size, units = sizes_of(projection)
+    both = call.op("concat", call.op("matmul", recurrence, projection), recurrence, axis=1)
+    return [zero_rows(call, part, 4, units, size) for part in (weight, both, *biases)]
+
+
+def projected_layer(
+    call: Call, kind: str, value: Value, directions: list[list[Value]], states: list[Value], **attributes: Any
+) -> list[Value]:
+    """A layer of an LSTM whose hidden state is projected."""
+    size, units = sizes_of(directions[0][-1])
+    hidden, cell = states
+
+    def zeros(state: Value, extent: int) -> Value:
+        return call.op("expand", call.number(0, torch_dtype(state.dtype)), shape=[*state.shape[:2], extent])
+
+    widened = [
+        call.op("concat", zeros(hidden, units), hidden, axis=2),
+        call.op("concat", cell, zeros(cell, size), axis=2),
+    ]
+    widened_directions = [projected_direction(call, direction) for direction in directions]
+    output, last, last_cell = layer(call, kind, value, widened_directions, widened, **attributes)
+    outputs, lasts = [], []
+    for index, direction in enumerate(directions):
+        begin = index * (units + size)
+        projection = call.op("transpose", direction[-1], perm=[1, 0])
+        part = call.op("slice", output, starts=[begin], ends=[begin + units], axes=[2])
+        outputs.append(call.op("matmul", part, projection))
+        part = call.op("slice", last, starts=[index, 0], ends=[index + 1, units], axes=[0, 2])
+        lasts.append(call.op("matmul", part, projection))
+    last_cell = call.op("slice", last_cell, starts=[0], ends=[units], axes=[2])
+    return [call.op("concat", *outputs, axis=2), call.op("concat", *lasts, axis=0), last_cell]
+
+
 def recurrent(kind: str, **attributes: Any) -> Callable[[Call], Any]:
     def convert(call: Call) -> list[Value]:
         if "hx" not in call or "batch_first" not in call:
             raise call.fail("packed sequences are not supported\nhint: pad the sequences")
         if call["train"] and call["dropout"]:
             raise call.fail("dropout between layers\nhint: use model.eval()")
-        count, biased = 2 if call["bidirectional"] else 1, call["has_biases"]
-        parameters, width = call["params"], 4 if biased else 2
-        if len(parameters) != width * count * call["num_layers"]:
-            raise call.fail("projections of the state are not supported\nhint: set proj_size to 0")
+        count = 2 if call["bidirectional"] else 1
+        parameters = call["params"]
+        width = len(parameters) // (count * call["num_layers"])
+        is_projected = width > (4 if call["has_biases"] else 2)
         states = call["hx"] if isinstance(call["hx"], list) else [call["hx"]]
         value = call.tensor("input")
         if call["batch_first"]:
@@ -58,7 +111,8 @@ def recurrent(kind: str, **attributes: Any) -> Callable[[Call], Any]:
             rows = slice(index * count, (index + 1) * count)
             directions = [parameters[width * d : width * (d + 1)] for d in range(rows.start, rows.stop)]
             own = [call.op("slice", state, starts=[rows.start], ends=[rows.stop], axes=[0]) for state in states]
-            value, *last = layer(call, kind, value, directions, own, **attributes)
+            convert_layer = projected_layer if is_projected else layer
+            value, *last = convert_layer(call, kind, value, directions, own, **attributes)
             for states_of, state in zip(collected, last, strict=True):
                 states_of.append(state)
         if call["batch_first"]:

@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ._perpend import CompileError
 
 Extent = int | str
 
-# The user's names of symbols, for the program that is being converted.
-symbol_names: ContextVar[Mapping[Any, Any]] = ContextVar("symbol_names", default=MappingProxyType({}))
+# The names of torch's symbols, and of expressions that only exist at run time, in the program that is being converted.
+_symbol_names: ContextVar[Mapping[Any, Any]] = ContextVar("symbol_names", default=MappingProxyType({}))
+
+
+@contextmanager
+def naming(names: Mapping[Any, Any]) -> Iterator[None]:
+    """`names` and those that `name_expression` adds hold inside."""
+    token = _symbol_names.set(names)
+    try:
+        yield
+    finally:
+        _symbol_names.reset(token)
+
+
+def name_expression(expression: Any, extent: Extent) -> None:
+    """From now on `expression` of torch's symbols is `extent`."""
+    text = extent if isinstance(extent, int) or extent.isidentifier() else f"({extent})"
+    value = sympy.Integer(text) if isinstance(text, int) else sympy.Symbol(text, integer=True)
+    _symbol_names.set({**_symbol_names.get(), expression: value})
+
+
+def passes_floats(value: torch.SymInt) -> bool:
+    """Whether the expression of an integer has parts that are none, such as the factor of a resampled image."""
+    return any(part.is_integer is not True and not part.is_Boolean for part in value.node.expr.args)
+
+
+def is_unnamed(value: torch.SymInt) -> bool:
+    """Whether it is a symbol that data decides, or a number that only exists at run time, and has no name yet."""
+    expression = value.node.expr
+    if expression in _symbol_names.get():
+        return False
+    return passes_floats(value) or (isinstance(expression, sympy.Symbol) and bool(free_unbacked_symbols(value)))
+
 
 DTYPES = {
     torch.float32: "f32",
@@ -48,7 +82,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 def extent_of(value: Any) -> Extent:
     """An int, or the expression of a torch.SymInt as text."""
     if isinstance(value, torch.SymInt):
-        expression = value.node.expr.xreplace(symbol_names.get())
+        expression = value.node.expr.xreplace(_symbol_names.get())
         return int(expression) if expression.is_number else str(expression)
     return int(value)
 

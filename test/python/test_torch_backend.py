@@ -167,3 +167,12 @@ def test_masks_of_encoder_layers(compilations: list[str]) -> None:
         for masks in ({"src_mask": causal}, {"src_key_padding_mask": padding}):
             torch.testing.assert_close(compiled(x, **masks), net(x, **masks), atol=1e-5, rtol=1e-5)
     assert len(compilations) == 2
+
+
+def test_a_graph_that_is_refused_while_it_is_converted_runs_in_pytorch() -> None:
+    compiled = torch.compile(lambda x: x.round(decimals=2), backend="perpend")
+    x = torch.randn(4)
+    with torch.no_grad(), pytest.warns(UserWarning, match="runs in PyTorch, because .*decimals"):
+        torch.testing.assert_close(compiled(x), x.round(decimals=2))
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x + 1), (x + 1).round(decimals=2))

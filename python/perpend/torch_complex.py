@@ -1,0 +1,259 @@
+"""Complex tensors as pairs of real ones: arithmetic, movement and Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from ._perpend import Value
+from .torch_arithmetic import angle_of
+from .torch_movement import normal, result_shape, slice_between
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+
+class Complex(NamedTuple):
+    real: Value
+    imaginary: Value | None  # None: zero
+
+
+def is_complex(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(is_complex, value))
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
+
+
+def concerns(node: torch.fx.Node) -> bool:
+    """Whether an operand or a result of the node is complex."""
+    return any(is_complex(part.meta.get("val")) for part in (node, *node.all_input_nodes))
+
+
+def is_supported(name: str) -> bool:
+    return name in COMPLEX or name in BY_PARTS or name == "getitem"
+
+
+def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
+    if name in COMPLEX:
+        return COMPLEX[name](call)
+    if name not in BY_PARTS:
+        raise call.fail("this operator on complex numbers is not supported")
+    parts = []
+    for index in range(2):
+        call.part = index
+        parts.append(operators[name](call))
+    call.part = None
+    real, imaginary = parts
+    if isinstance(real, list):
+        return [Complex(*pair) for pair in zip(real, imaginary, strict=True)]
+    return Complex(real, imaginary)
+
+
+# Operators that do with each of the two parts what they do with real tensors.
+PARTWISE = """
+    alias clone contiguous detach view _unsafe_view reshape expand permute transpose t unsqueeze squeeze slice select
+    split split_with_sizes unbind repeat flip roll gather index_select index cat stack diagonal unfold add sub neg
+    _neg_view sum mean cumsum where slice_scatter select_scatter
+"""
+BY_PARTS = {f"aten.{name}" for name in PARTWISE.split()}
+
+
+def component(call: Call, value: Any, index: int) -> Any:
+    """A part of an operand that may be real."""
+    if not isinstance(value, Complex):
+        if isinstance(value, complex):
+            return call.number((value.real, value.imag)[index], call.dtype)
+        value = Complex(value if isinstance(value, Value) else call.number(value, call.dtype), None)
+    if index == 0:
+        return value.real
+    if value.imaginary is not None:
+        return value.imaginary
+    return call.op("mul", value.real, call.number(0, torch_of(value.real)))
+
+
+def torch_of(value: Value) -> torch.dtype:
+    return torch.float64 if value.dtype == "f64" else torch.float32
+
+
+def pair(call: Call, name: str) -> tuple[Value, Value]:
+    return parts_of(call, call[name])
+
+
+def multiplied(call: Call, composite: str, first: Any, second: Any) -> Complex:
+    """(a + bi) (c + di), for any product."""
+
+    def times(x: Value, y: Value) -> Value:
+        return call.op(composite, x, y)
+
+    if not isinstance(first, Complex):
+        first = component(call, first, 0)
+        return Complex(times(first, second.real), times(first, component(call, second, 1)))
+    if not isinstance(second, (Complex, complex)):
+        second = component(call, second, 0)
+        return Complex(times(first.real, second), times(component(call, first, 1), second))
+    a, b, c, d = (component(call, value, index) for value in (first, second) for index in range(2))
+    return Complex(call.op("sub", times(a, c), times(b, d)), call.op("add", times(a, d), times(b, c)))
+
+
+def product(composite: str, first: str, second: str) -> Operator:
+    return lambda call: multiplied(call, composite, call[first], call[second])
+
+
+def conjugate(call: Call) -> Any:
+    value = call["self"]
+    return Complex(value.real, call.op("neg", component(call, value, 1))) if isinstance(value, Complex) else value
+
+
+def squared(call: Call, value: Complex) -> Value:
+    a, b = component(call, value, 0), component(call, value, 1)
+    return call.op("add", call.op("mul", a, a), call.op("mul", b, b))
+
+
+def divide(call: Call) -> Complex:
+    first, second = call["self"], call["other"]
+    if not isinstance(second, Complex):
+        second = component(call, second, 0)
+        return Complex(call.op("div", first.real, second), call.op("div", component(call, first, 1), second))
+    turned = Complex(second.real, call.op("neg", component(call, second, 1)))
+    top, bottom = multiplied(call, "mul", first, turned), squared(call, second)
+    return Complex(call.op("div", top.real, bottom), call.op("div", component(call, top, 1), bottom))
+
+
+def exponential(call: Call) -> Complex:
+    real, imaginary = pair(call, "self")
+    return rotated(call, call.op("exp", real), imaginary)
+
+
+def rotated(call: Call, length: Value, angle: Value) -> Complex:
+    return Complex(*(call.op("mul", length, call.op(wave, angle)) for wave in ("cos", "sin")))
+
+
+def power(call: Call) -> Complex:
+    if call["exponent"] != 2:
+        raise call.fail("expected the exponent 2 for complex numbers")
+    return multiplied(call, "mul", call["self"], call["self"])
+
+
+def converted(call: Call) -> Any:
+    value = call["self"]
+    if not isinstance(value, Complex) or not is_complex(call.result):
+        return widened(call, component(call, value, 0))
+    return Complex(*(call.cast(component(call, value, index), call.dtype) for index in range(2)))
+
+
+def widened(call: Call, real: Value) -> Any:
+    real = call.cast(real, call.dtype)
+    return Complex(real, None) if is_complex(call.result) else real
+
+
+def filled(call: Call) -> Complex:
+    """A tensor of the result's shape that holds one number."""
+    value = call["fill_value" if "fill_value" in call else "s"]
+    return Complex(*(call.op("expand", part, shape=result_shape(call)) for part in parts_of(call, value)))
+
+
+def parts_of(call: Call, value: Any) -> tuple[Value, Value]:
+    return component(call, value, 0), component(call, value, 1)
+
+
+def from_last(call: Call, value: Value) -> Complex:
+    """[.., 2]"""
+    last = len(value.shape) - 1
+    return Complex(*(call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2)))
+
+
+def as_last(call: Call, value: Any) -> Value:
+    """[.., 2]"""
+    return call.op("stack", component(call, value, 0), component(call, value, 1), axis=-1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Fourier transforms
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def transformed(call: Call, value: Value, axis: int, **attributes: Any) -> Value:
+    """[.., 1 or 2] along one axis."""
+    return call.op("dft", value, axis=axis, **attributes)
+
+
+def scaled(call: Call, value: Value, lengths: Sequence[Any], is_inverse: bool) -> Value:
+    """Normalisation 0: a sum, 1: over the root of the number of elements, 2: over that number (as inverse dft is)."""
+    mode = call["normalization"]
+    if mode == (2 if is_inverse else 0):
+        return value
+    text = " * ".join(f"({length})" for length in lengths)
+    count = call.cast(call.converter.graph.dims([text], scalar=True), torch.float64)
+    factor = call.op("sqrt", count) if mode == 1 else count
+    factor = factor if is_inverse else call.op("reciprocal", factor)
+    return call.op("mul", value, call.cast(factor, call.dtype))
+
+
+def spectrum(call: Call) -> Complex:
+    """fft of real values: the last of `dim` has half of the result when it is one-sided."""
+    value = call.tensor("self", call.dtype)
+    dims = [normal(dim, call.rank()) for dim in call["dim"]]
+    lengths = [value.shape[dim] for dim in dims]
+    value = call.op("unsqueeze", value, axes=[call.rank()])
+    value = transformed(call, value, dims[-1], onesided=int(call["onesided"]))
+    for dim in dims[:-1]:
+        value = transformed(call, value, dim)
+    return from_last(call, scaled(call, value, lengths, is_inverse=False))
+
+
+def transform(call: Call) -> Complex:
+    value, is_inverse = as_last(call, call["self"]), not call["forward"]
+    dims = [normal(dim, call.rank()) for dim in call["dim"]]
+    lengths = [value.shape[dim] for dim in dims]
+    for dim in dims:
+        value = transformed(call, value, dim, inverse=int(is_inverse))
+    return from_last(call, scaled(call, value, lengths, is_inverse))
+
+
+def signal(call: Call) -> Value:
+    """The real values of a one-sided spectrum."""
+    value, last = as_last(call, call["self"]), call["last_dim_size"]
+    dims = [normal(dim, call.rank()) for dim in call["dim"]]
+    lengths = [*(value.shape[dim] for dim in dims[:-1]), last]
+    for dim in dims[:-1]:
+        value = transformed(call, value, dim, inverse=1)
+    value = transformed(call, value, dims[-1], inverse=1, onesided=1, length=[last])
+    value = call.op("squeeze", value, axes=[call.rank()])
+    return scaled(call, value, lengths, is_inverse=True)
+
+
+COMPLEX: dict[str, Operator] = {
+    "aten.complex": lambda call: Complex(call.tensor("real"), call.tensor("imag")),
+    "aten.polar": lambda call: rotated(call, call.tensor("abs"), call.tensor("angle")),
+    "aten.view_as_complex": lambda call: from_last(call, call.tensor("self")),
+    "aten.view_as_real": lambda call: as_last(call, call["self"]),
+    "aten.real": lambda call: component(call, call["self"], 0),
+    "aten.imag": lambda call: component(call, call["self"], 1),
+    "aten.abs": lambda call: call.op("sqrt", squared(call, call["self"])),
+    "aten.angle": lambda call: angle_of(call, *reversed(pair(call, "self"))),
+    "aten._conj": conjugate,
+    "aten._conj_physical": conjugate,
+    "aten.conj_physical": conjugate,
+    "aten.resolve_conj": lambda call: call["self"],
+    "aten.resolve_neg": lambda call: call["self"],
+    "aten.mul": product("mul", "self", "other"),
+    "aten.mm": product("matmul", "self", "mat2"),
+    "aten.bmm": product("matmul", "self", "mat2"),
+    "aten.matmul": product("matmul", "self", "other"),
+    "aten.div": divide,
+    "aten.exp": exponential,
+    "aten.pow": power,
+    "aten.scalar_tensor": filled,
+    "aten.full": filled,
+    "aten.full_like": filled,
+    "aten._to_copy": converted,
+    "aten.to": converted,
+    "prims.convert_element_type": lambda call: widened(call, component(call, call["a"], 0)),
+    "aten._fft_r2c": spectrum,
+    "aten._fft_c2c": transform,
+    "aten._fft_c2r": signal,
+}

@@ -1,0 +1,126 @@
+"""PyTorch's control flow: the functions of torch.cond, while_loop, scan and map become regions of the graph.
+
+Products with one matrix per group of rows are here too: sizes of groups depend on data, so each is an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._perpend import Value
+from .torch_selection import iota
+from .torch_types import name_expression
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call, Converter
+
+Arguments = Sequence[Any]
+
+
+def tensor_of(converter: Converter, argument: Any) -> Value:
+    """An operand of control flow, which may be a number, as a tensor."""
+    value = converter.map_argument(argument)
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, str):
+        return converter.graph.dims([value], scalar=True)
+    return converter.graph.constant(torch.tensor(value))
+
+
+def region(converter: Converter, body: torch.fx.GraphModule, arguments: Sequence[Value]) -> list[Value]:
+    """The results of `body`. What it makes of constants stays inside."""
+    placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
+    for placeholder, argument in zip(placeholders, arguments, strict=True):
+        if isinstance(placeholder.meta.get("val"), torch.SymInt):
+            name_expression(placeholder.meta["val"].node.expr, converter.graph.measure(argument))
+    outside = dict(converter.constants)
+    try:
+        results = converter.inline(body, arguments)
+    finally:
+        converter.constants = outside
+    results = results if isinstance(results, list) else [results]
+    return [tensor_of(converter, result) for result in results]
+
+
+def conditional(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+    predicate, *branches, operands = arguments
+    values = [tensor_of(converter, operand) for operand in operands]
+    first, second = (partial(region, converter, bodies(branch), values) for branch in branches)
+    return converter.graph.branch(tensor_of(converter, predicate), first, second)
+
+
+def while_loop(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+    condition, body = map(bodies, arguments[:2])
+    initial = [tensor_of(converter, argument) for argument in arguments[2]]
+    others = [tensor_of(converter, argument) for argument in arguments[3]]
+
+    def goes_on(carried: Sequence[Value]) -> Value:
+        return region(converter, condition, [*carried, *others])[0]
+
+    def iterate(_number: Value, carried: list[Value]) -> tuple[Value, list[Value], list[Value]]:
+        following = region(converter, body, [*carried, *others])
+        return goes_on(following), following, []
+
+    return converter.graph.loop(None, goes_on(initial), initial, iterate)
+
+
+def over_elements(
+    converter: Converter, body: torch.fx.GraphModule, initial: list[Value], inputs: list[Value], others: list[Value]
+) -> list[Value]:
+    """A loop over the first dimension of `inputs`."""
+
+    def iterate(number: Value, carried: list[Value]) -> tuple[None, list[Value], list[Value]]:
+        elements = [converter.graph.composite("gather", [value, number], {"axis": 0})[0] for value in inputs]
+        results = region(converter, body, [*carried, *elements, *others])
+        return None, results[: len(initial)], results[len(initial) :]
+
+    limit = converter.graph.dims([inputs[0].shape[0]], scalar=True)
+    return converter.graph.loop(limit, None, initial, iterate)
+
+
+def scan(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+    operands = [[tensor_of(converter, argument) for argument in group] for group in arguments[1:]]
+    return over_elements(converter, bodies(arguments[0]), *operands)
+
+
+def mapped(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+    inputs, others = ([tensor_of(converter, argument) for argument in group] for group in arguments[1:])
+    return over_elements(converter, bodies(arguments[0]), [], inputs, others)
+
+
+def grouped_product(call: Call) -> Value:
+    """Rows of [n, k] times the matrix of their group, of [groups, k, m]; group g ends before row offs[g].
+
+    Rows behind the last group are zero.
+    """
+    rows, weights = (call.tensor(name) for name in (("self", "mat2") if "self" in call else ("input", "weight")))
+    if call.get("bias") is not None or len(rows.shape) != 2 or len(weights.shape) != 3:
+        raise call.fail("expected rows [n, k], matrices [groups, k, m] and no bias")
+    graph = call.converter.graph
+    ends = call.tensor("offs", torch.int64)
+    begins = call.op("concat", call.reshape(call.number(0, torch.int64), [1]), ends, axis=0)
+    result = call.op("expand", call.number(0, call.dtype), shape=[rows.shape[0], weights.shape[2]])
+
+    def iterate(group: Value, carried: list[Value]) -> tuple[None, list[Value], list[Value]]:
+        begin, end = (call.op("gather", edges, group, axis=0) for edges in (begins, ends))
+        count = graph.measure(call.op("max", call.op("sub", end, begin), call.number(0, torch.int64)))
+        positions = call.op("add", iota(call, count), begin)
+        product = call.op("matmul", call.op("gather", rows, positions), call.op("gather", weights, group))
+        places = call.op("unsqueeze", positions, axes=[1])
+        return None, [call.op("scatter_nd", carried[0], places, call.cast(product, call.dtype))], []
+
+    return graph.loop(graph.dims([weights.shape[0]], scalar=True), None, [result], iterate)[0]
+
+
+CONTROL: dict[str, Callable[[Any, Callable[[Any], Any], Arguments], list[Value]]] = {
+    "higher_order.cond": conditional,
+    "higher_order.while_loop": while_loop,
+    "higher_order.scan": scan,
+    "higher_order.map_impl": mapped,
+}
+
+GROUPED = {"aten._grouped_mm": grouped_product, "transformers.grouped_mm_fallback": grouped_product}

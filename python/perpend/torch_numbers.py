@@ -1,0 +1,89 @@
+"""Numbers that PyTorch computes from extents and from elements of tensors, between the operators on tensors."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+from ._perpend import CompileError, Type, Value
+from .torch_types import extent_of, name_expression, passes_floats
+
+if TYPE_CHECKING:
+    from .torch_frontend import Converter
+
+NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
+READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
+
+# On scalars of f64.
+COMPOSITES: dict[Callable[..., Any], str] = {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.truediv: "div",
+    operator.floordiv: "floor_div",
+    operator.mod: "mod",
+    operator.pow: "pow",
+    operator.neg: "neg",
+    torch.sym_float: "identity",
+    torch.sym_int: "trunc",
+    torch.sym_max: "max",
+    torch.sym_min: "min",
+    torch._sym_sqrt: "sqrt",
+    math.floor: "floor",
+    math.ceil: "ceil",
+    math.trunc: "trunc",
+    math.sqrt: "sqrt",
+    round: "round",
+}
+
+
+def is_number(node: torch.fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), NUMBERS)
+
+
+def convert(converter: Converter, node: torch.fx.Node) -> None:
+    """Integers stay expressions where they are; others become scalars."""
+    value = node.meta["val"]
+    if node.target in READS:
+        tensor = converter.values[cast(torch.fx.Node, node.args[0])]
+        if isinstance(value, torch.SymInt):
+            name_expression(value.node.expr, converter.graph.measure(_scalar(converter, tensor)))
+        else:
+            converter.values[node] = _scalar(converter, tensor)
+    elif isinstance(value, torch.SymFloat):
+        converter.values[node] = _computed(converter, node)
+    elif isinstance(value, torch.SymInt) and passes_floats(value):
+        name_expression(value.node.expr, converter.graph.measure(_cast(converter, _computed(converter, node), "i64")))
+
+
+def _scalar(converter: Converter, tensor: Value) -> Value:
+    return converter.graph.composite("reshape", [tensor], {"shape": []})[0] if tensor.shape else tensor
+
+
+def _cast(converter: Converter, value: Value, dtype: str) -> Value:
+    return value if value.dtype == dtype else converter.graph.composite("cast", [value], {"to": Type(dtype)})[0]
+
+
+def _operand(converter: Converter, argument: Any) -> Value:
+    if isinstance(argument, torch.fx.Node):
+        if argument in converter.values:
+            return _cast(converter, converter.values[argument], "f64")
+        argument = argument.meta["val"]
+    if isinstance(argument, torch.SymInt):
+        return _cast(converter, converter.graph.dims([extent_of(argument)], scalar=True), "f64")
+    return converter.graph.constant(torch.tensor(float(argument), dtype=torch.float64))
+
+
+def _computed(converter: Converter, node: torch.fx.Node) -> Value:
+    name = COMPOSITES.get(cast(Any, node.target))
+    if name is None:
+        raise CompileError(f"node '{node.name}' ({node.target}): this number is not supported")
+    operands = [_operand(converter, argument) for argument in node.args]
+    if name != "trunc":
+        return converter.graph.composite(name, operands)[0]
+    magnitude = converter.graph.composite("floor", [converter.graph.composite("abs", operands)[0]])
+    return converter.graph.composite("mul", [converter.graph.composite("sign", operands)[0], magnitude[0]])[0]

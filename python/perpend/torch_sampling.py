@@ -1,0 +1,195 @@
+"""ATen operators that resample images, and pools whose windows the result's extents decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._perpend import Value
+from .torch_movement import slice_between
+from .torch_types import Extent, extent_of
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+SAMPLING = ("linear", "nearest", "cubic")
+PADDING = ("zeros", "border", "reflection")
+
+
+def grid_sample(call: Call) -> Value:
+    return call.op(
+        "grid_sample",
+        call.tensor("input"),
+        call.tensor("grid", call.dtype),
+        mode=SAMPLING[call["interpolation_mode"]],
+        padding_mode=PADDING[call["padding_mode"]],
+        align_corners=int(call["align_corners"]),
+        clamp_positions=int(call["interpolation_mode"] != SAMPLING.index("cubic")),
+    )
+
+
+def scaled_extent(call: Call, extent: Extent, factor: float) -> Extent:
+    if isinstance(extent, int):
+        return int(extent * factor)
+    if factor == int(factor):
+        return f"({extent}) * {int(factor)}"
+    number = call.cast(call.converter.graph.dims([extent], scalar=True), torch.float64)
+    size = call.op("floor", call.op("mul", number, call.number(factor, torch.float64)))
+    return call.converter.graph.measure(call.cast(size, torch.int64))
+
+
+def scale_factors(call: Call) -> list[float] | None:
+    """One per spatial dimension, when the model gives factors and not sizes."""
+    if call.get("scale_factors") is not None:
+        return [float(factor) for factor in call["scale_factors"]]
+    given = [call.get(name) for name in ("scales_d", "scales_h", "scales_w", "scales") if name in call]
+    return [float(factor) for factor in given] if given and all(isinstance(f, float) for f in given) else None
+
+
+def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> Operator:
+    def convert(call: Call) -> Value:
+        value = call.tensor("input" if "input" in call else "self")
+        factors = scale_factors(call)
+        if call.get("output_size") is None and factors is not None:
+            sizes = [scaled_extent(call, e, f) for e, f in zip(value.shape[2:], factors, strict=True)]
+        else:
+            sizes = [extent_of(extent) for extent in call.result.shape[2:]]
+        chosen: dict[str, Any] = {"sizes": [*value.shape[:2], *sizes], "mode": mode, **attributes}
+        chosen["coordinate_transformation_mode"] = coordinates
+        if call.get("align_corners", False):
+            chosen["coordinate_transformation_mode"] = "align_corners"  # the extents alone decide
+        elif factors is not None:
+            chosen["scales"] = [1.0, 1.0, *factors]
+        return call.op("resize", value, **chosen)
+
+    return convert
+
+
+NEAREST = upsample("nearest", "asymmetric", nearest_mode="floor")
+EXACT = upsample("nearest", nearest_mode="round_prefer_ceil")
+SMOOTH = {"linear1d": "linear", "bilinear2d": "linear", "trilinear3d": "linear", "bicubic2d": "cubic"}
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pools
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
+    def convert(call: Call) -> Any:
+        size, padding = call.ints("kernel_size", window), call.ints("padding", window)
+        attributes = {
+            "kernel_shape": size,
+            "strides": call.ints("stride", window, 0) if call.get("stride") else size,
+            "pads": padding + padding,
+            "ceil_mode": int(call.get("ceil_mode", False)),
+        }
+        divisor = call.get("divisor_override")
+        if composite == "average_pool":
+            attributes["count_include_pad"] = int(call.get("count_include_pad", True) or divisor is not None)
+        else:
+            attributes["dilations"] = call.ints("dilation", window, 1)
+        value, is_batched = call.tensor("self"), call.rank() == window + 2
+        value = value if is_batched else call.op("unsqueeze", value, axes=[0])
+        if has_positions and is_read(call, 1):
+            results = with_positions(call, value, attributes)
+            return results if is_batched else [call.op("squeeze", result, axes=[0]) for result in results]
+        if divisor is not None:
+            if attributes["ceil_mode"]:
+                raise call.fail("divisor_override with ceil_mode is not supported")
+            total = 1
+            for extent in size:
+                total *= extent
+            value = call.op("mul", value, call.number(total / divisor, call.dtype))
+        result = call.op(composite, value, **attributes)
+        result = result if is_batched else call.op("squeeze", result, axes=[0])
+        return [result, None] if has_positions else result
+
+    return convert
+
+
+def is_read(call: Call, index: int) -> bool:
+    """Whether the model uses that one of the operator's results."""
+    return any(user.args[1] == index for user in call.node.users)
+
+
+def with_positions(call: Call, value: Value, attributes: dict[str, Any]) -> list[Value]:
+    """Positions within an image; the composite's are those in the whole tensor."""
+    maxima, positions = call.ops("max_pool_with_positions", value, **attributes)
+    image = call.converter.graph.dims([" * ".join(f"({extent})" for extent in value.shape[2:])], scalar=True)
+    return [maxima, call.op("mod", positions, image)]
+
+
+def spatial_sizes(call: Call) -> list[int]:
+    sizes = call.get("output_size")
+    return [sizes] if isinstance(sizes, int) else sizes
+
+
+def adaptive(call: Call, composite: str) -> Value:
+    """Each output position reduces a window; the windows along one dimension may overlap."""
+    value, sizes = call.tensor("self"), spatial_sizes(call)
+    for offset, size in enumerate(sizes):
+        axis = len(value.shape) - len(sizes) + offset
+        extent = value.shape[axis]
+        if size == extent:
+            continue
+        if size == 1:
+            value = call.op(composite, value, axes=[axis], keepdims=1)
+            continue
+        parts = []
+        for i in range(size):
+            begin, end = f"floordiv({i} * ({extent}), {size})", f"ceildiv({i + 1} * ({extent}), {size})"
+            part = slice_between(call, value, axis, begin, end)
+            parts.append(call.op(composite, part, axes=[axis], keepdims=1))
+        value = call.op("concat", *parts, axis=axis)
+    return value
+
+
+def adaptive_average_pool(call: Call) -> Value:
+    return adaptive(call, "reduce_mean")
+
+
+def adaptive_max_pool(call: Call) -> list[Value | None]:
+    if is_read(call, 1):
+        raise call.fail("the positions of the maxima are not supported\nhint: use a max pool with windows")
+    return [adaptive(call, "reduce_max"), None]
+
+
+def max_unpool(call: Call) -> Value:
+    """Each image's elements at their positions, zero elsewhere."""
+    value, positions = call.tensor("self"), call.tensor("indices")
+    window = call.rank() - 2 if "stride" in call else 2
+    sizes = [extent_of(extent) for extent in call.result.shape]
+    flat = [call.reshape(part, [*part.shape[:-window], -1]) for part in (value, positions)]
+    area = " * ".join(f"({extent})" for extent in sizes[-window:])
+    zeros = call.op("expand", call.number(0, call.dtype), shape=[*sizes[:-window], area])
+    return call.reshape(call.op("scatter_elements", zeros, flat[1], flat[0], axis=-1), sizes)
+
+
+SAMPLINGS: dict[str, Operator] = {
+    "aten.grid_sampler_2d": grid_sample,
+    "aten.grid_sampler_3d": grid_sample,
+    "aten.grid_sampler": grid_sample,
+    **{f"aten.upsample_nearest{n}d": NEAREST for n in (1, 2, 3)},
+    **{f"aten._upsample_nearest_exact{n}d": EXACT for n in (1, 2, 3)},
+    **{f"aten.upsample_{name}": upsample(mode, cubic_coeff_a=-0.75) for name, mode in SMOOTH.items()},
+    "aten._upsample_bilinear2d_aa": upsample("linear", antialias=1, exclude_outside=1),
+    "aten._upsample_bicubic2d_aa": upsample("cubic", antialias=1, exclude_outside=1, cubic_coeff_a=-0.5),
+    "aten.max_pool2d_with_indices": pool("max_pool", 2, has_positions=True),
+    "aten.max_pool3d_with_indices": pool("max_pool", 3, has_positions=True),
+    "aten.max_pool1d": pool("max_pool", 1),
+    "aten.max_pool2d": pool("max_pool", 2),
+    "aten.avg_pool1d": pool("average_pool", 1),
+    "aten.avg_pool2d": pool("average_pool", 2),
+    "aten.avg_pool3d": pool("average_pool", 3),
+    "aten.adaptive_avg_pool1d": adaptive_average_pool,
+    "aten._adaptive_avg_pool2d": adaptive_average_pool,
+    "aten._adaptive_avg_pool3d": adaptive_average_pool,
+    "aten.adaptive_max_pool2d": adaptive_max_pool,
+    "aten.adaptive_max_pool3d": adaptive_max_pool,
+    "aten.max_unpool2d": max_unpool,
+    "aten.max_unpool3d": max_unpool,
+}

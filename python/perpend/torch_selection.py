@@ -1,0 +1,201 @@
+"""ATen operators that select and count: extents of their results depend on data (graph.measure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._perpend import Value
+from .torch_movement import END, normal, slice_between
+from .torch_types import Extent
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+Operator = Callable[["Call"], Any]
+
+
+def broadcast_extents(*shapes: list[Extent]) -> list[Extent]:
+    """The shape that tensors broadcast to; extents are 1 or agree."""
+    rank = max(map(len, shapes))
+    padded = [[*([1] * (rank - len(shape))), *shape] for shape in shapes]
+    return [next((extent for extent in column if extent != 1), 1) for column in zip(*padded, strict=True)]
+
+
+def count_of(value: Value) -> Extent:
+    return " * ".join(f"({extent})" for extent in value.shape) or 1
+
+
+def iota(call: Call, count: Extent) -> Value:
+    return call.op("arange", *(call.converter.graph.dims([number], scalar=True) for number in (0, count, 1)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Masks
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def nonzero(call: Call) -> Value:
+    return call.op("transpose", call.op("nonzero", call.tensor("self")), perm=[1, 0])
+
+
+def masked_select(call: Call) -> Value:
+    value, mask = call.tensor("self"), call.tensor("mask", torch.bool)
+    shape = broadcast_extents(value.shape, mask.shape)
+    flat = [call.reshape(call.op("expand", part, shape=shape), [-1]) for part in (value, mask)]
+    return call.op("compress", *flat, axis=0)
+
+
+def masked_scatter(call: Call) -> Value:
+    """The n-th true element of the mask takes the n-th element of the source."""
+    value, source = call.tensor("self"), call.tensor("source", call.dtype)
+    shape = value.shape
+    mask = call.op("expand", call.tensor("mask", torch.bool), shape=shape)
+    flat = call.cast(call.reshape(mask, [-1]), torch.int64)
+    position = call.op("cumsum", flat, axis=0, exclusive=1)
+    last = call.converter.graph.dims([f"max({count_of(source)} - 1, 0)"], scalar=True)
+    taken = call.op("gather", call.reshape(source, [-1]), call.op("min", position, last), axis=0)
+    return call.op("where", mask, call.reshape(taken, shape), value)
+
+
+def masked_slices(call: Call, value: Value, mask: Value, axis: int) -> Value:
+    """x[.., mask, ..]: the mask's dimensions become one."""
+    count = len(mask.shape)
+    if count > 1:
+        shape = value.shape
+        value = call.reshape(value, [*shape[:axis], count_of(mask), *shape[axis + count :]])
+    return call.op("compress", value, call.reshape(mask, [-1]), axis=axis)
+
+
+def position_indices(call: Call, indices: list[Value | None]) -> list[Value | None]:
+    """Masks among the indices as vectors of positions, one for each dimension of the mask."""
+    result: list[Value | None] = []
+    for at in indices:
+        if at is None or at.dtype not in ("bool", "u8"):
+            result.append(at)
+            continue
+        positions = call.op("nonzero", at)
+        for dim in range(len(at.shape)):
+            result.append(call.op("squeeze", slice_between(call, positions, 0, dim, dim + 1), axes=[0]))
+    return result
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Distinct elements, counts
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def unique(call: Call) -> list[Value | None]:
+    value, attributes = call.tensor("self"), {}
+    if "dim" in call and call["dim"] is not None:
+        attributes["axis"] = normal(call["dim"], call.rank())
+    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, **attributes)
+    inverse = inverse if attributes else call.reshape(inverse, value.shape)
+    return [distinct, *wanted(call, inverse, counts)]
+
+
+def wanted(call: Call, inverse: Value, counts: Value) -> list[Value | None]:
+    return [inverse if call["return_inverse"] else None, counts if call["return_counts"] else None]
+
+
+def unique_consecutive(call: Call) -> list[Value | None]:
+    if call.get("dim") is not None and call.rank() != 1:
+        raise call.fail("a dimension is not supported\nhint: leave it out for a vector")
+    value = call.tensor("self")
+    flat = call.reshape(value, [-1])
+    number = iota(call, flat.shape[0])
+    before = call.op("gather", flat, call.op("max", call.op("sub", number, call.number(1, torch.int64)), zero(call)))
+    differs = call.op("not_equal", flat, before)
+    begins = call.op("logical_or", differs, call.op("equal", number, zero(call)))
+    inverse = call.op("cumsum", call.cast(differs, torch.int64), axis=0)
+    first = call.op("compress", number, begins, axis=0)
+    end = call.converter.graph.dims([flat.shape[0]])
+    following = call.op("concat", slice_between(call, first, 0, 1, END), end, axis=0)
+    following = slice_between(call, following, 0, 0, first.shape[0])  # nothing follows nothing
+    counts = call.op("sub", following, first)
+    return [call.op("gather", flat, first), *wanted(call, call.reshape(inverse, value.shape), counts)]
+
+
+def zero(call: Call) -> Value:
+    return call.number(0, torch.int64)
+
+
+def counted(call: Call, positions: Value, extent: Extent, weights: Value | None = None) -> Value:
+    """How often each of the positions below `extent` occurs, or the sum of their weights."""
+    dtype = torch.int64 if weights is None else call.dtype
+    zeros = call.op("expand", call.number(0, dtype), shape=[extent])
+    ones = call.op("expand", call.number(1, dtype), shape=positions.shape) if weights is None else weights
+    return call.op("scatter_elements", zeros, positions, ones, axis=0, reduction="add")
+
+
+def bincount(call: Call) -> Value:
+    value = call.tensor("self", torch.int64)
+    least = call.number(call["minlength"] - 1, torch.int64)
+    padded = call.op("concat", value, call.reshape(least, [1]), axis=0)  # which also serves no elements
+    largest = call.op("reduce_max", padded, axes=[0], keepdims=0)
+    extent = call.converter.graph.measure(call.op("add", largest, call.number(1, torch.int64)))
+    weights = call.tensor("weights", call.dtype) if call["weights"] is not None else None
+    return counted(call, value, extent, weights)
+
+
+def repeat_interleave(call: Call) -> Value:
+    """Each position as often as `repeats` says. Source: torch.repeat_interleave of a tensor of repeats."""
+    repeats = call.tensor("repeats", torch.int64)
+    ends = call.op("cumsum", repeats, axis=0)
+    extent = call.converter.graph.measure(call.op("reduce_sum", repeats, axes=[0], keepdims=0))
+    # The number of ends at or before a place; an end behind the last place counts nowhere.
+    more = call.converter.graph.dims([f"({extent}) + 1"], scalar=True)
+    counts = counted(call, call.op("min", ends, call.op("sub", more, call.number(1, torch.int64))), f"({extent}) + 1")
+    return slice_between(call, call.op("cumsum", counts, axis=0), 0, 0, extent)
+
+
+def histogram(call: Call) -> Value:
+    value, bins = call.reshape(call.tensor("self"), [-1]), call["bins"]
+    low, high = float(call["min"]), float(call["max"])
+    if low == high:
+        raise call.fail("expected a range\nhint: give min and max")
+    low_number, high_number = call.number(low, call.dtype), call.number(high, call.dtype)
+    share = call.op("div", call.op("sub", value, low_number), call.number(high - low, call.dtype))
+    position = call.op("floor", call.op("mul", share, call.number(bins, call.dtype)))
+    position = call.op("min", position, call.number(bins - 1, call.dtype))
+    above, below = call.op("greater_equal", value, low_number), call.op("less_equal", value, high_number)
+    position = call.op("where", call.op("logical_and", above, below), position, call.number(bins, call.dtype))
+    counts = counted(call, call.cast(position, torch.int64), bins + 1)
+    return call.cast(slice_between(call, counts, 0, 0, bins), call.dtype)
+
+
+def boundaries_before(boundaries: str, values: str) -> Operator:
+    """The number of boundaries before each value, or not after it (right)."""
+
+    def convert(call: Call) -> Value:
+        limits, value = call.tensor(boundaries), call.tensor(values)
+        dtype = torch.result_type(call.example(boundaries), call.example(values))
+        limits, value = call.cast(limits, dtype), call.cast(value, dtype)
+        if call.get("sorter") is not None:
+            limits = call.op("gather_elements", limits, call.tensor("sorter"), axis=-1)
+        if len(limits.shape) > 1:
+            limits = call.op("unsqueeze", limits, axes=[-2])
+        value = call.op("unsqueeze", value, axes=[-1])
+        is_right = call.get("right", False) or call.get("side") == "right"
+        before = call.op("less_equal" if is_right else "less", limits, value)
+        count = call.op("reduce_sum", call.cast(before, torch.int64), axes=[-1], keepdims=0)
+        return call.cast(count, call.dtype)
+
+    return convert
+
+
+SELECTIONS: dict[str, Operator] = {
+    "aten.nonzero": nonzero,
+    "aten.masked_select": masked_select,
+    "aten.masked_scatter": masked_scatter,
+    "aten._unique2": unique,
+    "aten.unique_dim": unique,
+    "aten.unique_consecutive": unique_consecutive,
+    "aten.bincount": bincount,
+    "aten.histc": histogram,
+    "aten.repeat_interleave": repeat_interleave,
+    "aten.bucketize": boundaries_before("boundaries", "self"),
+    "aten.searchsorted": boundaries_before("sorted_sequence", "self"),
+}

@@ -1,0 +1,102 @@
+"""PyTorch operators that resample and pool: every mode, with extents that are numbers and symbols."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_functions import check
+
+torch.manual_seed(0)
+LINE, IMAGE, VOLUME = torch.randn(2, 3, 7), torch.randn(2, 3, 8, 9), torch.randn(1, 2, 5, 6, 7)
+MODES = list(itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)))
+
+
+@pytest.mark.parametrize(("mode", "padding", "corners"), MODES)
+def test_samples_of_images(mode: str, padding: str, corners: bool) -> None:
+    def function(x: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+        return F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners)
+
+    check(function, IMAGE, torch.rand(2, 5, 6, 2) * 2.6 - 1.3)
+
+
+def test_samples_of_volumes() -> None:
+    grid = torch.rand(1, 4, 5, 6, 3) * 2.6 - 1.3
+    check(lambda x, at: F.grid_sample(x, at, align_corners=False), VOLUME, grid)
+    check(
+        lambda x, t: F.grid_sample(x, F.affine_grid(t, x.shape, align_corners=False), align_corners=False),
+        IMAGE,
+        torch.randn(2, 2, 3) / 2,
+    )
+
+
+def test_lines() -> None:
+    check(
+        lambda x: (
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, size=11, mode="linear"),
+            F.interpolate(x, scale_factor=1.6, mode="linear", align_corners=True),
+            F.interpolate(x, scale_factor=1.6),
+            F.interpolate(x, size=11, mode="nearest-exact"),
+        ),
+        LINE,
+        dynamic=[[0, 2]],
+        more=[[torch.randn(1, 3, 1)], [torch.randn(3, 3, 10)]],
+    )
+
+
+def test_images() -> None:
+    check(
+        lambda x: (
+            F.interpolate(x, scale_factor=1.6, mode="bilinear"),
+            F.interpolate(x, size=(7, 9), mode="bicubic"),
+            F.interpolate(x, scale_factor=0.7, mode="nearest-exact"),
+        ),
+        IMAGE,
+        dynamic=[[0, 2, 3]],
+        more=[[torch.randn(1, 3, 5, 12)]],
+    )
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_smaller_images_without_aliases(mode: str) -> None:
+    for size in ((5, 4), (3, 3), (15, 24)):
+        check(lambda x, size=size: F.interpolate(x, size=size, mode=mode, antialias=True), IMAGE)
+
+
+def test_volumes() -> None:
+    check(
+        lambda x: (
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, size=(4, 8, 11), mode="trilinear"),
+            F.interpolate(x, scale_factor=1.6, mode="trilinear", align_corners=True),
+            F.interpolate(x, size=(4, 8, 11), mode="nearest-exact"),
+        ),
+        VOLUME,
+    )
+
+
+def test_positions_of_maxima() -> None:
+    check(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), IMAGE)
+    check(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), IMAGE[0])
+    check(lambda x: F.max_pool1d(x, 3, 2, 1, return_indices=True), LINE)
+    check(lambda x: F.max_pool3d(x, 2, return_indices=True), VOLUME)
+    check(
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+        torch.randn(2, 3, 8, 8),
+        dynamic=[[0]],
+        more=[[torch.randn(3, 3, 8, 8)]],
+    )
+
+
+def test_pools_of_a_given_size() -> None:
+    check(lambda x: (F.adaptive_max_pool2d(x, (3, 1)), F.adaptive_max_pool1d(x[0], 4)), IMAGE)
+    check(
+        lambda x: (F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_max_pool2d(x, 3)),
+        IMAGE,
+        dynamic=[[0, 2, 3]],
+        more=[[torch.randn(1, 3, 3, 14)]],
+    )
+    check(lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=5), IMAGE)

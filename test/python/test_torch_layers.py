@@ -1,0 +1,99 @@
+"""PyTorch operators that decompositions express, such as bags of embeddings, and recurrent layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch_functions import check
+
+torch.manual_seed(0)
+X, TABLE = torch.randn(3, 6), torch.randn(10, 4)
+PLACES, ROWS = torch.randint(0, 6, (3, 6)), torch.randint(0, 10, (12,))
+SEQUENCE = torch.randn(5, 3, 8)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags(mode: str) -> None:
+    check(lambda i, at: F.embedding_bag(i, TABLE, at, mode=mode), ROWS, torch.tensor([0, 3, 3, 9]))
+    check(lambda i: F.embedding_bag(i, TABLE, mode=mode, padding_idx=2), PLACES)
+
+
+def test_weighted_bags() -> None:
+    check(lambda i, w: F.embedding_bag(i, TABLE, mode="sum", per_sample_weights=w), PLACES, X)
+
+
+def test_distances() -> None:
+    check(lambda x: [torch.cdist(x, x + 1, p=p) for p in (0.0, 1.0, 2.0, 3.0)], X)
+
+
+def test_order_statistics() -> None:
+    check(lambda x: (x.kthvalue(2, 1), x.median(1), x.median(), x.median(0, keepdim=True)), X)
+    check(
+        lambda x, i: (torch.cummax(x, 1), torch.cummin(x, 1), torch.cummax(i, 1), torch.logcumsumexp(x, 1)), X, PLACES
+    )
+
+
+def test_functions() -> None:
+    check(
+        lambda x: (
+            torch.erfc(x * 3),
+            torch.copysign(x, -x),
+            torch.hypot(x, x + 1),
+            torch.ldexp(x, torch.tensor(2)),
+            x.angle(),
+            F.rrelu(x),
+            x.take(torch.tensor([0, 5])),
+            x[torch.tril_indices(3, 3).unbind()],
+            x.view(torch.int32),
+        ),
+        X,
+    )
+
+
+def test_reductions_by_index() -> None:
+    def function(x: torch.Tensor, at: torch.Tensor) -> Any:
+        kinds = ["sum", "prod", "mean", "amax", "amin"]
+        return [x.scatter_reduce(1, at, x * 2, kind, include_self=own) for kind in kinds for own in (False, True)]
+
+    check(function, X, PLACES)
+
+
+def test_assignment_with_steps() -> None:
+    def function(x: torch.Tensor) -> Any:
+        result = x.clone()
+        result[:, ::2] = 0
+        result[..., 1::3] += 1
+        return result
+
+    check(function, X, dynamic=[[0, 1]], more=[[torch.randn(2, 5)], [torch.randn(4, 9)]])
+
+
+def test_strided_views() -> None:
+    check(lambda x: (x.as_strided((2, 3), (1, 2)), x.as_strided((2, 3, 2), (4, 1, 0), 3)), X)
+
+
+def test_random_values() -> None:
+    def function(x: torch.Tensor) -> Any:
+        unit, whole = torch.rand(1000), torch.randint(3, 9, (1000,))
+        normal = torch.randn(2000)
+        return (unit.mean() - 0.5).abs() < 0.1, whole.min(), whole.max(), normal.std().round(), torch.rand_like(x) * 0
+
+    check(function, X)
+
+
+def test_statistics_that_are_given() -> None:
+    norm = nn.InstanceNorm2d(3, affine=True, track_running_stats=True).eval()
+    nn.init.uniform_(norm.running_mean)
+    check(norm, torch.randn(2, 3, 4, 5))
+
+
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}])
+def test_projected_states(options: dict[str, Any]) -> None:
+    net = nn.LSTM(8, 6, proj_size=3, **options)
+    rows = 4 if options.get("bidirectional") else 1
+    check(net, SEQUENCE)
+    check(lambda x, h, c: net(x, (h, c)), SEQUENCE, torch.randn(rows, 3, 3), torch.randn(rows, 3, 6))

@@ -1,0 +1,92 @@
+"""PyTorch operators whose results have extents that data decides, and numbers read from tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch_functions import check
+
+torch.manual_seed(0)
+X, Z = torch.randn(4, 6), torch.randn(2, 3, 4, 5)
+COUNTS = torch.tensor([[0, 3, 1, 3], [2, 2, 0, 0]])
+
+MASKED = {
+    "nonzero": lambda x: (x > 0).nonzero(),
+    "where": lambda x: torch.where(x > 0),
+    "count": lambda x: x + (x > 0).nonzero().shape[0],
+    "size": lambda x: torch.zeros(2 * (x > 0).nonzero().shape[0] + 1),
+    "masked select": lambda x: x.masked_select(x[0] > 0) * 2,
+    "elements": lambda x: x[x > 0].sum(),
+    "rows": lambda x: x[x[:, 0] > 0] @ x.T,
+    "columns": lambda x: x[:, x[0] > 0],
+    "masked scatter": lambda x: x.masked_scatter(x > 0, x.flatten().flip(0)),
+}
+
+
+def assign(x: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
+    result = x.clone()
+    result[key] = value
+    return result
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks(name: str) -> None:
+    nothing, everything = -X.abs() - 1, X.abs() + 1
+    check(MASKED[name], X, dynamic=[[0, 1]], more=[[nothing], [everything], [torch.randn(1, 7)]])
+
+
+def test_masks_among_indices() -> None:
+    check(lambda z: z[:, z[0, :, :, 0] > 0], Z)
+    check(lambda z: z[z > 0] * 2, Z)
+    check(lambda x: assign(x, x > 0, x[x > 0] * 2), X)
+    check(lambda x: (assign(x, x[:, 0] > 0, 5.0), assign(x, (slice(None), x[0] > 0), 5.0)), X)
+    check(lambda x: x.index_put((x[:, 0] > 0,), torch.ones(6), accumulate=True), X)
+
+
+def test_distinct_elements() -> None:
+    check(lambda i: torch.unique(i, return_inverse=True, return_counts=True), COUNTS)
+    check(torch.unique, COUNTS, dynamic=[[0]], more=[[torch.tensor([[7, 7, 7, 7]])]])
+    check(lambda i: torch.unique(i, dim=0, return_counts=True), torch.tensor([[1, 2], [0, 5], [1, 2]]))
+    runs = torch.tensor([4, 4, 1, 1, 1, 4])
+    shorter = [[torch.tensor([9])], [torch.tensor([3, 3])]]
+    check(
+        lambda i: torch.unique_consecutive(i, return_inverse=True, return_counts=True),
+        runs,
+        dynamic=[[0]],
+        more=shorter,
+    )
+
+
+def test_counts() -> None:
+    check(lambda i: torch.bincount(i.flatten()), COUNTS, more=[[COUNTS * 3]])
+    check(lambda i, x: torch.bincount(i.flatten(), x[:2, :4].flatten(), minlength=8), COUNTS, X)
+    edges = torch.tensor([-1.0, -0.5, 0.0, 0.999, 1.0, 1.5])
+    check(lambda x: torch.histc(x, 8, -1.0, 1.0), edges, more=[[X[0]]])
+    check(lambda i: torch.repeat_interleave(i, i[0], dim=1), COUNTS, more=[[COUNTS * 0], [COUNTS + 1]])
+
+
+def test_positions_among_boundaries() -> None:
+    limits = torch.tensor([-1.0, 0.0, 0.0, 1.0])
+    values = torch.tensor([[-2.0, -1.0, 0.0], [0.5, 1.0, 2.0]])
+    check(
+        lambda x: (
+            torch.bucketize(x, limits),
+            torch.searchsorted(limits, x, right=True),
+            torch.searchsorted(x, x - 0.1, out_int32=True),
+        ),
+        values,
+    )
+
+
+def test_numbers_of_tensors() -> None:
+    number = torch.tensor
+    check(lambda x, n: x * n.item(), X, number(3), more=[[X, number(-2)]])
+    check(lambda x, n: x * n.item() + n.item() / 2, X, number(3.5), more=[[X, number(-0.25)]])
+    check(lambda n: torch.arange(n.item()) * 2, number(3), more=[[number(0)], [number(5)]])
+
+
+def test_numbers_of_extents() -> None:
+    sizes = [[torch.randn(3, 5)], [torch.randn(7, 1)]]
+    check(lambda x: x / (x.shape[0] / 2.0) * x.shape[1] ** -0.5, X, dynamic=[[0, 1]], more=sizes)
