@@ -62,8 +62,9 @@ typedef struct perpend_handle_functions {
    * NULL: no memory */
   perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
-  void (*begin)(perpend_handles *handles); /* forgets what the run before made; only constant texts stay */
-  /* *data: an input in the form of the run. Valid, as outputs are, until begin. */
+  void (*begin)(perpend_handles *handles); /* starts a run: forgets all but constant texts */
+  /* *data: an input in the form of the run; given may be an output of the run before. Valid, as outputs are, until the
+   * second begin from now. */
   int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
                   const void **data);
   /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */

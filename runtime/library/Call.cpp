@@ -3,6 +3,7 @@
 #include "include/perpend_operator.h"
 #include "library/Handles.h"
 #include "library/Parameters.h"
+#include <algorithm>
 #include <cstdio>
 
 namespace perpend::library {
@@ -95,12 +96,11 @@ struct Tables {
   void **results;
 };
 
-bool fill(Call &call, runtime::Region &memory, Tables &tables, int64_t *extents) {
+bool fill(Call &call, RunMemory &memory, Tables &tables, int64_t *extents) {
   int32_t inputCount = call.signature[0], outputCount = call.signature[1], count = inputCount + outputCount;
-  tables = {memory.allocate<perpend_tensor>(static_cast<size_t>(inputCount)),
-            memory.allocate<perpend_type>(static_cast<size_t>(outputCount)),
-            memory.allocate<int64_t *>(static_cast<size_t>(count)),
-            memory.allocate<void *>(static_cast<size_t>(outputCount))};
+  memory.nextRun(); // calls do not nest
+  tables = {memory.allocateArray<perpend_tensor>(inputCount), memory.allocateArray<perpend_type>(outputCount),
+            memory.allocateArray<int64_t *>(count), memory.allocateArray<void *>(outputCount)};
   if (!tables.inputs || !tables.types || !tables.extents || !tables.results)
     return false;
   for (int32_t i = 0; i < count; ++i) {
@@ -112,6 +112,7 @@ bool fill(Call &call, runtime::Region &memory, Tables &tables, int64_t *extents)
     else
       tables.types[i - inputCount] = static_cast<perpend_type>(entry[0]);
   }
+  std::fill_n(tables.results, outputCount, nullptr);
   return true;
 }
 
@@ -123,10 +124,9 @@ using namespace perpend::library;
 extern "C" int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function, const char *parameters,
                                            const char *subject, const int32_t *signature, void *const *buffers,
                                            int64_t *extents) {
-  perpend::runtime::Region memory;
   Tables tables;
   Call call{{}, frame, subject, signature, buffers, nullptr, nullptr, false};
-  if (!fill(call, memory, tables, extents))
+  if (!fill(call, frame->handles->calls, tables, extents))
     return note(call, PERPEND_OUT_OF_MEMORY, "no memory");
   call.base = {&services, tables.inputs, tables.types, signature[0], signature[1], parameters};
   call.extents = tables.extents;
