@@ -63,8 +63,7 @@ typedef struct perpend_handle_functions {
   perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
   void (*begin)(perpend_handles *handles); /* starts a run: forgets all but constant texts */
-  /* *data: an input in the form of the run; given may be an output of the run before. Valid, as outputs are, until the
-   * second begin from now. */
+  /* *data: an input in the form of the run; given may be an output of the run before. Valid until the second begin. */
   int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
                   const void **data);
   /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */

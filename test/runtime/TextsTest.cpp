@@ -65,3 +65,38 @@ TEST_F(Texts, OutputsOfOneRunAreInputsOfTheNext) {
     ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
   }
 }
+
+TEST_F(Texts, OutputsOfTheCallerKeepTheirPointersThroughErrors) {
+  perpend_string own[2] = {};
+  perpend_sequence ownList{};
+  setWords({"a", "b"});
+  outputs[0] = {own, shape, 1, PERPEND_STRING};
+  outputs[1] = {&ownList, nullptr, 0, PERPEND_SEQUENCE};
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"b", "a"}));
+  setWords({"a", "refused"});
+  ASSERT_EQ(run(), PERPEND_INVALID_DATA);
+  EXPECT_EQ(outputs[0].data, own);
+  EXPECT_EQ(outputs[1].data, &ownList);
+  setWords({"c", "d"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"}));
+  EXPECT_EQ(listOf(outputs[1]), std::vector<Strings>{words});
+}
+
+TEST_F(Texts, OutputsOfTheSessionAreForgottenAfterErrors) {
+  setWords({"a", "b"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  views[0] = {nullptr, 3};
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  EXPECT_EQ(outputs[0].data, nullptr);
+  setWords({"refused"});
+  EXPECT_EQ(run(), PERPEND_INVALID_DATA);
+  EXPECT_EQ(outputs[1].data, nullptr);
+  setWords({"c", "d"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"}));
+  inputs[0].type = PERPEND_F32;
+  EXPECT_EQ(run(), PERPEND_TYPE_MISMATCH);
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"})) << "nothing was touched";
+}
