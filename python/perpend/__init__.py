@@ -53,6 +53,13 @@ class Model(_perpend.Model):
     report: Report | None = None
     operators: Sequence[Operator] = ()
 
+    def __init__(self, path: str, threads: int = 0) -> None:
+        super().__init__(path, threads)
+        if '"labels"' in self.descriptor:
+            for number, output in enumerate(self.description["outputs"]):
+                if "labels" in output:
+                    self.present_as_maps(number, output["labels"])
+
     @property
     def inputs(self) -> list[TensorInfo]:
         return [TensorInfo(*info) for info in self.input_list]

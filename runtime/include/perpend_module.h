@@ -22,7 +22,7 @@
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent)
- *   "outputs": [...]              outputCount entries, likewise
+ *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
