@@ -23,7 +23,8 @@ class Operator:
     kernel: `kernel(*inputs, **attributes)` gets numpy arrays and returns one, or a tuple of them, of just the types
         that `outputs` says. It is also the reference that `Module.evaluate` and checks use.
     inputs, outputs: for each, its element type and its shape, such as ("f32", ["n", "2*m"]). Capital letters are any
-        type, and names in outputs that no input has are extents that the kernel chooses (docs/howto/bring-an-operator.md).
+        type, and names in outputs that no input has are extents that the kernel chooses
+        (docs/howto/bring-an-operator.md).
     attributes: defaults; numbers, texts and lists of these.
     pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
         pure are neither merged nor left out.

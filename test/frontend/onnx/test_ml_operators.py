@@ -302,5 +302,5 @@ def test_maps_are_nothing_but_outputs():
     with pytest.raises(perpend.CompileError, match=r"node 'zip'.*2 labels, got \[n, 3\]"):
         perpend.compile(model)
     model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "c"
-    with pytest.raises(ValueError, match="expected 2, got 3|a column for each of 2 labels"):
+    with pytest.raises(ValueError, match=r"expected 2, got 3|a column for each of 2 labels"):
         perpend.compile(model)(np.ones((1, 3), np.float32))
