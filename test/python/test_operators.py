@@ -116,6 +116,16 @@ def test_calls_that_are_not_pure_are_neither_merged_nor_left_out(pure: bool, cal
     assert len(seen) == calls - 1
 
 
+def test_calls_that_are_not_pure_are_not_folded() -> None:
+    seen: list[int] = []
+    operator = twice(lambda x: (seen.append(1), x + len(seen))[1], pure=False)
+    text = HEAD + "f (float[1, 1] x) => (float[1, 1] y) <float[1, 1] c = {3}> { a = mine.Twice (c)\n y = Add (a, x) }"
+    compiled = perpend.compile(model(text), operators=[operator])
+    assert not seen
+    x = np.zeros((1, 1), np.float32)
+    assert [compiled(x).item() for _ in range(3)] == [4, 5, 6]
+
+
 def test_calls_that_are_not_pure_stay_in_their_loop_and_branch() -> None:
     seen: list[int] = []
     operator = twice(lambda x: (seen.append(1), 2 * x)[1], pure=False)
