@@ -66,7 +66,6 @@ void InputValue::readList(nb::handle object, const char *what, const perpend_ten
     values.append(object);
   else if (!isOptional)
     values = nb::list(object);
-  keeper = values; // what is read from a list outlives changes of the list
   for (nb::handle value : values) {
     elements.push_back(std::make_unique<InputValue>());
     elements.back()->readElement(value, what, info);
