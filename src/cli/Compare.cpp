@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 
 #include <cmath>
 #include <cstring>
@@ -151,6 +152,7 @@ std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Arra
 }
 
 static constexpr StringRef onnxRuntimeProgram = R"(
+import json
 import os
 import sys
 try:
@@ -159,7 +161,7 @@ try:
 except ImportError as error:
     sys.exit(f"error: Python at {sys.executable} cannot import onnxruntime: {error}\n"
              "hint: pip install onnxruntime numpy, or set PERPEND_PYTHON to a Python that has them")
-model, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+model, folder, declared = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
 def load(path):
     if os.path.isdir(path):
@@ -167,9 +169,10 @@ def load(path):
     array = numpy.load(path)
     return array.astype(object) if array.dtype.kind == "U" else array
 
-def save(path, value):
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        value = numpy.array([list(entry.values()) for entry in value], numpy.float32)  # maps
+def save(path, value, labels=None):
+    if labels:  # maps
+        rows = [[entry[label] for label in labels] for entry in value]
+        value = numpy.array(rows, numpy.float32).reshape(len(rows), len(labels))
     if isinstance(value, list) or value is None:
         os.makedirs(path)
         for i, element in enumerate(value or []):
@@ -186,12 +189,23 @@ try:
     names = [f"{folder}/input{i}" for i in range(len(session.get_inputs()))]
     feed = {x.name: load(name if os.path.isdir(name) else name + ".npy") for x, name in zip(session.get_inputs(), names)}
     for i, output in enumerate(session.run(None, feed)):
-        save(f"{folder}/output{i}", output)
+        save(f"{folder}/output{i}", output, declared[i].get("labels"))
 except Exception as error:
     sys.exit(f"error: onnxruntime: {str(error).strip()}")
 )";
 
-std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array> inputs, size_t outputCount) {
+/// The list of the descriptor.
+static std::string declaredOutputs(const perpend_model *model) {
+  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
+  std::string text;
+  if (llvm::json::Object *object = descriptor ? descriptor->getAsObject() : nullptr)
+    llvm::raw_string_ostream(text) << llvm::json::Value(*object->get("outputs"));
+  else
+    llvm::consumeError(descriptor.takeError());
+  return text;
+}
+
+std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model) {
   std::string python = findPython();
   if (python.empty()) {
     fail("there is no Python, which onnxruntime needs", "set PERPEND_PYTHON to a Python with onnxruntime");
@@ -201,13 +215,12 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
-  if (runProgram(python,
-                 {"-c", onnxRuntimeProgram.str(), model.str(), folder.pathOf("."), std::to_string(outputCount)}) != 0)
+  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."), declaredOutputs(model)}) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
-  for (size_t i = 0; i < outputCount; ++i) {
-    std::string path = folder.pathOf("output" + std::to_string(i));
-    std::optional<Array> output = readArray(llvm::sys::fs::is_directory(path) ? path : path + ".npy");
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
+    std::string file = folder.pathOf("output" + std::to_string(i));
+    std::optional<Array> output = readArray(llvm::sys::fs::is_directory(file) ? file : file + ".npy");
     if (!output)
       return std::nullopt;
     outputs.push_back(std::move(*output));

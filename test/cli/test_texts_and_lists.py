@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from cli.tool import reject, succeed
-from onnx import parser
+from cli.tool import reject, succeed, value
+from onnx import TensorProto, helper, parser
 
 HEAD = '<ir_version: 8, opset_import: ["" : 20]>\n'
 WORDS = ["grün", "", "a longer text", "𝄞"]
@@ -68,6 +68,19 @@ def test_check_and_bench(tmp_path: Path, kind: str, request: pytest.FixtureReque
     text = succeed("check", model, "--against", "interpreter,onnxruntime", *symbols, folder=tmp_path)
     assert text.count("the outputs agree") == 2
     assert "median ms" in succeed("bench", model, "--time", 20, folder=tmp_path)
+
+
+def test_maps_are_matrices(tmp_path: Path) -> None:
+    nodes = [helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[7, -1, 3])]
+    maps = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    output = helper.make_value_info("y", helper.make_sequence_type_proto(maps))
+    graph = helper.make_graph(nodes, "maps", [value("x", ["n", 3])], [output])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), tmp_path / "model.onnx")
+    for rows in [4, 0]:
+        symbols = ["--symbol", f"n={rows}"]
+        text = succeed("check", "model.onnx", "--against", "interpreter,onnxruntime", *symbols, folder=tmp_path)
+        assert text.count("the outputs agree") == 2 and f"y: f32 [{rows}, 3]" in text
 
 
 def test_lists(tmp_path: Path, lists: Path) -> None:
