@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import perpend
-from demo import model
+from onnx import parser
+
+MODEL = """<ir_version: 10, opset_import: ["" : 17, "com.example" : 1]>
+demo (float[n, m] x) => (float[n, m] y) {
+  doubled = Add (x, x)
+  y = com.example.CumulativeMaximum <least = 0.0> (doubled)
+}"""
 
 
 def cumulative_maximum(x: np.ndarray, least: float) -> np.ndarray:
@@ -21,7 +27,7 @@ def main() -> None:
         outputs=[("f32", ["rows", "columns"])],
         attributes={"least": -1e30},
     )
-    compiled = perpend.compile(model(least=0.0), operators=[operator])
+    compiled = perpend.compile(parser.parse_model(MODEL), operators=[operator])
     print(compiled(np.array([[-1, 1, 0.5], [2, 1, 3]], np.float32)).tolist())
 
 
