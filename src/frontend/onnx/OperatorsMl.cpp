@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Classical.h"
 #include "graph/composites/Formulas.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -167,7 +168,8 @@ static Results encode(Node &node, Value keys, Value values) {
   if (!keys || !values || shapeOf(keys) != shapeOf(values) || shapeOf(keys)[0] == SymbolicInt(0))
     return node.fail("expected as many keys as values, at least 1");
   if (graph::elementTypeOf(keys) != graph::elementTypeOf(node.input(0)))
-    return node.fail("the keys and the input have different element types");
+    return node.fail("expected an input of the keys' type, " + debugString(graph::elementTypeOf(keys)) + ", got " +
+                     debugString(graph::elementTypeOf(node.input(0))));
   Value otherwise = encoderDefault(node, graph::elementTypeOf(values));
   return {call(node.builder, "lookup", {node.input(0), keys, node.builder.concat({values, otherwise}, 0)})};
 }
@@ -197,8 +199,23 @@ Results importCategoryMapper(Node &node) {
   return mapCategories(node, textsOf(node, "cats_strings"), node.attributes.getInts("cats_int64s"));
 }
 
+/// The scores as they are, a row for each map. Their labels are those of the model's output (Maps.h).
 Results importZipMap(Node &node) {
-  return node.fail("sequences of maps are not supported\nhint: convert the model with the option zipmap=False");
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  size_t texts = textsOf(node, "classlabels_strings").size();
+  int64_t count = static_cast<int64_t>(texts ? texts : node.attributes.getInts("classlabels_int64s").size());
+  Value scores = node.input(0);
+  if (rankOf(scores) == 1)
+    scores = b.unsqueeze(scores, {0});
+  SymbolicInt columns = rankOf(scores) == 2 ? shapeOf(scores)[1] : SymbolicInt(-1);
+  if (graph::provablyDiffer(columns, SymbolicInt(count)) || !count)
+    return node.fail("expected scores [n, " + Twine(count) + "] for " + Twine(count) + " labels, got " +
+                     graph::toString(shapeOf(node.input(0))));
+  for (const SymbolicInt &difference : {columns - SymbolicInt(count), SymbolicInt(count) - columns})
+    b.require(difference, "the scores need a column for each of " + std::to_string(count) + " labels");
+  return {scores};
 }
 
 //===----------------------------------------------------------------------===//
