@@ -28,6 +28,14 @@ COMPOSITES: dict[Callable[..., Any], str] = {
     operator.mod: "mod",
     operator.pow: "pow",
     operator.neg: "neg",
+    operator.lt: "less",
+    operator.le: "less_equal",
+    operator.gt: "greater",
+    operator.ge: "greater_equal",
+    operator.eq: "equal",
+    operator.ne: "not_equal",
+    torch.sym_not: "logical_not",
+    torch.sym_ite: "where",
     torch.sym_float: "identity",
     torch.sym_int: "trunc",
     torch.sym_max: "max",
@@ -71,11 +79,15 @@ def _cast(converter: Converter, value: Value, dtype: str) -> Value:
 def _operand(converter: Converter, argument: Any) -> Value:
     if isinstance(argument, torch.fx.Node):
         if argument in converter.values:
-            return _cast(converter, converter.values[argument], "f64")
+            value: Value = converter.values[argument]
+            return value if value.dtype == "bool" else _cast(converter, value, "f64")
+        if isinstance(argument.meta["val"], torch.SymBool):
+            return _computed(converter, argument)
         argument = argument.meta["val"]
     if isinstance(argument, torch.SymInt):
         return _cast(converter, converter.graph.dims([extent_of(argument)], scalar=True), "f64")
-    return converter.graph.constant(torch.tensor(float(argument), dtype=torch.float64))
+    dtype = torch.bool if isinstance(argument, bool) else torch.float64
+    return converter.graph.constant(torch.tensor(argument, dtype=dtype))
 
 
 def _computed(converter: Converter, node: torch.fx.Node) -> Value:

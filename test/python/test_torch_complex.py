@@ -7,7 +7,7 @@ from typing import Any
 import perpend
 import pytest
 import torch
-from torch_functions import check
+from python.torch_functions import check
 
 torch.manual_seed(0)
 X = torch.randn(3, 6, 8)

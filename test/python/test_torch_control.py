@@ -7,9 +7,9 @@ from typing import Any
 import perpend
 import pytest
 import torch
+from python.torch_functions import check
 from torch._higher_order_ops import scan, while_loop
 from torch._higher_order_ops.map import map as over_rows
-from torch_functions import check
 
 torch.manual_seed(0)
 X = torch.randn(5, 6)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_functions import check
+from python.torch_functions import check
 
 torch.manual_seed(0)
 LINE, IMAGE, VOLUME = torch.randn(2, 3, 7), torch.randn(2, 3, 8, 9), torch.randn(1, 2, 5, 6, 7)

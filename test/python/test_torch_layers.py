@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from python.torch_functions import check
 from torch import nn
-from torch_functions import check
 
 torch.manual_seed(0)
 X, TABLE = torch.randn(3, 6), torch.randn(10, 4)

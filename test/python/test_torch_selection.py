@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch_functions import check
+from python.torch_functions import check
 
 torch.manual_seed(0)
 X, Z = torch.randn(4, 6), torch.randn(2, 3, 4, 5)
@@ -90,3 +90,10 @@ def test_numbers_of_tensors() -> None:
 def test_numbers_of_extents() -> None:
     sizes = [[torch.randn(3, 5)], [torch.randn(7, 1)]]
     check(lambda x: x / (x.shape[0] / 2.0) * x.shape[1] ** -0.5, X, dynamic=[[0, 1]], more=sizes)
+
+
+def test_numbers_that_conditions_choose() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sym_ite(x.shape[0] > 4, x.shape[1] / 2, 3.0)
+
+    check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])

@@ -184,10 +184,14 @@ Value expandTo(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
   size_t offset = result.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i) {
     SymbolicInt &extent = result[offset + i];
-    if (extent == SymbolicInt(1) || extent == SymbolicInt(-1) || from[i] == extent)
+    if (extent == SymbolicInt(1) || extent == SymbolicInt(-1) || from[i] == extent) {
       extent = from[i];
-    else if (from[i] != SymbolicInt(1) && provablyDiffer(from[i], extent))
+    } else if (!extent.isConstant() && isAtMostOne(extent)) {
+      b.require(extent - SymbolicInt(1), "a tensor is expanded to an extent of 0");
+      extent = from[i];
+    } else if (from[i] != SymbolicInt(1) && provablyDiffer(from[i], extent)) {
       return b.fail("cannot expand a tensor of shape " + toString(from) + " to " + toString(shape));
+    }
   }
   return b.broadcastTo(input, result);
 }

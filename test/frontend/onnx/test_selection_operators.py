@@ -225,3 +225,25 @@ def test_movements(way, generator):
     compare("Hardmax", [x], way, opset=11, axis=1)
     for op in ("ArgMax", "ArgMin"):
         compare(op, [np.array([[1, 3, 3], [0, 2, 0]], np.float32)], way, axis=1, select_last_index=1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_expansion_to_an_extent_of_at_most_one(way):
+    """The shape of x[0:1] broadcasts with every extent; without an element there is nothing to expand to."""
+    helper, number = onnx.helper, onnx.numpy_helper.from_array
+    nodes = [
+        helper.make_node("Slice", ["x", "zero", "one"], ["part"]),
+        helper.make_node("Shape", ["part"], ["shape"]),
+        helper.make_node("Expand", ["y", "shape"], ["z"], "expansion"),
+    ]
+    inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [f"n_{name}"]) for name in "xy"]
+    constants = [number(np.array([value]), name) for value, name in ((0, "zero"), (1, "one"))]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_empty_tensor_value_info("z")], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    run = program(model.SerializeToString(), way)
+    for extent in (1, 5):
+        y = np.arange(extent, dtype=np.float32)
+        result = run(np.ones(3, np.float32), y)
+        np.testing.assert_array_equal(result[0] if isinstance(result, list) else result, y)
+    with pytest.raises(ValueError, match="a tensor is expanded to an extent of 0"):
+        run(np.ones(0, np.float32), np.ones(5, np.float32))
