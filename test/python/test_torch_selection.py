@@ -94,6 +94,6 @@ def test_numbers_of_extents() -> None:
 
 def test_numbers_that_conditions_choose() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
-        return x * torch.sym_ite(x.shape[0] > 4, x.shape[1] / 2, 3.0)
+        return x * torch.sym_ite(x.shape[0] > 4, x.shape[1] / 2, x.shape[1] / 4)
 
     check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])
