@@ -96,6 +96,19 @@ def test_encoders(generator):
     check("LabelEncoder", [x], version=4, **tensors)
 
 
+def test_integers_keep_all_digits(generator):
+    """Neighbours above 2^53, which are one number in double precision."""
+    near = [2**53 + step for step in range(3)]
+    x = np.array([[near[0], near[1]], [near[2], 7]])
+    values = [2**62 + 1, -(2**60) - 1, 2**61 + 3]
+    lists = {"keys_int64s": near, "values_int64s": values}
+    check("LabelEncoder", [x], version=2, default_int64=2**59 + 1, **lists)
+    tensors = {"keys_tensor": near, "values_tensor": values, "default_tensor": [2**59 + 1]}
+    tensors = {name: onnx.numpy_helper.from_array(np.array(numbers)) for name, numbers in tensors.items()}
+    check("LabelEncoder", [x], version=4, **tensors)
+    check("Imputer", [x], imputed_value_int64s=values[:2], replaced_value_int64=near[1])
+
+
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_linear_models(generator, transform):
     # The quantile needs probabilities.
