@@ -203,21 +203,54 @@ static Heads readHeads(Node &node) {
           splitHeads(b, biased(b, value, bias, width * 2), heads)};
 }
 
+/// `past` made longer to `length`, with `fresh` written from position starts[batch] on.
+static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, const SymbolicInt &length) {
+  if (!past || !fresh)
+    return fresh;
+  SmallVector<SymbolicInt> low(4, SymbolicInt(0)), high = low;
+  high[2] = length - shapeOf(past)[2];
+  Value wide = padTensor(b, past, low, high, "constant");
+  return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
+}
+
+/// Key and value written behind the first `used` of the past, which stays as long as it is: a buffer for both.
+static void shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
+  Builder &b = node.builder;
+  Value pastKey = node.input(6), pastValue = node.input(7);
+  if (!pastKey || !pastValue || !heads.key || !heads.value) {
+    node.fail("past_sequence_length needs the caches past_key and past_value");
+    heads = {};
+    return;
+  }
+  SymbolicInt fresh = shapeOf(heads.key)[2], length = b.measure(used, "used");
+  if (length.isPoison())
+    return;
+  b.require(shapeOf(pastKey)[2] - fresh - length, "past_sequence_length leaves no place for the new keys");
+  form.starts = b.broadcastTo(number(b, length, b.i64()), {shapeOf(pastKey)[0]});
+  form.keyLengths = graph::add(b, form.starts, number(b, fresh, b.i64()));
+  heads.key = writtenCache(b, pastKey, heads.key, form.starts, shapeOf(pastKey)[2]);
+  heads.value = writtenCache(b, pastValue, heads.value, form.starts, shapeOf(pastValue)[2]);
+}
+
 /// Results: [batch, length, heads * size], key and value with their past.
 Results importMultiHeadAttention(Node &node) {
   if (!node.hasInputs(1))
     return {};
-  if (node.input(8) || node.input(9))
-    return node.fail("shared buffers of past and present are not supported");
+  if (node.input(9))
+    return node.fail("beams that share a cache are not supported");
   Builder &b = node.builder;
   Heads heads = readHeads(node);
-  Value pastKey = node.input(6), pastValue = node.input(7);
-  heads.key = afterPast(b, pastKey, heads.key);
-  heads.value = afterPast(b, pastValue, heads.value);
-  if (!heads.query || !heads.key || !heads.value)
-    return {};
   AttentionForm form = formOf(node);
-  form.past = pastKey ? shapeOf(pastKey)[2] : SymbolicInt(0);
+  Value pastKey = node.input(6), pastValue = node.input(7);
+  if (Value used = node.input(8)) {
+    shareBuffer(node, heads, used, form);
+  } else {
+    heads.key = afterPast(b, pastKey, heads.key);
+    heads.value = afterPast(b, pastValue, heads.value);
+    form.past = pastKey ? shapeOf(pastKey)[2] : SymbolicInt(0);
+  }
+  if (b.hasFailed() || !heads.query || !heads.key || !heads.value)
+    return {};
   form.mask = combinedBias(node, node.input(4), node.input(5), heads);
   AttentionResult result = attend(b, heads.query, heads.key, heads.value, form);
   Value scores = result.scores ? b.cast(result.masked, graph::elementTypeOf(heads.query)) : result.scores;
@@ -278,16 +311,6 @@ static Heads readGroupedHeads(Node &node) {
   return {splitHeads(b, query, heads), splitHeads(b, key, keyHeads), splitHeads(b, value, keyHeads)};
 }
 
-/// `past` made longer to `length`, with `fresh` written from position starts[batch] on.
-static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, const SymbolicInt &length) {
-  if (!past || !fresh)
-    return fresh;
-  SmallVector<SymbolicInt> low(4, SymbolicInt(0)), high = low;
-  high[2] = length - shapeOf(past)[2];
-  Value wide = padTensor(b, past, low, high, "constant");
-  return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
-}
-
 /// Each head of x normalised by its root mean square.
 static Value normalisedHeads(Node &node, Value x, Value weight) {
   if (!weight || !x)
@@ -335,14 +358,13 @@ static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &qu
   return form;
 }
 
-/// How long the caches become: total_sequence_length, or the past where that is longer.
-static std::optional<SymbolicInt> cacheLength(Node &node, Value past, const SymbolicInt &queries) {
+/// How long the caches become: total_sequence_length, or the past where that is longer. Errors: poison.
+static SymbolicInt cacheLength(Node &node, Value past, const SymbolicInt &queries) {
   if (!past)
     return queries;
-  std::optional<Shape> total = node.builder.contents(node.input(6));
-  if (!total || total->size() != 1)
-    return shapeOf(past)[2] + queries;
-  return max(total->front(), shapeOf(past)[2]);
+  SymbolicInt total = node.builder.measure(node.input(6), "total"), cached = shapeOf(past)[2];
+  node.builder.require(cached + queries - total, "total_sequence_length is more than past and new keys");
+  return max(total, cached);
 }
 
 static bool refusesQuantisedCache(Node &node) {
@@ -368,9 +390,11 @@ Results importGroupQueryAttention(Node &node) {
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Heads heads = readGroupedHeads(node);
   prepareHeads(node, heads, starts);
-  std::optional<SymbolicInt> length = cacheLength(node, node.input(3), queries);
-  Value key = writtenCache(b, node.input(3), heads.key, starts, *length);
-  Value value = writtenCache(b, node.input(4), heads.value, starts, *length);
+  SymbolicInt length = cacheLength(node, node.input(3), queries);
+  if (length.isPoison())
+    return {};
+  Value key = writtenCache(b, node.input(3), heads.key, starts, length);
+  Value value = writtenCache(b, node.input(4), heads.value, starts, length);
   if (!heads.query || !key || !value)
     return {};
   AttentionForm form = groupedForm(node, starts, queries);

@@ -86,6 +86,73 @@ def test_packed_heads(packs_query):
     np.testing.assert_allclose(packed, wanted, 1e-6, 1e-6)
 
 
+def cached_attention(op, lengths, **attributes):
+    """A model whose caches are as long as the run says; `lengths` are its inputs behind the caches."""
+    helper, heads = onnx.helper, attributes.get("kv_num_heads", 4)
+    shapes = {name: ["b", "s", width * 8] for name, width in {"q": 4, "k": heads, "v": heads}.items()}
+    shapes |= {name: ["b", heads, "p", 8] for name in ("pk", "pv")}
+    inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    sizes = [helper.make_tensor_value_info(name, onnx.TensorProto.INT32, shape) for name, shape in lengths]
+    names = [
+        "q",
+        "k",
+        "v",
+        *[""] * (3 if op == "MultiHeadAttention" else 0),
+        "pk",
+        "pv",
+        *(name for name, _ in lengths),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("y", "keys", "values")]
+    node = helper.make_node(op, names, ["y", "keys", "values"], "node", domain="com.microsoft", **attributes)
+    graph = helper.make_graph([node], "cached", [*inputs, *sizes], outputs)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+
+def cached_feeds(batch, length, past, heads):
+    generator = np.random.default_rng(past)
+    shapes = {"q": (batch, length, 32), "k": (batch, length, heads * 8), "v": (batch, length, heads * 8)}
+    shapes |= {"pk": (batch, heads, past, 8), "pv": (batch, heads, past, 8)}
+    return {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def agrees_up_to(model, compiled, feeds, valid):
+    """Elements of a cache behind `valid` are nobody's."""
+    (y, *caches), (wanted, *expected) = compiled(**feeds), expected_of(model, feeds)
+    np.testing.assert_allclose(y, wanted, 2e-5, 2e-5)
+    for cache, other in zip(caches, expected, strict=True):
+        assert cache.shape == other.shape
+        np.testing.assert_allclose(cache[:, :, :valid], other[:, :, :valid], 2e-5, 2e-5)
+
+
+def test_caches_of_a_length_known_at_run_time():
+    """The present is as long as total_sequence_length, or as the past where that is a longer buffer."""
+    lengths = [("last", ["b"]), ("total", [])]
+    model = cached_attention("GroupQueryAttention", lengths, num_heads=4, kv_num_heads=2)
+    compiled = perpend.compile(model)
+    runs = [(2, 1, 3, [3, 3], 4), (2, 1, 8, [3, 2], 4), (2, 4, 8, [3, 3], 4), (2, 5, 0, [4, 4], 5), (1, 2, 8, [7], 8)]
+    for batch, length, past, last, total in runs:
+        feeds = cached_feeds(batch, length, past, 2)
+        feeds |= {"last": np.array(last, np.int32), "total": np.array(total, np.int32)}
+        agrees_up_to(model, compiled, feeds, min(last) + 1)
+    feeds |= {"total": np.array(11, np.int32)}
+    with pytest.raises(ValueError, match="more than past and new keys"):
+        compiled(**feeds)
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_shared_buffer_of_past_and_present(unidirectional):
+    """New keys are written behind the first past_sequence_length of a buffer."""
+    model = cached_attention("MultiHeadAttention", [("used", [1])], num_heads=4, unidirectional=unidirectional)
+    compiled = perpend.compile(model)
+    for length, past, used in [(1, 8, 3), (1, 4, 3), (3, 8, 0), (3, 7, 4)]:
+        feeds = {**cached_feeds(2, length, past, 4), "used": np.array([used], np.int32)}
+        agrees_up_to(model, compiled, feeds, used + length)
+    for used in (5, -1):
+        with pytest.raises(ValueError, match="past_sequence_length|at least 0"):
+            compiled(**{**feeds, "used": np.array([used], np.int32)})
+
+
 def model_of(op, inputs, **attributes):
     return build(Case(op, inputs, 1, attributes), False)
 
