@@ -149,7 +149,7 @@ def test_shared_buffer_of_past_and_present(unidirectional):
         feeds = {**cached_feeds(2, length, past, 4), "used": np.array([used], np.int32)}
         agrees_up_to(model, compiled, feeds, used + length)
     for used in (5, -1):
-        with pytest.raises(ValueError, match="past_sequence_length|at least 0"):
+        with pytest.raises(ValueError, match=r"past_sequence_length|at least 0"):
             compiled(**{**feeds, "used": np.array([used], np.int32)})
 
 
