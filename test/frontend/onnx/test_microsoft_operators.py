@@ -176,6 +176,32 @@ def test_operators_without_a_kernel():
     np.testing.assert_allclose(perpend.compile(model)(**feeds), normal / (1 + np.exp(-normal)), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("channels_last", [0, 1])
+@pytest.mark.parametrize("skip_shape", ["full", "unit", "flat"])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_skip_group_norm(channels_last, skip_shape, has_bias):
+    generator = np.random.default_rng(3)
+    image, gamma, beta, bias = (
+        generator.standard_normal(shape).astype(np.float32) for shape in [(2, 5, 3, 6), (6,), (6,), (6,)]
+    )
+    skip = generator.standard_normal((2, 5, 3, 6) if skip_shape == "full" else (2, 1, 1, 6)).astype(np.float32)
+    total = image + skip + bias * has_bias
+    groups = total.reshape(2, 15, 3, 2)
+    centred = groups - groups.mean((1, 3), keepdims=True)
+    normal = (centred / np.sqrt((centred**2).mean((1, 3), keepdims=True) + 1e-4)).reshape(image.shape) * gamma + beta
+
+    def placed(array):
+        return array if channels_last or array.ndim != 4 else np.ascontiguousarray(array.transpose(0, 3, 1, 2))
+
+    inputs = [placed(image), gamma, beta, skip.reshape(2, 6) if skip_shape == "flat" else placed(skip)]
+    form = {"groups": 3, "activation": 0, "epsilon": 1e-4, "channels_last": channels_last}
+    case = Case("SkipGroupNorm", [*inputs, *[bias] * has_bias], 2, form)
+    model, feeds = build(case, False)
+    y, s = perpend.compile(model)(**feeds)
+    np.testing.assert_allclose(y, placed(normal), 1e-4, 1e-5)
+    np.testing.assert_allclose(s, placed(total), 1e-6)
+
+
 @pytest.mark.parametrize(
     ("op", "inputs", "attributes", "message"),
     [
@@ -189,6 +215,9 @@ def test_operators_without_a_kernel():
         ("Attention", [[2, 3, 7], [7, 12]], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
         ("MultiHeadAttention", [[2, 3, 12], [2, 3, 12], [2, 3, 12]], {"num_heads": 5}, "5 heads"),
         ("CDist", [[2, 3], [4, 3]], {"metric": "cosine"}, "cosine"),
+        ("GridSample", [[1, 1, 2, 2], [1, 1, 1, 2]], {"mode": "bicubic", "padding_mode": "border"}, "bicubic"),
+        ("GatherBlockQuantized", [[2, 8], [3], [2, 1]], {"gather_axis": 1, "block_size": 16}, "another axis"),
+        ("MatMulBnb4", [[2, 8], [9], [1]], {"N": 2, "K": 8, "block_size": 16, "quant_type": 1}, "a magnitude per"),
     ],
 )
 def test_refusals(op, inputs, attributes, message):
