@@ -149,7 +149,6 @@ def test_support_vectors(generator, kernel, parameters):
     check("SVMClassifier", [x], 2, **two, **form)
 
 
-@pytest.mark.xfail(reason="ONNX Runtime stops its iteration early: other digits from the fourth on", strict=False)
 @pytest.mark.parametrize(("kernel", "parameters"), KERNELS)
 def test_probabilities_of_support_vectors(generator, kernel, parameters):
     x, vectors = floats(generator, 5, 3), floats(generator, 21).tolist()
