@@ -124,10 +124,12 @@ static Value placeOutput(Builder &b, Value stacked, const ScanAxis &axis) {
   return b.transpose(stacked, permutation);
 }
 
-/// The extent along which scanned tensors are cut into elements, which all share. Errors: poison.
-static SymbolicInt scannedExtent(Builder &b, ArrayRef<Value> scanned, ArrayRef<int64_t> axes) {
+static constexpr StringLiteral scannedTensors = "the scanned tensors";
+
+/// The extent along which tensors are cut into elements, which all share. Errors: poison.
+static SymbolicInt sharedExtent(Builder &b, ArrayRef<Value> tensors, ArrayRef<int64_t> axes, StringRef what) {
   SmallVector<SymbolicInt> extents;
-  for (auto [tensor, axis] : llvm::zip_equal(scanned, axes)) {
+  for (auto [tensor, axis] : llvm::zip_equal(tensors, axes)) {
     int64_t dim = normalAxis(b, axis, rankOf(tensor));
     if (dim < 0)
       return SymbolicInt::poison();
@@ -137,7 +139,7 @@ static SymbolicInt scannedExtent(Builder &b, ArrayRef<Value> scanned, ArrayRef<i
     for (const SymbolicInt &difference : {extent - extents[0], extents[0] - extent})
       if (!b.hasFailed())
         b.require(difference,
-                  "the scanned tensors have the extents " + extents[0].str() + " and " + extent.str() + " to scan");
+                  (what + " have the extents " + extents[0].str() + " and " + extent.str() + " to scan").str());
   return b.hasFailed() ? SymbolicInt::poison() : extents.front();
 }
 
@@ -193,8 +195,8 @@ Results importScan(Node &node) {
     return {};
   ArrayRef<Value> states = ArrayRef<Value>(node.inputs).take_front(layout->stateCount),
                   scanned = ArrayRef<Value>(node.inputs).drop_front(layout->stateCount);
-  SymbolicInt extent = scannedExtent(
-      node.builder, scanned, llvm::map_to_vector(layout->inputs, [](const ScanAxis &axis) { return axis.axis; }));
+  SmallVector<int64_t> axes = llvm::map_to_vector(layout->inputs, [](const ScanAxis &axis) { return axis.axis; });
+  SymbolicInt extent = sharedExtent(node.builder, scanned, axes, scannedTensors);
   if (extent.isPoison())
     return {};
   Value count = node.builder.dims(extent, /*isScalar=*/true);
@@ -213,11 +215,15 @@ Results importScan8(Node &node) {
     return graph ? node.fail("expected states and scanned tensors of at least 2 dimensions") : Results();
   Builder &b = node.builder;
   ArrayRef<Value> scanned = inputs.drop_front(layout->stateCount);
-  SymbolicInt time = scannedExtent(b, scanned, SmallVector<int64_t>(scanned.size(), 1));
+  SmallVector<Value> all(inputs);
+  if (node.input(0))
+    all.push_back(node.input(0));
+  SymbolicInt batch = sharedExtent(b, all, SmallVector<int64_t>(all.size(), 0), "the sequences");
+  SymbolicInt time =
+      batch.isPoison() ? batch : sharedExtent(b, scanned, SmallVector<int64_t>(scanned.size(), 1), scannedTensors);
   if (time.isPoison())
     return {};
-  Value batch = b.dims(shapeOf(inputs.back())[0], /*isScalar=*/true);
-  Results results(b.loop({batch, {}}, {}, [&](Value number, ValueRange) {
+  Results results(b.loop({b.dims(batch, /*isScalar=*/true), {}}, {}, [&](Value number, ValueRange) {
     SmallVector<Value> own = llvm::map_to_vector(inputs, [&](Value input) { return b.gather(input, number, 0); });
     Value length = b.dims(time, /*isScalar=*/true);
     if (node.input(0)) {

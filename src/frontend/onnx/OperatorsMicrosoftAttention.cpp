@@ -407,6 +407,11 @@ Results importGroupQueryAttention(Node &node) {
   SymbolicInt length = cacheLength(node, node.input(3), queries);
   if (length.isPoison())
     return {};
+  requireAll(b,
+             pointwise(
+                 b, {last, number(b, length, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); },
+                 b.operations.getI1Type()),
+             "seqlens_k is not inside the caches");
   Value key = writtenCache(b, node.input(3), heads.key, starts, length);
   Value value = writtenCache(b, node.input(4), heads.value, starts, length);
   if (!heads.query || !key || !value)

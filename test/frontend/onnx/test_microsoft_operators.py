@@ -135,6 +135,9 @@ def test_caches_of_a_length_known_at_run_time():
         feeds = cached_feeds(batch, length, past, 2)
         feeds |= {"last": np.array(last, np.int32), "total": np.array(total, np.int32)}
         agrees_up_to(model, compiled, feeds, min(last) + 1)
+    for last in (8, -1):
+        with pytest.raises(ValueError, match="seqlens_k is not inside the caches"):
+            compiled(**{**feeds, "last": np.array([last], np.int32)})
     feeds |= {"total": np.array(11, np.int32)}
     with pytest.raises(ValueError, match="more than past and new keys"):
         compiled(**feeds)

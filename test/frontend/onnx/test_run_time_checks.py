@@ -67,6 +67,15 @@ def test_scan8_over_unequal_extents():
         compiled(scan8((3, 2)), 8)
 
 
+def test_scan8_over_unequal_batches():
+    network = compiled(scan8(("t", "t")).replace("float[b] s", "float[c] s").replace("int64[b]", "int64[d]"), 8)
+    x = ramp(2, 3)
+    network(np.array([2, 2]), ramp(2), x, x)
+    for lengths, states in [(2, 1), (2, 3), (1, 2), (3, 2)]:
+        with pytest.raises(ValueError, match="the sequences have"):
+            network(np.full(lengths, 2), ramp(states), x, x)
+
+
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
