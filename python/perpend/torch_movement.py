@@ -259,10 +259,23 @@ def arange(call: Call) -> Value:
     if all(isinstance(number, (int, float)) for number in (start, end, step)):
         constant: Value = call.converter.constant(torch.arange(start, end, step, dtype=dtype))
         return constant
-    if any(isinstance(number, float) for number in (start, end, step)):
-        raise call.fail(f"range from {start} to {end} by {step}: expected integers")
+    if not all(isinstance(number, (int, str)) for number in (start, end, step)):
+        return arange_of_floats(call)
     numbers = [call.converter.graph.dims([number], scalar=True) for number in (start, end, step)]
     return call.cast(call.op("arange", *numbers), dtype)
+
+
+def arange_of_floats(call: Call) -> Value:
+    """start + i step, below end: ceil((end - start) / step) of them"""
+    bounds = [call.tensor(name, torch.float64) for name in ("end", "start", "step") if name in call]
+    span = bounds[0] if len(bounds) < 2 else call.op("sub", bounds[0], bounds[1])
+    span = span if len(bounds) < 3 else call.op("div", span, bounds[2])
+    count = call.converter.graph.measure(call.cast(call.op("ceil", span), torch.int64))
+    numbers = [call.converter.graph.dims([number], scalar=True) for number in (0, count, 1)]
+    steps = call.cast(call.op("arange", *numbers), call.dtype)
+    if "step" in call:
+        steps = call.op("mul", steps, call.tensor("step", call.dtype))
+    return call.op("add", steps, call.tensor("start", call.dtype)) if "start" in call else steps
 
 
 def triangle_indices(function: Callable[..., torch.Tensor]) -> Operator:

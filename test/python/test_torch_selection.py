@@ -97,3 +97,11 @@ def test_numbers_that_conditions_choose() -> None:
         return x * torch.sym_ite(x.shape[0] > 4, x.shape[1] / 2, x.shape[1] / 4)
 
     check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])
+
+
+def test_ranges_of_floats() -> None:
+    def function(x: torch.Tensor) -> Any:
+        rows, columns = x.shape
+        return torch.arange(columns, -rows, -1.0), torch.arange(0, rows, 0.5), torch.arange(rows * 1.0)
+
+    check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])
