@@ -79,6 +79,15 @@ def _is_plain(value: torch.Tensor) -> bool:
     return not isinstance(value, torch._subclasses.FakeTensor)
 
 
+def is_view_of_input(node: torch.fx.Node) -> bool:
+    while node.op == "call_function" and getattr(node.target, "is_view", False):
+        source = node.args[0]
+        if not isinstance(source, torch.fx.Node):
+            return False
+        node = source
+    return node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+
+
 class _Compiled:
     """One graph. It is compiled at its first call, and again when a frozen tensor has changed."""
 
@@ -133,7 +142,20 @@ class _Compiled:
             return results[value]
         if kind == "input":
             return inputs[value]
+        if kind == "view":
+            return self._view(value, inputs)
         return int(results[value].item()) if kind == "size" else value
+
+    def _view(self, argument: Any, inputs: Sequence[Any]) -> Any:
+        """A view of an input in PyTorch: its strides say how to make it again from the caller's tensor."""
+
+        def evaluate(node: torch.fx.Node) -> Any:
+            if node.op == "placeholder":
+                return inputs[self.placeholders.index(node)]
+            target: Any = node.target
+            return target(*self._view(node.args, inputs), **self._view(node.kwargs, inputs))
+
+        return torch.fx.map_arg(argument, evaluate)
 
     def _compile(self, inputs: Sequence[Any]) -> Model:
         converter = Converter("compiled")
@@ -166,6 +188,8 @@ class _Compiled:
         for node in results:
             if isinstance(node, torch.fx.Node) and node.op == "placeholder":
                 self.outputs.append(("input", self.placeholders.index(node)))
+            elif isinstance(node, torch.fx.Node) and is_view_of_input(node):
+                self.outputs.append(("view", node))
             elif isinstance(node, torch.fx.Node):
                 value = converter.map_argument(node)
                 if isinstance(value, int):

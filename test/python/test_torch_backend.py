@@ -176,3 +176,17 @@ def test_a_graph_that_is_refused_while_it_is_converted_runs_in_pytorch() -> None
         torch.testing.assert_close(compiled(x), x.round(decimals=2))
     with torch.no_grad():
         torch.testing.assert_close(compiled(x + 1), (x + 1).round(decimals=2))
+
+
+def test_views_of_inputs_as_outputs() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return x.t(), x.expand(4, *x.shape), x[:, ::2], x.t() + 1
+
+    compiled = torch.compile(function, backend="perpend")
+    for rows in (2, 3, 5):
+        x = torch.randn(rows, 6)
+        with torch.no_grad():
+            results = compiled(x)
+        for result, expected in zip(results, function(x), strict=True):
+            torch.testing.assert_close(result, expected)
+        assert results[0].data_ptr() == x.data_ptr()
