@@ -134,19 +134,10 @@ std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
 //===----------------------------------------------------------------------===//
 
 /// Symbols that have a value only inside a region, or another one in each iteration.
-static std::set<std::string> symbolsDefinedIn(Region &region) {
-  std::set<std::string> names;
-  region.walk([&](SymbolInterface op) {
-    for (StringAttr name : op.definedSymbols())
-      names.insert(name.str());
-  });
+static SmallVector<StringAttr> symbolsDefinedIn(Region &region) {
+  SmallVector<StringAttr> names;
+  region.walk([&](SymbolInterface op) { llvm::append_range(names, op.definedSymbols()); });
   return names;
-}
-
-static bool mentions(const SymbolicInt &expression, const std::set<std::string> &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::any_of(used, [&](const std::string &name) { return names.count(name) != 0; });
 }
 
 static bool sameKind(Value a, Value b) {
@@ -197,8 +188,8 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
 }
 
 SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseValues) {
-  std::set<std::string> inner = symbolsDefinedIn(draft.getThenRegion());
-  inner.merge(symbolsDefinedIn(draft.getElseRegion()));
+  SmallVector<StringAttr> inner = symbolsDefinedIn(draft.getThenRegion());
+  llvm::append_range(inner, symbolsDefinedIn(draft.getElseRegion()));
   if (thenValues.size() != elseValues.size()) {
     fail("the branches have " + Twine(thenValues.size()) + " and " + Twine(elseValues.size()) + " results");
     return {};
@@ -213,7 +204,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
     }
     Shape shape = shapeOf(a);
     for (auto [extent, other] : llvm::zip(shape, shapeOf(b)))
-      if (extent != other || mentions(extent, inner)) {
+      if (extent != other || mentionsAny(extent, inner)) {
         symbols.push_back(freshSymbol("if"));
         extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
       }
@@ -248,7 +239,7 @@ private:
   bool adapt(size_t index);
   bool resolveCount();
   bool isTrue(Value condition) const;
-  RankedTensorType elementResultType(Value element, const std::set<std::string> &inner);
+  RankedTensorType elementResultType(Value element, ArrayRef<StringAttr> inner);
   StringAttr addSymbol(StringRef base);
   void discard();
 
@@ -375,10 +366,10 @@ bool LoopBuilder::resolveCount() {
 }
 
 /// An extent that another iteration may change follows the elements.
-RankedTensorType LoopBuilder::elementResultType(Value element, const std::set<std::string> &inner) {
+RankedTensorType LoopBuilder::elementResultType(Value element, ArrayRef<StringAttr> inner) {
   Shape shape = shapeOf(element);
   for (SymbolicInt &extent : shape)
-    if (mentions(extent, inner))
+    if (mentionsAny(extent, inner))
       extent = SymbolicInt::symbol(addSymbol("element").getValue());
   shape.insert(shape.begin(), count);
   return tensorType(shape, tensorTypeOf(element).getElementType());
@@ -404,9 +395,9 @@ SmallVector<Value> LoopBuilder::run() {
     return discard(), SmallVector<Value>();
   for (auto [value, elementType] : llvm::zip_equal(initial, elementTypes))
     value = b.retype(value, elementType);
-  std::set<std::string> inner = symbolsDefinedIn(draft.getBody());
+  SmallVector<StringAttr> inner = symbolsDefinedIn(draft.getBody());
   for (Attribute symbol : symbols)
-    inner.insert(::mlir::cast<StringAttr>(symbol).str());
+    inner.push_back(::mlir::cast<StringAttr>(symbol));
   SmallVector<Type> types(llvm::drop_begin(draft.getBody().getArgumentTypes()));
   for (Value element : yielded.elements)
     types.push_back(elementResultType(element, inner));

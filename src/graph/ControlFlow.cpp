@@ -104,6 +104,15 @@ ValueRange LoopOp::yieldedElements() {
       .drop_front((getCondition() ? 1 : 0) + carriedCount());
 }
 
+SmallVector<StringAttr> LoopOp::elementSymbols() {
+  SmallVector<StringAttr> names = definedSymbols();
+  llvm::erase_if(names, [&](StringAttr name) {
+    return isExtentOf(name, carriedArguments().getTypes()) ||
+           (!countIsKnown() && getCount().values()[0] == SymbolicInt::symbol(name.str()));
+  });
+  return names;
+}
+
 /// C4: scan results are the elements, stacked.
 static bool stacks(Type element, Type result, const SymbolicInt &count, ArrayRef<StringAttr> symbols) {
   auto type = cast<RankedTensorType>(element);

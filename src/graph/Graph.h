@@ -29,6 +29,7 @@ class PatternRewriter;
 } // namespace mlir
 
 namespace perpend::graph {
+class Requirements;
 using support::SymbolicInt;
 /// The extents of a tensor.
 using Shape = llvm::SmallVector<SymbolicInt>;

@@ -157,6 +157,18 @@ def SequenceInterface : OpInterface<"SequenceInterface"> {
   ];
 }
 
+def RequirementInterface : OpInterface<"RequirementInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    An operator on symbolic extents that assumes what cannot be proved, such as the equality of two of them. The
+    assumptions are checked where the symbols get their values.
+  }];
+  let methods = [
+    InterfaceMethod<"Adds what the extents of the operands must satisfy.",
+      "void", "addRequirements", (ins "::perpend::graph::Requirements &":$requirements)>
+  ];
+}
+
 def SymbolInterface : OpInterface<"SymbolInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

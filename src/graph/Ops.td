@@ -18,6 +18,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemonic, traits>;
 
+/// Of an op that assumes something of symbolic extents.
+defvar Assumes = DeclareOpInterfaceMethods<RequirementInterface>;
+
 /// An op whose single result's elements are functions of their index.
 class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<ElementInterface>], traits)> {
@@ -25,8 +28,8 @@ class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
 }
 
 /// An op with a single result whose elements are computed together along some dimensions.
-class Graph_SequenceOp<string mnemonic, list<string> overridden = []>
-    : Graph_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<SequenceInterface, overridden>]> {
+class Graph_SequenceOp<string mnemonic, list<string> overridden = [], list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<SequenceInterface, overridden>], traits)> {
   let hasVerifier = 1;
 }
 
@@ -53,7 +56,7 @@ def DimsOp : Graph_ElementOp<"dims"> {
   let assemblyFormat = "$values attr-dict `:` type($result)";
 }
 
-def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock]> {
+def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes]> {
   let summary = "Elementwise scalar function";
   let description = [{
     result[i...] = body(inputs[0][i...], inputs[1][i...], ...). The body is arith and math on scalars; signedness is in its operations.
@@ -66,7 +69,7 @@ def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock]> {
+def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, Assumes]> {
   let summary = "Each element computed from its index";
   let description = [{
     result[i...] = body(i..., inputs...). Block arguments: one index per result dimension, then the input tensors, read with graph.load.
@@ -100,7 +103,7 @@ def YieldOp : Graph_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def BroadcastOp : Graph_ElementOp<"broadcast"> {
+def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes]> {
   let summary = "Repeats a tensor along new or unit dimensions";
   let description = [{
     result[i...] = input[j...] with j[d] = 0 where input dimension d is 1, else i[dims[d]].
@@ -121,7 +124,7 @@ def TransposeOp : Graph_ElementOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Graph_ElementOp<"reshape"> {
+def ReshapeOp : Graph_ElementOp<"reshape", [Assumes]> {
   let summary = "The same elements in row-major order under another shape";
   let description = [{ Errors: C1 the numbers of elements are provably different. }];
   let arguments = (ins AnyRankedTensor:$input);
@@ -134,7 +137,7 @@ def ReshapeOp : Graph_ElementOp<"reshape"> {
   }];
 }
 
-def SliceOp : Graph_ElementOp<"slice"> {
+def SliceOp : Graph_ElementOp<"slice", [Assumes]> {
   let summary = "A strided part of a tensor";
   let description = [{
     result[i...] = input[starts[d] + i[d] * steps[d] ...]; steps may be negative; the result type gives the extents; all indices must lie inside.
@@ -158,7 +161,7 @@ def PadOp : Graph_ElementOp<"pad"> {
   let hasFolder = 1;
 }
 
-def ConcatOp : Graph_ElementOp<"concat"> {
+def ConcatOp : Graph_ElementOp<"concat", [Assumes]> {
   let summary = "Tensors side by side along one dimension";
   let description = [{ Errors: C1 axis out of range, C2 other dimensions differ, C3 the extents do not add up. }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
@@ -167,7 +170,7 @@ def ConcatOp : Graph_ElementOp<"concat"> {
   let hasFolder = 1;
 }
 
-def GatherOp : Graph_ElementOp<"gather"> {
+def GatherOp : Graph_ElementOp<"gather", [Assumes]> {
   let summary = "Slices of a tensor chosen by an index tensor";
   let description = [{
     result[a..., i..., b...] = input[a..., indices[i...], b...], i in place of dimension axis. An index outside is clamped to the nearest one
@@ -190,7 +193,7 @@ def ReduceOp : Graph_ElementOp<"reduce"> {
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
-def ContractOp : Graph_ElementOp<"contract"> {
+def ContractOp : Graph_ElementOp<"contract", [Assumes]> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
@@ -203,7 +206,7 @@ def ContractOp : Graph_ElementOp<"contract"> {
                          `:` functional-type(operands, $result)}];
 }
 
-def ConvOp : Graph_ElementOp<"conv"> {
+def ConvOp : Graph_ElementOp<"conv", [Assumes]> {
   let summary = "N-d convolution (cross-correlation)";
   let description = [{
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].
@@ -244,7 +247,7 @@ def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
 // Results whose elements depend on one another
 //===----------------------------------------------------------------------===//
 
-def ScatterOp : Graph_SequenceOp<"scatter"> {
+def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes]> {
   let summary = "A tensor with updates written at indices";
   let description = [{
     result = input, then for every k in row-major order result[indices[k..., 0], ..., indices[k..., r - 1], rest...] = updates[k..., rest...], or, with a
@@ -355,6 +358,8 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
     ::mlir::Value yieldedCondition();
     ::mlir::ValueRange yieldedCarried();
     ::mlir::ValueRange yieldedElements();
+    /// The symbols that only the elements of scan results give a value.
+    ::llvm::SmallVector<::mlir::StringAttr> elementSymbols();
     /// Whether the number of iterations is known before the first one.
     bool countIsKnown() { return !getLimit() && !getCondition(); }
   }];

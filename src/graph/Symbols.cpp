@@ -37,11 +37,20 @@ std::vector<std::string> perpend::graph::dataSymbolsOf(func::FuncOp main) {
   return symbols;
 }
 
-bool perpend::graph::mentionsAny(ArrayRef<SymbolicInt> values, ArrayRef<std::string> symbols) {
+static std::set<std::string> namesIn(ArrayRef<SymbolicInt> values) {
   std::set<std::string> names;
   for (const SymbolicInt &value : values)
     value.symbols(names);
-  return llvm::any_of(names, [&](const std::string &name) { return llvm::is_contained(symbols, name); });
+  return names;
+}
+
+bool perpend::graph::mentionsAny(ArrayRef<SymbolicInt> values, ArrayRef<std::string> symbols) {
+  return llvm::any_of(namesIn(values), [&](const std::string &name) { return llvm::is_contained(symbols, name); });
+}
+
+bool perpend::graph::mentionsAny(ArrayRef<SymbolicInt> values, ArrayRef<StringAttr> symbols) {
+  std::set<std::string> names = namesIn(values);
+  return llvm::any_of(symbols, [&](StringAttr symbol) { return names.count(symbol.str()) != 0; });
 }
 
 namespace {

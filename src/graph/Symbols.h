@@ -21,6 +21,7 @@ std::vector<std::string> dataSymbolsOf(mlir::func::FuncOp main);
 
 /// Whether an expression mentions one of `symbols`.
 bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<std::string> symbols);
+bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<mlir::StringAttr> symbols);
 
 /// Whether main and its regions define every symbol once, and before a type or an attribute mentions it. What a region
 /// defines is not known behind it. Errors: a diagnostic at the operator.

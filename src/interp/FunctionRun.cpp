@@ -127,19 +127,6 @@ static FailureOr<Tensor> stack(LoopOp op, unsigned result, ArrayRef<Tensor> elem
   return stacked;
 }
 
-/// The symbols of a loop that only its elements give a value.
-static SmallVector<StringAttr> elementSymbols(LoopOp op) {
-  SmallVector<StringAttr> symbols;
-  for (StringAttr symbol : op.definedSymbols()) {
-    bool isCarried = llvm::any_of(op.carriedArguments(), [&](Value value) {
-      return llvm::is_contained(shapeOf(value), SymbolicInt::symbol(symbol.str()));
-    });
-    if (!isCarried && (op.countIsKnown() || symbol != op.getCount().getDims()[0]))
-      symbols.push_back(symbol);
-  }
-  return symbols;
-}
-
 FailureOr<Tensors> FunctionRun::runIterations(LoopOp op, std::optional<int64_t> limit) {
   Tensors carried = lookup(op.getInitial());
   SmallVector<Tensors> elements(op.scanResults().size());
@@ -168,7 +155,7 @@ FailureOr<Tensors> FunctionRun::runIterations(LoopOp op, std::optional<int64_t> 
   }
   if (!op.countIsKnown())
     environment.symbols[op.getCount().getDims()[0]] = iteration;
-  SmallVector<StringAttr> free = elementSymbols(op);
+  SmallVector<StringAttr> free = op.elementSymbols();
   for (StringAttr symbol : free)
     environment.symbols[symbol] = 0;
   for (auto [index, list] : llvm::enumerate(elements)) {

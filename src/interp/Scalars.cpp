@@ -170,9 +170,10 @@ void extendUnsigned(const ScalarArguments &call) {
   }
 }
 
-template <typename From> void integerToFloat(const ScalarArguments &call, From from) {
+/// Each operand's value, rounded once to the floating-point format of the result.
+template <typename Operand, typename From> void toFloat(const ScalarArguments &call, From from) {
   for (Int i = 0; i < call.count; ++i) {
-    auto value = from(operandOf<Int>(call, 0)[i]);
+    auto value = from(operandOf<Operand>(call, 0)[i]);
     if (call.format.kind == RegisterKind::Double)
       resultOf<double>(call)[i] = static_cast<double>(value);
     else if (call.format.width == 16)
@@ -183,11 +184,11 @@ template <typename From> void integerToFloat(const ScalarArguments &call, From f
 }
 
 void signedToFloat(const ScalarArguments &call) {
-  integerToFloat(call, [](Int value) { return value; });
+  toFloat<Int>(call, [](Int value) { return value; });
 }
 
 void unsignedToFloat(const ScalarArguments &call) {
-  integerToFloat(call, [width = call.operandFormat.width](Int value) { return zeroExtend(value, width); });
+  toFloat<Int>(call, [width = call.operandFormat.width](Int value) { return zeroExtend(value, width); });
 }
 
 template <typename T> void floatToSigned(const ScalarArguments &call) {
@@ -207,15 +208,7 @@ template <typename T> void floatToUnsigned(const ScalarArguments &call) {
 }
 
 template <typename T> void floatToFloat(const ScalarArguments &call) {
-  for (Int i = 0; i < call.count; ++i) {
-    T value = operandOf<T>(call, 0)[i];
-    if (call.format.kind == RegisterKind::Double)
-      resultOf<double>(call)[i] = static_cast<double>(value);
-    else if (call.format.width == 16)
-      resultOf<float>(call)[i] = roundToOdd(static_cast<double>(value));
-    else
-      resultOf<float>(call)[i] = static_cast<float>(value);
-  }
+  toFloat<T>(call, [](T value) { return value; });
 }
 
 void reinterpretBits(const ScalarArguments &call) {

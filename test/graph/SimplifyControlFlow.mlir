@@ -55,3 +55,23 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?xf32, #graph
   }
   return %h, %g : tensor<?xf32, #graph.shape<["s"]>>, tensor<?xf32, #graph.shape<["n"]>>
 }
+
+// -----
+
+// What a run of the branch would have checked stays: one symbol for two extents, and an extent that is promised.
+// CHECK-LABEL: func.func @main(
+// CHECK-DAG: graph.require <["-m + n"]>
+// CHECK-DAG: graph.require <["m - n"]>
+// CHECK-DAG: graph.require <["n - 4"]>
+// CHECK-DAG: graph.require <["-n + 4"]>
+// CHECK: graph.reshape
+func.func @main(%x: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %y: tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?x?xf32, #graph.shape<["s", "s"]>>, tensor<4xf32>) {
+  %c = graph.constant dense<false> : tensor<i1> : tensor<i1>
+  %z = graph.constant dense<0.0> : tensor<4xf32> : tensor<4xf32>
+  %r, %t = graph.if %c symbols ["s"] : tensor<i1> -> (tensor<?x?xf32, #graph.shape<["s", "s"]>>, tensor<4xf32>) {
+    graph.yield %x, %z : tensor<?x?xf32, #graph.shape<["n", "m"]>>, tensor<4xf32>
+  } else {
+    graph.yield %x, %y : tensor<?x?xf32, #graph.shape<["n", "m"]>>, tensor<?xf32, #graph.shape<["n"]>>
+  }
+  return %r, %t : tensor<?x?xf32, #graph.shape<["s", "s"]>>, tensor<4xf32>
+}

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Classical.h"
 #include "graph/composites/Formulas.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -167,7 +168,8 @@ static Results encode(Node &node, Value keys, Value values) {
   if (!keys || !values || shapeOf(keys) != shapeOf(values) || shapeOf(keys)[0] == SymbolicInt(0))
     return node.fail("expected as many keys as values, at least 1");
   if (graph::elementTypeOf(keys) != graph::elementTypeOf(node.input(0)))
-    return node.fail("the keys and the input have different element types");
+    return node.fail("expected an input of the keys' type, " + debugString(graph::elementTypeOf(keys)) + ", got " +
+                     debugString(graph::elementTypeOf(node.input(0))));
   Value otherwise = encoderDefault(node, graph::elementTypeOf(values));
   return {call(node.builder, "lookup", {node.input(0), keys, node.builder.concat({values, otherwise}, 0)})};
 }

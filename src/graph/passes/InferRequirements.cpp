@@ -13,13 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Graph.h"
-#include "graph/Shapes.h"
+#include "graph/Requirements.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
-
-#include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::graph {
 #define GEN_PASS_DEF_GRAPHINFERREQUIREMENTS
@@ -30,112 +26,6 @@ using namespace mlir;
 using namespace perpend::graph;
 
 namespace {
-class Requirements {
-public:
-  void addAll(Operation *op) {
-    for (Value result : op->getResults())
-      if (isa<RankedTensorType>(result.getType()))
-        for (const SymbolicInt &extent : shapeOf(result)) {
-          addDivisors(extent);
-          addNonNegative(extent);
-        }
-    if (auto given = dyn_cast<RequireOp>(op)) // inferred before
-      known.insert(given.getValue().values()[0].str());
-    llvm::TypeSwitch<Operation *>(op)
-        .Case<MapOp, BroadcastOp, ReshapeOp, SliceOp, ConcatOp, ContractOp, ConvOp, GatherOp, GenerateOp, ScatterOp>(
-            [&](auto typed) { add(typed); })
-        .Default([](Operation *) {});
-  }
-
-  void addNonNegative(const SymbolicInt &value) {
-    if (!value.isPoison() && !value.knownNonNegative() && known.insert(value.str()).second)
-      list.push_back(value);
-  }
-
-  SmallVector<SymbolicInt> list;
-  llvm::StringSet<> known;
-
-private:
-  void addEqual(const SymbolicInt &a, const SymbolicInt &b) {
-    addNonNegative(a - b);
-    addNonNegative(b - a);
-  }
-
-  /// A quotient by 0 is no extent.
-  void addDivisors(const SymbolicInt &value) {
-    using perpend::support::SymbolicAtomKind;
-    for (const auto &term : value.terms())
-      for (const auto &factor : term.factors) {
-        ArrayRef<SymbolicInt> operands = factor.atom.operands();
-        bool divides = factor.atom.kind() == SymbolicAtomKind::FloorDiv || factor.atom.kind() == SymbolicAtomKind::Mod;
-        if (divides && operands[1].knownNonNegative())
-          addNonNegative(operands[1] - SymbolicInt(1));
-        for (const SymbolicInt &operand : operands)
-          addDivisors(operand);
-      }
-  }
-
-  /// Where any of `count` elements is read from a tensor, the tensor has this dimension.
-  void addReads(const SymbolicInt &extent, const SymbolicInt &count) {
-    SymbolicInt last = extent - SymbolicInt(1);
-    addNonNegative(count.knownPositive() ? last : max(last, -count));
-  }
-
-  void add(MapOp op) {
-    for (Value input : op.getInputs())
-      for (auto [extent, wanted] : llvm::zip(shapeOf(input), shapeOf(op.getResult())))
-        addEqual(extent, wanted);
-  }
-  void add(BroadcastOp op) {
-    Shape result = shapeOf(op.getResult());
-    for (auto [extent, dim] : llvm::zip(shapeOf(op.getInput()), op.getDims()))
-      if (extent != SymbolicInt(1))
-        addEqual(extent, result[dim]);
-  }
-  void add(ReshapeOp op) { addEqual(elementCount(shapeOf(op.getInput())), elementCount(shapeOf(op.getResult()))); }
-  void add(SliceOp op) {
-    for (auto [start, step, extent, count] :
-         llvm::zip(op.getStarts().values(), op.getSteps(), shapeOf(op.getInput()), shapeOf(op.getResult()))) {
-      SymbolicInt last = start + (count - SymbolicInt(1)) * SymbolicInt(step);
-      addNonNegative(step > 0 ? start : last);
-      addNonNegative(extent - SymbolicInt(1) - (step > 0 ? last : start));
-    }
-  }
-  void add(ConcatOp op) {
-    Shape first = shapeOf(op.getInputs().front());
-    for (Value input : op.getInputs().drop_front())
-      for (auto [dim, extent] : llvm::enumerate(shapeOf(input)))
-        if (dim != op.getAxis())
-          addEqual(extent, first[dim]);
-  }
-  void add(ContractOp op) {
-    Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
-    for (auto [l, r] : llvm::zip(op.getLhsBatch(), op.getRhsBatch()))
-      addEqual(lhs[l], rhs[r]);
-    for (auto [l, r] : llvm::zip(op.getLhsContracted(), op.getRhsContracted()))
-      addEqual(lhs[l], rhs[r]);
-  }
-  void add(GatherOp op) { addReads(shapeOf(op.getInput())[op.getAxis()], elementCount(shapeOf(op.getIndices()))); }
-  void add(GenerateOp op) {
-    Shape result = shapeOf(op.getResult());
-    for (Value input : op.getInputs())
-      for (const SymbolicInt &extent : shapeOf(input))
-        if (!extent.knownPositive() && !llvm::is_contained(result, extent))
-          addReads(extent, elementCount(result));
-  }
-  void add(ScatterOp op) {
-    Shape indices = shapeOf(op.getIndices()), input = shapeOf(op.getInput()),
-          expected(indices.begin(), indices.end() - 1);
-    expected.append(input.begin() + op.indexedDims(), input.end());
-    for (auto [extent, wanted] : llvm::zip(shapeOf(op.getUpdates()), expected))
-      addEqual(extent, wanted);
-  }
-  void add(ConvOp op) {
-    addEqual(shapeOf(op.getInput())[op.channelDim()],
-             shapeOf(op.getFilter())[op.filterInputDim()] * SymbolicInt(op.getGroups()));
-  }
-};
-
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");

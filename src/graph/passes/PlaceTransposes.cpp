@@ -82,6 +82,10 @@ static Value withoutTranspose(GraphBuilder &builder, Value operand, ArrayRef<int
   return builder.transpose(operand, inverse(permutation));
 }
 
+static SmallVector<Value> withoutTransposes(GraphBuilder &builder, ValueRange operands, ArrayRef<int64_t> permutation) {
+  return llvm::map_to_vector(operands, [&](Value operand) { return withoutTranspose(builder, operand, permutation); });
+}
+
 namespace {
 struct SinkThroughMap : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -91,9 +95,7 @@ struct SinkThroughMap : OpRewritePattern<MapOp> {
     if (!permutation)
       return failure();
     GraphBuilder builder(rewriter, op.getLoc());
-    SmallVector<Value> inputs;
-    for (Value input : op.getInputs())
-      inputs.push_back(withoutTranspose(builder, input, *permutation));
+    SmallVector<Value> inputs = withoutTransposes(builder, op.getInputs(), *permutation);
     Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), *permutation);
     auto map =
         rewriter.create<MapOp>(op.getLoc(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), inputs);
@@ -111,9 +113,7 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
     if (!permutation)
       return failure();
     GraphBuilder builder(rewriter, op.getLoc());
-    SmallVector<Value> inputs;
-    for (Value input : op.getInputs())
-      inputs.push_back(withoutTranspose(builder, input, *permutation));
+    SmallVector<Value> inputs = withoutTransposes(builder, op.getInputs(), *permutation);
     rewriter.replaceOp(op, builder.transpose(builder.concat(inputs, (*permutation)[op.getAxis()]), *permutation));
     return success();
   }

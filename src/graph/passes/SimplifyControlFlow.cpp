@@ -7,7 +7,9 @@
 
 #include "graph/passes/SimplifyControlFlow.h"
 #include "graph/Builder.h"
+#include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Symbols.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -35,6 +37,18 @@ static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::Stri
   for (StringAttr name : symbols)
     if (auto extent = extents.find(name.getValue()); extent != extents.end())
       rewriter.create<MeasureOp>(loc, builder.dims(extent->second, /*isScalar=*/true), name);
+}
+
+/// What a run of the operator would have checked: values of `given` types take the place of `expected` ones, in which
+/// symbols are `extents`.
+static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRange given, TypeRange expected,
+                               const llvm::StringMap<SymbolicInt> &extents) {
+  Requirements requirements;
+  for (auto [from, to] : llvm::zip(given, expected))
+    for (auto [extent, wanted] : llvm::zip(shapeOf(cast<RankedTensorType>(from)), shapeOf(cast<RankedTensorType>(to))))
+      requirements.addEqual(extent, wanted.substitute(extents));
+  for (const SymbolicInt &value : requirements.list)
+    rewriter.create<RequireOp>(loc, ShapeAttr::get(rewriter.getContext(), value), "the sizes do not fit");
 }
 
 /// The values with the types that their users expect.
@@ -68,8 +82,10 @@ struct InlineBranch : OpRewritePattern<IfOp> {
     rewriter.eraseOp(yield);
     rewriter.inlineBlockBefore(&taken, op);
     SmallVector<StringAttr> symbols = op.definedSymbols();
-    measureAll(rewriter, op.getLoc(), matchExtents(symbols, op.getResultTypes(), ValueRange(values).getTypes()),
-               symbols);
+    TypeRange given = ValueRange(values).getTypes();
+    auto extents = matchExtents(symbols, op.getResultTypes(), given);
+    measureAll(rewriter, op.getLoc(), extents, symbols);
+    requireSameExtents(rewriter, op.getLoc(), given, op.getResultTypes(), extents);
     rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), values, op.getResultTypes()));
     return success();
   }
@@ -96,6 +112,7 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     for (StringAttr name : symbols)
       extents.try_emplace(name.getValue(), SymbolicInt(0));
     measureAll(rewriter, op.getLoc(), extents, symbols);
+    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), extents);
     SmallVector<Value> results(
         reshaped(rewriter, op.getLoc(), op.getInitial(), TypeRange(op.getResultTypes()).take_front(op.carriedCount())));
     GraphBuilder builder(rewriter, op.getLoc());
@@ -108,6 +125,7 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     SmallVector<StringAttr> symbols = op.definedSymbols();
     SmallVector<Type> carried(carriedTypes(op)), stacked(op.scanResults().getTypes());
     substituteSymbols(op.getBody(), matchExtents(symbols, carried, op.getInitial().getTypes()));
+    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), {});
     GraphBuilder builder(rewriter, op.getLoc());
     SmallVector<Value> arguments{builder.dims(SymbolicInt(0), /*isScalar=*/true)};
     arguments.append(reshaped(rewriter, op.getLoc(), op.getInitial(), carriedTypes(op)));
@@ -124,7 +142,10 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     rewriter.inlineBlockBefore(&op.getBody().front(), op, arguments);
     rewriter.setInsertionPoint(op);
     carried.append(stacked);
-    measureAll(rewriter, op.getLoc(), matchExtents(symbols, carried, ValueRange(next).getTypes()), symbols);
+    TypeRange given = ValueRange(next).getTypes();
+    auto extents = matchExtents(symbols, carried, given);
+    measureAll(rewriter, op.getLoc(), extents, symbols);
+    requireSameExtents(rewriter, op.getLoc(), given, carried, extents);
     rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), next, op.getResultTypes()));
   }
 };
@@ -133,22 +154,15 @@ struct DropUnusedElements : OpRewritePattern<LoopOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(LoopOp op, PatternRewriter &rewriter) const override {
-    // An extent that only an element gives a value is needed where its symbol is.
-    std::set<std::string> defined;
-    for (StringAttr name : op.definedSymbols())
-      defined.insert(name.str());
+    SmallVector<StringAttr> defined = op.definedSymbols();
     Operation *yield = op.getBody().front().getTerminator();
     unsigned first = yield->getNumOperands() - op.scanResults().size();
     llvm::BitVector unusedOperands(yield->getNumOperands());
     SmallVector<Type> types(op.carriedResults().getTypes());
     SmallVector<Value> kept(op.carriedResults());
     for (auto [index, result] : llvm::enumerate(op.scanResults())) {
-      bool mentionsOwn = llvm::any_of(shapeOf(result), [&](const SymbolicInt &extent) {
-        std::set<std::string> names;
-        extent.symbols(names);
-        return llvm::any_of(names, [&](const std::string &name) { return defined.count(name) != 0; });
-      });
-      if (result.use_empty() && !mentionsOwn) {
+      // An extent that only an element gives a value is needed where its symbol is.
+      if (result.use_empty() && !mentionsAny(shapeOf(result), defined)) {
         unusedOperands.set(first + index);
       } else {
         types.push_back(result.getType());

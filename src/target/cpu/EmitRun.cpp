@@ -139,12 +139,6 @@ void RunEmitter::emitRequire(graph::RequireOp require) {
         require.getMessage() + ": expected " + expression.str() + " >= 0", value);
 }
 
-static bool mentions(const SymbolicInt &value, ArrayRef<StringAttr> symbols) {
-  std::set<std::string> names;
-  value.symbols(names);
-  return llvm::any_of(symbols, [&](StringAttr symbol) { return names.count(symbol.str()) != 0; });
-}
-
 namespace {
 /// An extent that takes the place of another.
 struct ExtentPair {
@@ -169,7 +163,7 @@ static SmallVector<ExtentPair> pairsOf(TypeRange given, TypeRange expected) {
 
 void RunEmitter::checkExtents(Operation *op, TypeRange given, TypeRange expected, Names follow, Value exempt) {
   for (const ExtentPair &pair : pairsOf(given, expected))
-    if (pair.given != pair.expected && !mentions(pair.expected, follow)) {
+    if (pair.given != pair.expected && !graph::mentionsAny(pair.expected, follow)) {
       Value got = evaluate(pair.given);
       Value isRight = f.compare(arith::CmpIPredicate::eq, got, evaluate(pair.expected));
       if (exempt)
@@ -181,7 +175,7 @@ void RunEmitter::checkExtents(Operation *op, TypeRange given, TypeRange expected
 void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expected, Names follow) {
   SmallVector<std::pair<ExtentPair, Value>> values; // all computed before a symbol changes
   for (const ExtentPair &pair : pairsOf(given, expected))
-    if (mentions(pair.expected, follow))
+    if (graph::mentionsAny(pair.expected, follow))
       values.emplace_back(pair, evaluate(pair.given));
   llvm::StringMap<SymbolicInt> defined;
   for (auto &[pair, value] : values)

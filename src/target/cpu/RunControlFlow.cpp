@@ -98,18 +98,6 @@ void RunEmitter::emitLoop(graph::LoopOp op) {
   endLoop(loop);
 }
 
-/// The symbols of a loop that only the elements of scan results give a value.
-static SmallVector<StringAttr> elementSymbols(graph::LoopOp op) {
-  SmallVector<StringAttr> symbols = op.definedSymbols();
-  llvm::erase_if(symbols, [&](StringAttr name) {
-    auto symbol = SymbolicInt::symbol(name.str());
-    return (!op.countIsKnown() && symbol == op.getCount().values()[0]) ||
-           llvm::any_of(op.carriedArguments(),
-                        [&](Value value) { return llvm::is_contained(graph::shapeOf(value), symbol); });
-  });
-  return symbols;
-}
-
 /// Initial values and memory for results.
 void RunEmitter::startLoop(Loop &loop) {
   graph::LoopOp op = loop.op;
@@ -127,7 +115,7 @@ void RunEmitter::startLoop(Loop &loop) {
     setSlot(loop.targets[i], addressOf(loop.spares[i]));
   }
   followExtents(op, op.getInitial().getTypes(), op.carriedArguments().getTypes(), loop.follow);
-  for (StringAttr symbol : elementSymbols(op))
+  for (StringAttr symbol : op.elementSymbols())
     setSymbol(symbol, f.integer(0));
   setSlot(loop.arguments[0], f.element(counters, f.i64, loop.arguments[0].number));
   for (unsigned i = 0; i < op.scanResults().size(); ++i) {
@@ -211,7 +199,7 @@ void RunEmitter::emitBody(Loop &loop) {
 /// The first element gives symbols their values; another value later is an error.
 void RunEmitter::followElements(Loop &loop) {
   graph::LoopOp op = loop.op;
-  for (StringAttr symbol : elementSymbols(op)) {
+  for (StringAttr symbol : op.elementSymbols()) {
     auto wanted = SymbolicInt::symbol(symbol.str());
     Value isFree = f.compare(arith::CmpIPredicate::eq, loop.iteration, f.integer(0));
     for (unsigned i = 0; i < op.scanResults().size(); ++i)

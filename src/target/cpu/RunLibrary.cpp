@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Symbols.h"
 #include "target/cpu/RunEmitter.h"
 
 #include "perpend.h"
@@ -60,13 +61,6 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 
-/// What the function must give, or -1 where it chooses.
-static bool isChosen(const SymbolicInt &extent, ArrayRef<StringAttr> symbols) {
-  std::set<std::string> names;
-  extent.symbols(names);
-  return llvm::any_of(symbols, [&](StringAttr symbol) { return names.count(symbol.str()) != 0; });
-}
-
 /// Symbols that the call defines take the extents that came back; others that mention them are checked.
 void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
   SmallVector<StringAttr> symbols = op.definedSymbols();
@@ -79,7 +73,7 @@ void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t pos
           llvm::any_of(symbols, [&](StringAttr symbol) { return extent == SymbolicInt::symbol(symbol.str()); });
       if (isSymbol && defined.insert(extent.str()).second)
         setSymbol(extent.str(), got);
-      else if (isChosen(extent, symbols))
+      else if (graph::mentionsAny(extent, symbols))
         others.emplace_back(extent, got);
     }
   for (auto &[extent, got] : others)
@@ -92,7 +86,7 @@ void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
   int64_t position = 0, resultsAt = 0;
   auto storeExtents = [&](Type type, bool isResult) {
     for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type)))
-      f.store(isResult && isChosen(extent, symbols) ? f.integer(-1) : evaluate(extent), extents, position++);
+      f.store(isResult && graph::mentionsAny(extent, symbols) ? f.integer(-1) : evaluate(extent), extents, position++);
   };
   for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
     f.store(addressOf(places[number]), list, number);

@@ -79,8 +79,7 @@ private:
   void planBlock(Block &block, ArrayRef<Target> targets);
   void planConstant(graph::ConstantOp constant);
   void planCall(graph::CallKernelOp call);
-  void planLibrary(graph::CallLibraryOp call);
-  void planMeasure(graph::MeasureOp measure);
+  void planOperands(Operation *op, ValueRange results);
   void planIf(graph::IfOp op);
   void planLoop(graph::LoopOp loop);
   Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares);
@@ -179,8 +178,8 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
-        .Case([&](graph::CallLibraryOp call) { planLibrary(call); })
-        .Case([&](graph::MeasureOp measure) { planMeasure(measure); })
+        .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
+        .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
     step += isa<graph::ConstantOp, graph::ReshapeOp>(op) ? 0 : 1;
@@ -201,28 +200,19 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 }
 
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
-  SmallVector<Place> list;
-  placeOperands(call, list);
-  for (Value output : call.getOutputs())
-    list.push_back(placeResult(output));
-  record(call, "tile.buffers", list);
+  planOperands(call, call.getOutputs());
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
   if (!kernel->hasAttr("tile.number"))
     kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
 }
 
-void MemoryPlanner::planLibrary(graph::CallLibraryOp call) {
+/// Of an operator without regions: each operand, then each result.
+void MemoryPlanner::planOperands(Operation *op, ValueRange results) {
   SmallVector<Place> list;
-  placeOperands(call, list);
-  for (Value output : call.getOutputs())
-    list.push_back(placeResult(output));
-  record(call, "tile.buffers", list);
-}
-
-void MemoryPlanner::planMeasure(graph::MeasureOp measure) {
-  SmallVector<Place> list;
-  placeOperands(measure, list);
-  record(measure, "tile.buffers", list);
+  placeOperands(op, list);
+  for (Value result : results)
+    list.push_back(placeResult(result));
+  record(op, "tile.buffers", list);
 }
 
 void MemoryPlanner::planIf(graph::IfOp op) {

@@ -1,0 +1,31 @@
+//===- Requirements.h - what the operators assume of symbols -----*- C++ -*-===//
+
+#ifndef PERPEND_GRAPH_REQUIREMENTS_H
+#define PERPEND_GRAPH_REQUIREMENTS_H
+
+#include "graph/Graph.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace perpend::graph {
+/// Expressions that must be >= 0 for operators to mean anything, each once; what is provable is left out.
+class Requirements {
+public:
+  /// What one operator assumes: of its operands (RequirementInterface), and that no extent of its results is negative
+  /// or a quotient by 0.
+  void addAll(mlir::Operation *op);
+
+  void addNonNegative(const SymbolicInt &value);
+  void addEqual(const SymbolicInt &a, const SymbolicInt &b);
+  /// Where any of `count` elements is read from a tensor, the tensor has this dimension.
+  void addReads(const SymbolicInt &extent, const SymbolicInt &count);
+
+  llvm::SmallVector<SymbolicInt> list;
+  llvm::StringSet<> known;
+
+private:
+  void addDivisors(const SymbolicInt &value);
+};
+} // namespace perpend::graph
+
+#endif
