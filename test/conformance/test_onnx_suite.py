@@ -64,6 +64,7 @@ def misbehave(case: Case) -> Outcome:
     return Outcome(PASS, case.name)
 
 
+@pytest.mark.alone
 def test_crash_exit_and_hang_cost_one_case_each() -> None:
     names = ["a", "crash", "b", "hang", "exit", "c", "d"]
     cases = [negation([-1, -2], name) for name in names]
@@ -150,6 +151,7 @@ def test_case_that_passed_once_and_no_longer_does_is_a_regression(tmp_path: Path
     assert list(regressions(cases, "plain")) == ["broken", "lost"]
 
 
+@pytest.mark.alone  # has processes of its own for every core
 @pytest.mark.parametrize("column", COLUMNS_TO_KEEP)
 def test_what_the_page_says_passes_does(suite: list[Case], column: str) -> None:
     cases = listed_as_passing(suite, column)
