@@ -279,3 +279,13 @@ def test_models_say_what_they_are():
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
     assert "attribute 'a' is not of the type that it says" in message(mistyped)
+
+
+@pytest.mark.parametrize("extents", [[2, 3], ["n", 3]])
+def test_scales_beyond_all_extents_are_refused(extents):
+    model = build_unchecked(("Resize", ["x", "", "s"], ["y"], {}), ramp(2, 3), {"s": np.float32([1e21, 1])})
+    for dim, extent in zip(model.graph.input[0].type.tensor_type.shape.dim, extents, strict=True):
+        dim.Clear()
+        setattr(dim, "dim_param" if isinstance(extent, str) else "dim_value", extent)
+    with pytest.raises(perpend.CompileError, match="cannot scale the extent"):
+        perpend.compile(model)
