@@ -77,6 +77,14 @@ private:
   const char *cursor, *end;
 };
 
+// "<U5": the bytes of an element; 0 for other types.
+int64_t textBytes(const char *descr) {
+  char *end = nullptr;
+  bool isText = (descr[0] == '<' || descr[0] == '=') && descr[1] == 'U' && descr[2] >= '1' && descr[2] <= '9';
+  long characters = isText ? strtol(descr + 2, &end, 10) : 0;
+  return characters && !*end && characters < INT32_MAX / 4 ? characters * 4 : 0;
+}
+
 bool readDescr(HeaderReader &reader, NpyArray &array, NpyError &error) {
   char descr[16];
   if (!reader.string(descr, sizeof descr))
@@ -87,9 +95,15 @@ bool readDescr(HeaderReader &reader, NpyArray &array, NpyError &error) {
   for (int i = 0; i < PERPEND_TYPE_COUNT; ++i)
     if ((descr[0] == '<' || descr[0] == '|' || descr[0] == '=') && !strcmp(descr + 1, typeNames[i])) {
       array.type = static_cast<perpend_type>(i);
+      array.elementBytes = perpend_type_size_bytes(array.type);
       return true;
     }
-  return failNpy(error, "dtype: expected float, integer or bool, got '%s'; hint: array.astype(...)", descr);
+  array.type = PERPEND_STRING;
+  array.elementBytes = textBytes(descr);
+  if (array.elementBytes)
+    return true;
+  return failNpy(error, "dtype: expected float, integer, bool or unicode text, got '%s'; hint: array.astype(...)",
+                 descr);
 }
 
 bool readShape(HeaderReader &reader, NpyArray &array, NpyError &error) {
@@ -148,7 +162,8 @@ bool parseNpy(const uint8_t *bytes, size_t count, NpyArray &array, NpyError &err
     return failNpy(error, "truncated: expected a header of %zu bytes, got %zu", headerBytes, count - prefix);
   if (!readHeader(HeaderReader(reinterpret_cast<const char *>(bytes) + prefix, headerBytes), array, error))
     return false;
-  if (!tensorBytes(array.shape, array.rank, array.type, array.dataBytes))
+  if (!tensorBytes(array.shape, array.rank, PERPEND_I8, array.dataBytes) ||
+      __builtin_mul_overflow(array.dataBytes, array.elementBytes, &array.dataBytes))
     return failNpy(error, "shape: the size does not fit 64 bits");
   array.dataOffset = static_cast<int64_t>(prefix + headerBytes);
   if (static_cast<uint64_t>(array.dataBytes) > count - prefix - headerBytes)
@@ -181,7 +196,7 @@ static uint8_t *allocate(size_t count) { return static_cast<uint8_t *>(aligned_a
 // The elements of a Fortran-order array, in C order; null without memory.
 static uint8_t *reordered(const NpyArray &array, const uint8_t *data) {
   uint8_t *result = allocate(static_cast<size_t>(array.dataBytes));
-  const size_t bytes = static_cast<size_t>(perpend_type_size_bytes(array.type));
+  const size_t bytes = static_cast<size_t>(array.elementBytes);
   int64_t index[PERPEND_MAX_RANK] = {}, count = array.dataBytes / static_cast<int64_t>(bytes);
   for (int64_t target = 0; result && target < count; ++target) {
     int64_t source = 0;
@@ -237,10 +252,15 @@ bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
     return failNpy(error, "'%.200s': texts and lists cannot be written", path);
   if (!isType(tensor.type) || !tensorBytes(tensor.shape, tensor.rank, tensor.type, dataBytes))
     return failNpy(error, "'%.200s': the tensor's type or shape is not valid", path);
+  char type[8];
+  snprintf(type, sizeof type, "%c%s", perpend_type_size_bytes(tensor.type) == 1 ? '|' : '<', typeNames[tensor.type]);
+  return writeNpyAs(path, type, tensor, tensor.data, dataBytes, error);
+}
+
+bool writeNpyAs(const char *path, const char *type, const perpend_tensor &tensor, const void *data, int64_t dataBytes,
+                NpyError &error) {
   char header[1024];
-  const char *name = typeNames[tensor.type];
-  int used = snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                      perpend_type_size_bytes(tensor.type) == 1 ? '|' : '<', name);
+  int used = snprintf(header, sizeof header, "{'descr': '%.20s', 'fortran_order': False, 'shape': (", type);
   for (int32_t i = 0; i < tensor.rank; ++i)
     used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "%lld,%s",
                      static_cast<long long>(tensor.shape[i]), i + 1 < tensor.rank ? " " : "");
@@ -261,7 +281,7 @@ bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
     return failNpy(error, "'%.200s': could not be written; hint: check that the folder exists", path);
   fwrite(prefix, 1, sizeof prefix, file);
   fprintf(file, "%-*s\n", headerBytes - 1, header);
-  fwrite(tensor.data, 1, static_cast<size_t>(dataBytes), file);
+  fwrite(data, 1, static_cast<size_t>(dataBytes), file);
   bool isWritten = !ferror(file);
   isWritten &= fclose(file) == 0;
   return isWritten || failNpy(error, "'%.200s': could not be written; hint: is the disk full?", path);

@@ -11,6 +11,7 @@ struct NpyArray {
   int32_t rank;
   int64_t shape[PERPEND_MAX_RANK];
   int64_t dataOffset, dataBytes; // within the file
+  int64_t elementBytes;          // of texts ('<U5'), whose type is PERPEND_STRING: four for each character
   bool isFortran;                // the first index changes fastest
 };
 
@@ -30,6 +31,10 @@ perpend_type npyTypeFor(perpend_type file, perpend_type wanted);
 
 // Types without a name in the format are written as void of their size ('V2', 'V1'), as ml_dtypes does.
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error);
+
+// The same with elements of another type, '<U5', whose bytes are `data`.
+bool writeNpyAs(const char *path, const char *type, const perpend_tensor &shape, const void *data, int64_t dataBytes,
+                NpyError &error);
 
 } // namespace perpend::runtime
 #endif

@@ -91,8 +91,7 @@ perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &o
   int32_t status = session.model->module->handles->give(session.handles, &given);
   if (status != PERPEND_OK)
     return static_cast<perpend_status>(status);
-  bool isCallers = output.data && output.data != session.givenOutputs[i];
-  if (!isCallers) {
+  if (!session.isCallers[i]) {
     session.givenOutputs[i] = given.data;
     output = given;
     return PERPEND_OK;
@@ -106,32 +105,38 @@ perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &o
 
 } // namespace
 
-perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
+perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
   const TensorList &declared = session.model->descriptor.outputs;
   if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !outputs))
     return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of outputs: expected %u, got %d%s",
                 session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
-    perpend_buffer &own = session.growing[i];
-    bool isCallers = outputs[i].data && outputs[i].data != own.data && // own: filled in by an
-                     outputs[i].data != session.givenOutputs[i];       // earlier run
+    const void *data = outputs[i].data;
+    bool isOfEarlierRun = data == session.growing[i].data || data == session.givenOutputs[i];
+    session.isCallers[i] = data && !isOfEarlierRun;
     perpend_status status = PERPEND_OK;
-    if (!isCallers || session.isFromData[i])
+    if (!session.isCallers[i] || session.isFromData[i])
       status = checkInputsElsewhere(session, i);
-    if (status != PERPEND_OK)
-      return status;
-    if (isCallers)
+    if (status == PERPEND_OK && session.isCallers[i])
       status = checkOutput(session, i, outputs[i]);
-    else if (!session.isFromData[i])
+    if (status != PERPEND_OK)
+      return status;
+  }
+  return PERPEND_OK;
+}
+
+perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
+  const TensorList &declared = session.model->descriptor.outputs;
+  for (int32_t i = 0; i < count; ++i) {
+    perpend_buffer &own = session.growing[i];
+    perpend_type type = declared.tensors[i].type;
+    const bool isDirect = session.isCallers[i] && runType(type) == type;
+    perpend_status status = PERPEND_OK;
+    if (!isDirect && !session.isFromData[i])
       status = reserve(own, session.outputBytes[i]);
     if (status != PERPEND_OK)
       return status;
-    bool isHandle = runType(declared.tensors[i].type) != declared.tensors[i].type;
-    if (isCallers && isHandle && !session.isFromData[i])
-      status = reserve(own, session.outputBytes[i]);
-    if (status != PERPEND_OK)
-      return status;
-    session.outputPointers[i] = isCallers && !isHandle ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
+    session.outputPointers[i] = isDirect ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
   }
   return checkOverlap(session);
 }
@@ -139,36 +144,36 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
 perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+    const perpend_buffer &own = session.growing[i];
     int64_t bytes = 0;
-    if (session.isFromData[i] && (!tensorBytes(session.outputDims[i], info.rank, runType(info.type), bytes) ||
-                                  bytes > session.growing[i].capacityBytes))
+    if (session.isFromData[i] &&
+        (!tensorBytes(session.outputDims[i], info.rank, runType(info.type), bytes) || bytes > own.capacityBytes))
       return fail(PERPEND_INVALID_DATA,
                   "output '%.60s': its extents do not fit its elements; hint: they follow from the "
                   "values of the inputs",
                   info.name);
+    perpend_status status = PERPEND_OK;
     if (runType(info.type) != info.type) {
-      perpend_status status = giveOutput(session, i, outputs[i]);
-      if (status != PERPEND_OK)
-        return status;
-      continue;
+      status = giveOutput(session, i, outputs[i]);
+    } else if (!session.isCallers[i]) {
+      outputs[i] = {own.data, session.outputDims[i], info.rank, info.type};
+    } else if (session.isFromData[i]) {
+      status = checkShape(info, session.outputDims[i], outputs[i], "leave data NULL");
+      if (status == PERPEND_OK)
+        memcpy(outputs[i].data, own.data, static_cast<size_t>(bytes));
     }
-    bool isCallers = session.outputPointers[i] && session.outputPointers[i] != session.growing[i].data;
-    if (isCallers && session.isFromData[i]) {
-      perpend_status status = checkShape(info, session.outputDims[i], outputs[i], "leave data NULL");
-      if (status != PERPEND_OK)
-        return status;
-      memcpy(outputs[i].data, session.growing[i].data, static_cast<size_t>(bytes));
-    }
-    if (!isCallers)
-      outputs[i] = {session.growing[i].data, session.outputDims[i], info.rank, info.type};
+    if (status != PERPEND_OK)
+      return status;
   }
   return PERPEND_OK;
 }
 
 void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
-  for (int32_t i = 0; i < count; ++i)
-    if (!session.outputPointers[i] || session.outputPointers[i] == session.growing[i].data)
+  for (int32_t i = 0; i < count; ++i) {
+    session.givenOutputs[i] = nullptr;
+    if (!session.isCallers[i])
       outputs[i].data = nullptr;
+  }
 }
 
 } // namespace perpend::runtime

@@ -101,6 +101,7 @@ bool allocateTables(perpend_session &session) {
   session.symbols = region.allocate<int64_t>(module.symbolCount);
   session.bufferBytes = region.allocate<int64_t>(module.bufferCount);
   session.offsets = region.allocate<int64_t>(module.bufferCount);
+  session.isCallers = region.allocate<bool>(module.outputCount);
   session.isFromData = region.allocate<bool>(module.outputCount);
   session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
@@ -108,8 +109,8 @@ bool allocateTables(perpend_session &session) {
   session.givenOutputs = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
-         session.bufferBytes && session.offsets && session.isFromData && session.growing && session.inputPointers &&
-         session.outputPointers && session.givenOutputs && session.kernelTimes;
+         session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
+         session.inputPointers && session.outputPointers && session.givenOutputs && session.kernelTimes;
 }
 
 void fillFrame(perpend_session &session) {
@@ -131,13 +132,13 @@ void fillFrame(perpend_session &session) {
 
 bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
 
+// Texts and lists into the form of a run.
 perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
   const perpend_handle_functions *functions = session.model->module->handles;
   const TensorList &declared = session.model->descriptor.inputs;
   if (functions)
     functions->begin(session.handles);
   for (int32_t i = 0; i < count; ++i) {
-    session.inputPointers[i] = inputs[i].data;
     if (!isHandle(inputs[i].type))
       continue;
     if (!functions)
@@ -155,14 +156,18 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   perpend_status status = bindInputs(session, inputs, inputCount, true);
   if (status == PERPEND_OK && !session.isPlanned)
     status = planArena(session);
+  for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
+    session.inputPointers[i] = inputs[i].data;
   if (status == PERPEND_OK)
-    status = takeInputs(session, inputs, inputCount);
-  if (status == PERPEND_OK)
-    status = placeOutputs(session, outputs, outputCount);
+    status = checkOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
     return status;
+  status = placeOutputs(session, outputs, outputCount);
+  if (status == PERPEND_OK)
+    status = takeInputs(session, inputs, inputCount);
   session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
-  status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
+  if (status == PERPEND_OK)
+    status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
   if (status == PERPEND_OK)
     status = returnOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)

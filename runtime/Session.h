@@ -35,6 +35,7 @@ struct perpend_session {
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
+  bool *isCallers = nullptr;         // per output: the latest run writes it to memory of the caller
   bool *isFromData = nullptr;        // per output: an extent depends on data; dims and bytes are then the latest run's
   perpend_buffer *growing = nullptr; // for outputs that the caller left to the session, then for intermediate values
   perpend_buffer arena{};
@@ -52,13 +53,16 @@ namespace perpend::runtime {
 // needsData: NULL data is an error for inputs with elements.
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData);
 
-// Outputs.cpp. Chooses where each output goes: the caller's memory, or the session's.
+// Outputs.cpp. Decides whose memory each output is written to, and checks it; changes nothing else.
+perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count);
+
+// Makes room for the outputs of the session.
 perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count);
 
 // After a run: checks and copies outputs with extents from data, fills in those of the session.
 perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
 
-// Forgets what the session handed out before, as its memory may have moved.
+// Forgets what the session handed out before, as its memory may have moved. Outputs of the caller stay as they are.
 void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
 
 // Lays out the arena for the bound shapes, growing it if needed.

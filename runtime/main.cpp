@@ -114,6 +114,11 @@ bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
     array.rank = -1;
     return complain(path, error.message);
   }
+  if (array.type == PERPEND_STRING) {
+    free(data);
+    array.rank = -1;
+    return complain(path, "it has texts, but this program reads numbers only (hint: perpend run)");
+  }
   perpend_type type = npyTypeFor(array.type, perpend_model_input(program.model, index)->type);
   program.inputs[index] = {data, array.shape, array.rank, type};
   return true;

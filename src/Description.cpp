@@ -121,6 +121,8 @@ static TensorDescription describeTensor(Type type, DictionaryAttr attributes, co
   TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
   if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
     description.name = name.str();
+  if (attributes)
+    description.labels = attributes.getAs<ArrayAttr>("graph.labels");
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     description.shape.push_back(extent.str());
   if (auto list = dyn_cast<graph::SequenceType>(tensor.getElementType()))
@@ -217,6 +219,16 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   return success();
 }
 
+static llvm::json::Array toJson(ArrayAttr labels) {
+  llvm::json::Array array;
+  for (Attribute label : labels)
+    if (auto text = dyn_cast<StringAttr>(label))
+      array.push_back(text.getValue());
+    else
+      array.push_back(cast<IntegerAttr>(label).getInt());
+  return array;
+}
+
 static llvm::json::Object toJson(const TensorDescription &tensor) {
   llvm::json::Array shape;
   for (const std::string &extent : tensor.shape) {
@@ -233,6 +245,8 @@ static llvm::json::Object toJson(const TensorDescription &tensor) {
     object["shape"] = std::move(shape);
   for (const TensorDescription &element : tensor.element)
     object["element"] = toJson(element);
+  if (tensor.labels)
+    object["labels"] = toJson(tensor.labels);
   return object;
 }
 

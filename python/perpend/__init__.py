@@ -18,9 +18,21 @@ from typing import Any, NamedTuple
 
 from . import _perpend
 from ._perpend import CompileError, GraphBuilder, Module, Report
+from .operators import Operator, import_onnx, in_python
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "GraphBuilder", "Model", "Module", "Report", "TensorInfo", "compile", "import_model", "load"]
+__all__ = [
+    "CompileError",
+    "GraphBuilder",
+    "Model",
+    "Module",
+    "Operator",
+    "Report",
+    "TensorInfo",
+    "compile",
+    "import_model",
+    "load",
+]
 
 
 class TensorInfo(NamedTuple):
@@ -34,10 +46,19 @@ class TensorInfo(NamedTuple):
 class Model(_perpend.Model):
     """A compiled model. Call it with arrays by position or by name; torch tensors in give torch tensors out.
 
-    One output comes back as an array, several as a tuple. Threads: calls from several Python threads run at once.
+    One output comes back as an array, several as a tuple; one that ONNX calls a sequence of maps is a list of dicts.
+    Threads: calls from several Python threads run at once.
     """
 
     report: Report | None = None
+    operators: Sequence[Operator] = ()
+
+    def __init__(self, path: str, threads: int = 0) -> None:
+        super().__init__(path, threads)
+        if '"labels"' in self.descriptor:
+            for number, output in enumerate(self.description["outputs"]):
+                if "labels" in output:
+                    self.present_as_maps(number, output["labels"])
 
     @property
     def inputs(self) -> list[TensorInfo]:
@@ -56,6 +77,12 @@ class Model(_perpend.Model):
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the shared library to `path`, and its C header beside it."""
         target = Path(path)
+        if self.operators:
+            names = ", ".join(operator.label for operator in self.operators)
+            raise ValueError(
+                f"save: the model calls Python functions of this process ({names}), which a file cannot hold\n"
+                "hint: bring a C function (docs/howto/bring-an-operator.md)"
+            )
         if target.suffix != ".so":
             raise ValueError(
                 f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
@@ -81,7 +108,7 @@ def import_model(
     model: Any,
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str]] = (),
+    operators: Sequence[str | PathLike[str] | Operator] = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> Module:
@@ -89,9 +116,9 @@ def import_model(
     if isinstance(model, Module):
         return model
     if isinstance(model, (str, PathLike)):
-        return Module.from_onnx(fspath(model), dict(dims or {}), [fspath(path) for path in operators])
+        return import_onnx(fspath(model), dims or {}, operators)
     if hasattr(model, "SerializeToString"):
-        return Module.from_onnx(model.SerializeToString(), dict(dims or {}), [fspath(path) for path in operators])
+        return import_onnx(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules:
         from . import torch_frontend
 
@@ -110,7 +137,7 @@ def compile(
     target: str = "host",
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str]] = (),
+    operators: Sequence[str | PathLike[str] | Operator] = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     threads: int | None = None,
@@ -121,7 +148,8 @@ def compile(
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
     target: the machine to compile for.
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
-    operators: paths of descriptions of operators that the user brings (docs/howto/bring-an-operator.md).
+    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python
+        (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Errors: CompileError with the compiler's text.
@@ -131,6 +159,7 @@ def compile(
     )
     folder = tempfile.TemporaryDirectory(prefix="perpend-")
     try:
+        own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **_native_names(options)})
         compiled = Model(path, threads or 0)
@@ -138,6 +167,7 @@ def compile(
         folder.cleanup()
         raise
     compiled.report = report
+    compiled.operators = own
     weakref.finalize(compiled, folder.cleanup)
     return compiled
 

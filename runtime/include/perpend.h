@@ -170,14 +170,14 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
 /* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its
- * memory belongs to the session and is valid until the next call with that session. An output with data is written
- * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run whose input shapes
- * are those of the run before allocates nothing. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH,
- * OUT_OF_MEMORY, BUSY; nothing was run then.
- * Where extents depend on the values of the inputs: memory is kept from run to run, so that a run with sizes seen
- * before allocates nothing. The shape of an output with data is compared after the run, and the elements are copied
- * there. SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can then end a run that had begun: what outputs of the caller
- * hold is undefined, and data of those of the session is NULL. */
+ * memory belongs to the session and is valid until the next call with that session (texts and lists also as inputs of
+ * that call). An output with data is written there; its type, rank and shape must be the model's. Inputs and outputs
+ * must not overlap. A run with sizes seen before, those that data decides included, allocates and frees nothing outside
+ * of library calls. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then.
+ * Where extents depend on the values of the inputs, the shape of an output of the caller is compared after the run, and
+ * SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can end a run that had begun. After an error, an output of the caller
+ * keeps its data pointer, to undefined elements if the run had begun; data of one of the session is NULL, or as before
+ * if nothing was touched: pass either to the next run as it is. */
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
 

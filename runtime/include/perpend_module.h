@@ -22,7 +22,7 @@
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent)
- *   "outputs": [...]              outputCount entries, likewise
+ *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
@@ -62,8 +62,8 @@ typedef struct perpend_handle_functions {
    * NULL: no memory */
   perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
-  void (*begin)(perpend_handles *handles); /* forgets what the run before made; only constant texts stay */
-  /* *data: an input in the form of the run. Valid, as outputs are, until begin. */
+  void (*begin)(perpend_handles *handles); /* starts a run: forgets all but constant texts */
+  /* *data: an input in the form of the run; given may be an output of the run before. Valid until the second begin. */
   int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
                   const void **data);
   /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */

@@ -3,6 +3,7 @@
 #include "include/perpend_operator.h"
 #include "library/Handles.h"
 #include "library/Parameters.h"
+#include <algorithm>
 #include <cstdio>
 
 namespace perpend::library {
@@ -18,16 +19,16 @@ struct Call {
   const char *subject;
   const int32_t *signature;
   void *const *buffers;
-  int64_t **extents; // of each input and output
-  void **results;    // NULL before they are allocated
-  bool hasFailed;
+  int64_t **extents;    // of each input and output
+  void **results;       // NULL before they are allocated
+  perpend_status noted; // of the message that was set; PERPEND_OK: none was
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
   const int32_t *entry(int32_t tensor) const { return signature + signatureStart + signatureStep * tensor; }
 };
 
 perpend_status note(Call &call, perpend_status status, const char *text) {
-  call.hasFailed = true;
+  call.noted = status;
   return refuse(*call.frame->handles, status, "%.200s: %.250s", call.subject, text);
 }
 
@@ -55,8 +56,8 @@ void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t
   if (!runtime::tensorBytes(shape, rank, isHandle(type) ? PERPEND_I64 : type, bytes))
     bytes = INT64_MAX;
   auto *buffer = static_cast<perpend_buffer *>(call.buffers[tensor]);
-  if (call.frame->reserve(buffer, bytes, 0)) {
-    call.hasFailed = true;
+  if (int32_t status = call.frame->reserve(buffer, bytes, 0)) {
+    call.noted = static_cast<perpend_status>(status);
     return nullptr;
   }
   return call.results[output] = buffer->data;
@@ -95,12 +96,11 @@ struct Tables {
   void **results;
 };
 
-bool fill(Call &call, runtime::Region &memory, Tables &tables, int64_t *extents) {
+bool fill(Call &call, RunMemory &memory, Tables &tables, int64_t *extents) {
   int32_t inputCount = call.signature[0], outputCount = call.signature[1], count = inputCount + outputCount;
-  tables = {memory.allocate<perpend_tensor>(static_cast<size_t>(inputCount)),
-            memory.allocate<perpend_type>(static_cast<size_t>(outputCount)),
-            memory.allocate<int64_t *>(static_cast<size_t>(count)),
-            memory.allocate<void *>(static_cast<size_t>(outputCount))};
+  memory.nextRun(); // calls do not nest
+  tables = {memory.allocateArray<perpend_tensor>(inputCount), memory.allocateArray<perpend_type>(outputCount),
+            memory.allocateArray<int64_t *>(count), memory.allocateArray<void *>(outputCount)};
   if (!tables.inputs || !tables.types || !tables.extents || !tables.results)
     return false;
   for (int32_t i = 0; i < count; ++i) {
@@ -112,6 +112,7 @@ bool fill(Call &call, runtime::Region &memory, Tables &tables, int64_t *extents)
     else
       tables.types[i - inputCount] = static_cast<perpend_type>(entry[0]);
   }
+  std::fill_n(tables.results, outputCount, nullptr);
   return true;
 }
 
@@ -123,17 +124,16 @@ using namespace perpend::library;
 extern "C" int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function, const char *parameters,
                                            const char *subject, const int32_t *signature, void *const *buffers,
                                            int64_t *extents) {
-  perpend::runtime::Region memory;
   Tables tables;
-  Call call{{}, frame, subject, signature, buffers, nullptr, nullptr, false};
-  if (!fill(call, memory, tables, extents))
+  Call call{{}, frame, subject, signature, buffers, nullptr, nullptr, PERPEND_OK};
+  if (!fill(call, frame->handles->calls, tables, extents))
     return note(call, PERPEND_OUT_OF_MEMORY, "no memory");
   call.base = {&services, tables.inputs, tables.types, signature[0], signature[1], parameters};
   call.extents = tables.extents;
   call.results = tables.results;
   perpend_status status = function(&call.base);
   if (status != PERPEND_OK)
-    return call.hasFailed ? status : note(call, status, "the function failed without a message");
+    return call.noted != PERPEND_OK ? call.noted : note(call, status, "the function failed without a message");
   for (int32_t i = 0; i < signature[1]; ++i)
     if (!call.results[i])
       return note(call, PERPEND_INVALID_DATA, "the function did not allocate all its results");

@@ -2,6 +2,7 @@
 #include "library/Handles.h"
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 namespace perpend::library {
@@ -80,7 +81,7 @@ const void *takeData(perpend_handles &handles, const perpend_tensor &given, cons
   if (!isHandle(given.type))
     return given.data;
   int64_t count = checkedCount(given);
-  auto *words = count < 0 ? nullptr : handles.run->allocate<int64_t>(static_cast<size_t>(count));
+  auto *words = count < 0 ? nullptr : handles.boundary.allocateArray<int64_t>(count);
   if (!words) {
     status = failMemory(handles);
     return nullptr;
@@ -104,7 +105,7 @@ namespace {
 
 bool giveList(perpend_handles &handles, int64_t list, perpend_sequence &result) {
   int64_t count = handles.lists.countOf(list);
-  auto *elements = handles.run->allocate<perpend_tensor>(static_cast<size_t>(count));
+  auto *elements = handles.boundary.allocateArray<perpend_tensor>(count);
   if (!elements)
     return false;
   for (int64_t i = 0; i < count; ++i) {
@@ -121,16 +122,16 @@ bool giveList(perpend_handles &handles, int64_t list, perpend_sequence &result) 
 void *giveData(perpend_handles &handles, const perpend_tensor &tensor) {
   if (!isHandle(tensor.type))
     return tensor.data;
-  auto count = static_cast<size_t>(checkedCount(tensor));
+  int64_t count = checkedCount(tensor);
   const auto *words = static_cast<const int64_t *>(tensor.data);
   if (tensor.type == PERPEND_STRING) {
-    auto *texts = handles.run->allocate<perpend_string>(count);
-    for (size_t i = 0; texts && i < count; ++i)
+    auto *texts = handles.boundary.allocateArray<perpend_string>(count);
+    for (int64_t i = 0; texts && i < count; ++i)
       texts[i] = handles.texts.textOf(words[i]);
     return texts;
   }
-  auto *lists = handles.run->allocate<perpend_sequence>(count);
-  for (size_t i = 0; lists && i < count; ++i)
+  auto *lists = handles.boundary.allocateArray<perpend_sequence>(count);
+  for (int64_t i = 0; lists && i < count; ++i)
     if (!giveList(handles, words[i], lists[i]))
       return nullptr;
   return lists;
@@ -139,40 +140,30 @@ void *giveData(perpend_handles &handles, const perpend_tensor &tensor) {
 namespace {
 
 void destroy(perpend_handles *handles) {
-  if (!handles)
-    return;
-  if (handles->run) {
-    handles->run->~Region();
-    free(handles->run);
-  }
   handles->~perpend_handles();
   free(handles);
 }
 
 perpend_handles *create(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text)) {
-  void *memory = malloc(sizeof(perpend_handles)), *region = malloc(sizeof(runtime::Region));
-  auto *handles = memory ? new (memory) perpend_handles() : nullptr;
-  if (handles && region)
-    handles->run = new (region) runtime::Region();
+  void *memory = malloc(sizeof(perpend_handles));
+  if (!memory)
+    return nullptr;
+  auto *handles = new (memory) perpend_handles();
   perpend_string empty{"", 0};
   auto count = static_cast<int64_t>(module->textCount);
-  if (handles && handles->run &&
-      (count ? handles->texts.addConstants(module->texts, count) : handles->texts.addConstants(&empty, 1))) {
-    handles->constantTexts = handles->texts.count();
-    handles->fail = fail;
-    return handles;
+  if (count ? !handles->texts.addConstants(module->texts, count) : !handles->texts.addConstants(&empty, 1)) {
+    destroy(handles);
+    return nullptr;
   }
-  if (!handles || !handles->run)
-    free(region);
-  destroy(handles);
-  return nullptr;
+  handles->constantTexts = handles->texts.count();
+  handles->fail = fail;
+  return handles;
 }
 
 void begin(perpend_handles *handles) {
-  handles->lists.forget();
-  handles->texts.forgetAfter(handles->constantTexts);
-  handles->run->~Region();
-  new (handles->run) runtime::Region();
+  handles->lists.nextRun();
+  handles->texts.nextRun(handles->constantTexts);
+  handles->boundary.nextRun();
 }
 
 int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,

@@ -1,7 +1,6 @@
 // The texts and lists of a session, for models that have such values or call library functions.
 #ifndef PERPEND_RUNTIME_LIBRARY_HANDLES_H
 #define PERPEND_RUNTIME_LIBRARY_HANDLES_H
-#include "Region.h"
 #include "include/perpend_module.h"
 #include "library/ListTable.h"
 #include "library/StringTable.h"
@@ -11,7 +10,8 @@ struct perpend_handles {
   perpend::library::ListTable lists;
   int64_t constantTexts = 0;
   int32_t (*fail)(int32_t status, const char *text) = nullptr;
-  perpend::runtime::Region *run = nullptr; // memory of inputs and outputs in the other form, until the next run
+  perpend::library::RunMemory boundary; // inputs and outputs in the other form
+  perpend::library::RunMemory calls;    // tables of the library call in progress
 };
 
 namespace perpend::library {

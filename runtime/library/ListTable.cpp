@@ -1,5 +1,6 @@
 // Lists as arrays of pointers to elements, which are copied once, when they enter their first list.
 #include "library/ListTable.h"
+#include <algorithm>
 #include <new>
 
 namespace perpend::library {
@@ -18,32 +19,33 @@ int64_t ListTable::countOf(int64_t list) const {
 }
 
 const perpend_tensor *ListTable::elementOf(int64_t list, int64_t position) const {
-  return position >= 0 && position < countOf(list) ? (*lists[list - 1].elements)[position] : nullptr;
-}
-
-void *ListTable::allocate(int64_t bytes) {
-  static_assert(sizeof(Block) <= 64);
-  auto total = (static_cast<size_t>(bytes) + 127) / 64 * 64;
-  auto *block = static_cast<Block *>(aligned_alloc(64, total));
-  if (!block)
-    return nullptr;
-  block->next = blocks;
-  blocks = block;
-  return reinterpret_cast<char *>(block) + 64;
+  return position >= 0 && position < countOf(list) ? lists[list - 1].elements->first[position] : nullptr;
 }
 
 const perpend_tensor *ListTable::copy(const perpend_tensor &element) {
   int64_t bytes = elementBytes(element), shapeBytes = element.rank * static_cast<int64_t>(sizeof(int64_t));
   int64_t headerBytes = (static_cast<int64_t>(sizeof element) + shapeBytes + 63) / 64 * 64;
-  auto *memory = static_cast<char *>(allocate(headerBytes + bytes));
-  if (!memory)
+  auto *place = static_cast<char *>(memory.allocate(headerBytes + bytes, 64));
+  if (!place)
     return nullptr;
-  auto *shape = reinterpret_cast<int64_t *>(memory + sizeof element);
+  auto *shape = reinterpret_cast<int64_t *>(place + sizeof element);
   if (shapeBytes)
     memcpy(shape, element.shape, static_cast<size_t>(shapeBytes));
   if (bytes)
-    memcpy(memory + headerBytes, element.data, static_cast<size_t>(bytes));
-  return new (memory) perpend_tensor{memory + headerBytes, shape, element.rank, element.type};
+    memcpy(place + headerBytes, element.data, static_cast<size_t>(bytes));
+  return new (place) perpend_tensor{place + headerBytes, shape, element.rank, element.type};
+}
+
+bool ListTable::grow(Elements &elements) {
+  if (elements.count < elements.capacity)
+    return true;
+  int64_t capacity = elements.capacity ? elements.capacity * 2 : 4;
+  auto **larger = memory.allocateArray<const perpend_tensor *>(capacity);
+  if (!larger)
+    return false;
+  std::copy_n(elements.first, elements.count, larger);
+  elements = {larger, elements.count, capacity};
+  return true;
 }
 
 int64_t ListTable::add(Elements *elements, int64_t count) { return lists.add({elements, count}) ? lists.count() : -1; }
@@ -51,24 +53,24 @@ int64_t ListTable::add(Elements *elements, int64_t count) { return lists.add({el
 int64_t ListTable::splice(int64_t list, int64_t first, int64_t last, const perpend_tensor *extra) {
   int64_t count = countOf(list);
   Elements *old = count ? lists[list - 1].elements : nullptr;
-  if (extra && old && first == count && old->count() == count) // nothing was appended to this list yet
-    return old->add(extra) ? add(old, count + 1) : -1;
-  auto *memory = static_cast<Elements *>(malloc(sizeof(Elements)));
-  if (!memory)
-    return -1;
-  auto *elements = new (memory) Elements;
-  bool fits = owned.add(elements);
-  if (!fits) {
-    free(memory);
-    return -1;
+  if (extra && old && first == count && old->count == count) { // nothing was appended to this list yet
+    if (!grow(*old))
+      return -1;
+    old->first[old->count++] = extra;
+    return add(old, count + 1);
   }
-  if (old)
-    fits = elements->add(old->data(), first);
+  int64_t kept = count - (last - first), capacity = kept + (extra ? 1 : 0);
+  auto *elements = memory.allocateArray<Elements>(1);
+  auto **pointers = memory.allocateArray<const perpend_tensor *>(capacity);
+  if (!elements || !pointers)
+    return -1;
+  auto *end = old ? std::copy_n(old->first, first, pointers) : pointers;
   if (extra)
-    fits = fits && elements->add(extra);
+    *end++ = extra;
   if (old)
-    fits = fits && elements->add(old->data() + last, count - last);
-  return fits ? add(elements, elements->count()) : -1;
+    std::copy(old->first + last, old->first + count, end);
+  *elements = {pointers, capacity, capacity};
+  return add(elements, capacity);
 }
 
 int64_t ListTable::insert(int64_t list, int64_t position, const perpend_tensor &element) {
@@ -83,18 +85,9 @@ int64_t ListTable::erase(int64_t list, int64_t position) {
   return splice(list, position, position + 1, nullptr);
 }
 
-void ListTable::forget() {
-  for (int64_t i = 0; i < owned.count(); ++i) {
-    owned[i]->~Elements();
-    free(owned[i]);
-  }
-  owned.shrink(0);
+void ListTable::nextRun() {
   lists.shrink(0);
-  while (blocks) {
-    Block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
+  memory.nextRun();
 }
 
 } // namespace perpend::library

@@ -3,6 +3,7 @@
 #define PERPEND_RUNTIME_LIBRARY_LISTTABLE_H
 #include "include/perpend.h"
 #include "library/Array.h"
+#include "library/RunMemory.h"
 
 namespace perpend::library {
 
@@ -11,7 +12,6 @@ public:
   ListTable() = default;
   ListTable(const ListTable &) = delete;
   ListTable &operator=(const ListTable &) = delete;
-  ~ListTable() { forget(); }
 
   // List 0 is empty, and so is one that does not exist.
   int64_t countOf(int64_t list) const;
@@ -23,27 +23,27 @@ public:
   int64_t insert(int64_t list, int64_t position, const perpend_tensor &element);
   int64_t erase(int64_t list, int64_t position);
 
-  // Frees all lists.
-  void forget();
+  // Forgets all lists. The elements of those that the latest run made stay readable for one run.
+  void nextRun();
 
 private:
-  using Elements = Array<const perpend_tensor *>;
+  struct Elements {
+    const perpend_tensor **first;
+    int64_t count, capacity;
+  };
   struct List {
     Elements *elements;
     int64_t count; // of them; more belong to lists made from this one
   };
-  struct Block {
-    Block *next;
-  };
-  void *allocate(int64_t bytes);
   const perpend_tensor *copy(const perpend_tensor &element);
+  // Room for one more; false: no memory.
+  bool grow(Elements &elements);
   int64_t add(Elements *elements, int64_t count);
   // The elements of a list but those in [first, last), with `extra` (if any) in their place.
   int64_t splice(int64_t list, int64_t first, int64_t last, const perpend_tensor *extra);
 
   Array<List> lists; // handle - 1
-  Array<Elements *> owned;
-  Block *blocks = nullptr;
+  RunMemory memory;  // of elements and of pointers to them
 };
 
 // Bytes of the data of an element, whose texts and lists are int64_t each.

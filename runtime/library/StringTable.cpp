@@ -1,16 +1,9 @@
-// A hash table with open addressing; copied texts lie one after another in blocks.
+// A hash table with open addressing; copied texts lie one after another.
 #include "library/StringTable.h"
 
 namespace perpend::library {
 
-StringTable::~StringTable() {
-  while (blocks) {
-    Block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
-  free(places);
-}
+StringTable::~StringTable() { free(places); }
 
 uint64_t StringTable::hashOf(const char *text, int64_t sizeBytes) { // FNV-1a, its high bits mixed into the low ones
   uint64_t hash = 0xCBF29CE484222325u;
@@ -34,11 +27,11 @@ bool StringTable::grow() {
   if (texts.count() * 2 < placeCount)
     return true;
   int64_t wanted = placeCount ? placeCount * 2 : 64;
-  auto *memory = static_cast<int64_t *>(calloc(static_cast<size_t>(wanted), sizeof(int64_t)));
-  if (!memory)
+  auto *larger = static_cast<int64_t *>(calloc(static_cast<size_t>(wanted), sizeof(int64_t)));
+  if (!larger)
     return false;
   free(places);
-  places = memory;
+  places = larger;
   placeCount = wanted;
   for (int64_t i = 0; i < texts.count(); ++i)
     *find(texts[i].data, texts[i].sizeBytes) = i + 1;
@@ -55,21 +48,10 @@ bool StringTable::addConstants(const perpend_string *constants, int64_t count) {
 }
 
 const char *StringTable::keep(const char *text, int64_t sizeBytes) {
-  constexpr int64_t leastCapacity = 4000;
   if (!sizeBytes)
     return "";
-  if (!blocks || blocks->capacity - blocks->used < sizeBytes) {
-    int64_t capacity = sizeBytes > leastCapacity ? sizeBytes : leastCapacity;
-    auto *block = static_cast<Block *>(malloc(sizeof(Block) + static_cast<size_t>(capacity)));
-    if (!block)
-      return nullptr;
-    *block = {blocks, 0, capacity};
-    blocks = block;
-  }
-  char *copy = reinterpret_cast<char *>(blocks + 1) + blocks->used;
-  memcpy(copy, text, static_cast<size_t>(sizeBytes));
-  blocks->used += sizeBytes;
-  return copy;
+  auto *copy = static_cast<char *>(memory.allocate(sizeBytes, 1));
+  return copy ? static_cast<const char *>(memcpy(copy, text, static_cast<size_t>(sizeBytes))) : nullptr;
 }
 
 int64_t StringTable::identityOf(const char *text, int64_t sizeBytes) {
@@ -94,21 +76,11 @@ perpend_string StringTable::textOf(int64_t identity) const {
   return identity >= 0 && identity < texts.count() ? texts[identity] : perpend_string{"", 0};
 }
 
-void StringTable::forgetAfter(int64_t count) {
-  if (texts.count() == count)
-    return;
-  if (placeCount)
-    memset(places, 0, static_cast<size_t>(placeCount) * sizeof *places);
-  texts.shrink(count);
-  for (int64_t i = 0; i < count; ++i)
-    *find(texts[i].data, texts[i].sizeBytes) = i + 1;
-  while (blocks && blocks->next) { // one block stays for the next run
-    Block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
-  if (blocks)
-    blocks->used = 0;
+void StringTable::nextRun(int64_t kept) {
+  for (int64_t i = texts.count(); i-- > kept;) // the latest first: no text was placed behind it
+    *find(texts[i].data, texts[i].sizeBytes) = 0;
+  texts.shrink(kept);
+  memory.nextRun();
 }
 
 } // namespace perpend::library

@@ -3,6 +3,7 @@
 #define PERPEND_RUNTIME_LIBRARY_STRINGTABLE_H
 #include "include/perpend.h"
 #include "library/Array.h"
+#include "library/RunMemory.h"
 
 namespace perpend::library {
 
@@ -21,15 +22,11 @@ public:
   // A text that an identity does not have is the empty one.
   perpend_string textOf(int64_t identity) const;
 
-  // Forgets all texts but the first `count`.
-  void forgetAfter(int64_t count);
+  // Forgets all texts but the first `kept`. The bytes of those that the latest run made stay readable for one run.
+  void nextRun(int64_t kept);
   int64_t count() const { return texts.count(); }
 
 private:
-  struct Block {
-    Block *next;
-    int64_t used, capacity;
-  };
   static uint64_t hashOf(const char *text, int64_t sizeBytes);
   // The place of a text: of its identity, or free.
   int64_t *find(const char *text, int64_t sizeBytes);
@@ -39,7 +36,7 @@ private:
   Array<perpend_string> texts;
   int64_t *places = nullptr; // identity + 1, 0: free; a power of two of them, at most half in use
   int64_t placeCount = 0;
-  Block *blocks = nullptr; // memory of copied texts, the newest first
+  RunMemory memory; // of copied texts
 };
 
 } // namespace perpend::library

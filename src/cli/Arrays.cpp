@@ -36,11 +36,76 @@ Array Array::allocate(perpend_type type, ArrayRef<int64_t> shape) {
   return array;
 }
 
+static Array copyOfHandles(const perpend_tensor &tensor);
+
 Array Array::copyOf(const perpend_tensor &tensor) {
+  if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
+    return copyOfHandles(tensor);
   Array array = allocate(tensor.type, ArrayRef(tensor.shape, tensor.rank));
   if (array.bytes && array.sizeBytes() > 0)
     std::memcpy(array.bytes.get(), tensor.data, array.sizeBytes());
   return array;
+}
+
+//===----------------------------------------------------------------------===//
+// Texts and lists
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Texts {
+  std::vector<std::string> values;
+  std::vector<perpend_string> views;
+};
+struct List {
+  std::vector<Array> elements;
+  std::vector<perpend_tensor> views;
+  perpend_sequence sequence;
+};
+} // namespace
+
+Array Array::ofTexts(ArrayRef<int64_t> shape, std::vector<std::string> texts) {
+  auto owner = std::make_shared<Texts>();
+  owner->values = std::move(texts);
+  owner->views.reserve(owner->values.size() + 1); // never null
+  for (const std::string &text : owner->values)
+    owner->views.push_back({text.data(), static_cast<int64_t>(text.size())});
+  auto *bytes = reinterpret_cast<std::byte *>(owner->views.data());
+  return {PERPEND_STRING, llvm::SmallVector<int64_t>(shape), std::shared_ptr<std::byte>(owner, bytes)};
+}
+
+Array Array::ofList(perpend_type type, std::vector<Array> elements) {
+  auto owner = std::make_shared<List>();
+  owner->elements = std::move(elements);
+  for (const Array &element : owner->elements)
+    owner->views.push_back(element.view());
+  owner->sequence = {owner->views.data(), static_cast<int64_t>(owner->views.size())};
+  auto *bytes = reinterpret_cast<std::byte *>(&owner->sequence);
+  return {type, {}, std::shared_ptr<std::byte>(owner, bytes)};
+}
+
+StringRef Array::text(int64_t i) const {
+  const perpend_string &text = reinterpret_cast<const perpend_string *>(bytes.get())[i];
+  return StringRef(text.data, text.sizeBytes);
+}
+
+ArrayRef<perpend_tensor> Array::elements() const {
+  const auto &sequence = *reinterpret_cast<const perpend_sequence *>(bytes.get());
+  return ArrayRef(sequence.elements, sequence.count);
+}
+
+static Array copyOfHandles(const perpend_tensor &tensor) {
+  if (tensor.type == PERPEND_STRING) {
+    Array shape{tensor.type, llvm::SmallVector<int64_t>(ArrayRef(tensor.shape, tensor.rank)), nullptr};
+    std::vector<std::string> texts;
+    for (const perpend_string &text : ArrayRef(static_cast<const perpend_string *>(tensor.data), shape.elementCount()))
+      texts.emplace_back(text.data ? text.data : "", text.sizeBytes);
+    return Array::ofTexts(shape.shape, std::move(texts));
+  }
+  std::vector<Array> elements;
+  const auto &sequence = *static_cast<const perpend_sequence *>(tensor.data);
+  for (const perpend_tensor &element : ArrayRef(sequence.elements, sequence.count))
+    elements.push_back(Array::copyOf(element));
+  return Array::ofList(tensor.type, std::move(elements));
 }
 
 int64_t Array::elementCount() const {
@@ -137,14 +202,39 @@ std::string typeText(perpend_type type, ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
+std::string typeText(const Array &array) {
+  if (!array.isList())
+    return typeText(array.type, array.shape);
+  return std::string(perpend_type_name(array.type)) + " of " + std::to_string(array.elements().size());
+}
+
 std::string shortText(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.5g", value);
   return text;
 }
 
+/// The first texts, or the types of the first elements.
+static std::string firstOf(const Array &array) {
+  std::string text = "  first:";
+  llvm::raw_string_ostream out(text);
+  if (array.isList()) {
+    for (const perpend_tensor &element : array.elements().take_front(4))
+      out << " " << typeText(Array::copyOf(element));
+    return text;
+  }
+  for (int64_t i = 0; i < std::min<int64_t>(array.elementCount(), 4); ++i) {
+    out << " \"";
+    out.write_escaped(array.text(i).take_front(40));
+    out << "\"";
+  }
+  return text;
+}
+
 std::string summarize(StringRef name, const Array &array) {
-  std::string text = name.str() + ": " + typeText(array.type, array.shape);
+  std::string text = name.str() + ": " + typeText(array);
+  if (array.isTexts() || array.isList())
+    return text + firstOf(array);
   double least = INFINITY, most = -INFINITY, sum = 0;
   int64_t count = array.elementCount(), nans = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -164,34 +254,6 @@ std::string summarize(StringRef name, const Array &array) {
   for (int64_t i = 0; i < std::min<int64_t>(count, 4); ++i)
     text += " " + shortText(array.at(i));
   return text;
-}
-
-//===----------------------------------------------------------------------===//
-// Files
-//===----------------------------------------------------------------------===//
-
-std::optional<Array> readArray(StringRef path) {
-  runtime::NpyArray header;
-  runtime::NpyError error;
-  uint8_t *data = nullptr;
-  if (!runtime::readNpy(path.str().c_str(), header, data, error)) {
-    fail(path + ": " + error.message, "expected an array that numpy.save() wrote");
-    return std::nullopt;
-  }
-  Array array{header.type, llvm::SmallVector<int64_t>(ArrayRef(header.shape, header.rank)), nullptr};
-  array.bytes = std::shared_ptr<std::byte>(reinterpret_cast<std::byte *>(data), std::free);
-  return array;
-}
-
-bool writeArray(StringRef directory, StringRef name, const Array &array) {
-  std::string stem = name.str();
-  std::replace(stem.begin(), stem.end(), '/', '_');
-  if (std::error_code error = llvm::sys::fs::create_directories(directory))
-    return fail("cannot create the folder '" + directory + "': " + error.message()), false;
-  llvm::SmallString<128> path(directory);
-  llvm::sys::path::append(path, stem + ".npy");
-  runtime::NpyError error;
-  return runtime::writeNpy(path.c_str(), array.view(), error) || (fail(path + ": " + error.message), false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +297,17 @@ static uint64_t randomBits(perpend_type type, std::mt19937_64 &generator) {
   }
 }
 
+static Array randomTexts(ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
+  std::vector<std::string> texts;
+  for (int64_t i = 0, count = Array{PERPEND_STRING, llvm::SmallVector<int64_t>(shape), nullptr}.elementCount();
+       i < count; ++i)
+    texts.push_back(std::to_string(generator() % 100));
+  return Array::ofTexts(shape, std::move(texts));
+}
+
 Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
+  if (type == PERPEND_STRING)
+    return randomTexts(shape, generator);
   Array array = Array::allocate(type, shape);
   if (!array.bytes)
     return array;
@@ -248,7 +320,10 @@ Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &g
 }
 
 void InputOptions::addTo(OptionList &options, StringRef seedFlag) {
-  options.add("input", files, "[NAME=]FILE.npy", "an input; without a name, the next one in order");
+  options.add(
+      "input", files, "[NAME=]FILE.npy",
+      "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
+      "a folder with 0.npy, 1.npy, ...");
   options.add("symbol", symbols, "NAME=N", "value of a symbolic dimension in random inputs (default 2)");
   options.add(seedFlag, seed, "SEED", "seed of the random inputs (default 0)");
 }
@@ -278,6 +353,7 @@ private:
   std::set<std::string> knownSymbols() const;
   void bindSymbols(const perpend_tensor_info &info, const Array &array);
   bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
+  bool makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
 
   const perpend_model *model;
   const InputOptions &options;
@@ -285,6 +361,21 @@ private:
   llvm::StringMap<int64_t> symbols;
 };
 } // namespace
+
+/// What a file cannot say: types that numpy lacks, and that a folder is an optional value.
+static bool adapt(Array &array, const perpend_tensor_info &info) {
+  const bool wantsList = info.type == PERPEND_SEQUENCE || info.type == PERPEND_OPTIONAL;
+  if (wantsList != array.isList())
+    return fail("input '" + Twine(info.name) + "': expected " + (wantsList ? "a folder" : "a file") + " for " +
+                    perpend_type_name(info.type) + ", got " + (wantsList ? "a file" : "a folder"),
+                "a folder with 0.npy, 1.npy and so on is a sequence; an optional value is one with 0.npy or nothing"),
+           false;
+  if (wantsList)
+    array.type = info.type;
+  else
+    array.type = runtime::npyTypeFor(array.type, info.type);
+  return true;
+}
 
 bool InputMaker::readFiles() {
   int32_t next = 0;
@@ -304,7 +395,8 @@ bool InputMaker::readFiles() {
     std::optional<Array> array = readArray(path);
     if (!array)
       return false;
-    array->type = runtime::npyTypeFor(array->type, info->type);
+    if (!adapt(*array, *info))
+      return false;
     bindSymbols(*info, *array);
     arrays[index] = std::move(array);
   }
@@ -350,7 +442,27 @@ bool InputMaker::readSymbols() {
   return true;
 }
 
+/// Two elements of the declared type, whose unknown extents are 2.
+bool InputMaker::makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array,
+                                std::mt19937_64 &generator) {
+  const perpend_tensor_info *element = info.element;
+  if (!element || element->rank < 0 || element->element)
+    return fail("input '" + Twine(info.name) + "': the model does not say what its elements are",
+                "give it with --input NAME=FOLDER"),
+           false;
+  llvm::SmallVector<int64_t> shape;
+  for (int32_t i = 0; i < element->rank; ++i)
+    shape.push_back(element->dims[i] < 0 ? 2 : element->dims[i]);
+  std::vector<Array> elements;
+  for (int i = 0, count = info.type == PERPEND_OPTIONAL ? 1 : 2; i < count; ++i)
+    elements.push_back(randomArray(element->type, shape, generator));
+  array = Array::ofList(info.type, std::move(elements));
+  return true;
+}
+
 bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator) {
+  if (info.type == PERPEND_SEQUENCE || info.type == PERPEND_OPTIONAL)
+    return makeRandomList(info, array, generator);
   llvm::SmallVector<int64_t> shape;
   for (int32_t i = 0; i < info.rank; ++i) {
     if (info.dims[i] >= 0) {
@@ -371,28 +483,7 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
   return array->bytes || (fail("input '" + Twine(info.name) + "': no memory for " + typeText(info.type, shape)), false);
 }
 
-/// Files of arrays hold numbers only.
-static bool hasOnlyNumbers(const perpend_model *model) {
-  auto isNumber = [](const perpend_tensor_info *info) {
-    if (info->type < PERPEND_STRING || info->type > PERPEND_OPTIONAL)
-      return true;
-    fail("'" + Twine(info->name) + "' is of type " + perpend_type_name(info->type) +
-             ", but this command reads and writes arrays of numbers",
-         "run the model from Python (perpend.load) or C");
-    return false;
-  };
-  for (int32_t i = 0; i < perpend_model_input_count(model); ++i)
-    if (!isNumber(perpend_model_input(model, i)))
-      return false;
-  for (int32_t i = 0; i < perpend_model_output_count(model); ++i)
-    if (!isNumber(perpend_model_output(model, i)))
-      return false;
-  return true;
-}
-
 std::optional<std::vector<Array>> makeInputs(const perpend_model *model, const InputOptions &options) {
-  if (!hasOnlyNumbers(model))
-    return std::nullopt;
   return InputMaker(model, options).run();
 }
 } // namespace perpend::cli

@@ -14,7 +14,7 @@
 
 namespace perpend::cli {
 
-/// A dense row-major array; copies share the bytes.
+/// A dense row-major array, as perpend_tensor; copies share the bytes. Texts and lists are owned by the bytes' owner.
 struct Array {
   perpend_type type = PERPEND_F32;
   llvm::SmallVector<int64_t> shape;
@@ -23,6 +23,9 @@ struct Array {
   /// Zeros. Null bytes: the size makes no sense or there is no memory.
   static Array allocate(perpend_type type, ArrayRef<int64_t> shape);
   static Array copyOf(const perpend_tensor &tensor);
+  static Array ofTexts(ArrayRef<int64_t> shape, std::vector<std::string> texts);
+  /// A sequence, or an optional value.
+  static Array ofList(perpend_type type, std::vector<Array> elements);
 
   int64_t elementCount() const;
   int64_t sizeBytes() const { return elementCount() * perpend_type_size_bytes(type); }
@@ -30,27 +33,35 @@ struct Array {
   /// Element i; large 64-bit integers are rounded.
   double at(int64_t i) const;
   perpend_tensor view() const;
+
+  bool isTexts() const { return type == PERPEND_STRING; }
+  bool isList() const { return type == PERPEND_SEQUENCE || type == PERPEND_OPTIONAL; }
+  StringRef text(int64_t i) const;
+  ArrayRef<perpend_tensor> elements() const;
 };
 
 /// "f32 [3, 10]"
 std::string typeText(perpend_type type, ArrayRef<int64_t> shape);
+/// The same, with the number of elements of a list.
+std::string typeText(const Array &array);
 /// Five digits.
 std::string shortText(double value);
 /// One line: type, shape, extremes, mean, NaNs and the first values.
 std::string summarize(StringRef name, const Array &array);
 
+/// An array from a .npy file, or a sequence from a folder with 0.npy, 1.npy and so on (or folders of these names).
 /// Errors: nullopt, printed.
 std::optional<Array> readArray(StringRef path);
-/// DIRECTORY/NAME.npy, with '/' in names replaced. False: printed.
+/// DIRECTORY/NAME.npy, or the folder DIRECTORY/NAME for a list, with '/' in names replaced. False: printed.
 bool writeArray(StringRef directory, StringRef name, const Array &array);
 
 /// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
-/// every machine for one state of the generator.
+/// every machine for one state of the generator. Texts are small numbers.
 Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator);
 
 /// Where the inputs of a model come from.
 struct InputOptions {
-  std::vector<std::string> files;   ///< "x.npy" or "name=x.npy"
+  std::vector<std::string> files;   ///< "x.npy", or "name=x.npy" or a folder
   std::vector<std::string> symbols; ///< "n=3"
   int64_t seed = 0;
 

@@ -26,11 +26,11 @@ static std::optional<std::vector<Array>> interpretSource(const ModelSource &sour
 }
 
 static std::optional<std::vector<Array>> referenceOf(StringRef name, const CheckOptions &options,
-                                                     ArrayRef<Array> inputs, size_t outputCount) {
+                                                     ArrayRef<Array> inputs, const perpend_model *model) {
   if (name == "interpreter")
     return interpretSource(options.source, inputs);
   if (options.source.kind == ModelKind::Onnx)
-    return runOnnxRuntime(options.source.path, inputs, outputCount);
+    return runOnnxRuntime(options.source.path, inputs, model);
   fail("onnxruntime needs an .onnx file, got '" + options.source.path + "'");
   return std::nullopt;
 }
@@ -57,7 +57,7 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   bool isGood = true;
   for (StringRef name : references) {
     llvm::outs().flush(); // the interpreter may take long
-    std::optional<std::vector<Array>> reference = referenceOf(name, options, *inputs, outputs->size());
+    std::optional<std::vector<Array>> reference = referenceOf(name, options, *inputs, model.get());
     if (!reference)
       return UserError;
     llvm::outs() << "against " << name << ":\n";

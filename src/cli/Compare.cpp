@@ -2,12 +2,13 @@
 
 #include "cli/Compare.h"
 #include "cli/Python.h"
-#include "graph/ElementTypes.h"
+#include "interp/Boundary.h"
 #include "interp/Interpreter.h"
 
-#include "../runtime/Types.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 
 #include <cmath>
 #include <cstring>
@@ -70,15 +71,43 @@ static void compareElements(const Array &array, const Array &reference, Comparis
   result.isGood = result.firstBad < 0;
 }
 
+static Comparison differs(const Twine &problem) { return {false, 0, 0, 0, -1, problem.str()}; }
+
+static Comparison compareTexts(const Array &array, const Array &reference) {
+  for (int64_t i = 0; i < reference.elementCount(); ++i)
+    if (array.text(i) != reference.text(i))
+      return differs("element " + Twine(i) + ": expected '" + reference.text(i) + "', got '" + array.text(i) + "'");
+  return {};
+}
+
+/// The first element that differs, or the largest errors of all.
+static Comparison compareLists(const Array &array, const Array &reference) {
+  ArrayRef<perpend_tensor> elements = array.elements(), wanted = reference.elements();
+  if (elements.size() != wanted.size())
+    return differs("expected " + Twine(wanted.size()) + " elements, got " + Twine(elements.size()));
+  Comparison result;
+  for (auto [number, element, expected] : llvm::enumerate(elements, wanted)) {
+    Array got = Array::copyOf(element), other = Array::copyOf(expected);
+    Comparison one = compare(got, other);
+    if (!one.isGood)
+      return differs(describe("element " + std::to_string(number), one, got, other));
+    result.maxAbsolute = std::fmax(result.maxAbsolute, one.maxAbsolute);
+    result.maxRelative = std::fmax(result.maxRelative, one.maxRelative);
+    result.tolerance = std::fmax(result.tolerance, one.tolerance);
+  }
+  return result;
+}
+
 Comparison compare(const Array &array, const Array &reference) {
   Comparison result;
+  if (array.isList() && reference.isList())
+    return compareLists(array, reference);
+  if (array.isTexts() && reference.isTexts() && array.shape == reference.shape)
+    return compareTexts(array, reference);
   if (array.type == reference.type && array.shape == reference.shape)
     compareElements(array, reference, result);
   else
-    result = {
-        false, 0,
-        0,     0,
-        -1,    "expected " + typeText(reference.type, reference.shape) + ", got " + typeText(array.type, array.shape)};
+    result = differs("expected " + typeText(reference) + ", got " + typeText(array));
   return result;
 }
 
@@ -86,9 +115,11 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
   std::string text = (comparison.isGood ? "ok       " : "DIFFERS  ") + name.str() + ": ";
   if (!comparison.problem.empty())
     return text + comparison.problem;
-  text += typeText(array.type, array.shape) + "  max abs error " + shortText(comparison.maxAbsolute) +
-          ", max rel error " + shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) +
-          ")";
+  text += typeText(array);
+  if (array.isTexts())
+    return text + "  equal";
+  text += "  max abs error " + shortText(comparison.maxAbsolute) + ", max rel error " +
+          shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) + ")";
   if (int64_t at = comparison.firstBad; at >= 0)
     text += "; first at element " + std::to_string(at) + ": expected " + shortText(reference.at(at)) + ", got " +
             shortText(array.at(at));
@@ -101,20 +132,28 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
 
 std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
+  interp::Boundary boundary(main);
   llvm::SmallVector<interp::Tensor> tensors;
-  for (auto [argument, input] : llvm::zip_equal(main.getArgumentTypes(), inputs))
-    tensors.push_back({cast<RankedTensorType>(argument).getElementType(), input.shape, input.bytes});
-  FailureOr<SmallVector<interp::Tensor>> results = interp::interpret(main, tensors);
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    FailureOr<interp::Tensor> tensor = boundary.take(number, input.view());
+    if (failed(tensor))
+      return std::nullopt;
+    tensors.push_back(*tensor);
+  }
+  interp::InterpreterOptions options;
+  options.lists = boundary.listTable();
+  FailureOr<SmallVector<interp::Tensor>> results = interp::interpret(main, tensors, options);
   if (failed(results))
     return std::nullopt;
   std::vector<Array> arrays;
   for (const interp::Tensor &tensor : *results)
-    if (perpend_type type; runtime::findType(graph::nameOf(tensor.elementType).c_str(), type))
-      arrays.push_back({type, tensor.shape, tensor.bytes});
+    arrays.push_back(Array::copyOf(boundary.give(tensor)));
   return arrays;
 }
 
 static constexpr StringRef onnxRuntimeProgram = R"(
+import json
+import os
 import sys
 try:
     import numpy
@@ -122,19 +161,51 @@ try:
 except ImportError as error:
     sys.exit(f"error: Python at {sys.executable} cannot import onnxruntime: {error}\n"
              "hint: pip install onnxruntime numpy, or set PERPEND_PYTHON to a Python that has them")
-model, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+model, folder, declared = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+
+def load(path):
+    if os.path.isdir(path):
+        return [load(f"{path}/{i}" if os.path.isdir(f"{path}/{i}") else f"{path}/{i}.npy") for i in range(len(os.listdir(path)))]
+    array = numpy.load(path)
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+def save(path, value, labels=None):
+    if labels:  # maps
+        rows = [[entry[label] for label in labels] for entry in value]
+        value = numpy.array(rows, numpy.float32).reshape(len(rows), len(labels))
+    if isinstance(value, list) or value is None:
+        os.makedirs(path)
+        for i, element in enumerate(value or []):
+            save(f"{path}/{i}", element)
+        return
+    array = numpy.asarray(value)
+    array = array.astype(str) if array.dtype == object else array
+    numpy.save(f"{path}.npy", numpy.ascontiguousarray(array) if array.ndim else array)
+
 options = onnxruntime.SessionOptions()
 options.log_severity_level = 3
 try:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    feed = {x.name: numpy.load(f"{folder}/input{i}.npy") for i, x in enumerate(session.get_inputs())}
+    names = [f"{folder}/input{i}" for i in range(len(session.get_inputs()))]
+    feed = {x.name: load(name if os.path.isdir(name) else name + ".npy") for x, name in zip(session.get_inputs(), names)}
     for i, output in enumerate(session.run(None, feed)):
-        numpy.save(f"{folder}/output{i}.npy", numpy.ascontiguousarray(output) if output.ndim else output)
+        save(f"{folder}/output{i}", output, declared[i].get("labels"))
 except Exception as error:
     sys.exit(f"error: onnxruntime: {str(error).strip()}")
 )";
 
-std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array> inputs, size_t outputCount) {
+/// The list of the descriptor.
+static std::string declaredOutputs(const perpend_model *model) {
+  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
+  std::string text;
+  if (llvm::json::Object *object = descriptor ? descriptor->getAsObject() : nullptr)
+    llvm::raw_string_ostream(text) << llvm::json::Value(*object->get("outputs"));
+  else
+    llvm::consumeError(descriptor.takeError());
+  return text;
+}
+
+std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model) {
   std::string python = findPython();
   if (python.empty()) {
     fail("there is no Python, which onnxruntime needs", "set PERPEND_PYTHON to a Python with onnxruntime");
@@ -144,12 +215,12 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
-  if (runProgram(python,
-                 {"-c", onnxRuntimeProgram.str(), model.str(), folder.pathOf("."), std::to_string(outputCount)}) != 0)
+  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."), declaredOutputs(model)}) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
-  for (size_t i = 0; i < outputCount; ++i) {
-    std::optional<Array> output = readArray(folder.pathOf("output" + std::to_string(i) + ".npy"));
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
+    std::string file = folder.pathOf("output" + std::to_string(i));
+    std::optional<Array> output = readArray(llvm::sys::fs::is_directory(file) ? file : file + ".npy");
     if (!output)
       return std::nullopt;
     outputs.push_back(std::move(*output));

@@ -25,8 +25,9 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
 /// The outputs that the meaning of the operators gives. Errors: nullopt, in the module's diagnostics.
 std::optional<std::vector<Array>> interpretModule(mlir::ModuleOp module, ArrayRef<Array> inputs);
 
-/// The outputs of ONNX Runtime, which runs in Python. Errors: nullopt, printed.
-std::optional<std::vector<Array>> runOnnxRuntime(StringRef model, ArrayRef<Array> inputs, size_t outputCount);
+/// The outputs of ONNX Runtime, which runs in Python, in the form of those of the compiled model: a list of maps is a
+/// matrix. Errors: nullopt, printed.
+std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model);
 
 /// Compiles ever other beginnings of a model until the first operator whose value differs from the interpreter's is
 /// found, and says which it is.

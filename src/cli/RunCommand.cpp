@@ -42,7 +42,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   int64_t threads = 0, repetitions = 1;
   OptionList list;
   inputOptions.addTo(list, "random");
-  list.add("output-dir", directory, "DIR", "write every output to DIR/NAME.npy");
+  list.add("output-dir", directory, "DIR",
+           "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
   list.add("threads", threads, "N", "at most N threads (default: all usable cores)");
   list.add("repeat", repetitions, "N", "run N times and print the times");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
@@ -65,7 +66,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
     return UserError;
   for (size_t i = 0; i < inputs->size(); ++i)
     llvm::outs() << "input  " << perpend_model_input(model.get(), static_cast<int32_t>(i))->name << ": "
-                 << typeText((*inputs)[i].type, (*inputs)[i].shape) << "\n";
+                 << typeText((*inputs)[i]) << "\n";
   std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), *inputs);
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;

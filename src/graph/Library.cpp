@@ -15,9 +15,10 @@ SmallVector<StringAttr> CallLibraryOp::definedSymbols() {
   return llvm::map_to_vector(getSymbols().getAsRange<StringAttr>(), [](StringAttr name) { return name; });
 }
 
-/// A call that defines symbols stays where it is; the others are functions of their operands.
+/// A call that defines symbols stays where it is, and so does one marked graph.impure; the others are functions of
+/// their operands.
 void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  if (!getSymbols().empty())
+  if (!getSymbols().empty() || (*this)->hasAttr("graph.impure"))
     effects.emplace_back(MemoryEffects::Write::get());
 }
 

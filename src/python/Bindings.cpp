@@ -9,6 +9,7 @@
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
 #include "python/Program.h"
+#include "python/PythonOperators.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -216,7 +217,7 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("artifact_bytes", &Report::artifactBytes)
       .def_ro("weights_bytes", &Report::weightsBytes)
       .def_ro("arena_bytes", &Report::arenaBytes);
-  nb::class_<Program>(module, "Module", "A model as a module at graph level.")
+  nb::class_<Program>(module, "Module", "A model as a module at graph level.", nb::dynamic_attr())
       .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def("__str__", &Program::text)
@@ -228,6 +229,8 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("type", &OptionInfo::type)
       .def_ro("help", &OptionInfo::help);
   module.def("compile_options", &compileOptions);
+  module.def("add_python_operator", &addPythonOperator, "number"_a, "function"_a);
+  module.def("host_parameters", &hostParameters, "number"_a);
 }
 
 //===----------------------------------------------------------------------===//
@@ -357,6 +360,7 @@ static void bindModel(nb::module_ &module) {
       .def(nb::init<const std::string &, int>(), "path"_a, "threads"_a = 0)
       .def("__call__", &Model::call)
       .def("profile", &Model::profile)
+      .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
       .def_prop_ro("name", &Model::name)

@@ -175,6 +175,20 @@ void Model::allocateOutputs(Call &call, const Session &session) const {
   }
 }
 
+void Model::presentAsMaps(size_t output, nb::list names) {
+  if (labels.size() <= output)
+    labels.resize(output + 1);
+  labels[output] = names;
+}
+
+static nb::object mapsOf(nb::handle matrix, nb::handle labels) {
+  nb::module_ builtins = nb::module_::import_("builtins");
+  nb::list maps;
+  for (nb::handle row : matrix.attr("tolist")())
+    maps.append(builtins.attr("dict")(builtins.attr("zip")(labels, row)));
+  return maps;
+}
+
 nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named) {
   Call call(perpend_model_input_count(model));
   readInputs(call, positional, named);
@@ -191,7 +205,8 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
   size_t count = call.outputs.size(), next = 0;
   auto take = [&](size_t i) {
     bool isSessions = session.isFromData[i] || isHandle(call.outputs[i].type);
-    return isSessions ? valueOf(call.api, call.outputs[i]) : call.arrays[next++].take();
+    nb::object value = isSessions ? valueOf(call.api, call.outputs[i]) : call.arrays[next++].take();
+    return i < labels.size() && labels[i].is_valid() ? mapsOf(value, labels[i]) : value;
   };
   if (count == 1)
     return take(0);

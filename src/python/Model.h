@@ -45,6 +45,9 @@ public:
   const std::string &path() const { return file; }
   int threads() const { return threadLimit; }
 
+  /// From now on calls return that output, a matrix, as a list of dicts from labels to numbers, one for each row.
+  void presentAsMaps(size_t output, nanobind::list labels);
+
   using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
   /// Name, time in ns and calls of every kernel, for one run.
   KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
@@ -62,6 +65,7 @@ private:
   int threadLimit;
   perpend_model *model = nullptr;
   std::vector<std::unique_ptr<Session>> idle;
+  std::vector<nanobind::object> labels; ///< per output; those at the end may be left out, and null are plain arrays
 };
 } // namespace perpend::python
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -56,3 +58,10 @@ def test_errors(demo: ModuleType, descriptions: str) -> None:
     with pytest.raises(ValueError, match="node 'largest': row 1 has a NaN"):
         compiled(np.array([[1.0], [np.nan]], np.float32))
     assert compiled(np.ones((1, 1), np.float32)).tolist() == [[2]]
+
+
+def test_in_python() -> None:
+    command, environment = [sys.executable, EXAMPLE / "in_python.py"], {**os.environ}
+    environment["PYTHONPATH"] = str(Path(perpend.__file__).parents[1])
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "[[0.0, 2.0, 2.0], [4.0, 4.0, 6.0]]\n", done.stderr

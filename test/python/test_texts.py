@@ -77,6 +77,25 @@ def test_new_texts_have_sizes_from_data() -> None:
     assert compiled(strings([]))[0].shape == (0, 0)
 
 
+def test_results_are_inputs_of_the_next_call() -> None:
+    model = text_model(
+        [
+            helper.make_node("StringConcat", ["x", "x"], ["y"]),
+            helper.make_node("SequenceConstruct", ["x", "y"], ["list"]),
+            helper.make_node("SequenceAt", ["list", "one"], ["second"]),
+        ],
+        {"x": (TensorProto.STRING, ["n"])},
+        ["second", "list"],
+        [helper.make_tensor("one", TensorProto.INT64, [], [1])],
+    )
+    compiled = perpend.compile(model)
+    x = strings(["a", "b"])
+    for _ in range(12):
+        x, texts = compiled(x)
+    assert x.tolist() == ["a" * 4096, "b" * 4096]
+    assert [len(text) for text in texts[0]] == [2048, 2048]
+
+
 def test_wrong_values_are_errors() -> None:
     model = text_model(
         [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT32, name="parse")],

@@ -1,36 +1,11 @@
-// Counts every allocation of the process: a run with the shapes of the run before makes none.
+// A run with sizes seen before does not call the allocator.
+#include "CountCalls.h"
 #include "FakeFilter.h"
 #include "FakeModel.h"
-#include <atomic>
-#include <cstddef>
+#include "FakeTexts.h"
 #include <gtest/gtest.h>
+#include <string>
 #include <vector>
-
-static std::atomic<int64_t> allocations;
-
-extern "C" {
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void *__libc_memalign(size_t, size_t);
-
-void *malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-void *calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-void *realloc(void *old, size_t bytes) {
-  ++allocations;
-  return __libc_realloc(old, bytes);
-}
-void *aligned_alloc(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-}
 
 TEST(Allocation, NoneInARunWithUnchangedShapes) {
   perpend_module module = fake::makeModule();
@@ -42,13 +17,14 @@ TEST(Allocation, NoneInARunWithUnchangedShapes) {
   std::vector<float> x(3000, 1.0f);
   int64_t shape[] = {1000, 3}, smaller[] = {10, 3};
   perpend_tensor inputs[] = {{x.data(), shape, 2, PERPEND_F32}, {x.data(), shape, 2, PERPEND_F32}}, outputs[2] = {};
-  int64_t start = allocations;
+  Count first;
   ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK);
-  EXPECT_GT(allocations, start) << "the counter must see the first run's";
-  start = allocations;
+  EXPECT_GT(first.allocated(), 0) << "the counter must see the first run's";
+  Count later;
   for (int i = 0; i < 100; ++i)
     perpend_session_run(session, inputs, 2, outputs, 2);
-  EXPECT_EQ(allocations - start, 0);
+  EXPECT_EQ(later.allocated(), 0);
+  EXPECT_EQ(later.freed(), 0);
   void *data = outputs[0].data;
   inputs[0].shape = inputs[1].shape = smaller;
   ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK);
@@ -71,10 +47,44 @@ TEST(Allocation, NoneInARunWithSizesSeenBefore) {
     ASSERT_EQ(output.shape[0], count);
   };
   run(1000);
-  int64_t start = allocations;
+  Count later;
   for (int64_t count : {1, 1000, 0, 500, 999})
     run(count);
-  EXPECT_EQ(allocations - start, 0);
+  EXPECT_EQ(later.allocated(), 0);
+  EXPECT_EQ(later.freed(), 0);
+  perpend_session_free(session);
+  perpend_model_free(model);
+}
+
+// With a library call, whose function allocates nothing itself.
+TEST(Allocation, NoneForTextsAndListsOfSizesSeenBefore) {
+  perpend_module module = fake_texts::makeModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK);
+  std::vector<std::string> words;
+  for (size_t i = 0; i < 300; ++i)
+    words.push_back(std::string(i * 7, static_cast<char>('a' + i % 26)));
+  std::vector<perpend_string> views;
+  for (const std::string &word : words)
+    views.push_back({word.data(), static_cast<int64_t>(word.size())});
+  int64_t shape[] = {300};
+  std::vector<perpend_tensor> elements(20, {views.data(), shape, 1, PERPEND_STRING});
+  perpend_sequence list{elements.data(), 20};
+  perpend_tensor inputs[] = {{views.data(), shape, 1, PERPEND_STRING}, {&list, nullptr, 0, PERPEND_SEQUENCE}},
+                 outputs[2] = {};
+  auto run = [&] { ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK); };
+  run();
+  run(); // the memory of two runs takes turns
+  Count later;
+  for (int64_t count : {300, 1, 0, 299, 300}) {
+    shape[0] = count;
+    list.count = count / 15;
+    run();
+  }
+  EXPECT_EQ(later.allocated(), 0);
+  EXPECT_EQ(later.freed(), 0);
   perpend_session_free(session);
   perpend_model_free(model);
 }

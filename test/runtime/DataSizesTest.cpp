@@ -69,6 +69,9 @@ TEST_F(DataSizes, MemoryOfTheCallerMustHaveTheShape) {
   EXPECT_EQ(run({1, -1, 3}), PERPEND_SHAPE_MISMATCH);
   EXPECT_TRUE(says("dimension 0: expected 2, got 4")) << perpend_error_message();
   EXPECT_EQ(output.data, memory);
+  output.shape = &two;
+  EXPECT_EQ(run({1, NAN}), PERPEND_INVALID_DATA);
+  EXPECT_EQ(output.data, memory) << "the caller's pointer stays";
   output.shape = &negative;
   EXPECT_EQ(run({1}), PERPEND_SHAPE_MISMATCH);
   output = {memory, &two, 1, PERPEND_I32};

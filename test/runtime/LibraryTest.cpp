@@ -30,7 +30,7 @@ TEST(StringTable, EqualTextsHaveEqualIdentities) {
     perpend_string kept = table.textOf(identities[static_cast<size_t>(i)]);
     EXPECT_EQ(std::string(kept.data, static_cast<size_t>(kept.sizeBytes)), text);
   }
-  table.forgetAfter(2);
+  table.nextRun(2);
   EXPECT_EQ(table.count(), 2);
   EXPECT_EQ(table.identityOf("blue", 4), 2);
   EXPECT_EQ(table.identityOf("red", 3), 1);
@@ -59,6 +59,28 @@ TEST(ListTable, ListsAreNeverChanged) {
   EXPECT_EQ(table.elementOf(99, 0), nullptr);
   for (int64_t list = a, i = 0; i < 20000; ++i)
     ASSERT_GE(list = insert(list, INT64_MAX, i), 0);
+}
+
+TEST(RunMemory, PiecesOutliveOneRunAndAreUsedAgain) {
+  RunMemory memory;
+  auto piece = [&](int64_t bytes, char letter) {
+    auto *data = static_cast<char *>(memory.allocate(bytes, 64));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    memset(data, letter, static_cast<size_t>(bytes));
+    return data;
+  };
+  std::vector<char *> first = {piece(10, 'a'), piece(9000, 'a'), piece(3000, 'a'), piece(50000, 'a')};
+  memory.nextRun();
+  std::vector<char *> second = {piece(70000, 'b'), piece(1, 'b')};
+  for (auto [i, size] : {std::pair{0, 10}, {1, 9000}, {2, 3000}, {3, 50000}})
+    EXPECT_EQ(std::string(first[static_cast<size_t>(i)], static_cast<size_t>(size)),
+              std::string(static_cast<size_t>(size), 'a'));
+  memory.nextRun();
+  EXPECT_EQ((std::vector<char *>{piece(10, 'c'), piece(9000, 'c'), piece(3000, 'c'), piece(50000, 'c')}), first);
+  EXPECT_EQ(second[0][69999], 'b');
+  EXPECT_EQ(memory.allocate(-1, 1), nullptr);
+  EXPECT_EQ(memory.allocate(INT64_MAX, 1), nullptr);
+  EXPECT_NE(memory.allocate(0, 1), nullptr);
 }
 
 static std::string print(double value, Precision precision) {

@@ -41,6 +41,10 @@ TEST(Npy, ParsesHeaders) {
   EXPECT_EQ(array.type, PERPEND_BF16);
   ASSERT_TRUE(parse(makeFile("{'descr': '|V1', 'fortran_order': False, 'shape': (0,)}", 0, 3), array, error));
   EXPECT_EQ(npyTypeFor(array.type, PERPEND_F8E5M2), PERPEND_F8E5M2);
+  ASSERT_TRUE(parse(makeFile("{'descr': '<U5', 'fortran_order': False, 'shape': (3,)}", 60), array, error));
+  EXPECT_EQ(array.type, PERPEND_STRING);
+  EXPECT_EQ(array.elementBytes, 20);
+  EXPECT_EQ(array.dataBytes, 60);
   EXPECT_EQ(npyTypeFor(PERPEND_U8, PERPEND_U2), PERPEND_U2);
   EXPECT_EQ(npyTypeFor(PERPEND_I8, PERPEND_I4), PERPEND_I4);
   EXPECT_EQ(npyTypeFor(PERPEND_U16, PERPEND_BF16), PERPEND_BF16);
@@ -56,6 +60,8 @@ TEST(Npy, ReportsWhatIsWrong) {
       {"", "expected a .npy file"},
       {makeFile("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}", 8), "expected little endian"},
       {makeFile("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", 16), "got '<c8'"},
+      {makeFile("{'descr': '<U99999999999', 'fortran_order': False, 'shape': (2,)}", 16), "unicode text"},
+      {makeFile("{'descr': '<U2', 'fortran_order': False, 'shape': (2,)}", 8), "expected 16 bytes of data, got 8"},
       {makeFile("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8), "structured"},
       {makeFile("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", 8), "expected 12 bytes of data, got 8"},
       {makeFile("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", 8), "64 bits"},

@@ -10,6 +10,7 @@
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
+#include "frontend/onnx/Maps.h"
 #include "frontend/onnx/Order.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -42,6 +43,7 @@ private:
   void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
   Type typeOfInput(const ValueInfo &input, std::string &error);
   LogicalResult declareInputs(func::FuncOp function);
+  LogicalResult findMaps();
   LogicalResult returnOutputs(func::FuncOp function);
 
   MLIRContext &context;
@@ -55,6 +57,7 @@ private:
   OperatorSets operatorSets;
   UserOperators userOperators;
   GraphImporter graph;
+  llvm::StringMap<ArrayAttr> labels; ///< of outputs that are sequences of maps
 };
 } // namespace
 
@@ -162,6 +165,15 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
   return success();
 }
 
+LogicalResult Importer::findMaps() {
+  std::string error;
+  auto found = labelsOfMaps(context, model.graph, error);
+  if (!found)
+    return fail(fileLocation, error);
+  labels = std::move(*found);
+  return success();
+}
+
 LogicalResult Importer::returnOutputs(func::FuncOp function) {
   SmallVector<Value> results;
   builder.subject.clear();
@@ -171,8 +183,11 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
     results.push_back(graph.outputOf(output));
     if (!results.back())
       return failure();
-    auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(output.name));
-    names.push_back(operations.getDictionaryAttr(name));
+    NamedAttrList attributes;
+    attributes.set("graph.name", operations.getStringAttr(output.name));
+    if (ArrayAttr own = labels.lookup(output.name))
+      attributes.set("graph.labels", own);
+    names.push_back(attributes.getDictionary(&context));
   }
   if (results.empty())
     return fail(fileLocation, "the model has no outputs");
@@ -201,8 +216,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
   if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
-      failed(graph.enter(model.graph)) || failed(declareInputs(function)) || failed(graph.importNodes()) ||
-      failed(returnOutputs(function)))
+      failed(findMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
+      failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   eraseUnused(function.getBody().front());
   if (failed(verify(*module)))

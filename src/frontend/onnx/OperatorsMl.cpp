@@ -199,8 +199,23 @@ Results importCategoryMapper(Node &node) {
   return mapCategories(node, textsOf(node, "cats_strings"), node.attributes.getInts("cats_int64s"));
 }
 
+/// The scores as they are, a row for each map. Their labels are those of the model's output (Maps.h).
 Results importZipMap(Node &node) {
-  return node.fail("sequences of maps are not supported\nhint: convert the model with the option zipmap=False");
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  size_t texts = textsOf(node, "classlabels_strings").size();
+  int64_t count = static_cast<int64_t>(texts ? texts : node.attributes.getInts("classlabels_int64s").size());
+  Value scores = node.input(0);
+  if (rankOf(scores) == 1)
+    scores = b.unsqueeze(scores, {0});
+  SymbolicInt columns = rankOf(scores) == 2 ? shapeOf(scores)[1] : SymbolicInt(-1);
+  if (graph::provablyDiffer(columns, SymbolicInt(count)) || !count)
+    return node.fail("expected scores [n, " + Twine(count) + "] for " + Twine(count) + " labels, got " +
+                     graph::toString(shapeOf(node.input(0))));
+  for (const SymbolicInt &difference : {columns - SymbolicInt(count), SymbolicInt(count) - columns})
+    b.require(difference, "the scores need a column for each of " + std::to_string(count) + " labels");
+  return {scores};
 }
 
 //===----------------------------------------------------------------------===//

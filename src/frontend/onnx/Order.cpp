@@ -22,8 +22,7 @@ static std::string describe(const NodeProto &node) {
 
 using Producers = llvm::StringMap<size_t>;
 
-/// The inputs of a node, and the names that graphs in its attributes take from outside.
-static llvm::SmallVector<StringRef> usedNames(const NodeProto &node) {
+llvm::SmallVector<StringRef> usedNames(const NodeProto &node) {
   llvm::SmallVector<StringRef> used(node.inputs.begin(), node.inputs.end());
   for (const AttributeProto &attribute : node.attributes)
     for (const GraphProto &graph : attribute.graphs) {

@@ -12,6 +12,9 @@ namespace perpend::onnx {
 /// The node's name, or that of its first output.
 StringRef nodeName(const NodeProto &node);
 
+/// The inputs of a node, and the names that graphs in its attributes take from outside.
+llvm::SmallVector<StringRef> usedNames(const NodeProto &node);
+
 using NamePredicate = llvm::function_ref<bool(StringRef)>;
 
 /// Every node after those whose outputs it uses, in its own inputs or in graphs of its attributes; otherwise in the

@@ -49,7 +49,7 @@ static bool readPatterns(const llvm::json::Object &object, StringRef key, std::v
 bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::string &error) {
   const llvm::json::Object *object = value.getAsObject();
   auto text = [&](StringRef key) { return object ? object->getString(key).value_or("").str() : ""; };
-  UserOperator entry{text("domain"), text("name"), text("function"), 1, {}, {}, {}};
+  UserOperator entry{text("domain"), text("name"), text("function"), 1, true, {}, {}, {}};
   auto [library, name] = StringRef(entry.function).split('.');
   if (entry.name.empty() || library.empty() || name.empty() || !readPatterns(*object, "inputs", entry.inputs) ||
       !readPatterns(*object, "outputs", entry.outputs)) {
@@ -59,6 +59,7 @@ bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::s
     return false;
   }
   entry.since = object->getInteger("since").value_or(1);
+  entry.isPure = object->getBoolean("pure").value_or(true);
   if (const llvm::json::Object *attributes = object->getObject("attributes"))
     entry.attributes = *attributes;
   if (std::string file = text("object"); !file.empty()) {
@@ -153,21 +154,113 @@ static bool bindInput(Builder &b, Value input, const TensorPattern &pattern, Bin
   return true;
 }
 
-/// The extents of a result; one with a name that no input has is the function's to choose.
+static std::set<std::string> unknownNames(const SymbolicInt &extent, const Bindings &bindings) {
+  std::set<std::string> names;
+  extent.symbols(names);
+  std::erase_if(names, [&](const std::string &name) { return bindings.extents.contains(name); });
+  return names;
+}
+
+/// The extents of a result. One with a name that no input has is the function's to choose: a symbol, for now of its
+/// own.
 static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern &pattern, const Bindings &bindings) {
   auto known = bindings.types.find(pattern.elementType);
   Type type = known != bindings.types.end() ? known->second : graph::elementTypeNamed(b.context(), pattern.elementType);
   if (!type)
     return std::nullopt;
   Shape shape;
-  for (const SymbolicInt &extent : pattern.shape) {
-    std::set<std::string> names;
-    extent.symbols(names);
-    bool isKnown = llvm::all_of(names, [&](const std::string &name) { return bindings.extents.contains(name); });
-    shape.push_back(isKnown ? extent.substitute(bindings.extents) : SymbolicInt::poison());
-  }
+  for (const SymbolicInt &extent : pattern.shape)
+    shape.push_back(unknownNames(extent, bindings).empty() ? extent.substitute(bindings.extents)
+                                                           : SymbolicInt::poison());
   return graph::CallResult{shape, type};
 }
+
+//===----------------------------------------------------------------------===//
+// Extents that the function chooses
+//===----------------------------------------------------------------------===//
+
+/// What `name` is where `extent` is `got`, if extent = factor * name + offset.
+static std::optional<SymbolicInt> solve(const SymbolicInt &extent, const std::string &name, const SymbolicInt &got,
+                                        const Bindings &bindings) {
+  auto at = [&](int64_t value) {
+    llvm::StringMap<SymbolicInt> replacements = bindings.extents;
+    replacements[name] = SymbolicInt(value);
+    return extent.substitute(replacements);
+  };
+  SymbolicInt offset = at(0);
+  std::optional<int64_t> factor = (at(1) - offset).constant();
+  llvm::StringMap<SymbolicInt> itself = bindings.extents;
+  itself[name] = SymbolicInt::symbol(name);
+  if (!factor || *factor < 1 || extent.substitute(itself) != SymbolicInt(*factor) * SymbolicInt::symbol(name) + offset)
+    return std::nullopt;
+  return floorDiv(got - offset, SymbolicInt(*factor));
+}
+
+namespace {
+/// Relates the results of a call: extents that mention the same name.
+class ChosenExtents {
+public:
+  ChosenExtents(Builder &b, ArrayRef<Value> results, const UserOperator &description, Bindings &bindings)
+      : b(b), results(results), description(description), bindings(bindings) {}
+
+  void relate() {
+    for (bool isAlone : {true, false})
+      forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) { bind(pattern, extent, isAlone); });
+    forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) { substitute(pattern, extent); });
+    auto call = results[0].getDefiningOp<graph::CallLibraryOp>();
+    call.setSymbolsAttr(b.operations.getArrayAttr(symbols));
+    for (const SymbolicInt &difference : exact)
+      b.require(difference, "an extent that the function chose does not fit its description");
+  }
+
+private:
+  void forEach(llvm::function_ref<void(const SymbolicInt &pattern, SymbolicInt &extent)> visit) {
+    for (auto [result, pattern] : llvm::zip(results, description.outputs)) {
+      Shape shape = shapeOf(result);
+      for (auto [expected, extent] : llvm::zip(pattern.shape, shape))
+        visit(expected, extent);
+      Value(result).setType(graph::tensorType(shape, graph::elementTypeOf(result)));
+    }
+  }
+
+  /// The first extent that gives a name keeps its symbol.
+  void bind(const SymbolicInt &pattern, const SymbolicInt &extent, bool isAlone) {
+    std::set<std::string> unknown = unknownNames(pattern, bindings);
+    if (unknown.size() != 1 || isName(pattern) != isAlone)
+      return;
+    std::optional<SymbolicInt> value = solve(pattern, *unknown.begin(), extent, bindings);
+    if (!value)
+      return;
+    bindings.extents[*unknown.begin()] = *value;
+    keep(extent);
+    if (SymbolicInt difference = pattern.substitute(bindings.extents) - extent; difference.constant() != 0)
+      exact.push_back(difference);
+  }
+
+  void substitute(const SymbolicInt &pattern, SymbolicInt &extent) {
+    if (llvm::is_contained(symbols, nameOf(extent)) || !isName(extent))
+      return;
+    if (unknownNames(pattern, bindings).empty())
+      extent = pattern.substitute(bindings.extents);
+    else
+      keep(extent);
+  }
+
+  Attribute nameOf(const SymbolicInt &symbol) { return b.operations.getStringAttr(symbol.str()); }
+  void keep(const SymbolicInt &symbol) { symbols.push_back(nameOf(symbol)); }
+
+  Builder &b;
+  ArrayRef<Value> results;
+  const UserOperator &description;
+  Bindings &bindings;
+  SmallVector<Attribute> symbols;
+  SmallVector<SymbolicInt> exact; ///< 0, or negative where the function breaks the description
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
 
 static Attribute parameterOf(OpBuilder &builder, const llvm::json::Value &value) {
   if (std::optional<int64_t> integer = value.getAsInteger())
@@ -193,6 +286,18 @@ static Attribute parameterOf(OpBuilder &builder, Attribute value) {
   return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
 }
 
+static DictionaryAttr parametersOf(Node &node, const UserOperator &description) {
+  OpBuilder &builder = node.builder.operations;
+  NamedAttrList parameters;
+  for (const auto &[name, value] : description.attributes)
+    parameters.set(StringRef(name), parameterOf(builder, value));
+  if (DictionaryAttr given = node.attributes.all())
+    for (NamedAttribute attribute : given)
+      if (Attribute value = parameterOf(builder, attribute.getValue()))
+        parameters.set(attribute.getName(), value);
+  return parameters.getDictionary(builder.getContext());
+}
+
 Results importUserOperator(Node &node, const UserOperator &description) {
   Builder &b = node.builder;
   Bindings bindings;
@@ -210,14 +315,12 @@ Results importUserOperator(Node &node, const UserOperator &description) {
       return node.fail("output " + Twine(index) + ": no element type is called '" + pattern.elementType + "'");
     results.push_back(*result);
   }
-  NamedAttrList parameters;
-  for (const auto &[name, value] : description.attributes)
-    parameters.set(StringRef(name), parameterOf(b.operations, value));
-  if (DictionaryAttr given = node.attributes.all())
-    for (NamedAttribute attribute : given)
-      if (Attribute value = parameterOf(b.operations, attribute.getValue()))
-        parameters.set(attribute.getName(), value);
-  return Results(
-      b.callLibrary(description.function, node.inputs, results, parameters.getDictionary(b.context()).getValue()));
+  Results values(b.callLibrary(description.function, node.inputs, results, parametersOf(node, description).getValue()));
+  if (values.empty())
+    return values;
+  ChosenExtents(b, values, description, bindings).relate();
+  if (!description.isPure)
+    values[0].getDefiningOp()->setAttr("graph.impure", b.operations.getUnitAttr());
+  return values;
 }
 } // namespace perpend::onnx

@@ -24,6 +24,7 @@ struct TensorPattern {
 struct UserOperator {
   std::string domain, name, function;
   int64_t since = 1;
+  bool isPure = true; ///< the outputs follow from the inputs and attributes, and nothing else happens
   std::vector<TensorPattern> inputs, outputs;
   llvm::json::Object attributes; ///< with their defaults
 };

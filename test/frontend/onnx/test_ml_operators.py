@@ -241,7 +241,6 @@ def test_two_classes_with_votes_take_the_higher(generator):
 @pytest.mark.parametrize(
     ("op", "attributes", "message"),
     [
-        ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "zipmap=False"),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "keys' type, .*string.*, got f32"),
         ("LinearRegressor", {"coefficients": [1.0] * 4}, "4 features"),
     ],
@@ -258,3 +257,58 @@ def test_a_cycle_is_refused(generator):
     model, _ = build("TreeEnsembleRegressor", [floats(generator, 2, 3)], 1, 3, **nodes, **with_prefix("target", leaves))
     with pytest.raises(perpend.CompileError, match="cycle"):
         perpend.compile(model)
+
+
+def zip_map(rank=2, **labels):
+    """Softmax, and its results under labels."""
+    helper = onnx.helper
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["scores"], axis=-1),
+        helper.make_node("ZipMap", ["scores"], ["maps"], domain="ai.onnx.ml", name="zip", **labels),
+    ]
+    key = onnx.TensorProto.STRING if "classlabels_strings" in labels else onnx.TensorProto.INT64
+    value = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    maps = helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
+    output = helper.make_value_info("maps", maps)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", "c"][-rank:])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph(nodes, "zip", [x], [helper.make_tensor_value_info("scores", 1, None), output])
+    return helper.make_model(graph, opset_imports=sets, ir_version=10)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize(
+    "labels", [{"classlabels_int64s": [7, -1, 3]}, {"classlabels_strings": ["cat", "dog", "öl"]}, {"one": None}]
+)
+def test_maps_are_outputs(labels, rank, generator):
+    labels = {"classlabels_int64s": [5]} if "one" in labels else labels
+    columns = len(next(iter(labels.values())))
+    model = zip_map(rank, **labels)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    compiled = perpend.compile(model)
+    for rows in [4, 1, 0] if rank == 2 else [1]:
+        x = floats(generator, rows, columns) if rank == 2 else floats(generator, columns)
+        scores, maps = compiled(x)
+        _, expected = session.run(None, {"x": x})
+        assert len(maps) == len(expected)
+        for got, wanted in zip(maps, expected, strict=True):
+            assert list(got) == next(iter(labels.values())) and set(got) == set(wanted)
+            np.testing.assert_allclose([got[key] for key in wanted], list(wanted.values()), 1e-5)
+        assert isinstance(scores, np.ndarray)
+    assert compiled.description["outputs"][1]["labels"] == next(iter(labels.values()))
+
+
+def test_maps_are_nothing_but_outputs():
+    model = zip_map(classlabels_int64s=[1, 2])
+    helper = onnx.helper
+    model.graph.node.append(helper.make_node("SequenceLength", ["maps"], ["length"], name="len"))
+    model.graph.output.append(helper.make_tensor_value_info("length", onnx.TensorProto.INT64, []))
+    with pytest.raises(perpend.CompileError, match=r"node 'len'.*can only be an output(.|\n)*zipmap=False"):
+        perpend.compile(model)
+    model = zip_map(classlabels_int64s=[1, 2])
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 3
+    with pytest.raises(perpend.CompileError, match=r"node 'zip'.*2 labels, got \[n, 3\]"):
+        perpend.compile(model)
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "c"
+    with pytest.raises(ValueError, match=r"expected 2, got 3|a column for each of 2 labels"):
+        perpend.compile(model)(np.ones((1, 3), np.float32))

@@ -1,0 +1,85 @@
+"""Operators that the user brings as Python functions, for models that are compiled and run in one process."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from . import _perpend
+
+_numbers = count()
+Pattern = tuple[str, Sequence[int | str]]
+
+
+class Operator:
+    """An operator of ONNX's kind with a kernel in Python.
+
+    domain, name: of the nodes that are meant, from version `since` of the domain's operator set on.
+    kernel: `kernel(*inputs, **attributes)` gets numpy arrays and returns one, or a tuple of them, of just the types
+        that `outputs` says. It is also the reference that `Module.evaluate` and checks use.
+    inputs, outputs: for each, its element type and its shape, such as ("f32", ["n", "2*m"]). Capital letters are any
+        type, and names in outputs that no input has are extents that the kernel chooses
+        (docs/howto/bring-an-operator.md).
+    attributes: defaults; numbers, texts and lists of these.
+    pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
+        pure are neither merged nor left out.
+    """
+
+    def __init__(
+        self,
+        domain: str,
+        name: str,
+        kernel: Callable[..., Any],
+        *,
+        inputs: Sequence[Pattern],
+        outputs: Sequence[Pattern],
+        attributes: Mapping[str, Any] | None = None,
+        since: int = 1,
+        pure: bool = True,
+    ) -> None:
+        def call(arrays: list[Any], parameters: str) -> list[Any]:
+            given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
+            results = kernel(*arrays, **given)
+            return list(results) if isinstance(results, tuple) else [results]
+
+        number = next(_numbers)
+        self._call = call  # the extension module refers to it weakly
+        _perpend.add_python_operator(number, call)
+        self.label = f"{domain}.{name}"
+        self.description = {
+            "domain": domain,
+            "name": name,
+            "since": since,
+            "function": "host.call",
+            "inputs": [{"type": kind, "shape": list(shape)} for kind, shape in inputs],
+            "outputs": [{"type": kind, "shape": list(shape)} for kind, shape in outputs],
+            "attributes": {**(attributes or {}), **_perpend.host_parameters(number)},
+            "pure": pure,
+        }
+
+
+def import_onnx(
+    source: str | bytes, dims: Mapping[str, int | str], operators: Sequence[str | PathLike[str] | Operator]
+) -> _perpend.Module:
+    """The module of a model; it keeps its operators in Python alive."""
+    own = [operator for operator in operators if isinstance(operator, Operator)]
+    paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
+    if not own:
+        return _perpend.Module.from_onnx(source, dict(dims), paths)
+    with tempfile.TemporaryDirectory(prefix="perpend-") as folder:
+        path = Path(folder) / "operators in Python.json"
+        path.write_text(json.dumps([operator.description for operator in own]))
+        module = _perpend.Module.from_onnx(source, dict(dims), [*paths, str(path)])
+    module.operators = own
+    return module
+
+
+def in_python(module: _perpend.Module) -> list[Operator]:
+    """Operators that the module may call in this process."""
+    own: list[Operator] = getattr(module, "operators", [])
+    return own if own and '"host.call"' in str(module) else []

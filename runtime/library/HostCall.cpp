@@ -1,0 +1,12 @@
+// host.call(...): a function of the process that compiled the model, such as one that calls Python. The parameters
+// perpend.process and perpend.function are that process and the address.
+#include "include/perpend_operator.h"
+#include <unistd.h>
+
+extern "C" perpend_status perpend_host_call(perpend_call *call) {
+  if (perpend_call_integer(call, "perpend.process", -1) != getpid())
+    return perpend_call_fail(call, "its function is part of the process that compiled the model, which is another one; "
+                                   "hint: compile the model in this process, or bring the operator as a C function");
+  int64_t address = perpend_call_integer(call, "perpend.function", 0);
+  return reinterpret_cast<perpend_operator>(address)(call);
+}

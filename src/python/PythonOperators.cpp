@@ -1,0 +1,118 @@
+//===- PythonOperators.cpp - operators that are Python functions ----------===//
+//
+// A call takes the interpreter lock, which the run of a model does not hold,
+// and copies arrays on their way in and out: the memory of a call ends with it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/PythonOperators.h"
+
+#include "python/Values.h"
+
+#include "perpend_operator.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace nb = nanobind;
+
+namespace perpend::python {
+
+/// Weak references by number. Never freed, since the process may end in any order.
+static nb::dict &operators() {
+  static nb::dict *table = new nb::dict();
+  return *table;
+}
+
+void addPythonOperator(int64_t number, nb::callable function) {
+  operators()[nb::int_(number)] = nb::module_::import_("weakref").attr("ref")(function);
+}
+
+static nb::object functionOf(perpend_call *call) {
+  nb::object reference = operators().attr("get")(nb::int_(perpend_call_integer(call, "perpend.operator", -1)));
+  nb::object function = reference.is_none() ? nb::none() : reference();
+  if (function.is_none())
+    throw std::runtime_error("the Python function of this operator is gone");
+  return function;
+}
+
+static int64_t countOf(const perpend_tensor &tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.rank; ++i)
+    count *= tensor.shape[i];
+  return count;
+}
+
+static nb::object inputOf(perpend_call *call, perpend_tensor tensor) {
+  std::vector<perpend_string> texts;
+  if (tensor.type == PERPEND_STRING) {
+    for (int64_t i = 0, count = countOf(tensor); i < count; ++i)
+      texts.push_back(perpend_call_text(call, static_cast<const int64_t *>(tensor.data)[i]));
+    tensor.data = texts.data();
+  }
+  return valueOf(nullptr, tensor);
+}
+
+static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
+  std::string what = "result " + std::to_string(index);
+  perpend_tensor_info info{what.c_str(), call->outputTypes[index], -1, nullptr, nullptr, nullptr};
+  InputValue value;
+  value.read(object, what.c_str(), info);
+  const perpend_tensor &tensor = value.tensor();
+  if (tensor.type != info.type)
+    throw std::runtime_error(what + ": expected an array of " + perpend_type_name(info.type) + ", got " +
+                             perpend_type_name(tensor.type) + "; hint: use astype()");
+  void *data = perpend_call_allocate(call, index, tensor.shape, tensor.rank);
+  if (!data)
+    throw std::bad_alloc(); // what was wrong has been noted
+  int64_t count = countOf(tensor);
+  if (info.type != PERPEND_STRING && count)
+    std::memcpy(data, tensor.data, static_cast<size_t>(count * perpend_type_size_bytes(info.type)));
+  for (int64_t i = 0; info.type == PERPEND_STRING && i < count; ++i) {
+    const perpend_string &text = static_cast<const perpend_string *>(tensor.data)[i];
+    static_cast<int64_t *>(data)[i] = perpend_call_identity(call, text.data, text.sizeBytes);
+  }
+}
+
+static void callPython(perpend_call *call) {
+  nb::object function = functionOf(call);
+  nb::list inputs;
+  for (int32_t i = 0; i < call->inputCount; ++i)
+    inputs.append(inputOf(call, call->inputs[i]));
+  nb::list results = nb::cast<nb::list>(function(inputs, nb::str(call->parameters)));
+  if (nb::len(results) != static_cast<size_t>(call->outputCount))
+    throw std::runtime_error("expected " + std::to_string(call->outputCount) + " results, got " +
+                             std::to_string(nb::len(results)));
+  for (int32_t i = 0; i < call->outputCount; ++i)
+    giveOutput(call, i, results[i]);
+}
+
+/// "ValueError: its text"
+static std::string summaryOf(const nb::python_error &error) {
+  std::string kind = nb::cast<std::string>(error.type().attr("__name__"));
+  return kind + ": " + nb::cast<std::string>(nb::str(error.value()));
+}
+
+extern "C" perpend_status perpend_call_python(perpend_call *call) {
+  nb::gil_scoped_acquire locked;
+  try {
+    callPython(call);
+    return PERPEND_OK;
+  } catch (const std::bad_alloc &) {
+    return PERPEND_OUT_OF_MEMORY;
+  } catch (const nb::python_error &error) {
+    return perpend_call_fail(call, "%s", summaryOf(error).c_str());
+  } catch (const std::exception &error) {
+    return perpend_call_fail(call, "%s", error.what());
+  }
+}
+
+nb::dict hostParameters(int64_t number) {
+  nb::dict parameters;
+  parameters["perpend.process"] = static_cast<int64_t>(getpid());
+  parameters["perpend.function"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(&perpend_call_python));
+  parameters["perpend.operator"] = number;
+  return parameters;
+}
+} // namespace perpend::python

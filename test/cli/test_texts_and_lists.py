@@ -1,0 +1,139 @@
+"""Texts, sequences and optional values as files of perpend run, check and bench."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from cli.tool import reject, succeed, value
+from onnx import TensorProto, helper, parser
+
+HEAD = '<ir_version: 8, opset_import: ["" : 20]>\n'
+WORDS = ["grün", "", "a longer text", "𝄞"]
+
+
+def save(folder: Path, text: str) -> Path:
+    onnx.save(parser.parse_model(HEAD + text), folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return save(
+        tmp_path,
+        """f (string[n] x) => (string[n] y, bool[n, n] same) {
+      y = StringConcat (x, x)
+      axes = Constant <value_ints = [1]> ()
+      column = Unsqueeze (x, axes)
+      same = Equal (x, column)
+    }""",
+    )
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    return save(
+        tmp_path,
+        """f (seq(float[a, 2]) s, float[b, 2] x) => (seq(float[a, 2]) longer, int64 count, float[c, 2] all) {
+      longer = SequenceInsert (s, x)
+      count = SequenceLength (longer)
+      all = ConcatFromSequence <axis = 0> (longer)
+    }""",
+    )
+
+
+def test_texts(tmp_path: Path, texts: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array(WORDS))
+    text = succeed("run", texts, "--input", "x.npy", "--output-dir", "out", folder=tmp_path)
+    assert "input  x: string [4]" in text and 'y: string [4]  first: "' in text
+    assert np.load(tmp_path / "out" / "y.npy").tolist() == [word * 2 for word in WORDS]
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "same.npy"), np.eye(4, dtype=bool))
+    np.save(tmp_path / "x.npy", np.array([], dtype="<U3"))
+    succeed("run", texts, "--input", "x.npy", "--output-dir", "out", folder=tmp_path)
+    assert np.load(tmp_path / "out" / "y.npy").shape == (0,)
+
+
+def test_texts_in_fortran_order(tmp_path: Path) -> None:
+    model = save(tmp_path, "f (string[n, m] x) => (string[n, m] y) { y = Identity (x) }")
+    words = np.asfortranarray(np.array([["a", "bb", "c"], ["d", "e", "ff"]]))
+    np.save(tmp_path / "x.npy", words)
+    succeed("run", model, "--input", "x.npy", "--output-dir", "out", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), words)
+
+
+@pytest.mark.parametrize("kind", ["texts", "lists"])
+def test_check_and_bench(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
+    model = request.getfixturevalue(kind)
+    symbols = ["--symbol", "n=3"] if kind == "texts" else []
+    text = succeed("check", model, "--against", "interpreter,onnxruntime", *symbols, folder=tmp_path)
+    assert text.count("the outputs agree") == 2
+    assert "median ms" in succeed("bench", model, "--time", 20, folder=tmp_path)
+
+
+def test_maps_are_matrices(tmp_path: Path) -> None:
+    nodes = [helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[7, -1, 3])]
+    maps = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    output = helper.make_value_info("y", helper.make_sequence_type_proto(maps))
+    graph = helper.make_graph(nodes, "maps", [value("x", ["n", 3])], [output])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), tmp_path / "model.onnx")
+    for rows in [4, 0]:
+        symbols = ["--symbol", f"n={rows}"]
+        text = succeed("check", "model.onnx", "--against", "interpreter,onnxruntime", *symbols, folder=tmp_path)
+        assert text.count("the outputs agree") == 2 and f"y: f32 [{rows}, 3]" in text
+
+
+def test_lists(tmp_path: Path, lists: Path) -> None:
+    parts = [np.arange(2 * rows, dtype=np.float32).reshape(rows, 2) for rows in [1, 3, 0]]
+    (tmp_path / "s").mkdir()
+    for number, part in enumerate(parts[:2]):
+        np.save(tmp_path / "s" / f"{number}.npy", part)
+    np.save(tmp_path / "x.npy", parts[2])
+    run = ["run", lists, "--input", "s=s", "--input", "x=x.npy", "--output-dir", "out"]
+    text = succeed(*run, folder=tmp_path)
+    assert (
+        "input  s: sequence of 2" in text and "longer: sequence of 3  first: f32 [1, 2] f32 [3, 2] f32 [0, 2]" in text
+    )
+    for number, part in enumerate(parts):
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / "longer" / f"{number}.npy"), part)
+    (tmp_path / "s" / "1.npy").unlink()
+    succeed(*run, folder=tmp_path)
+    assert {path.name for path in (tmp_path / "out" / "longer").iterdir()} == {"0.npy", "1.npy"}
+
+
+def test_optional_values(tmp_path: Path) -> None:
+    model = save(
+        tmp_path,
+        """f (optional(float[n]) x) => (bool has, optional(float[n]) y) {
+      has = OptionalHasElement (x)
+      y = Identity (x)
+    }""",
+    )
+    (tmp_path / "x").mkdir()
+    assert "optional of 0" in succeed("run", model, "--input", "x", "--output-dir", "out", folder=tmp_path)
+    assert not np.load(tmp_path / "out" / "has.npy") and not list((tmp_path / "out" / "y").iterdir())
+    np.save(tmp_path / "x" / "0.npy", np.ones(3, np.float32))
+    succeed("run", model, "--input", "x", "--output-dir", "out", folder=tmp_path)
+    assert np.load(tmp_path / "out" / "y" / "0.npy").tolist() == [1, 1, 1]
+
+
+def test_errors(tmp_path: Path, texts: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(3, np.float32))
+    assert "expected string, got f32" in reject("run", texts, "--input", "x.npy", folder=tmp_path)
+    np.save(tmp_path / "x.npy", np.array(["a"], dtype=object))
+    assert "unicode text, got '|O'" in reject("run", texts, "--input", "x.npy", folder=tmp_path)
+    (tmp_path / "s").mkdir()
+    assert "expected a file for string, got a folder" in reject("run", texts, "--input", "s", folder=tmp_path)
+    numbers = save(tmp_path, "f (seq(float[a]) s) => (int64 count) { count = SequenceLength (s) }")
+    np.save(tmp_path / "x.npy", np.array(["a"]))
+    assert "expected a folder for sequence, got a file" in reject("run", numbers, "--input", "x.npy", folder=tmp_path)
+    np.save(tmp_path / "s" / "1.npy", np.ones(3, np.float32))
+    assert "has '1.npy', but no 0.npy" in reject("run", numbers, "--input", "s", folder=tmp_path)
+    np.save(tmp_path / "s" / "0.npy", np.array(["a"]))
+    assert "expected f32, got string" in reject("run", numbers, "--input", "s", folder=tmp_path)
+    unknown = save(tmp_path, "f (string[n] x) => (string[n] y) { y = Identity (x) }")
+    (tmp_path / "x.npy").write_bytes(
+        b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n"
+        b"\x00\xd8\x00\x00"
+    )
+    assert "code point" in reject("run", unknown, "--input", "x.npy", folder=tmp_path)

@@ -1,0 +1,61 @@
+// A hand-written module with texts and a list: reversed = the texts of words in the opposite order, longer = list with
+// words behind its elements. The last text must not be "refused".
+#ifndef PERPEND_TEST_FAKE_TEXTS_H
+#define PERPEND_TEST_FAKE_TEXTS_H
+#include "perpend_module.h"
+#include "perpend_operator.h"
+
+extern "C" {
+extern const perpend_handle_functions perpend_handle_functions_v1;
+perpend_status perpend_sequence_insert(perpend_call *call);
+int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function, const char *parameters,
+                                const char *subject, const int32_t *signature, void *const *buffers, int64_t *extents);
+}
+
+namespace fake_texts {
+
+inline constexpr char descriptor[] =
+    R"({"perpend":"0.1.0","abi":2,"name":"texts","symbols":["n"],"inputs":[)"
+    R"({"name":"words","type":"string","shape":["n"]},{"name":"list","type":"sequence","shape":[]}],"outputs":[)"
+    R"({"name":"reversed","type":"string","shape":["n"]},{"name":"longer","type":"sequence","shape":[]}],)"
+    R"("kernels":[],"weightsBytes":0})";
+inline const perpend_string constants[] = {{"", 0}, {"refused", 7}};
+
+inline int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
+  symbols[0] = dims[0][0];
+  return 0;
+}
+
+inline void sizes(const int64_t *symbols, int64_t *, int64_t *outputDims) { outputDims[0] = symbols[0]; }
+
+inline int32_t run(perpend_frame *frame) {
+  int64_t n = frame->symbols[0];
+  auto *words = static_cast<const int64_t *>(frame->inputs[0]);
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<int64_t *>(frame->outputs[0])[n - 1 - i] = words[i];
+  if (n && words[n - 1] == 1)
+    return frame->refuse("a text is refused at", n - 1);
+  static const int32_t signature[] = {2, 1, PERPEND_SEQUENCE, 0, 0, PERPEND_STRING, 1, 0, PERPEND_SEQUENCE, 0, 0};
+  void *buffers[] = {const_cast<void *>(frame->inputs[1]), const_cast<void *>(frame->inputs[0]), frame->outputs[1]};
+  return perpend_call_library_v1(frame, perpend_sequence_insert, "{}", "insert", signature, buffers, &n);
+}
+
+inline perpend_module makeModule() {
+  perpend_module module{};
+  module.magic = PERPEND_MODULE_MAGIC;
+  module.abi = PERPEND_MODULE_ABI;
+  module.inputCount = module.outputCount = 2;
+  module.symbolCount = 1;
+  module.descriptor = descriptor;
+  module.descriptorBytes = sizeof descriptor - 1;
+  module.bind = bind;
+  module.sizes = sizes;
+  module.run = run;
+  module.handles = &perpend_handle_functions_v1;
+  module.texts = constants;
+  module.textCount = 2;
+  return module;
+}
+
+} // namespace fake_texts
+#endif

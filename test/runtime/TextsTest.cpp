@@ -1,0 +1,102 @@
+// Texts and lists from run to run: who owns what, and for how long.
+#include "FakeTexts.h"
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+using Strings = std::vector<std::string>;
+
+class Texts : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK) << perpend_error_message();
+  }
+  void TearDown() override {
+    perpend_session_free(session);
+    perpend_model_free(model);
+  }
+  void setWords(const Strings &texts) {
+    words = texts;
+    views.clear();
+    for (const std::string &word : words)
+      views.push_back({word.data(), static_cast<int64_t>(word.size())});
+    shape[0] = static_cast<int64_t>(views.size());
+    inputs[0] = {views.data(), shape, 1, PERPEND_STRING};
+  }
+  perpend_status run() { return perpend_session_run(session, inputs, 2, outputs, 2); }
+  static Strings textsOf(const perpend_tensor &tensor) {
+    Strings result;
+    auto *texts = static_cast<const perpend_string *>(tensor.data);
+    for (int64_t i = 0; i < tensor.shape[0]; ++i)
+      result.emplace_back(texts[i].data, static_cast<size_t>(texts[i].sizeBytes));
+    return result;
+  }
+  static std::vector<Strings> listOf(const perpend_tensor &tensor) {
+    std::vector<Strings> result;
+    auto &list = *static_cast<const perpend_sequence *>(tensor.data);
+    for (int64_t i = 0; i < list.count; ++i)
+      result.push_back(textsOf(list.elements[i]));
+    return result;
+  }
+
+  perpend_module module = fake_texts::makeModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  Strings words;
+  std::vector<perpend_string> views;
+  int64_t shape[1] = {0};
+  perpend_sequence none{nullptr, 0};
+  perpend_tensor inputs[2] = {{}, {&none, nullptr, 0, PERPEND_SEQUENCE}}, outputs[2] = {};
+};
+
+TEST_F(Texts, OutputsOfOneRunAreInputsOfTheNext) {
+  const std::string long1(3000, 'x'), long2(9000, 'y');
+  setWords({"one", long1, "three", long2});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  const Strings backward = {long2, "three", long1, "one"};
+  std::vector<Strings> list = {words};
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(textsOf(outputs[0]), i % 2 ? words : backward) << i;
+    EXPECT_EQ(listOf(outputs[1]), list) << i;
+    inputs[0] = outputs[0];
+    inputs[1] = outputs[1];
+    list.push_back(i % 2 ? words : backward);
+    ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  }
+}
+
+TEST_F(Texts, OutputsOfTheCallerKeepTheirPointersThroughErrors) {
+  perpend_string own[2] = {};
+  perpend_sequence ownList{};
+  setWords({"a", "b"});
+  outputs[0] = {own, shape, 1, PERPEND_STRING};
+  outputs[1] = {&ownList, nullptr, 0, PERPEND_SEQUENCE};
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"b", "a"}));
+  setWords({"a", "refused"});
+  ASSERT_EQ(run(), PERPEND_INVALID_DATA);
+  EXPECT_EQ(outputs[0].data, own);
+  EXPECT_EQ(outputs[1].data, &ownList);
+  setWords({"c", "d"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"}));
+  EXPECT_EQ(listOf(outputs[1]), std::vector<Strings>{words});
+}
+
+TEST_F(Texts, OutputsOfTheSessionAreForgottenAfterErrors) {
+  setWords({"a", "b"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  views[0] = {nullptr, 3};
+  EXPECT_EQ(run(), PERPEND_INVALID_ARGUMENT);
+  EXPECT_EQ(outputs[0].data, nullptr);
+  setWords({"refused"});
+  EXPECT_EQ(run(), PERPEND_INVALID_DATA);
+  EXPECT_EQ(outputs[1].data, nullptr);
+  setWords({"c", "d"});
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"}));
+  inputs[0].type = PERPEND_F32;
+  EXPECT_EQ(run(), PERPEND_TYPE_MISMATCH);
+  EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"})) << "nothing was touched";
+}
