@@ -11,6 +11,7 @@ import pytest
 from differential import PROGRAM
 from hostile_models import hostile_models, valid_models
 
+CORPUS = Path(__file__).parent / "corpus"
 MODELS, BATCHES = 280, 20  # more than 200 of them are malformed
 SECONDS, WALL_SECONDS, BYTES = 60, 900, 2 << 30
 
@@ -52,8 +53,17 @@ def refusal_elsewhere(data: bytes) -> str:
 
 
 def complaint(folder: Path, data: bytes) -> str:
-    """What is wrong with how the compiler ends; empty when it ends well."""
+    """What is wrong with how the compiler ends, or with that it takes the model; empty when all is well."""
     done = compile_model(folder, data)
+    if bad_end := complaint_about(done):
+        return bad_end
+    refusal = refusal_elsewhere(data) if done.returncode == 0 else ""
+    if not refusal or any(reason in refusal for reason in UNDERSTOOD):
+        return ""
+    return f"compiled, but ONNX Runtime refuses it: {refusal[:300]}"
+
+
+def complaint_about(done) -> str:
     said = done.stderr.decode(errors="replace")
     if done.returncode < 0:
         return f"{signal.Signals(-done.returncode).name}: {said[-300:]}"
@@ -62,10 +72,7 @@ def complaint(folder: Path, data: bytes) -> str:
         return f"its own mistake: {said[:300]}"
     if (done.returncode, errors) not in [(0, 0), (1, 1)]:
         return f"status {done.returncode} with {errors} errors: {said[:600]}"
-    refusal = refusal_elsewhere(data) if done.returncode == 0 else ""
-    if not refusal or any(reason in refusal for reason in UNDERSTOOD):
-        return ""
-    return f"compiled, but ONNX Runtime refuses it: {refusal[:300]}"
+    return ""
 
 
 @pytest.mark.parametrize("number", range(len(valid_models())))
@@ -79,4 +86,14 @@ def test_hostile_models(batch, tmp_path):
     """PERPEND_SEED draws others."""
     models = hostile_models(MODELS, os.environ.get("PERPEND_SEED", "1"))[batch::BATCHES]
     complaints = {name: complaint(tmp_path, data) for name, data in models}
+    assert {name: text for name, text in complaints.items() if text} == {}
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_inputs_that_the_fuzzers_keep(batch, tmp_path):
+    files = sorted(CORPUS.iterdir())
+    assert len(files) > BATCHES
+    complaints = {
+        path.name: complaint_about(compile_model(tmp_path, path.read_bytes())) for path in files[batch::BATCHES]
+    }
     assert {name: text for name, text in complaints.items() if text} == {}
