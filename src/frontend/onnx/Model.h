@@ -93,7 +93,6 @@ struct ValueInfo : TypeProto {
 struct GraphProto;
 
 struct AttributeProto {
-  /// Other: what we cannot read, or what is not of the kind that it says.
   enum class Kind { Undefined, Float, Int, String, Tensor, Graph, Floats, Ints, Strings, Other };
   StringRef name;
   Kind kind = Kind::Undefined;
