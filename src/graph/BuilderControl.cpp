@@ -159,6 +159,27 @@ static std::optional<bool> branchOfLeastRank(ArrayRef<Value> thenValues, ArrayRe
   return std::nullopt;
 }
 
+/// Result `index` of a branch, which has one element, without its dimensions.
+static void dropDimensions(Builder &b, Region &branch, unsigned index, Value &result) {
+  OpBuilder::InsertionGuard guard(b.operations);
+  Operation *yield = branch.front().getTerminator();
+  b.operations.setInsertionPoint(yield);
+  result = b.reshape(result, {});
+  yield->setOperand(index, result);
+}
+
+/// A result of one element that has rank 0 in one branch has rank 0 in both: broadcasting sees no difference.
+static void dropUnits(Builder &b, IfOp draft, MutableArrayRef<Value> thenValues, MutableArrayRef<Value> elseValues) {
+  auto hasOneElement = [](Value value) { return elementCount(shapeOf(value)) == SymbolicInt(1); };
+  for (auto [index, a, c] : llvm::enumerate(thenValues, elseValues)) {
+    bool isScalar = tensorTypeOf(a).getRank() == 0, isOther = tensorTypeOf(c).getRank() == 0;
+    if (isScalar && !isOther && hasOneElement(c))
+      dropDimensions(b, draft.getElseRegion(), index, c);
+    if (isOther && !isScalar && hasOneElement(a))
+      dropDimensions(b, draft.getThenRegion(), index, a);
+  }
+}
+
 SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
   condition = oneElement(condition, operations.getI1Type(), "condition");
   if (!condition)
@@ -175,6 +196,8 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
     operations.create<YieldOp>(location, yielded[index]);
     knownContents = std::move(outerContents);
   }
+  if (!failed && yielded[0].size() == yielded[1].size())
+    dropUnits(*this, draft, yielded[0], yielded[1]);
   // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
   std::optional<bool> takesThen = failed ? std::nullopt : branchOfLeastRank(yielded[0], yielded[1]);
   SmallVector<Value> results = failed || takesThen ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);

@@ -243,3 +243,21 @@ def test_the_interpreter_takes_optional_values() -> None:
     x = np.ones(2, dtype=np.float32)
     assert evaluated(model, x)[0].item() is True
     assert evaluated(model, None)[0].item() is False
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_stop_words_in_any_case_leave_the_case(rank: int) -> None:
+    shape = ["n"] if rank == 1 else [1, "n"]
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], stopwords=["Monday", "ÄRGER", ""], is_case_sensitive=0)
+    compiled = perpend.compile(text_model([node], {"x": (TensorProto.STRING, shape)}, ["y"]))
+
+    def normalized(*words: str) -> list[str]:
+        x = strings(list(words)) if rank == 1 else strings([list(words)])
+        y = compiled(x)
+        assert y.ndim == rank
+        return y.ravel().tolist()
+
+    assert normalized("MONDAY", "Tuesday", "monday", "", " ", "Ärger", "ärger!") == ["Tuesday", " ", "ärger!"]
+    assert normalized("mOnDaY", "") == [""]
+    assert normalized() == [""]
+    assert normalized("WEDNESDAY") == ["WEDNESDAY"]

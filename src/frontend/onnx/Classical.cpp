@@ -55,6 +55,31 @@ Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, T
   return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, elementType), elements));
 }
 
+/// The elements of a list or tensor attribute of integers.
+static SmallVector<APInt> integersOf(const Node &node, StringRef name) {
+  if (auto elements = dyn_cast_or_null<ElementsAttr>(node.attributes.get(name));
+      elements && isa<TensorType>(elements.getType())) {
+    auto integers = elements.tryGetValues<APInt>();
+    return integers ? llvm::to_vector(*integers) : SmallVector<APInt>();
+  }
+  return llvm::map_to_vector(node.attributes.getInts(name),
+                             [](int64_t value) { return APInt(64, value, /*isSigned=*/true); });
+}
+
+Value vectorOf(const Node &node, ArrayRef<StringRef> names, Type elementType) {
+  if (auto type = dyn_cast<IntegerType>(elementType))
+    for (StringRef name : names)
+      if (SmallVector<APInt> integers = integersOf(node, name); !integers.empty()) {
+        for (APInt &value : integers)
+          value = type.isUnsigned() ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth());
+        auto vector = RankedTensorType::get(static_cast<int64_t>(integers.size()), type);
+        return node.builder.constant(DenseElementsAttr::get(vector, integers));
+      }
+  SmallVector<double> numbers = numbersOf(node, names);
+  return numbers.empty() ? Value()
+                         : constantOf(node.builder, numbers, static_cast<int64_t>(numbers.size()), elementType);
+}
+
 Value featuresOf(Node &node, int64_t features) {
   Value x = node.input(0);
   if (!x || rankOf(x) < 1 || rankOf(x) > 2) {

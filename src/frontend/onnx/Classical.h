@@ -17,6 +17,10 @@ llvm::SmallVector<StringRef> textsOf(const Node &node, StringRef name);
 Value constantOf(Builder &builder, llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape,
                  mlir::Type elementType);
 
+/// The first of these list or tensor attributes that is there as a vector; integers keep all their digits. Null when
+/// there is none.
+Value vectorOf(const Node &node, llvm::ArrayRef<StringRef> names, mlir::Type elementType);
+
 /// The input as a matrix [n, features] of f64 or f32: a vector is one row. Null, with an error, for other ranks and
 /// where the number of features is not `features` (0: any number that is known).
 Value featuresOf(Node &node, int64_t features = 0);

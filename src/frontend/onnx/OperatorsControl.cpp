@@ -124,6 +124,25 @@ static Value placeOutput(Builder &b, Value stacked, const ScanAxis &axis) {
   return b.transpose(stacked, permutation);
 }
 
+static constexpr StringLiteral scannedTensors = "the scanned tensors";
+
+/// The extent along which tensors are cut into elements, which all share. Errors: poison.
+static SymbolicInt sharedExtent(Builder &b, ArrayRef<Value> tensors, ArrayRef<int64_t> axes, StringRef what) {
+  SmallVector<SymbolicInt> extents;
+  for (auto [tensor, axis] : llvm::zip_equal(tensors, axes)) {
+    int64_t dim = normalAxis(b, axis, rankOf(tensor));
+    if (dim < 0)
+      return SymbolicInt::poison();
+    extents.push_back(shapeOf(tensor)[dim]);
+  }
+  for (const SymbolicInt &extent : extents)
+    for (const SymbolicInt &difference : {extent - extents[0], extents[0] - extent})
+      if (!b.hasFailed())
+        b.require(difference,
+                  (what + " have the extents " + extents[0].str() + " and " + extent.str() + " to scan").str());
+  return b.hasFailed() ? SymbolicInt::poison() : extents.front();
+}
+
 /// One sequence: `count` iterations over the scanned tensors.
 static Results scan(Node &node, const GraphProto &graph, const ScanLayout &layout, Value count, ArrayRef<Value> states,
                     ArrayRef<Value> scanned) {
@@ -176,10 +195,11 @@ Results importScan(Node &node) {
     return {};
   ArrayRef<Value> states = ArrayRef<Value>(node.inputs).take_front(layout->stateCount),
                   scanned = ArrayRef<Value>(node.inputs).drop_front(layout->stateCount);
-  int64_t axis = normalAxis(node.builder, layout->inputs.front().axis, rankOf(scanned.front()));
-  if (axis < 0)
+  SmallVector<int64_t> axes = llvm::map_to_vector(layout->inputs, [](const ScanAxis &axis) { return axis.axis; });
+  SymbolicInt extent = sharedExtent(node.builder, scanned, axes, scannedTensors);
+  if (extent.isPoison())
     return {};
-  Value count = node.builder.dims(shapeOf(scanned.front())[axis], /*isScalar=*/true);
+  Value count = node.builder.dims(extent, /*isScalar=*/true);
   return scan(node, *graph, *layout, count, states, scanned);
 }
 
@@ -190,14 +210,26 @@ Results importScan8(Node &node) {
   std::optional<ScanLayout> layout =
       graph ? scanLayout(node, *graph, inputCount, "directions") : std::optional<ScanLayout>();
   ArrayRef<Value> inputs = ArrayRef<Value>(node.inputs).drop_front();
-  if (!layout || llvm::is_contained(inputs, Value()) || rankOf(inputs.back()) < 2)
+  auto isScanned = [](Value input) { return rankOf(input) >= 2; };
+  if (!layout || llvm::is_contained(inputs, Value()) || !llvm::all_of(inputs.drop_front(layout->stateCount), isScanned))
     return graph ? node.fail("expected states and scanned tensors of at least 2 dimensions") : Results();
   Builder &b = node.builder;
-  Shape shape = shapeOf(inputs.back());
-  SymbolicInt time = shape[1];
-  Results results(b.loop({b.dims(shape[0], /*isScalar=*/true), {}}, {}, [&](Value number, ValueRange) {
+  ArrayRef<Value> scanned = inputs.drop_front(layout->stateCount);
+  SmallVector<Value> all(inputs);
+  if (node.input(0))
+    all.push_back(node.input(0));
+  SymbolicInt batch = sharedExtent(b, all, SmallVector<int64_t>(all.size(), 0), "the sequences");
+  SymbolicInt time =
+      batch.isPoison() ? batch : sharedExtent(b, scanned, SmallVector<int64_t>(scanned.size(), 1), scannedTensors);
+  if (time.isPoison())
+    return {};
+  Results results(b.loop({b.dims(batch, /*isScalar=*/true), {}}, {}, [&](Value number, ValueRange) {
     SmallVector<Value> own = llvm::map_to_vector(inputs, [&](Value input) { return b.gather(input, number, 0); });
-    Value length = node.input(0) ? b.gather(node.input(0), number, 0) : b.dims(time, /*isScalar=*/true);
+    Value length = b.dims(time, /*isScalar=*/true);
+    if (node.input(0)) {
+      length = b.gather(node.input(0), number, 0);
+      b.require(time - b.measure(length, "length"), "a sequence is longer than the scanned tensors");
+    }
     Results outputs = scan(node, *graph, *layout, length, ArrayRef<Value>(own).take_front(layout->stateCount),
                            ArrayRef<Value>(own).drop_front(layout->stateCount));
     for (Value &output : MutableArrayRef<Value>(outputs).drop_front(std::min(layout->stateCount, outputs.size()))) {

@@ -97,4 +97,70 @@ Results importCenterCropPad(Node &node) {
   }
   return {x};
 }
+
+//===----------------------------------------------------------------------===//
+// MaxRoiPool
+//===----------------------------------------------------------------------===//
+
+/// Which of `extent` positions are in which of `bins` parts of each region, [regions, bins, extent]. A region has its
+/// first and last position in columns `column` and column + 2 of `regions`.
+static Value binMask(Builder &b, Value regions, int64_t column, double scale, int64_t bins, const SymbolicInt &extent) {
+  Type type = graph::elementTypeOf(regions);
+  auto bound = [&](int64_t position) {
+    return b.unsqueeze(sliceAxis(b, regions, 1, SymbolicInt(position), SymbolicInt(1)), {2});
+  };
+  auto rounded = [=](Scalar x) { // halves away from 0
+    return select(x < 0, -graph::floor(0.5 - x * scale), graph::floor(x * scale + 0.5));
+  };
+  Value bin = b.unsqueeze(iota(b, SymbolicInt(bins), type), {1});
+  auto isInside = [=](ArrayRef<Scalar> v) {
+    Scalar first = rounded(v[0]), size = graph::max(rounded(v[1]) - first + 1, 1) / static_cast<double>(bins);
+    return (v[3] >= first + graph::floor(v[2] * size)) & (v[3] < first + graph::ceil((v[2] + 1) * size));
+  };
+  return pointwise(b, {bound(column), bound(column + 2), bin, iota(b, extent, type)}, isInside,
+                   b.operations.getI1Type());
+}
+
+/// The largest element of each bin along the last dimension, which becomes that of the bins; x is [regions, .., extent]
+/// of rank 4, the mask [regions, bins, extent].
+static Value largestInBins(Builder &b, Value x, Value mask) {
+  Type type = graph::elementTypeOf(x);
+  Value lowest = b.scalar(-std::numeric_limits<double>::infinity(), type);
+  Value inBins = graph::where(b, b.unsqueeze(mask, {1, 2}), b.unsqueeze(x, {3}), lowest);
+  return inBins ? b.reduce(ReductionKind::Max, inBins, 4, /*keepDims=*/false) : inBins;
+}
+
+/// in: images [n, channels, height, width], regions [r, 5]: image, left, top, right, bottom (the last position inside).
+/// The largest element of each of pooled_shape bins, which overlap where they do not divide the region; 0 where a bin
+/// has none. Source: ONNX MaxRoiPool-1 and Girshick (2015), "Fast R-CNN".
+Results importMaxRoiPool(Node &node) {
+  SmallVector<int64_t> bins = node.attributes.getInts("pooled_shape");
+  Value x = node.input(0), regions = node.input(1);
+  if (!x || !regions || rankOf(x) != 4 || rankOf(regions) != 2 || provablyDiffer(shapeOf(regions)[1], SymbolicInt(5)) ||
+      bins.size() != 2 || bins[0] < 1 || bins[1] < 1)
+    return node.fail("expected images of rank 4, regions [count, 5] and a pooled_shape of two positive extents");
+  Builder &b = node.builder;
+  Shape shape = shapeOf(x);
+  regions = b.cast(regions, computeType(graph::elementTypeOf(regions)));
+  Value images =
+      b.reshape(b.cast(sliceAxis(b, regions, 1, SymbolicInt(0), SymbolicInt(1)), b.i64()), {shapeOf(regions)[0]});
+  requireAll(b,
+             pointwise(
+                 b, {images, number(b, shape[0], b.i64())},
+                 [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); }, b.operations.getI1Type()),
+             "a region is of an image that is not there");
+  double scale = node.attributes.getFloat("spatial_scale", 1);
+  Value inRows = binMask(b, regions, 2, scale, bins[0], shape[2]),
+        inColumns = binMask(b, regions, 1, scale, bins[1], shape[3]);
+  Value own = b.gather(x, images, 0);
+  if (!own || !inRows || !inColumns)
+    return {};
+  Value columns = b.transpose(largestInBins(b, own, inColumns), {0, 1, 3, 2});
+  Value result = columns ? b.transpose(largestInBins(b, columns, inRows), {0, 1, 3, 2}) : columns;
+  auto isFilled = [&](Value mask, ArrayRef<int64_t> axes) {
+    return b.unsqueeze(b.reduce(ReductionKind::Max, mask, 2, /*keepDims=*/false), axes);
+  };
+  Value hasElements = applyComposite(b, "logical_and", {isFilled(inRows, {1, 3}), isFilled(inColumns, {1, 2})})[0];
+  return {graph::where(b, hasElements, result, b.scalar(0, graph::elementTypeOf(x)))};
+}
 } // namespace perpend::onnx

@@ -141,18 +141,59 @@ static Results skipNorm(Node &node, StringRef norm, Value shift, Value bias) {
 Results importSkipLayerNormalization(Node &node) { return skipNorm(node, "layer_norm", node.input(3), node.input(4)); }
 Results importSkipSimplifiedLayerNormalization(Node &node) { return skipNorm(node, "rms_norm", {}, node.input(3)); }
 
+/// x is [n, .., channels], or [n, channels, ..] where channels_last is 0.
+static Value normalisedGroups(Node &node, Value x) {
+  Builder &b = node.builder;
+  bool isLast = node.attributes.getInt("channels_last", 1);
+  int64_t rank = x ? rankOf(x) : 0;
+  auto groups = b.operations.getI64IntegerAttr(node.attributes.getInt("groups"));
+  Value result =
+      node.composite("group_norm", {isLast && x ? moveAxis(b, x, rank - 1, 1) : x, node.input(1), node.input(2)},
+                     {node.attribute("num_groups", groups), epsilonOf(node, 1e-5)})[0];
+  if (isLast && result)
+    result = moveAxis(b, result, 1, rank - 1);
+  return node.attributes.getInt("activation") ? call(b, "silu", result) : result;
+}
+
 Results importMicrosoftGroupNorm(Node &node) {
   if (!node.hasInputs(3) || rankOf(node.input(0)) < 2)
     return {};
+  return {normalisedGroups(node, node.input(0))};
+}
+
+/// in: x, scale, shift, what is added to x (where it is [n, channels], to each position), bias. Results: the normalised
+/// sum, the sum.
+Results importSkipGroupNorm(Node &node) {
+  if (!node.hasInputs(4) || rankOf(node.input(0)) < 2)
+    return {};
   Builder &b = node.builder;
+  int64_t rank = rankOf(node.input(0)), between = rank - 2;
   bool isLast = node.attributes.getInt("channels_last", 1);
-  Value x = isLast ? moveAxis(b, node.input(0), rankOf(node.input(0)) - 1, 1) : node.input(0);
-  auto groups = b.operations.getI64IntegerAttr(node.attributes.getInt("groups"));
-  Value result = node.composite("group_norm", {x, node.input(1), node.input(2)},
-                                {node.attribute("num_groups", groups), epsilonOf(node, 1e-5)})[0];
-  if (isLast)
-    result = moveAxis(b, result, 1, rankOf(x) - 1);
-  return {node.attributes.getInt("activation") ? call(b, "silu", result) : result};
+  auto behind = llvm::to_vector(llvm::seq<int64_t>(2, rank)), before = llvm::to_vector(llvm::seq<int64_t>(1, rank - 1));
+  Value skip = node.input(3), bias = node.input(4);
+  if (rankOf(skip) == 2 && between > 0)
+    skip = b.unsqueeze(skip, isLast ? before : behind);
+  Value sum = graph::add(b, node.input(0), skip);
+  if (bias && sum)
+    sum = graph::add(b, sum, isLast ? bias : alongAxis(b, bias, 1, shapeOf(sum)));
+  return {normalisedGroups(node, sum), sum};
+}
+
+/// With bicubic and border, positions are moved into the image before the neighbours are chosen, unlike in ONNX.
+Results importMicrosoftGridSample(Node &node) {
+  bool isCubic = node.attributes.getString("mode") == "bicubic";
+  if (isCubic && node.attributes.getString("padding_mode") == "border")
+    return node.fail("the mode bicubic with the padding_mode border is not supported\nhint: use ONNX's GridSample-16");
+  return node.composite("grid_sample", node.inputs);
+}
+
+/// Results: distinct elements in the order of their first occurrence, the place of each element there, counts.
+Results importMicrosoftUnique(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Results all =
+      node.composite("unique", node.input(0), node.attribute("sorted", node.builder.operations.getI64IntegerAttr(0)));
+  return all.size() == 4 ? Results{all[0], all[2], all[3]} : Results();
 }
 
 Results importNhwcMaxPool(Node &node) {

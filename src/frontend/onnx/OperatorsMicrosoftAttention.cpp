@@ -203,25 +203,72 @@ static Heads readHeads(Node &node) {
           splitHeads(b, biased(b, value, bias, width * 2), heads)};
 }
 
+/// `past` made longer to `length`, with `fresh` written from position starts[batch] on.
+static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, const SymbolicInt &length) {
+  if (!past || !fresh)
+    return fresh;
+  SmallVector<SymbolicInt> low(4, SymbolicInt(0)), high = low;
+  high[2] = length - shapeOf(past)[2];
+  Value wide = padTensor(b, past, low, high, "constant");
+  return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
+}
+
+/// Key and value written behind the first `used` of the past, which stays as long as it is: a buffer for both.
+static void shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
+  Builder &b = node.builder;
+  Value pastKey = node.input(6), pastValue = node.input(7);
+  if (!pastKey || !pastValue || !heads.key || !heads.value) {
+    node.fail("past_sequence_length needs the caches past_key and past_value");
+    heads = {};
+    return;
+  }
+  SymbolicInt fresh = shapeOf(heads.key)[2], length = b.measure(used, "used");
+  if (length.isPoison())
+    return;
+  b.require(shapeOf(pastKey)[2] - fresh - length, "past_sequence_length leaves no place for the new keys");
+  form.starts = b.broadcastTo(number(b, length, b.i64()), {shapeOf(pastKey)[0]});
+  form.keyLengths = graph::add(b, form.starts, number(b, fresh, b.i64()));
+  heads.key = writtenCache(b, pastKey, heads.key, form.starts, shapeOf(pastKey)[2]);
+  heads.value = writtenCache(b, pastValue, heads.value, form.starts, shapeOf(pastValue)[2]);
+}
+
 /// Results: [batch, length, heads * size], key and value with their past.
 Results importMultiHeadAttention(Node &node) {
   if (!node.hasInputs(1))
     return {};
-  if (node.input(8) || node.input(9))
-    return node.fail("shared buffers of past and present are not supported");
+  if (node.input(9))
+    return node.fail("beams that share a cache are not supported");
   Builder &b = node.builder;
   Heads heads = readHeads(node);
-  Value pastKey = node.input(6), pastValue = node.input(7);
-  heads.key = afterPast(b, pastKey, heads.key);
-  heads.value = afterPast(b, pastValue, heads.value);
-  if (!heads.query || !heads.key || !heads.value)
-    return {};
   AttentionForm form = formOf(node);
-  form.past = pastKey ? shapeOf(pastKey)[2] : SymbolicInt(0);
+  Value pastKey = node.input(6), pastValue = node.input(7);
+  if (Value used = node.input(8)) {
+    shareBuffer(node, heads, used, form);
+  } else {
+    heads.key = afterPast(b, pastKey, heads.key);
+    heads.value = afterPast(b, pastValue, heads.value);
+    form.past = pastKey ? shapeOf(pastKey)[2] : SymbolicInt(0);
+  }
+  if (b.hasFailed() || !heads.query || !heads.key || !heads.value)
+    return {};
   form.mask = combinedBias(node, node.input(4), node.input(5), heads);
   AttentionResult result = attend(b, heads.query, heads.key, heads.value, form);
   Value scores = result.scores ? b.cast(result.masked, graph::elementTypeOf(heads.query)) : result.scores;
   return {joinHeads(b, result.result), heads.key, heads.value, scores};
+}
+
+/// MultiHeadAttention of one query per batch with other places of the inputs: query, key, value, mask, bias of the
+/// scores, past key, past value, past length, number of beams, beams of the cache, bias.
+Results importDecoderMaskedMultiHeadAttention(Node &node) {
+  if (node.proto.outputs.size() > 3)
+    return node.fail("the output of the scores is not supported");
+  SmallVector<Value> in;
+  for (size_t index : {0, 1, 2, 10, 3, 4, 5, 6, 7, 9})
+    in.push_back(node.input(index));
+  if (!node.attributes.getInt("past_present_share_buffer"))
+    in[8] = {};
+  node.inputs = in;
+  return importMultiHeadAttention(node);
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,16 +325,6 @@ static Heads readGroupedHeads(Node &node) {
   return {splitHeads(b, query, heads), splitHeads(b, key, keyHeads), splitHeads(b, value, keyHeads)};
 }
 
-/// `past` made longer to `length`, with `fresh` written from position starts[batch] on.
-static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, const SymbolicInt &length) {
-  if (!past || !fresh)
-    return fresh;
-  SmallVector<SymbolicInt> low(4, SymbolicInt(0)), high = low;
-  high[2] = length - shapeOf(past)[2];
-  Value wide = padTensor(b, past, low, high, "constant");
-  return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
-}
-
 /// Each head of x normalised by its root mean square.
 static Value normalisedHeads(Node &node, Value x, Value weight) {
   if (!weight || !x)
@@ -335,14 +372,13 @@ static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &qu
   return form;
 }
 
-/// How long the caches become: total_sequence_length, or the past where that is longer.
-static std::optional<SymbolicInt> cacheLength(Node &node, Value past, const SymbolicInt &queries) {
+/// How long the caches become: total_sequence_length, or the past where that is longer. Errors: poison.
+static SymbolicInt cacheLength(Node &node, Value past, const SymbolicInt &queries) {
   if (!past)
     return queries;
-  std::optional<Shape> total = node.builder.contents(node.input(6));
-  if (!total || total->size() != 1)
-    return shapeOf(past)[2] + queries;
-  return max(total->front(), shapeOf(past)[2]);
+  SymbolicInt total = node.builder.measure(node.input(6), "total"), cached = shapeOf(past)[2];
+  node.builder.require(cached + queries - total, "total_sequence_length is more than past and new keys");
+  return max(total, cached);
 }
 
 static bool refusesQuantisedCache(Node &node) {
@@ -368,9 +404,16 @@ Results importGroupQueryAttention(Node &node) {
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Heads heads = readGroupedHeads(node);
   prepareHeads(node, heads, starts);
-  std::optional<SymbolicInt> length = cacheLength(node, node.input(3), queries);
-  Value key = writtenCache(b, node.input(3), heads.key, starts, *length);
-  Value value = writtenCache(b, node.input(4), heads.value, starts, *length);
+  SymbolicInt length = cacheLength(node, node.input(3), queries);
+  if (length.isPoison())
+    return {};
+  requireAll(b,
+             pointwise(
+                 b, {last, number(b, length, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); },
+                 b.operations.getI1Type()),
+             "seqlens_k is not inside the caches");
+  Value key = writtenCache(b, node.input(3), heads.key, starts, length);
+  Value value = writtenCache(b, node.input(4), heads.value, starts, length);
   if (!heads.query || !key || !value)
     return {};
   AttentionForm form = groupedForm(node, starts, queries);
@@ -383,30 +426,59 @@ Results importGroupQueryAttention(Node &node) {
 // EmbedLayerNormalization
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// Words [batch, length] and the embeddings of words, positions and segments; null where there are none.
+struct Embeddings {
+  Value words, mask, ofWords, ofPositions, ofSegments, scale, shift;
+};
+} // namespace
+
 static Value embedded(Builder &b, Value table, Value ids) {
-  return b.gather(table, normalIndices(b, ids, shapeOf(table)[0]), 0);
+  return table && ids ? b.gather(table, normalIndices(b, ids, shapeOf(table)[0]), 0) : Value();
+}
+
+/// Results: the normalised sum of the embeddings, the number of words per batch, the sum.
+static Results normaliseEmbeddings(Node &node, const Embeddings &given) {
+  Builder &b = node.builder;
+  Value sum = graph::add(b, given.ofWords, given.ofPositions);
+  if (given.ofSegments)
+    sum = graph::add(b, sum, given.ofSegments);
+  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-12));
+  Value normal =
+      sum ? node.composite("layer_norm", {sum, given.scale, given.shift}, node.attribute("epsilon", epsilon))[0] : sum;
+  Type counts = b.operations.getI32Type();
+  Value words32 = given.mask ? graph::sum(b, b.cast(given.mask, counts), {1}, false)
+                             : b.splat({shapeOf(given.words)[0]}, 0, counts);
+  return {normal, words32, sum};
 }
 
 /// in: word ids, segment ids, the tables of words, positions and segments, scale, shift, mask, position ids.
-/// Results: the normalised sum of the embeddings, the number of words per batch, the sum.
 Results importEmbedLayerNormalization(Node &node) {
-  Value words = node.input(0), segments = node.input(1), positions = node.input(8), mask = node.input(7);
+  Value words = node.input(0), positions = node.input(8);
   if (!words || rankOf(words) != 2 || !node.input(2) || !node.input(3) || !node.input(5))
     return node.fail("expected word ids of rank 2, tables of words and positions, and a scale");
   Builder &b = node.builder;
-  Shape shape = shapeOf(words);
-  Value sum = embedded(b, node.input(2), words);
-  if (positions)
-    sum = graph::add(b, sum, embedded(b, node.input(3), positions));
-  else
-    sum = graph::add(b, sum, sliceAxis(b, node.input(3), 0, SymbolicInt(0), shape[1]));
-  if (segments && node.input(4))
-    sum = graph::add(b, sum, embedded(b, node.input(4), segments));
-  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-12));
-  Value normal =
-      node.composite("layer_norm", {sum, node.input(5), node.input(6)}, node.attribute("epsilon", epsilon))[0];
-  Type counts = b.operations.getI32Type();
-  Value words32 = mask ? graph::sum(b, b.cast(mask, counts), {1}, false) : b.splat({shape[0]}, 0, counts);
-  return {normal, words32, sum};
+  Value ofPositions = positions ? embedded(b, node.input(3), positions)
+                                : sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
+  return normaliseEmbeddings(node, {words, node.input(7), embedded(b, node.input(2), words), ofPositions,
+                                    embedded(b, node.input(4), node.input(1)), node.input(5), node.input(6)});
+}
+
+/// in: word ids, segment ids, then quantised: the tables of words, positions and segments, scale, shift; mask; the
+/// scales of these five, their zero points.
+Results importQEmbedLayerNormalization(Node &node) {
+  Value words = node.input(0);
+  for (size_t index : {2, 3, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17})
+    if (!words || rankOf(words) != 2 || !node.input(index))
+      return node.fail("expected word ids of rank 2, and quantised tables with scales and zero points");
+  Builder &b = node.builder;
+  /// What is left of quantised input 2 + `index`, as numbers.
+  auto numbers = [&](size_t index, Value rows) {
+    return rows ? applyComposite(b, "dequantize", {rows, node.input(8 + index), node.input(13 + index)})[0] : rows;
+  };
+  Value positions = sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
+  return normaliseEmbeddings(node, {words, node.input(7), numbers(0, embedded(b, node.input(2), words)),
+                                    numbers(1, positions), numbers(2, embedded(b, node.input(4), node.input(1))),
+                                    numbers(3, node.input(5)), numbers(4, node.input(6))});
 }
 } // namespace perpend::onnx

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Classical.h"
 #include "frontend/onnx/Operators.h"
 #include "graph/composites/Formulas.h"
 
@@ -152,5 +153,142 @@ Results importQLinearWhere(Node &node) {
   if (!node.input(0))
     return {};
   return quantisedAs(node, graph::where(node.builder, node.input(0), dequantised(node, 1), dequantised(node, 4)), 7, 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Weights in blocks
+//===----------------------------------------------------------------------===//
+
+/// Numbers of `bits` bits, low bits first, that are side by side in the bytes of the last dimension.
+static Value unpacked(Builder &b, Value bytes, int64_t bits) {
+  if (!bytes || bits == 8)
+    return bytes;
+  Shape shape = shapeOf(bytes);
+  SymbolicInt count(8 / bits);
+  Value shifts = b.cast(graph::mul(b, iota(b, count, b.i64()), b.scalar(static_cast<double>(bits), b.i64())),
+                        graph::elementTypeOf(bytes));
+  int64_t mask = (1 << bits) - 1;
+  Value numbers = pointwise(b, {b.unsqueeze(bytes, {rankOf(bytes)}), shifts}, [=](ArrayRef<Scalar> v) {
+    return v[0].call<arith::ShRUIOp>(v[0].value, v[1].value) & v[0].integer(mask);
+  });
+  shape.back() = shape.back() * count;
+  return b.reshape(numbers, shape);
+}
+
+namespace {
+/// Slices of a table along `axis`, of numbers of `bits` bits that are in blocks along `blockAxis`.
+struct BlockGather {
+  Value indices;
+  int64_t axis, blockAxis, bits, blockSize;
+  bool isPacked;
+};
+} // namespace
+
+static std::optional<BlockGather> blockGather(Node &node) {
+  Builder &b = node.builder;
+  Value data = node.input(0);
+  BlockGather form{node.input(1),
+                   normalAxis(b, node.attributes.getInt("gather_axis"), rankOf(data)),
+                   0,
+                   node.attributes.getInt("bits", 4),
+                   node.attributes.getInt("block_size", 128),
+                   graph::elementTypeOf(data).isUnsignedInteger(8)};
+  form.blockAxis = form.axis < 0 ? -1 : normalAxis(b, node.attributes.getInt("quantize_axis", 1), rankOf(data));
+  bool fits = form.axis != form.blockAxis && form.blockSize >= 16 &&
+              (!form.isPacked || (form.blockAxis == rankOf(data) - 1 && llvm::is_contained({2, 4, 8}, form.bits)));
+  if (form.blockAxis >= 0 && fits)
+    return form;
+  if (form.blockAxis >= 0)
+    node.fail("expected blocks of at least 16 numbers along another axis than that of the indices (the last one for "
+              "bytes), and 2, 4 or 8 bits");
+  return std::nullopt;
+}
+
+/// `result` where the index is one of `extent`, else 0.
+static Value whereInside(Builder &b, Value result, const BlockGather &form, const SymbolicInt &extent) {
+  Value indices = b.cast(form.indices, b.i64());
+  Value isInside = pointwise(
+      b, {indices, number(b, extent, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] < v[1]) & (v[0] + v[1] >= 0); },
+      b.operations.getI1Type());
+  if (!isInside || !result)
+    return {};
+  Shape shape(form.axis, SymbolicInt(1));
+  llvm::append_range(shape, shapeOf(form.indices));
+  shape.append(rankOf(result) - static_cast<int64_t>(shape.size()), SymbolicInt(1));
+  return graph::where(b, b.reshape(isInside, shape), result, b.scalar(0, graph::elementTypeOf(result)));
+}
+
+/// in: table, indices, scales, zero points (the middle of the range for bytes without, else 0).
+Results importGatherBlockQuantized(Node &node) {
+  if (!node.hasInputs(3) || rankOf(node.input(0)) != rankOf(node.input(2)))
+    return node.fail("expected a table, indices, and scales of the table's rank");
+  Builder &b = node.builder;
+  std::optional<BlockGather> form = blockGather(node);
+  if (!form)
+    return {};
+  SymbolicInt extent = shapeOf(node.input(0))[form->axis];
+  Value positions = normalIndices(b, form->indices, extent);
+  auto taken = [&](Value table) { return table ? b.gather(table, positions, form->axis) : table; };
+  Value numbers = taken(node.input(0)), scales = taken(node.input(2)), zeros = taken(node.input(3));
+  int64_t axis = form->blockAxis > form->axis ? form->blockAxis + rankOf(form->indices) - 1 : form->blockAxis;
+  if (form->isPacked) {
+    numbers = unpacked(b, numbers, form->bits);
+    zeros = zeros ? sliceAxis(b, unpacked(b, zeros, form->bits), axis, SymbolicInt(0), shapeOf(scales)[axis])
+                  : b.splat(shapeOf(scales), 1 << (form->bits - 1), graph::elementTypeOf(numbers));
+  }
+  Value result = node.composite("dequantize", {numbers, scales, zeros},
+                                {node.attribute("axis", b.operations.getI64IntegerAttr(axis)),
+                                 node.attribute("block_size", b.operations.getI64IntegerAttr(form->blockSize))})[0];
+  return {whereInside(b, result, *form, extent)};
+}
+
+/// The 16 numbers of bitsandbytes' types of 4 bits, fp4 and nf4. Source: Dettmers et al. (2023), "QLoRA".
+static ArrayRef<double> numbersOf4Bits(bool isNormal) {
+  static constexpr double fp4[] = {0,   0.0052083333,  2 / 3.0,  1,  1 / 3.0,  0.5,  1 / 6.0,  0.25,
+                                   -0., -0.0052083333, -2 / 3.0, -1, -1 / 3.0, -0.5, -1 / 6.0, -0.25};
+  static constexpr double nf4[] = {-1.0,
+                                   -0.6961928009986877,
+                                   -0.5250730514526367,
+                                   -0.39491748809814453,
+                                   -0.28444138169288635,
+                                   -0.18477343022823334,
+                                   -0.09105003625154495,
+                                   0.0,
+                                   0.07958029955625534,
+                                   0.16093020141124725,
+                                   0.24611230194568634,
+                                   0.33791524171829224,
+                                   0.44070982933044434,
+                                   0.5626170039176941,
+                                   0.7229568362236023,
+                                   1.0};
+  return isNormal ? ArrayRef(nf4) : ArrayRef(fp4);
+}
+
+/// in: a, weights [N, K] as pairs of numbers in bytes (the first in the high bits), the largest magnitude per block.
+Results importMatMulBnb4(Node &node) {
+  int64_t rows = node.attributes.getInt("N"), columns = node.attributes.getInt("K");
+  int64_t block = node.attributes.getInt("block_size"), count = rows * columns;
+  if (!node.hasInputs(3) || rows < 1 || columns < 1 || block < 1 || !node.attributes.getInt("transB", 1) ||
+      provablyDiffer(elementCount(shapeOf(node.input(1))), SymbolicInt(llvm::divideCeil(count, 2))) ||
+      provablyDiffer(elementCount(shapeOf(node.input(2))), SymbolicInt(llvm::divideCeil(count, block))))
+    return node.fail("expected weights [N, K] in (N K + 1) / 2 bytes, a magnitude per block, and transB = 1");
+  Builder &b = node.builder;
+  Type type = computeType(graph::elementTypeOf(node.input(2)));
+  Value table = constantOf(b, numbersOf4Bits(node.attributes.getInt("quant_type") == 1), 16, type);
+  Value bytes = b.reshape(node.input(1), {SymbolicInt(llvm::divideCeil(count, 2))});
+  Value scales = b.reshape(b.cast(node.input(2), type), {SymbolicInt(llvm::divideCeil(count, block))});
+  auto element = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Scalar place = Scalar(builder, loc, index[0]) * Scalar(builder, loc, index[0]).integer(columns) +
+                   Scalar(builder, loc, index[1]);
+    Scalar byte(builder, loc, load(builder, loc, tensors[0], {floorDiv(place, place.integer(2)).value}), true);
+    Scalar isSecond = graph::equal(floorMod(place, place.integer(2)), place.integer(1));
+    Scalar code = select(isSecond, byte & byte.integer(15), byte / byte.integer(16)).to(builder.getI64Type());
+    Value position = builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), code.value);
+    Scalar scale(builder, loc, load(builder, loc, tensors[1], {floorDiv(place, place.integer(block)).value}));
+    return (Scalar(builder, loc, load(builder, loc, tensors[2], {position})) * scale).value;
+  };
+  Value weights = b.generate({bytes, scales, table}, {SymbolicInt(rows), SymbolicInt(columns)}, type, element);
+  return node.composite("linear", {node.input(0), b.cast(weights, graph::elementTypeOf(node.input(0)))});
 }
 } // namespace perpend::onnx

@@ -15,10 +15,8 @@ static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const
 
 /// A list of numbers: one for all features, or one per feature.
 static Value perFeature(Node &node, StringRef name, double otherwise, Type type) {
-  SmallVector<double> values = numbersOf(node, name);
-  if (values.empty())
-    values.push_back(otherwise);
-  return constantOf(node.builder, values, static_cast<int64_t>(values.size()), type);
+  Value values = vectorOf(node, name, type);
+  return values ? values : constantOf(node.builder, otherwise, 1, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,12 +73,14 @@ Results importImputer(Node &node) {
   StringRef name = floats ? "imputed_value_floats" : "imputed_value_int64s";
   if (numbersOf(node, name).empty())
     return node.fail("expected the attribute " + name);
-  double replaced = floats ? node.attributes.getFloat("replaced_value_float")
-                           : static_cast<double>(node.attributes.getInt("replaced_value_int64"));
-  Value isMissing = pointwise(
-      b, x,
-      [=](ArrayRef<Scalar> v) { return std::isnan(replaced) ? notEqual(v[0], v[0]) : graph::equal(v[0], replaced); },
-      b.operations.getI1Type());
+  double replaced = node.attributes.getFloat("replaced_value_float");
+  int64_t replacedInteger = node.attributes.getInt("replaced_value_int64");
+  auto isReplaced = [=](ArrayRef<Scalar> v) {
+    if (!floats)
+      return graph::equal(v[0], v[0].integer(replacedInteger));
+    return std::isnan(replaced) ? notEqual(v[0], v[0]) : graph::equal(v[0], replaced);
+  };
+  Value isMissing = pointwise(b, x, isReplaced, b.operations.getI1Type());
   return {graph::where(b, isMissing, perFeature(node, name, 0, type), x)};
 }
 
@@ -148,8 +148,7 @@ static Value encoderList(Node &node, StringRef kind, Type type) {
   if (isa<StringType>(type))
     return node.builder.texts(encoderTexts(node, kind));
   std::string names[] = {(kind + "_tensor").str(), (kind + "_floats").str(), (kind + "_int64s").str()};
-  SmallVector<double> numbers = numbersOf(node, {names[0], names[1], names[2]});
-  return constantOf(node.builder, numbers, static_cast<int64_t>(numbers.size()), type);
+  return vectorOf(node, {names[0], names[1], names[2]}, type);
 }
 
 /// What keys that are not listed become, as a vector of one.
@@ -158,10 +157,11 @@ static Value encoderDefault(Node &node, Type type) {
     SmallVector<StringRef> given = encoderTexts(node, "default");
     return node.builder.texts(given.empty() ? node.attributes.getString("default_string", "_Unused") : given.front());
   }
-  SmallVector<double> given = numbersOf(node, "default_tensor");
+  StringRef names[] = {"default_tensor", "default_int64"};
   bool floats = isa<FloatType>(type);
-  double listed = node.attributes.getFloat(floats ? "default_float" : "default_int64", floats ? -0.0 : -1);
-  return constantOf(node.builder, given.empty() ? listed : given.front(), 1, type);
+  if (Value given = vectorOf(node, ArrayRef(names).take_front(floats ? 1 : 2), type))
+    return sliceAxis(node.builder, given, 0, SymbolicInt(0), SymbolicInt(1));
+  return constantOf(node.builder, floats ? node.attributes.getFloat("default_float", -0.0) : -1, 1, type);
 }
 
 static Results encode(Node &node, Value keys, Value values) {

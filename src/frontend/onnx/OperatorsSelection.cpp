@@ -29,6 +29,9 @@ Results importCumulation(Node &node) {
     return node.fail("expected one axis, got shape " + graph::toString(shapeOf(axis)));
   int64_t rank = rankOf(x);
   Value wanted = b.reshape(b.cast(axis, b.i64()), {}), chosen = along(0);
+  auto isAxis = [&](ArrayRef<Scalar> v) { return (v[0] >= v[0].integer(-rank)) & (v[0] < v[0].integer(rank)); };
+  requireAll(b, pointwise(b, wanted, isAxis, b.operations.getI1Type()),
+             ("the axis is not one of a tensor of rank " + Twine(rank)).str());
   for (int64_t dim = 1; dim < rank; ++dim) {
     Value isHere = pointwise(
         b, wanted,
@@ -45,13 +48,10 @@ Results importTopK(Node &node) {
   Value x = node.input(0);
   if (!x || (!k && !node.input(1)))
     return node.fail("expected a tensor and k");
-  int64_t axis = normalAxis(node.builder, node.attributes.getInt("axis", -1), rankOf(x));
-  if (axis < 0)
-    return {};
   if (!k) {
-    SymbolicInt count = node.builder.measure(node.input(1), "k");
-    bool isRunTime = !count.isPoison() && !count.isConstant();
-    k = Shape{isRunTime ? min(count, shapeOf(x)[axis]) : count}; // never more than there are
+    k = Shape{node.builder.measure(node.input(1), "k")};
+    if (k->front().isPoison())
+      return {};
   }
   return node.composite("topk", x, node.attribute("k", ArrayRef<SymbolicInt>(*k)));
 }

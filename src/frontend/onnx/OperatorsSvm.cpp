@@ -1,6 +1,7 @@
 //===- OperatorsSvm.cpp - support vector machines of ai.onnx.ml -----------===//
 
 #include "frontend/onnx/Classical.h"
+#include "frontend/onnx/Coupling.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -127,15 +128,20 @@ static Value votesOf(Builder &b, Value decisions, ArrayRef<Duel> duels, int64_t 
       {b.cast(won, type), constantOf(b, wins, {classes, count}, type), constantOf(b, otherwise, classes, type)});
 }
 
-/// Probabilities of two classes from the decision of their duel.
-static Value probabilitiesOf(Node &node, Value decision) {
-  double factor = numbersOf(node, "prob_a").front(), offset = numbersOf(node, "prob_b").front();
-  Value first = pointwise(node.builder, decision, [=](ArrayRef<Scalar> v) {
-    Scalar z = v[0] * factor + offset;
-    return graph::min(graph::max(1.0 / (1.0 + graph::exp(z)), 1e-7), 1 - 1e-7);
+/// Probabilities from the decisions of the duels: 1 / (1 + e^(decision prob_a + prob_b)) is that of the first class.
+static Value probabilitiesOf(Node &node, Value decisions, int64_t classes) {
+  SmallVector<double> factors = numbersOf(node, "prob_a"), offsets = numbersOf(node, "prob_b");
+  int64_t count = classes * (classes - 1) / 2;
+  if (static_cast<int64_t>(factors.size()) != count || static_cast<int64_t>(offsets.size()) != count)
+    return node.builder.fail("expected " + Twine(count) + " numbers prob_a and prob_b, got " + Twine(factors.size()) +
+                             " and " + Twine(offsets.size()));
+  Type type = graph::elementTypeOf(decisions);
+  Value scaled = graph::mul(node.builder, decisions, constantOf(node.builder, factors, count, type));
+  Value shifted = graph::add(node.builder, scaled, constantOf(node.builder, offsets, count, type));
+  Value duels = pointwise(node.builder, shifted, [](ArrayRef<Scalar> v) {
+    return graph::min(graph::max(1.0 / (1.0 + graph::exp(v[0])), 1e-7), 1 - 1e-7);
   });
-  Value second = pointwise(node.builder, first, [](ArrayRef<Scalar> v) { return 1.0 - v[0]; });
-  return first && second ? node.builder.concat({first, second}, 1) : Value();
+  return coupledProbabilities(node.builder, duels, classes);
 }
 
 static Results labelled(Node &node, Value ranking, Value scores) {
@@ -155,12 +161,8 @@ static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) 
   for (int64_t count : perClass)
     vectors += count;
   SmallVector<double> coefficients = numbersOf(node, "coefficients"), rho = numbersOf(node, "rho");
-  SmallVector<double> probabilities = numbersOf(node, "prob_a");
   if (static_cast<int64_t>(coefficients.size()) != (classes - 1) * vectors)
     return node.fail("expected " + Twine((classes - 1) * vectors) + " coefficients, got " + Twine(coefficients.size()));
-  if (!probabilities.empty() && (classes != 2 || numbersOf(node, "prob_b").empty()))
-    return node.fail("probabilities of more than two classes are not supported"
-                     "\nhint: convert the model without probabilities");
   Value supports = rowsOf(node, "support_vectors", vectors, type);
   Value kernel = supports ? kernelOf(node, x, supports, node.attributes.getString("kernel_type", "LINEAR")) : supports;
   SmallVector<Duel> duels = duelsOf(perClass, coefficients);
@@ -172,8 +174,8 @@ static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) 
   if (!decisions)
     return {};
   Value votes = votesOf(b, decisions, duels, classes), scores = decisions;
-  if (!probabilities.empty())
-    scores = probabilitiesOf(node, decisions);
+  if (!numbersOf(node, "prob_a").empty())
+    scores = probabilitiesOf(node, decisions, classes);
   else if (classes ==
            2) // as ONNX Runtime: the score of the duel is last, though the first class wins where it is positive
     scores = b.concat({call(b, "neg", decisions), decisions}, 1);

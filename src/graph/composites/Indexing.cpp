@@ -53,6 +53,14 @@ void requireExtents(Builder &b, ArrayRef<SymbolicInt> extents, ArrayRef<Symbolic
               (what + ": extents " + toString(read) + " are read of a tensor of shape " + toString(extents)).str());
 }
 
+void requireAll(Builder &b, Value condition, StringRef message) {
+  Value wrong = condition ? applyComposite(b, "logical_not", condition)[0] : condition;
+  if (!wrong)
+    return;
+  Value count = sum(b, b.cast(wrong, b.i64()), llvm::to_vector(llvm::seq<int64_t>(0, rankOf(wrong))), false);
+  b.require(-b.measure(count, "wrong"), message);
+}
+
 namespace composites {
 Results gather(Builder &b, Values in, const Attributes &a) {
   int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));

@@ -298,6 +298,25 @@ static Direction directionOf(Builder &b, const Kind &kind, const Inputs &inputs,
   return d;
 }
 
+/// Each row of the batch has from 0 to `steps` time steps.
+static void checkLengths(Builder &b, Value lengths, const SymbolicInt &steps) {
+  std::string message = "expected sequence_lens from 0 to the " + steps.str() + " time steps";
+  std::optional<Shape> known = b.contents(lengths);
+  if (known)
+    for (const SymbolicInt &length : *known) {
+      if (!b.hasFailed())
+        b.require(length, message);
+      if (!b.hasFailed())
+        b.require(steps - length, message);
+    }
+  else
+    requireAll(b,
+               pointwise(
+                   b, {b.cast(lengths, b.i64()), number(b, steps, b.i64())},
+                   [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] <= v[1]); }, b.operations.getI1Type()),
+               message);
+}
+
 static Results recurrent(Builder &b, const Kind &kind, Values in, const Attributes &a) {
   StringRef direction = a.getString("direction", "forward");
   unsigned count = direction == "bidirectional" ? 2 : 1;
@@ -308,6 +327,10 @@ static Results recurrent(Builder &b, const Kind &kind, Values in, const Attribut
     return {};
   if (provablyDiffer(shapeOf(in[1])[0], SymbolicInt(count)))
     return {b.fail("expected weights for " + Twine(count) + " directions, got shape " + toString(shapeOf(in[1])))};
+  if (inputs->lengths)
+    checkLengths(b, inputs->lengths, shapeOf(inputs->x)[0]);
+  if (b.hasFailed())
+    return {};
   SmallVector<SmallVector<Value>> parts(1 + kind.states);
   for (unsigned index = 0; index < count; ++index) {
     Direction d = directionOf(b, kind, *inputs, a, index);

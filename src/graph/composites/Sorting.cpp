@@ -19,8 +19,9 @@ Results topk(Builder &b, Values in, const Attributes &a) {
   if (!k || k->size() != 1)
     return {b.fail("topk: expected one number k")};
   SymbolicInt extent = shapeOf(in[0])[axis];
-  if (compareLess(extent, k->front()) == true)
-    return {b.fail("topk: expected k of at most " + extent.str() + ", got " + k->front().str())};
+  b.require(extent - k->front(), "topk: expected k of at most " + extent.str() + ", got " + k->front().str());
+  if (b.hasFailed())
+    return {};
   Value order = b.sort(in[0], axis, a.getInt("largest", 1));
   Value positions = order ? sliceAxis(b, order, axis, SymbolicInt(0), k->front()) : order;
   if (!positions)

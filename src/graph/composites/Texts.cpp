@@ -30,6 +30,46 @@ static SmallVector<StringRef> textsOf(const Attributes &a, StringRef name) {
   return texts;
 }
 
+namespace {
+struct Normalisation {
+  /// "none", "lower" or "upper".
+  std::string change;
+  /// Whether stop words are compared before the change.
+  bool isSensitive;
+};
+} // namespace
+
+static Value normalized(Builder &b, Value x, ArrayRef<StringRef> stops, const Normalisation &form) {
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  shape.back() = SymbolicInt::poison();
+  NamedAttribute parameters[] = {
+      b.operations.getNamedAttr("case", b.operations.getStringAttr(form.change)),
+      b.operations.getNamedAttr("caseSensitive", b.operations.getI64IntegerAttr(form.isSensitive))};
+  return b.callLibrary("string.normalize", {x, b.texts(stops)}, CallResult{shape, elementTypeOf(x)}, parameters)[0];
+}
+
+/// The texts [c] or [1, c] that are none of the stop words in any case; their own case stays.
+static Value withoutStops(Builder &b, Value x, ArrayRef<StringRef> stops) {
+  Normalisation lower{"lower", false};
+  Shape shape = shapeOf(x);
+  SymbolicInt count = shape.back();
+  x = b.reshape(x, count);
+  // Empty texts would be left out: these are no stop words.
+  Value isEmpty = applyComposite(b, "equal", {x, b.texts(StringRef(""), /*isScalar=*/true)})[0];
+  Value all = normalized(b, where(b, isEmpty, b.texts(StringRef(" "), /*isScalar=*/true), x), {}, lower);
+  Value words = all ? b.unsqueeze(sliceAxis(b, all, 0, SymbolicInt(0), count), {1}) : all;
+  Value matches = words ? applyComposite(b, "equal", {words, normalized(b, b.texts(stops), {}, lower)})[0] : words;
+  Value isKept =
+      matches ? applyComposite(b, "logical_not", b.reduce(ReductionKind::Max, matches, 1, false))[0] : matches;
+  Value kept = isKept ? applyComposite(b, "compress", {x, isKept})[0] : isKept;
+  if (!kept)
+    return {};
+  shape.back() = shapeOf(kept).back();
+  return b.reshape(kept, shape);
+}
+
 namespace composites {
 Results string_concat(Builder &b, Values in, const Attributes &) {
   std::optional<Shape> shape = b.broadcastShapes(in);
@@ -54,15 +94,14 @@ Results string_normalize(Builder &b, Values in, const Attributes &a) {
   bool fits = shape.size() == 1 || (shape.size() == 2 && shape[0] == SymbolicInt(1));
   if (!checkTexts(b, in) || !fits)
     return {fits ? Value() : b.fail("expected a shape [c] or [1, c], got " + toString(shape))};
-  shape.back() = SymbolicInt::poison();
-  std::string change = a.getString("case_change_action", "NONE").lower();
-  if (change != "none" && change != "lower" && change != "upper")
-    return {b.fail("expected case_change_action LOWER, UPPER or NONE, got '" + change + "'")};
-  NamedAttribute parameters[] = {
-      b.operations.getNamedAttr("case", b.operations.getStringAttr(change)),
-      b.operations.getNamedAttr("caseSensitive", b.operations.getI64IntegerAttr(a.getInt("is_case_sensitive")))};
-  return b.callLibrary("string.normalize", {in[0], b.texts(textsOf(a, "stopwords"))},
-                       CallResult{shape, elementTypeOf(in[0])}, parameters);
+  Normalisation form{a.getString("case_change_action", "NONE").lower(), a.getInt("is_case_sensitive") != 0};
+  if (form.change != "none" && form.change != "lower" && form.change != "upper")
+    return {b.fail("expected case_change_action LOWER, UPPER or NONE, got '" + form.change + "'")};
+  SmallVector<StringRef> stops = textsOf(a, "stopwords");
+  llvm::erase_if(stops, [](StringRef word) { return word.empty(); }); // empty texts are left out anyway
+  if (form.change != "none" || form.isSensitive || stops.empty())
+    return {normalized(b, in[0], stops, form)};
+  return {normalized(b, withoutStops(b, in[0], stops), {}, form)};
 }
 
 Results regex_full_match(Builder &b, Values in, const Attributes &a) {

@@ -334,3 +334,56 @@ case("QGemm", GEMM)
 case("QGemm", [bytes_of(7, 3), *GEMM[1:3], bytes_of(5, 7), positive(5), bytes_of(5), None], transA=1, transB=1)
 case("QuantizeLinear", [normal(3, 4) * 3, float_scalar(0.05), zero(128)])
 case("DequantizeLinear", [bytes_of(3, 4), float_scalar(0.05), zero(128)])
+
+for quant_type, (N, K) in [(0, (5, 37)), (1, (4, 32)), (1, (3, 17))]:
+    form = {"N": N, "K": K, "block_size": 16, "quant_type": quant_type}
+    weights = [bytes_of(-(-N * K // 2)), positive(-(-N * K // 16))]
+    case("MatMulBnb4", [normal(2, 3, K), *weights], symbols={(0, 1): "s"}, constants=[1, 2], **form)
+
+PLACES = integers(-6, 6, 2, 3, dtype=np.int64)
+for bits in [4, 8]:
+    table = [bytes_of(6, 32 * bits // 8), PLACES, positive(6, 2)]
+    form = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
+    case("GatherBlockQuantized", table, constants=[0, 2], symbols={(1, 1): "s"}, **form)
+    zeros = bytes_of(6, 2 * bits // 8)
+    case("GatherBlockQuantized", [*table, zeros], constants=[0, 2, 3], label="zeros", **form)
+    case("GatherBlockQuantized", [*table[:2], half(table[2])], constants=[0, 2], label="f16", **form)
+
+EMBEDDINGS = [bytes_of(9, 7), bytes_of(11, 7), bytes_of(2, 7), bytes_of(7), bytes_of(7)]
+NUMBERS = [float_scalar(scale) for scale in (0.02, 0.03, 0.01, 0.005, 0.01)] + [zero(z) for z in (120, 130, 9, 0, 128)]
+for with_mask in [False, True]:
+    words, segments, mask = (integers(0, top, B, S, dtype=np.int32) for top in (9, 2, 2))
+    tables = [*EMBEDDINGS, mask if with_mask else None, *NUMBERS]
+    constants = [index for index in range(2, 18) if index != 7]
+    case("QEmbedLayerNormalization", [words, segments, *tables], 2, constants=constants, epsilon=1e-5)
+    tables[2] = tables[8] = tables[13] = None
+    constants = [index for index in constants if index not in (4, 10, 15)]
+    case("QEmbedLayerNormalization", [words, None, *tables], 2, constants=constants, label="words", epsilon=1e-5)
+
+TOKEN, BUFFER = [normal(B, 1, E) for _ in range(3)], [normal(B, H, 7, D) for _ in range(2)]
+for used in [0, 4, 6]:
+    case(
+        "DecoderMaskedMultiHeadAttention",
+        [*TOKEN, None, None, *BUFFER, int32(used)],
+        3,
+        compared=1,
+        num_heads=H,
+        past_present_share_buffer=1,
+        label=f"used {used}",
+    )
+case(
+    "DecoderMaskedMultiHeadAttention",
+    [*TOKEN, None, None, *BUFFER, int32(4), None, None, normal(3 * E)],
+    3,
+    compared=1,
+    num_heads=H,
+    past_present_share_buffer=1,
+    label="bias",
+)
+case("DecoderMaskedMultiHeadAttention", [TOKEN[0], *BUFFER], 1, num_heads=H, label="cross")
+
+case("Unique", [np.array([2, 1, 1, 3, 4, 3], np.float32)], 3, symbols={(0, 0): "n"})
+for mode in ["bilinear", "nearest", "bicubic"]:
+    for padding in ["zeros", "reflection"] if mode == "bicubic" else ["zeros", "border", "reflection"]:
+        grid = normal(2, 3, 4, 2)
+        case("GridSample", [normal(2, 3, 5, 7), grid], mode=mode, padding_mode=padding, align_corners=1)

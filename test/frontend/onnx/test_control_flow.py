@@ -157,6 +157,26 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, tmp_path):
             run(parse(text), feeds, tmp_path)
 
 
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("is_swapped", [True, False])
+def test_branches_of_one_element(taken, is_swapped, tmp_path):
+    """Rank 0 in one branch and [1] or [1, 1] in the other: all broadcast to the same."""
+    scalar = "a () => (float p, float q) { p = ReduceSum <keepdims = 0> (x) q = Neg(p) }"
+    matrix = """b () => (float[i] p, float[j,k] q) {
+      first = Constant <value_ints = [0]> ()
+      p = Gather(x, first)
+      square = Constant <value_ints = [1, 1]> ()
+      q = Reshape(p, square)
+    }"""
+    branches = (matrix, scalar) if is_swapped else (scalar, matrix)
+    text = f"""ones (bool c, float[n] x, float[2,n] z) => (float[a,b] y) {{
+      p, q = If (c) <then_branch = {branches[0]}, else_branch = {branches[1]}>
+      sum = Add(p, z)
+      y = Mul(sum, q)
+    }}"""
+    expect_same(parse(text), {"c": np.array(taken), "x": normal(3), "z": normal(2, 3)}, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -84,6 +84,76 @@ def test_packed_heads(packs_query):
     np.testing.assert_allclose(packed, wanted, 1e-6, 1e-6)
 
 
+def cached_attention(op, lengths, **attributes):
+    """A model whose caches are as long as the run says; `lengths` are its inputs behind the caches."""
+    helper, heads = onnx.helper, attributes.get("kv_num_heads", 4)
+    shapes = {name: ["b", "s", width * 8] for name, width in {"q": 4, "k": heads, "v": heads}.items()}
+    shapes |= {name: ["b", heads, "p", 8] for name in ("pk", "pv")}
+    inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    sizes = [helper.make_tensor_value_info(name, onnx.TensorProto.INT32, shape) for name, shape in lengths]
+    names = [
+        "q",
+        "k",
+        "v",
+        *[""] * (3 if op == "MultiHeadAttention" else 0),
+        "pk",
+        "pv",
+        *(name for name, _ in lengths),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("y", "keys", "values")]
+    node = helper.make_node(op, names, ["y", "keys", "values"], "node", domain="com.microsoft", **attributes)
+    graph = helper.make_graph([node], "cached", [*inputs, *sizes], outputs)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+
+def cached_feeds(batch, length, past, heads):
+    generator = np.random.default_rng(past)
+    shapes = {"q": (batch, length, 32), "k": (batch, length, heads * 8), "v": (batch, length, heads * 8)}
+    shapes |= {"pk": (batch, heads, past, 8), "pv": (batch, heads, past, 8)}
+    return {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def agrees_up_to(model, compiled, feeds, valid):
+    """Elements of a cache behind `valid` are nobody's."""
+    (y, *caches), (wanted, *expected) = compiled(**feeds), expected_of(model, feeds)
+    np.testing.assert_allclose(y, wanted, 2e-5, 2e-5)
+    for cache, other in zip(caches, expected, strict=True):
+        assert cache.shape == other.shape
+        np.testing.assert_allclose(cache[:, :, :valid], other[:, :, :valid], 2e-5, 2e-5)
+
+
+def test_caches_of_a_length_known_at_run_time():
+    """The present is as long as total_sequence_length, or as the past where that is a longer buffer."""
+    lengths = [("last", ["b"]), ("total", [])]
+    model = cached_attention("GroupQueryAttention", lengths, num_heads=4, kv_num_heads=2)
+    compiled = perpend.compile(model)
+    runs = [(2, 1, 3, [3, 3], 4), (2, 1, 8, [3, 2], 4), (2, 4, 8, [3, 3], 4), (2, 5, 0, [4, 4], 5), (1, 2, 8, [7], 8)]
+    for batch, length, past, last, total in runs:
+        feeds = cached_feeds(batch, length, past, 2)
+        feeds |= {"last": np.array(last, np.int32), "total": np.array(total, np.int32)}
+        agrees_up_to(model, compiled, feeds, min(last) + 1)
+    for last in (8, -1):
+        with pytest.raises(ValueError, match="seqlens_k is not inside the caches"):
+            compiled(**{**feeds, "last": np.array([last], np.int32)})
+    feeds |= {"total": np.array(11, np.int32)}
+    with pytest.raises(ValueError, match="more than past and new keys"):
+        compiled(**feeds)
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_shared_buffer_of_past_and_present(unidirectional):
+    """New keys are written behind the first past_sequence_length of a buffer."""
+    model = cached_attention("MultiHeadAttention", [("used", [1])], num_heads=4, unidirectional=unidirectional)
+    compiled = perpend.compile(model)
+    for length, past, used in [(1, 8, 3), (1, 4, 3), (3, 8, 0), (3, 7, 4)]:
+        feeds = {**cached_feeds(2, length, past, 4), "used": np.array([used], np.int32)}
+        agrees_up_to(model, compiled, feeds, used + length)
+    for used in (5, -1):
+        with pytest.raises(ValueError, match=r"past_sequence_length|at least 0"):
+            compiled(**{**feeds, "used": np.array([used], np.int32)})
+
+
 def model_of(op, inputs, **attributes):
     return build(Case(op, inputs, 1, attributes), False)
 
@@ -107,6 +177,32 @@ def test_operators_without_a_kernel():
     np.testing.assert_allclose(perpend.compile(model)(**feeds), normal / (1 + np.exp(-normal)), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("channels_last", [0, 1])
+@pytest.mark.parametrize("skip_shape", ["full", "unit", "flat"])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_skip_group_norm(channels_last, skip_shape, has_bias):
+    generator = np.random.default_rng(3)
+    image, gamma, beta, bias = (
+        generator.standard_normal(shape).astype(np.float32) for shape in [(2, 5, 3, 6), (6,), (6,), (6,)]
+    )
+    skip = generator.standard_normal((2, 5, 3, 6) if skip_shape == "full" else (2, 1, 1, 6)).astype(np.float32)
+    total = image + skip + bias * has_bias
+    groups = total.reshape(2, 15, 3, 2)
+    centred = groups - groups.mean((1, 3), keepdims=True)
+    normal = (centred / np.sqrt((centred**2).mean((1, 3), keepdims=True) + 1e-4)).reshape(image.shape) * gamma + beta
+
+    def placed(array):
+        return array if channels_last or array.ndim != 4 else np.ascontiguousarray(array.transpose(0, 3, 1, 2))
+
+    inputs = [placed(image), gamma, beta, skip.reshape(2, 6) if skip_shape == "flat" else placed(skip)]
+    form = {"groups": 3, "activation": 0, "epsilon": 1e-4, "channels_last": channels_last}
+    case = Case("SkipGroupNorm", [*inputs, *[bias] * has_bias], 2, form)
+    model, feeds = build(case, False)
+    y, s = perpend.compile(model)(**feeds)
+    np.testing.assert_allclose(y, placed(normal), 1e-4, 1e-5)
+    np.testing.assert_allclose(s, placed(total), 1e-6)
+
+
 @pytest.mark.parametrize(
     ("op", "inputs", "attributes", "message"),
     [
@@ -120,6 +216,9 @@ def test_operators_without_a_kernel():
         ("Attention", [[2, 3, 7], [7, 12]], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
         ("MultiHeadAttention", [[2, 3, 12], [2, 3, 12], [2, 3, 12]], {"num_heads": 5}, "5 heads"),
         ("CDist", [[2, 3], [4, 3]], {"metric": "cosine"}, "cosine"),
+        ("GridSample", [[1, 1, 2, 2], [1, 1, 1, 2]], {"mode": "bicubic", "padding_mode": "border"}, "bicubic"),
+        ("GatherBlockQuantized", [[2, 8], [3], [2, 1]], {"gather_axis": 1, "block_size": 16}, "another axis"),
+        ("MatMulBnb4", [[2, 8], [9], [1]], {"N": 2, "K": 8, "block_size": 16, "quant_type": 1}, "a magnitude per"),
     ],
 )
 def test_refusals(op, inputs, attributes, message):
