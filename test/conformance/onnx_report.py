@@ -23,13 +23,16 @@ Outcomes = Mapping[str, Mapping[str, Outcome]]
 """By column, then by the name of the case."""
 
 PEERS = """\
-| system | published or measured |
-| --- | --- |
-| ONNX Runtime 1.31.1 | of 2,027 cases: 1,499 pass, 412 refused, 21 wrong, 95 types its interface cannot pass |
-| tract | 68 % of the operators it lists |
-| IREE | 72 % of the operators it lists |
-| onnx-mlir | 36 % of the operators it lists |
-| TVM | 23 % of the operators it lists |
+| system | rate | known from |
+| --- | --- | --- |
+| ONNX Runtime 1.31.1 | 1,499 pass, 412 refused, 21 wrong, 95 types its interface cannot pass, of 2,027 | a run |
+| tract | 68 % | others |
+| IREE | 72 % | others |
+| onnx-mlir | 36 % | others |
+| TVM | 23 % of the operators it lists | others |
+
+*A run*: the cases of this package that have inputs, through ONNX Runtime's Python interface. *Others*: rates on this
+suite that others made public, of versions that are not known here; not measured again, so no ground for a claim.
 """
 
 ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<status>\w+) \| (?P<columns>[\w ,]+) \| (?P<reason>.*) \|$")
@@ -97,7 +100,8 @@ def page(cases: Sequence[Case], outcomes: Outcomes, levels: Mapping[str, str]) -
         "and compared with the suite's tolerances. *Unsupported* is a refusal before anything runs; *wrong* is\n"
         "everything else that is no pass: values, shapes, types, a crash, a hang, a failure while it runs. Columns:\n"
         "*plain*, the model as it is; *dynamic*, every dimension of every input a free symbol; *constant*, every\n"
-        "input an initializer; *interpreter*, the reference interpreter in place of compiled code.",
+        "input an initializer; *interpreter*, the reference interpreter in place of compiled code. Where a case\n"
+        "declares a sequence or an optional value without a rank, every column is told the rank of its value.",
         "## Totals",
         "\n".join(totals(outcomes, levels)),
         "Others, for comparison:",

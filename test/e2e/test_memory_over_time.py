@@ -49,6 +49,7 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("text", "feed"), [(SYMBOLIC, symbolic_feed), (DATA_DEPENDENT, dependent_feed)])
 def test_memory_is_flat(text: str, feed: Feed, tmp_path: Path) -> None:
     model = parser.parse_model('<ir_version: 8, opset_import: ["" : 18]>\n' + text)

@@ -269,16 +269,19 @@ def field(number, content):
 
 def nested(depth):
     """An If in an If in an If."""
-    graph = field(1, helper.make_node("Identity", ["x"], ["r"]).SerializeToString())
+    graph = field(2, b"branch") + field(1, helper.make_node("Identity", ["x"], ["r"]).SerializeToString())
     result = field(12, helper.make_empty_tensor_value_info("r").SerializeToString())
     for _ in range(depth):
         branches = b""
         for name in (b"then_branch", b"else_branch") if len(graph) < 2000 else (b"then_branch",):
             kind = b"\xa0\x01\x05"  # type: GRAPH
             branches += field(5, field(1, name) + field(6, graph + result) + kind)
-        graph = field(1, field(1, b"c") + field(2, b"r") + field(4, b"If") + branches)
+        graph = field(2, b"branch") + field(1, field(1, b"c") + field(2, b"r") + field(4, b"If") + branches)
     model = model_of([], [("c", TensorProto.BOOL, []), ("x", FLOAT, [2])], [("r", FLOAT)])
-    return model.SerializeToString() + field(7, graph + model.graph.SerializeToString())
+    model.graph.ClearField("name")
+    rest = model.graph.SerializeToString()
+    model.ClearField("graph")
+    return model.SerializeToString() + field(7, graph + rest)
 
 
 def recursive_functions():

@@ -2,11 +2,10 @@
 
 import ml_dtypes
 import numpy as np
+import onnx
 import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-reference = pytest.importorskip("onnx.reference.ops.op_cast")
+from onnx.reference.ops import op_cast as reference
 
 T = onnx.TensorProto
 MINIFLOATS = (

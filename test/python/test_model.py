@@ -189,6 +189,7 @@ def busy_model() -> perpend.Model:
     return perpend.compile(onnx_model(operators=("Sin", "Cos", "Sin", "Cos", "Tanh", "Exp") * 4), threads=1)
 
 
+@pytest.mark.alone
 def test_runs_without_the_interpreter_lock() -> None:
     """Another thread of Python goes on during a run; on a busy machine that takes more than one try."""
     model = busy_model()
@@ -236,6 +237,7 @@ def test_calls_from_several_threads() -> None:
     assert not failures
 
 
+@pytest.mark.alone
 def test_calls_are_cheap(relu: perpend.Model) -> None:
     x = np.ones((1, 4), np.float32)
     best = float("inf")

@@ -1,16 +1,11 @@
 """Small models that once went wrong, compiled and compared with ONNX Runtime."""
 
 import numpy as np
+import onnx
+import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-
-import perpend  # noqa: E402
-from differential import CONFIGURATIONS, PROGRAM, check_model, compiled_results  # noqa: E402
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="perpend is not built")
+from differential import CONFIGURATIONS, check_model, compiled_results
+from onnx import TensorProto, helper, numpy_helper
 
 
 def build(nodes, inputs, outputs, constants=None):
@@ -225,3 +220,72 @@ def build_opset(version, operator, inputs):
     node = helper.make_node(operator, list(inputs), ["y"])
     graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10), [*inputs.values()]
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize("broken", ["w", "b"])
+def test_recurrent_weights_of_another_shape_are_refused(operator, gates, broken):
+    """The message of the first step that fails, with nothing built on it."""
+    features, width = 3, 2 * gates
+    weights = {
+        "w": np.ones((1, width, features + (broken == "w")), np.float32),
+        "r": np.ones((1, width, 2), np.float32),
+        "b": np.ones((1, 2 * width + 2 * (broken == "b"), 5)[: 2 + (broken == "b")], np.float32),
+    }
+    node = (operator, ["x", "w", "r", "b"], ["y"], {"hidden_size": 2})
+    with pytest.raises(perpend.CompileError, match=r"must be equal|cannot broadcast"):
+        perpend.compile(build_unchecked(node, ramp(4, 1, features), weights))
+
+
+def build_unchecked(node, x, weights):
+    """One node, without the checks of ONNX's own shape inference."""
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
+    arrays = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    output = helper.make_empty_tensor_value_info(node[2][0])
+    graph = helper.make_graph([helper.make_node(*node[:3], **node[3])], "g", [info], [output], arrays)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_number_of_parts_is_the_number_of_outputs():
+    """A third part that no output names would have been shared out among the two."""
+    node = ("Split", ["x"], ["y"], {"num_outputs": 3})
+    with pytest.raises(perpend.CompileError, match="num_outputs is 3, the node has 1 outputs"):
+        perpend.compile(build_unchecked(node, ramp(6, 2), {}))
+
+
+def test_models_say_what_they_are():
+    """Types that contradict what is computed, and versions that nobody knows yet."""
+
+    def message(change):
+        model = build_unchecked(("Abs", ["x"], ["y"], {}), ramp(2), {})
+        change(model)
+        with pytest.raises(perpend.CompileError) as raised:
+            perpend.compile(model)
+        return str(raised.value)
+
+    def declare(model):
+        model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
+
+    def newest(model):
+        model.opset_import[0].version = 127
+
+    def newer_file(model):
+        model.ir_version = 1000
+
+    def mistyped(model):
+        model.graph.node[0].attribute.append(onnx.AttributeProto(name="a", i=1, type=onnx.AttributeProto.FLOAT))
+
+    assert "'y' is declared as int8 and is f32" in message(declare)
+    assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
+    assert "IR version 1000, the newest that is known is 14" in message(newer_file)
+    assert "attribute 'a' is not of the type that it says" in message(mistyped)
+
+
+@pytest.mark.parametrize("extents", [[2, 3], ["n", 3]])
+def test_scales_beyond_all_extents_are_refused(extents):
+    model = build_unchecked(("Resize", ["x", "", "s"], ["y"], {}), ramp(2, 3), {"s": np.float32([1e21, 1])})
+    for dim, extent in zip(model.graph.input[0].type.tensor_type.shape.dim, extents, strict=True):
+        dim.Clear()
+        setattr(dim, "dim_param" if isinstance(extent, str) else "dim_value", extent)
+    with pytest.raises(perpend.CompileError, match="cannot scale the extent"):
+        perpend.compile(model)

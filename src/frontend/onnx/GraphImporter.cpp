@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/Order.h"
+#include "graph/ElementTypes.h"
 
 using namespace mlir;
 
@@ -43,6 +44,23 @@ Value GraphImporter::valueOf(StringRef name) {
   return builder.fail("output '" + name + "' is not computed by any node");
 }
 
+Value GraphImporter::outputOf(const ValueInfo &output) {
+  Value value = valueOf(output.name);
+  return succeeded(checkDeclared(output, value)) ? value : Value();
+}
+
+LogicalResult GraphImporter::checkDeclared(const ValueInfo &declared, Value value) {
+  bool isSaid = declared.kind == TypeProto::Kind::Tensor && declared.elementType != DataType::Undefined;
+  if (!value || !isSaid)
+    return success(!!value);
+  Type said = typeOf(builder.context(), declared), got = cast<TensorType>(value.getType()).getElementType();
+  if (said && cast<TensorType>(said).getElementType() == got)
+    return success();
+  builder.fail("'" + declared.name + "' is declared as " + nameOf(declared.elementType) + " and is " +
+               graph::nameOf(got));
+  return failure();
+}
+
 Attributes GraphImporter::attributesOf(const NodeProto &proto) {
   using Kind = AttributeProto::Kind;
   NamedAttrList list;
@@ -73,7 +91,12 @@ Attributes GraphImporter::attributesOf(const NodeProto &proto) {
       if (!attribute.tensors.empty() && !(value = tensors.read(attribute.tensors.back(), error)))
         builder.fail("attribute '" + attribute.name + "': " + error);
       break;
-    default:
+    case Kind::Other:
+      if (attribute.types.empty())
+        builder.fail("attribute '" + attribute.name + "' is not of the type that it says, or of one that is not read");
+      break;
+    case Kind::Graph:
+    case Kind::Undefined:
       break;
     }
     if (Type type = attribute.types.empty() ? Type() : typeOf(builder.context(), attribute.types.back()))
@@ -149,9 +172,10 @@ std::optional<Results> GraphImporter::importSubgraph(const GraphProto &graph, Ar
   std::optional<Results> results;
   if (succeeded(enter(graph))) {
     for (auto [input, value] : llvm::zip_equal(graph.inputs, inputs))
-      define(input.name, value);
-    if (succeeded(importNodes()))
-      results = llvm::map_to_vector<4>(graph.outputs, [&](const ValueInfo &output) { return valueOf(output.name); });
+      if (succeeded(checkDeclared(input, value)))
+        define(input.name, value);
+    if (!builder.hasFailed() && succeeded(importNodes()))
+      results = llvm::map_to_vector<4>(graph.outputs, [&](const ValueInfo &output) { return outputOf(output); });
   }
   scopes.pop_back();
   builder.location = location;

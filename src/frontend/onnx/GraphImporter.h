@@ -45,6 +45,8 @@ public:
   llvm::LogicalResult importNodes();
   /// The innermost value of that name. Errors: null.
   Value valueOf(StringRef name);
+  /// The value that a graph gives, of the element type that it declares. Errors: null.
+  Value outputOf(const ValueInfo &output);
 
   std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
 
@@ -58,6 +60,8 @@ private:
 
   llvm::LogicalResult importNode(const NodeProto &proto);
   llvm::LogicalResult bindOutputs(const NodeProto &proto, llvm::ArrayRef<Value> results);
+  /// An error where another element type was declared.
+  llvm::LogicalResult checkDeclared(const ValueInfo &declared, Value value);
   Attributes attributesOf(const NodeProto &proto);
   Value constantOf(Scope &scope, const TensorProto &tensor);
 

@@ -75,7 +75,13 @@ LogicalResult Importer::readUserOperators(ModuleOp module) {
   return success();
 }
 
+/// Of ONNX 1.23, whose operators the table has.
+static constexpr int64_t newestIrVersion = 14, newestOperatorSet = 28;
+
 LogicalResult Importer::resolveOperatorSets() {
+  if (model.irVersion > newestIrVersion)
+    return fail(fileLocation, "the file has IR version " + Twine(model.irVersion) + ", the newest that is known is " +
+                                  Twine(newestIrVersion) + "\nhint: save it with an older IR version");
   for (const OperatorSet &set : model.operatorSets) {
     int64_t version = operatorSets.add(set);
     if (version != set.version)
@@ -85,7 +91,11 @@ LogicalResult Importer::resolveOperatorSets() {
   if (model.operatorSets.empty() && model.irVersion >= 3)
     return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
   operatorSets.add({"", 1}); // IR version 1 and 2 have no list
-  return success();
+  int64_t version = *operatorSets.versionOf("");
+  if (version >= 1 && version <= newestOperatorSet)
+    return success();
+  return fail(fileLocation, "the model imports version " + Twine(version) + " of ONNX's operator set, expected 1 to " +
+                                Twine(newestOperatorSet) + "\nhint: export it with one of these");
 }
 
 void Importer::findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const {
@@ -170,7 +180,7 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
   builder.location = fileLocation;
   SmallVector<Attribute> names;
   for (const ValueInfo &output : model.graph.outputs) {
-    results.push_back(graph.valueOf(output.name));
+    results.push_back(graph.outputOf(output));
     if (!results.back())
       return failure();
     NamedAttrList attributes;

@@ -186,6 +186,8 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
                                    Kind::Graph,     Kind::Floats, Kind::Ints, Kind::Strings};
   // Files of IR version 1 and 2 may lack the type.
   attribute.kind = type == 0 ? seen : type > 0 && type < 9 ? kinds[type] : Kind::Other;
+  if (seen != Kind::Undefined && seen != attribute.kind) // not of the kind that it says
+    attribute.kind = Kind::Other;
   return attribute;
 }
 

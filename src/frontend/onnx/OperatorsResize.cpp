@@ -43,14 +43,22 @@ static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tens
   return SmallVector<double>(integers->begin(), integers->end());
 }
 
+/// The greatest integer that is not above `value`; nullopt where no tensor could have such an extent.
+static std::optional<int64_t> wholeExtent(double value) {
+  return value >= 0 && value < 0x1p53 ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+}
+
 /// floor(extent * scale), where the scale of a symbolic extent must be a fraction with a small denominator.
 static std::optional<SymbolicInt> scaledExtent(const SymbolicInt &extent, double scale) {
-  if (std::optional<int64_t> constant = extent.constant())
-    return SymbolicInt(static_cast<int64_t>(std::floor(static_cast<float>(*constant) * static_cast<float>(scale))));
+  if (std::optional<int64_t> constant = extent.constant()) {
+    std::optional<int64_t> whole = wholeExtent(static_cast<float>(*constant) * static_cast<float>(scale));
+    return whole ? std::optional(SymbolicInt(*whole)) : std::nullopt;
+  }
   for (int64_t denominator = 1; denominator <= 64; ++denominator) {
     double numerator = std::round(scale * static_cast<double>(denominator));
-    if (std::abs(numerator / static_cast<double>(denominator) - scale) < 1e-7 * scale)
-      return floorDiv(extent * static_cast<int64_t>(numerator), SymbolicInt(denominator));
+    std::optional<int64_t> whole = wholeExtent(numerator);
+    if (whole && std::abs(numerator / static_cast<double>(denominator) - scale) < 1e-7 * scale)
+      return floorDiv(extent * *whole, SymbolicInt(denominator));
   }
   return std::nullopt;
 }
@@ -177,8 +185,10 @@ static Results resizeInProportion(Node &node, ArrayRef<SymbolicInt> wanted, Arra
   for (int64_t axis : axes) {
     if (known) {
       numbers[axis] = *known;
-      double extent = *known * static_cast<double>(*shape[axis].constant());
-      sizes[axis] = SymbolicInt(static_cast<int64_t>(std::floor(extent + 0.5)));
+      std::optional<int64_t> whole = wholeExtent(*known * static_cast<double>(*shape[axis].constant()) + 0.5);
+      if (!whole)
+        return node.fail("cannot scale the extent " + shape[axis].str() + " by " + std::to_string(*known));
+      sizes[axis] = SymbolicInt(*whole);
       continue;
     }
     scales[axis] = scale;

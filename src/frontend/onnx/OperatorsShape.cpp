@@ -215,8 +215,11 @@ Results importSplit(Node &node) {
     return node.fail("expected " + Twine(node.proto.outputs.size()) + " sizes, got " + Twine(sizes->size()));
   if (sizes)
     return node.composite("split", node.input(0), node.attribute("sizes", ArrayRef<SymbolicInt>(*sizes)));
-  auto count = node.builder.operations.getI64IntegerAttr(node.proto.outputs.size());
-  return node.composite("split", node.input(0), node.attribute("num_outputs", count));
+  int64_t outputs = node.proto.outputs.size(), count = node.attributes.getInt("num_outputs", outputs);
+  if (count != outputs)
+    return node.fail("the attribute num_outputs is " + Twine(count) + ", the node has " + Twine(outputs) + " outputs");
+  auto parts = node.builder.operations.getI64IntegerAttr(outputs);
+  return node.composite("split", node.input(0), node.attribute("num_outputs", parts));
 }
 
 /// The pads of listed axes spread over all dimensions.

@@ -323,7 +323,7 @@ static Results recurrent(Builder &b, const Kind &kind, Values in, const Attribut
   std::optional<Inputs> inputs = inputsOf(b, kind, in, a);
   SmallVector<Activation> activations =
       inputs ? activationsOf(b, a, kind.activations, count) : SmallVector<Activation>();
-  if (activations.empty())
+  if (activations.empty() || b.hasFailed())
     return {};
   if (provablyDiffer(shapeOf(in[1])[0], SymbolicInt(count)))
     return {b.fail("expected weights for " + Twine(count) + " directions, got shape " + toString(shapeOf(in[1])))};
@@ -336,8 +336,10 @@ static Results recurrent(Builder &b, const Kind &kind, Values in, const Attribut
     Direction d = directionOf(b, kind, *inputs, a, index);
     d.isReverse = direction == "reverse" || index == 1;
     d.activations.assign(activations.begin() + index * kind.activations.size(), activations.end());
-    SmallVector<Value> results = runDirection(b, kind, d, a, inputs->lengths);
-    if (results.empty())
+    SmallVector<Value> results;
+    if (!b.hasFailed())
+      results = runDirection(b, kind, d, a, inputs->lengths);
+    if (b.hasFailed() || results.empty())
       return {};
     for (auto [list, value] : llvm::zip_equal(parts, results))
       list.push_back(b.unsqueeze(value, {rankOf(value) == 3 && &list == &parts.front() ? 1 : 0}));

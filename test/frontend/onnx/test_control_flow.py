@@ -7,13 +7,11 @@ import itertools
 import subprocess
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from operator_cases import Case, float32, int64, integers, normal
 from test_operators import PROGRAM, build, run
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="onnx-run-model is not built")
 
 
 def expect_same(model, feeds, folder):

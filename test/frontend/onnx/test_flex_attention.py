@@ -1,11 +1,9 @@
 """FlexAttention with graphs that change scores and probabilities, against the formula in numpy."""
 
 import numpy as np
+import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-perpend = pytest.importorskip("perpend")
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper
 
 
 def modifier(nodes, rank=4):

@@ -1,12 +1,11 @@
 """Functions of a model: calls are replaced by the function's nodes, and mean what ONNX's reference says."""
 
 import numpy as np
+import onnx
 import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 SETS = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2

@@ -3,13 +3,12 @@
 import math
 
 import numpy as np
+import onnx
+import onnxruntime
+import perpend
 import pytest
 from microsoft_cases import CASES, Case
-from test_operators import PROGRAM, run
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-perpend = pytest.importorskip("perpend")
+from test_operators import run
 
 
 def build(case, dynamic):
@@ -56,7 +55,6 @@ def compare(case, results, expected):
         np.testing.assert_allclose(got, wanted, tolerance, case.slack or tolerance)
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="onnx-run-model is not built")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_operator(case, tmp_path):
     model, feeds = build(case, dynamic=False)

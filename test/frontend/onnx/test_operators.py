@@ -8,11 +8,10 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from operator_cases import CASES
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(os.environ.get("PERPEND_BUILD", ROOT / "build")) / "bin" / "onnx-run-model"
@@ -70,7 +69,6 @@ def run(model, feeds, folder):
     return results
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="onnx-run-model is not built")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_operator(case, dynamic, tmp_path):

@@ -1,10 +1,9 @@
 """Loops whose carried value is an optional list at first, and a list from the first iteration on."""
 
 import numpy as np
+import onnx
+import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-perpend = pytest.importorskip("perpend")
 
 # Appends the iteration's number to the list, which begins with -1 when there is none.
 APPENDING = """<ir_version: 8, opset_import: ["" : 18]>

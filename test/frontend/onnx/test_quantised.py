@@ -5,10 +5,9 @@ import itertools
 
 import ml_dtypes
 import numpy as np
+import onnx
 import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
 
 DATA = np.random.default_rng(7)
 # The second-best level and the portable machines use other instructions than the host at its best.

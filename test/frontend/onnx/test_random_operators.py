@@ -1,10 +1,9 @@
 """Operators with random values: moments, ranges, seeds, and the same values however they are computed."""
 
 import numpy as np
+import onnx
+import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-perpend = pytest.importorskip("perpend")
 
 COUNT = 100_003
 

@@ -6,11 +6,10 @@ Each model is interpreted, and compiled without and with all optimisations. Exte
 import functools
 
 import numpy as np
+import onnx
+import onnxruntime
 import perpend
 import pytest
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 WAYS = ["interpreter", "O0", "O3"]
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
