@@ -1,5 +1,6 @@
 /* Runs a compiled model once with inputs full of ones and prints the beginning of every output.
- *   cc run_model.c -I../runtime/include -lperpend -o run_model && ./run_model model.so
+ *   cc run_model.c -I../runtime/include -L../build/lib -Wl,-rpath,$PWD/../build/lib -lperpend -o run_model
+ *   ./run_model model.so
  * Symbolic dimensions are taken as 1. */
 #include <perpend.h>
 #include <stdio.h>

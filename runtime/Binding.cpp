@@ -91,14 +91,15 @@ perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *co
 
 perpend_status bindSymbols(perpend_session &session) {
   const Descriptor &descriptor = session.model->descriptor;
-  perpend_bind_error error{0, 0, -1, 0};
+  perpend_bind_error error{0, 0, -1, 0, nullptr};
   if (session.model->module->bind(session.inputDims, session.symbols, &error)) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
                      error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
     if (!isInRange)
-      return fail(PERPEND_SHAPE_MISMATCH,
-                  "inputs: their shapes do not fit together; hint: an operator of the model needs "
-                  "extents that are equal, or larger ones");
+      return fail(
+          PERPEND_SHAPE_MISMATCH,
+          "inputs: their shapes do not fit together: %.200s, got %lld; hint: choose extents for which that holds",
+          error.requirement ? error.requirement : "an operator has a requirement", static_cast<long long>(error.got));
     return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);

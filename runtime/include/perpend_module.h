@@ -100,11 +100,13 @@ typedef struct perpend_buffer_lifetime {
 } perpend_buffer_lifetime;
 
 /* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
- * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but no operator inside. Static dimensions have
- * been checked by the runtime before bind is called. */
+ * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but not an operator inside, whose `requirement`
+ * (which node, what it needs) has the value `got`. Static dimensions have been checked by the runtime before bind is
+ * called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;
+  const char *requirement; /* NULL where there is none */
 } perpend_bind_error;
 
 struct perpend_module {

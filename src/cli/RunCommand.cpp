@@ -47,6 +47,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("threads", threads, "N", "at most N threads (default: all usable cores)");
   list.add("repeat", repetitions, "N", "run N times and print the times");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
+  list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

@@ -195,10 +195,18 @@ static nb::list evaluate(Program &program, nb::args arguments) {
   return results;
 }
 
+static OptionValue optionValue(nb::handle key, nb::handle value) {
+  OptionValue result;
+  if (!nb::try_cast(value, result))
+    throw CompileError("option '" + pythonName(nb::cast<std::string>(key)) +
+                       "': expected a whole number, bool or text, got " + nb::cast<std::string>(nb::repr(value)));
+  return result;
+}
+
 static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
   OptionValues options;
   for (auto [key, value] : values)
-    options.emplace_back(nb::cast<std::string>(key), nb::cast<OptionValue>(value));
+    options.emplace_back(nb::cast<std::string>(key), optionValue(key, value));
   Report report;
   std::string error;
   bool isDone;

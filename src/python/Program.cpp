@@ -47,6 +47,7 @@ Program::Program() : state(std::make_unique<State>()) {
   DialectRegistry registry;
   registerDialects(registry);
   state->context.appendDialectRegistry(registry);
+  state->context.printOpOnDiagnostic(false);
 }
 
 Program::~Program() = default;
@@ -142,8 +143,7 @@ const std::vector<OptionInfo> &compileOptions() {
   return options;
 }
 
-/// optLevel is opt_level in Python.
-static std::string pythonName(llvm::StringRef name) {
+std::string pythonName(const std::string &name) {
   std::string result;
   for (char letter : name)
     result += llvm::isUpper(letter) ? std::string("_") + llvm::toLower(letter) : std::string(1, letter);

@@ -31,6 +31,8 @@ struct Array {
 
 /// The options of Options.def by name.
 using OptionValue = std::variant<bool, int64_t, std::string>;
+/// The name of a compiler option in Python: opt_level for optLevel.
+std::string pythonName(const std::string &name);
 using OptionValues = std::vector<std::pair<std::string, OptionValue>>;
 
 struct OptionInfo {

@@ -164,6 +164,10 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(onnx_model(), fast_math=True)
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got str"):
         perpend.compile(onnx_model(), opt_level="3")
+    with pytest.raises(perpend.CompileError, match=r"option 'opt_level': expected a whole number, .* got 2\.5"):
+        perpend.compile(onnx_model(), opt_level=2.5)
+    with pytest.raises(perpend.CompileError, match=r"expected 0\.\.3, got 4"):
+        perpend.compile(onnx_model(), opt_level=4)
     with pytest.raises(perpend.CompileError, match="nowhere"):
         perpend.compile(onnx_model(), target="nowhere")
     with pytest.raises(TypeError, match="expected the path"):

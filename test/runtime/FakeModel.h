@@ -19,11 +19,11 @@ inline const perpend_buffer_lifetime lifetimes[2] = {{0, 2}, {1, 1}};
 inline int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error) {
   symbols[0] = dims[0][0];
   if (symbols[0] < 1) {
-    *error = {0, 0, -1, symbols[0]};
+    *error = {0, 0, -1, symbols[0], nullptr};
     return 1;
   }
   if (dims[1][0] != symbols[0]) {
-    *error = {1, 0, symbols[0], dims[1][0]};
+    *error = {1, 0, symbols[0], dims[1][0], nullptr};
     return 1;
   }
   return 0;

@@ -4,7 +4,8 @@
 // are equal (broadcasting [n] with [m]), that none is negative (a window larger
 // than a small input), that a dimension that is indexed is not empty. Each
 // assumption becomes an expression that must be >= 0, in the attribute
-// graph.requirements of main, and binding the inputs checks it. One that mentions
+// graph.requirements of main, and binding the inputs checks it; the node that
+// assumes it is in graph.requirement_subjects. One that mentions
 // a symbol that an operator defines, or that holds only where a region runs, is a
 // graph.require in front of the operator that assumes it.
 // Runs first, on the graph as it was imported.
@@ -25,6 +26,12 @@ namespace perpend::graph {
 using namespace mlir;
 using namespace perpend::graph;
 
+/// The model's name for what became this operator, "" without one.
+static StringRef nodeName(Operation *op) {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  return name ? name.getName().getValue() : "";
+}
+
 namespace {
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
@@ -32,17 +39,28 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     if (!main)
       return;
     Requirements requirements;
+    subjects.clear();
     if (auto given =
             main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
-      for (const SymbolicInt &value : given.values())
-        requirements.addNonNegative(value);
+      takeGiven(main, given, requirements);
     addBlock(main.getBody().front(), requirements, dataSymbolsOf(main));
-    if (!requirements.list.empty())
-      main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
+    if (requirements.list.empty())
+      return;
+    main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
+    main->setAttr("graph.requirement_subjects", Builder(&getContext()).getStrArrayAttr(subjects));
+  }
+
+  void takeGiven(mlir::func::FuncOp main, ShapeAttr given, Requirements &requirements) {
+    auto names = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+    for (auto [index, value] : llvm::enumerate(given.values())) {
+      requirements.addNonNegative(value);
+      if (requirements.list.size() > subjects.size())
+        subjects.push_back(names && index < names.size() ? cast<StringAttr>(names[index]).getValue() : "");
+    }
   }
 
   /// Leaves in `requirements` what binding can check; the rest becomes operators.
-  static void addBlock(Block &block, Requirements &requirements, ArrayRef<std::string> dataSymbols) {
+  void addBlock(Block &block, Requirements &requirements, ArrayRef<std::string> dataSymbols) {
     bool isMain = isa<mlir::func::FuncOp>(block.getParentOp());
     for (Operation &op : llvm::make_early_inc_range(block)) {
       size_t before = requirements.list.size();
@@ -51,6 +69,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
       for (size_t i = before; i < requirements.list.size();) {
         SymbolicInt value = requirements.list[i];
         if (isMain && !mentionsAny(value, dataSymbols)) {
+          subjects.push_back(nodeName(&op));
           ++i;
           continue;
         }
@@ -65,5 +84,8 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
         }
     }
   }
+
+  /// Of each requirement that binding checks, the node that assumes it.
+  SmallVector<StringRef> subjects;
 };
 } // namespace

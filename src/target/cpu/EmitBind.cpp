@@ -27,8 +27,8 @@ public:
   void run() {
     Type i32 = types.getI32Type();
     Block *refuse = new Block;
-    SmallVector<Type> refusal{i32, i32, types.getI64Type(), types.getI64Type()};
-    refuse->addArguments(refusal, SmallVector<Location>(4, f.loc));
+    SmallVector<Type> refusal{i32, i32, types.getI64Type(), types.getI64Type(), pointer};
+    refuse->addArguments(refusal, SmallVector<Location>(refusal.size(), f.loc));
     emitSymbols(refuse);
     for (BlockArgument argument : main.getArguments()) {
       Value dims = f.loadPointer(f.argument(0), argument.getArgNumber());
@@ -38,8 +38,8 @@ public:
     }
     if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
       SmallVector<SymbolicInt> requirements = attribute.values();
-      for (const SymbolicInt &requirement : requirements)
-        emitRequirement(requirement, requirements, refuse);
+      for (unsigned index = 0; index < requirements.size(); ++index)
+        emitRequirement(index, requirements, refuse);
     }
     f.builder.create<func::ReturnOp>(f.loc, f.half(0));
     f.function.getBody().push_back(refuse);
@@ -49,6 +49,7 @@ public:
     f.store(refuse->getArgument(1), error, 1);
     f.store(refuse->getArgument(2), error, 1);
     f.store(refuse->getArgument(3), error, 2);
+    f.store(refuse->getArgument(4), error, 3);
     f.builder.create<func::ReturnOp>(f.loc, f.half(1));
   }
 
@@ -71,7 +72,8 @@ private:
     Value shown = expected;
     if (predicate == arith::CmpIPredicate::sge) // -k: at least k
       shown = f.builder.create<arith::SubIOp>(f.loc, f.integer(0), expected);
-    f.proceedIf(f.compare(predicate, got, expected), refuse, {f.half(input), f.half(dim), shown, got});
+    Value none = f.builder.create<LLVM::ZeroOp>(f.loc, pointer);
+    f.proceedIf(f.compare(predicate, got, expected), refuse, {f.half(input), f.half(dim), shown, got, none});
   }
 
   /// What a requirement says about one dimension of one input.
@@ -103,7 +105,8 @@ private:
   }
 
   /// An expression that must not be negative; names the dimension that is to blame if there is one.
-  void emitRequirement(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all, Block *refuse) {
+  void emitRequirement(unsigned index, ArrayRef<SymbolicInt> all, Block *refuse) {
+    const SymbolicInt &requirement = all[index];
     Value got = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
     int64_t input = -1, dim = -1;
@@ -114,7 +117,16 @@ private:
       if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
         expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
     }
-    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got});
+    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got, f.text(textOf(index, all))});
+  }
+
+  /// A requirement as users read it: which node, and what it needs.
+  std::string textOf(unsigned index, ArrayRef<SymbolicInt> all) {
+    auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+    StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
+    bool isEquality = llvm::is_contained(all, -all[index]);
+    return (subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " + all[index].str() +
+           (isEquality ? " = 0" : " >= 0");
   }
 
   func::FuncOp main;

@@ -276,15 +276,6 @@ Value RunEmitter::call(Value function, Type result, ValueRange arguments) {
   return op->getNumResults() ? op->getResult(0) : Value();
 }
 
-Value RunEmitter::textAddress(const std::string &text) {
-  OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
-  std::string terminated = text + '\0', name = "run_text_" + std::to_string(texts++);
-  auto type = LLVM::LLVMArrayType::get(f.builder.getI8Type(), terminated.size());
-  auto global = atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private, name,
-                                               f.builder.getStringAttr(terminated));
-  return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
-}
-
 std::string perpend::target::nodeText(Operation *op) {
   if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
     return "node '" + name.getName().str() + "'";
@@ -296,7 +287,7 @@ void RunEmitter::check(Value condition, Operation *op, const Twine &text, Value 
   f.proceedIf(condition, refused);
   OpBuilder::InsertionGuard guard(f.builder);
   f.builder.setInsertionPointToStart(refused);
-  Value address = textAddress(nodeText(op) + ": " + text.str());
+  Value address = f.text(nodeText(op) + ": " + text.str());
   Value status = call(refuseFunction, f.builder.getI32Type(), {address, got});
   f.builder.create<cf::BranchOp>(f.loc, leave, status);
 }

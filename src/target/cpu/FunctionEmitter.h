@@ -64,10 +64,24 @@ public:
     }));
   }
 
+  /// The address of a NUL-terminated text in the module.
+  mlir::Value text(mlir::StringRef content) {
+    auto module = function->getParentOfType<mlir::ModuleOp>();
+    auto atStart = mlir::OpBuilder::atBlockBegin(module.getBody());
+    std::string terminated = content.str() + '\0', name = function.getName().str() + "_text_" + std::to_string(texts++);
+    auto type = mlir::LLVM::LLVMArrayType::get(builder.getI8Type(), terminated.size());
+    auto global = atStart.create<mlir::LLVM::GlobalOp>(loc, type, /*isConstant=*/true, mlir::LLVM::Linkage::Private,
+                                                       name, builder.getStringAttr(terminated));
+    return builder.create<mlir::LLVM::AddressOfOp>(loc, global);
+  }
+
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::func::FuncOp function;
   mlir::Type pointer, i64;
+
+private:
+  unsigned texts = 0;
 };
 } // namespace perpend::target
 

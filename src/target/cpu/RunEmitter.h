@@ -60,7 +60,6 @@ private:
 
   /// Ends the run with an error unless `condition` holds: "node 'x': text, got ...".
   void check(mlir::Value condition, mlir::Operation *op, const llvm::Twine &text, mlir::Value got);
-  mlir::Value textAddress(const std::string &text);
   mlir::Value constantTable(llvm::ArrayRef<int32_t> values);
   mlir::Value call(mlir::Value function, mlir::Type result, mlir::ValueRange arguments);
 
@@ -79,7 +78,7 @@ private:
   std::vector<std::string> names;
   FunctionEmitter f;
   mlir::Block *leave; ///< returns its argument
-  int64_t texts = 0;
+  int64_t tables = 0;
   mlir::Value frame, inputs, outputs, weights, arena, offsets, symbols, parallel, growing, reserveFunction,
       refuseFunction, outputDims;
   mlir::Value list, slots, counters; ///< buffers of a call; addresses; numbers of iterations, by slot

@@ -57,7 +57,7 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   auto shape = RankedTensorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
   auto global =
       atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
-                                     "run_table_" + std::to_string(texts++), DenseElementsAttr::get(shape, values));
+                                     "run_table_" + std::to_string(tables++), DenseElementsAttr::get(shape, values));
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 
@@ -101,7 +101,7 @@ void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
   }
   Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
                       {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
-                       textAddress(graph::parametersText(op.getParameters())), textAddress(nodeText(op)),
+                       f.text(graph::parametersText(op.getParameters())), f.text(nodeText(op)),
                        constantTable(signatureOf(op, places)), list, extents});
   f.proceedIf(f.compare(arith::CmpIPredicate::eq, status, f.half(0)), leave, status);
   readExtents(op, extents, resultsAt);
