@@ -35,6 +35,11 @@ void substituteSymbols(Region &region, const llvm::StringMap<SymbolicInt> &repla
 }
 
 void collectSymbols(Region &region, std::set<std::string> &names) {
+  for (Operation &op : region.getOps())
+    collectSymbols(&op, names);
+}
+
+void collectSymbols(Operation *root, std::set<std::string> &names) {
   auto collect = [&](ArrayRef<SymbolicInt> values) {
     for (const SymbolicInt &value : values)
       value.symbols(names);
@@ -44,7 +49,7 @@ void collectSymbols(Region &region, std::set<std::string> &names) {
       if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !tensor.hasStaticShape())
         collect(shapeOf(tensor));
   };
-  region.walk([&](Operation *op) {
+  root->walk([&](Operation *op) {
     collectTypes(op->getResultTypes());
     for (Region &inner : op->getRegions())
       collectTypes(inner.getArgumentTypes());

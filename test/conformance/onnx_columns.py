@@ -1,7 +1,9 @@
-"""The four ways in which the suite runs a case: what each makes of the model and what then computes its outputs.
+"""The ways in which the suite runs a case: what each makes of the model and what then computes its outputs.
 
-plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are known. constant: every
-input is an initializer, so that the compiler folds everything. interpreter: plain with the reference interpreter.
+plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are known. resizable: as
+dynamic, but extents that decide ranks (the lengths of vectors) or that broadcast (those that are 1) are as the case
+declares them. constant: every input is an initializer, so that the compiler folds everything. interpreter: plain with
+the reference interpreter.
 """
 
 from __future__ import annotations
@@ -59,18 +61,29 @@ def free_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     return [declared for declared in graph.input if declared.name not in weights]
 
 
-def with_symbols(content: bytes) -> onnx.ModelProto:
+def with_symbols(content: bytes, is_free: Callable[[Sequence[int], int], bool]) -> onnx.ModelProto:
+    """`is_free` of a shape and a position in it says whether that extent becomes a symbol."""
     model = onnx.ModelProto.FromString(content)
     for number, declared in enumerate(free_inputs(model.graph)):
         if declared.type.HasField("tensor_type"):
-            for position, extent in enumerate(declared.type.tensor_type.shape.dim):
-                extent.dim_param = f"d{number}_{position}"
+            dims = declared.type.tensor_type.shape.dim
+            shape = [extent.dim_value for extent in dims]
+            for position, extent in enumerate(dims):
+                if is_free(shape, position):
+                    extent.dim_param = f"d{number}_{position}"
     forget_shapes(model.graph)
     return model
 
 
 def prepare_dynamic(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
-    compiled = perpend.compile(with_symbols(model), dims=ranks_of(model, inputs), opt_level=opt_level)
+    symbolic = with_symbols(model, lambda shape, position: True)
+    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), opt_level=opt_level)
+    return lambda values: as_list(compiled(*values))
+
+
+def prepare_resizable(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+    symbolic = with_symbols(model, lambda shape, position: len(shape) > 1 and shape[position] != 1)
+    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), opt_level=opt_level)
     return lambda values: as_list(compiled(*values))
 
 
@@ -94,6 +107,7 @@ def prepare_constant(model: bytes, inputs: Sequence[Any], opt_level: int) -> Exe
 PREPARE: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
     "plain": prepare_plain,
     "dynamic": prepare_dynamic,
+    "resizable": prepare_resizable,
     "constant": prepare_constant,
     "interpreter": prepare_interpreter,
 }

@@ -117,3 +117,12 @@ func.func @window(%a: tensor<1x2x9x11xf32>) -> tensor<1x2x3x3xf32> {
     : tensor<1x2x9x11xf32> -> tensor<1x2x3x3xf32>
   return %r : tensor<1x2x3x3xf32>
 }
+
+// An element that depends on a size is not computed now, although the operands and the result's shape are known.
+// CHECK-LABEL: func.func @chosen_by_a_size
+// CHECK: graph.slice %{{.*}} <["n"]> [1] : tensor<4xf32> -> tensor<2xf32>
+func.func @chosen_by_a_size(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<2xf32> {
+  %a = graph.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> : tensor<4xf32>
+  %s = graph.slice %a <["n"]> [1] : tensor<4xf32> -> tensor<2xf32>
+  return %s : tensor<2xf32>
+}

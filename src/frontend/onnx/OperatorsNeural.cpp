@@ -63,6 +63,14 @@ Results importClip(Node &node) {
 }
 
 /// A slope of lower rank is aligned at the last dimension; one of shape [c] of early converters at the channels.
+/// Before operator set 7, slopes are those of the channels, dimension 1, or one for all.
+Results importChannelPRelu(Node &node) {
+  Value x = node.input(0), slope = node.input(1);
+  if (x && slope && rankOf(slope) == 1 && rankOf(x) > 1 && shapeOf(slope)[0] != SymbolicInt(1))
+    slope = alongAxis(node.builder, slope, 1, shapeOf(x));
+  return node.composite("prelu", {x, slope});
+}
+
 Results importPRelu(Node &node) {
   Value x = node.input(0), slope = node.input(1);
   if (x && slope && rankOf(slope) == 1 && rankOf(x) > 2) {

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Builder.h"
+#include "graph/SubstituteSymbols.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"
 
@@ -63,6 +64,10 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     // Padding weights to whole panels may double them at most; repeated elements are no weights.
     if (bytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
+    std::set<std::string> symbols;
+    collectSymbols(op, symbols);
+    if (!symbols.empty())
+      return failure(); // the elements depend on sizes
     SmallVector<Attribute> operands, results;
     for (Value operand : op->getOperands()) {
       if (failed(evaluateOperand(dialect, operand, operands)))

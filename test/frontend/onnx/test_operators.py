@@ -84,3 +84,17 @@ def test_operator(case, dynamic, tmp_path):
         assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
         tolerance = 2e-3 if expected.dtype == np.float16 else 2e-5
         np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), tolerance, tolerance)
+
+
+def test_slopes_of_channels_before_operator_set_7(tmp_path):
+    # As long as the last dimension too: ONNX Runtime, which starts at 7, would take them for that.
+    x, slope = np.float32([[[-1, 2], [-3, -4]]]), np.float32([10, 100])
+    shapes = [
+        onnx.helper.make_tensor_value_info("x", 1, ["n", "c", "w"]),
+        onnx.helper.make_tensor_value_info("s", 1, ["k"]),
+    ]
+    node = onnx.helper.make_node("PRelu", ["x", "s"], ["y"])
+    graph = onnx.helper.make_graph([node], "operator", shapes, [onnx.helper.make_empty_tensor_value_info("y")])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 6)], ir_version=3)
+    (y,) = run(model, {"x": x, "s": slope}, tmp_path)
+    np.testing.assert_array_equal(y, [[[-10, 2], [-300, -400]]])
