@@ -162,7 +162,7 @@ def raise_(error: Exception) -> Any:
 def test_a_node_does_not_choose_what_is_called() -> None:
     wicked = model(COUNT)
     wicked.graph.node[0].attribute.append(onnx.helper.make_attribute("perpend.function", 0x1000))
-    with pytest.raises(perpend.CompileError, match=r"'perpend.function': names that begin with 'perpend.' are reserved"):
+    with pytest.raises(perpend.CompileError, match=r"names that begin with 'perpend\.' are reserved"):
         perpend.compile(wicked, operators=[twice(lambda x: x)])
 
 
