@@ -121,6 +121,8 @@ static TensorDescription describeTensor(Type type, DictionaryAttr attributes, co
   TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
   if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
     description.name = name.str();
+  if (auto map = attributes ? attributes.getAs<StringAttr>("graph.map") : StringAttr())
+    description.map = map.str();
   if (attributes)
     description.labels = attributes.getAs<ArrayAttr>("graph.labels");
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
@@ -245,6 +247,8 @@ static llvm::json::Object toJson(const TensorDescription &tensor) {
     object["shape"] = std::move(shape);
   for (const TensorDescription &element : tensor.element)
     object["element"] = toJson(element);
+  if (!tensor.map.empty())
+    object["map"] = tensor.map;
   if (tensor.labels)
     object["labels"] = toJson(tensor.labels);
   return object;

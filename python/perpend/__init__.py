@@ -47,6 +47,7 @@ class Model(_perpend.Model):
     """A compiled model. Call it with arrays by position or by name; torch tensors in give torch tensors out.
 
     One output comes back as an array, several as a tuple; one that ONNX calls a sequence of maps is a list of dicts.
+    An input that is a map takes a dict.
     Threads: calls from several Python threads run at once.
     """
 
@@ -59,6 +60,10 @@ class Model(_perpend.Model):
             for number, output in enumerate(self.description["outputs"]):
                 if "labels" in output:
                     self.present_as_maps(number, output["labels"])
+        if '"map"' in self.descriptor:
+            maps = [entry.get("map") for entry in self.description["inputs"]]
+            for name in dict.fromkeys(filter(None, maps)):
+                self.take_map(name, maps.index(name))
 
     @property
     def inputs(self) -> list[TensorInfo]:

@@ -21,7 +21,8 @@
  *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
- *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent)
+ *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent).
+ *                                 Optional "map": the map that this input has the keys of, and the next the values
  *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes

@@ -1,10 +1,10 @@
 // host.call(...): a function of the process that compiled the model, such as one that calls Python. The parameters
-// perpend.process and perpend.function are that process and the address.
+// perpend.process and perpend.function are that process (perpend_process_number) and the address.
 #include "include/perpend_operator.h"
-#include <unistd.h>
+#include "include/perpend_process.h"
 
 extern "C" perpend_status perpend_host_call(perpend_call *call) {
-  if (perpend_call_integer(call, "perpend.process", -1) != getpid())
+  if (perpend_call_integer(call, "perpend.process", -1) != perpend_process_number())
     return perpend_call_fail(call, "its function is part of the process that compiled the model, which is another one; "
                                    "hint: compile the model in this process, or bring the operator as a C function");
   int64_t address = perpend_call_integer(call, "perpend.function", 0);

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 
 #include <cmath>
 #include <cstring>
@@ -186,24 +185,17 @@ options = onnxruntime.SessionOptions()
 options.log_severity_level = 3
 try:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    names = [f"{folder}/input{i}" for i in range(len(session.get_inputs()))]
-    feed = {x.name: load(name if os.path.isdir(name) else name + ".npy") for x, name in zip(session.get_inputs(), names)}
+    feed = {}
+    for i, entry in enumerate(declared["inputs"]):
+        path = f"{folder}/input{i}"
+        value = load(path if os.path.isdir(path) else path + ".npy")
+        name = entry.get("map", entry["name"])  # of a map: the keys, then the values
+        feed[name] = dict(zip(feed[name].tolist(), value.tolist())) if name in feed else value
     for i, output in enumerate(session.run(None, feed)):
-        save(f"{folder}/output{i}", output, declared[i].get("labels"))
+        save(f"{folder}/output{i}", output, declared["outputs"][i].get("labels"))
 except Exception as error:
     sys.exit(f"error: onnxruntime: {str(error).strip()}")
 )";
-
-/// The list of the descriptor.
-static std::string declaredOutputs(const perpend_model *model) {
-  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
-  std::string text;
-  if (llvm::json::Object *object = descriptor ? descriptor->getAsObject() : nullptr)
-    llvm::raw_string_ostream(text) << llvm::json::Value(*object->get("outputs"));
-  else
-    llvm::consumeError(descriptor.takeError());
-  return text;
-}
 
 std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model) {
   std::string python = findPython();
@@ -215,7 +207,8 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array>
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
-  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."), declaredOutputs(model)}) != 0)
+  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."),
+                          perpend_model_descriptor(model)}) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {

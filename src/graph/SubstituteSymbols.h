@@ -10,8 +10,8 @@ namespace perpend::graph {
 /// Replaces symbols in the types and attributes of every operator and block argument of a region.
 void substituteSymbols(mlir::Region &region, const llvm::StringMap<SymbolicInt> &replacements);
 
-/// Adds the names of the symbols that the types and attributes of operators in a region (of an operator and those in its
-/// regions) mention, except where they are defined.
+/// Adds the names of the symbols that the types and attributes of operators in a region (of an operator and those in
+/// its regions) mention, except where they are defined.
 void collectSymbols(mlir::Region &region, std::set<std::string> &names);
 void collectSymbols(mlir::Operation *op, std::set<std::string> &names);
 } // namespace perpend::graph

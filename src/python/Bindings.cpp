@@ -449,6 +449,7 @@ static void bindModel(nb::module_ &module) {
       .def(nb::init<const std::string &, int>(), "path"_a, "threads"_a = 0)
       .def("__call__", &Model::call)
       .def("profile", &Model::profile)
+      .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })

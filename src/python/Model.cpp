@@ -76,26 +76,6 @@ std::unique_ptr<Session> Model::acquire() {
 
 void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }
 
-void Model::order(nb::args &positional, nb::kwargs &named, std::vector<nb::handle> &ordered) const {
-  size_t count = perpend_model_input_count(model);
-  std::string what = "model '" + name() + "': ";
-  if (positional.size() > count)
-    throw nb::type_error(
-        (what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
-  ordered.assign(count, nb::handle());
-  std::copy(positional.begin(), positional.end(), ordered.begin());
-  for (auto [key, value] : named) {
-    int32_t index = 0;
-    check(perpend_model_find_input(model, nb::cast<std::string>(key).c_str(), &index));
-    if (ordered[index].is_valid())
-      throw nb::type_error((what + "input '" + nb::cast<std::string>(key) + "' is given twice").c_str());
-    ordered[index] = value;
-  }
-  for (size_t i = 0; i < count; ++i)
-    if (!ordered[i].is_valid())
-      throw nb::type_error((what + "input '" + perpend_model_input(model, i)->name + "' is missing").c_str());
-}
-
 /// Everything of one call that stays in place: at most this many inputs and outputs need no allocation.
 struct Model::Call {
   static constexpr size_t fewTensors = 8;
@@ -119,7 +99,90 @@ struct Model::Call {
   std::vector<std::unique_ptr<InputValue>> values; ///< texts and lists
   std::vector<int64_t> extents;
   const ExchangeApi *api = nullptr;
+  std::vector<nb::handle> arguments; ///< per input
+  std::vector<nb::object> made;      ///< arguments that the call made of dicts
 };
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+void Model::takeMap(const std::string &name, size_t keys) { maps.emplace_back(name, keys); }
+
+const std::pair<std::string, size_t> *Model::findMap(size_t keys) const {
+  auto found = std::find_if(maps.begin(), maps.end(), [&](const auto &map) { return map.second == keys; });
+  return found == maps.end() ? nullptr : &*found;
+}
+
+void Model::place(Call &call, size_t index, nb::handle value) const {
+  const char *input = perpend_model_input(model, static_cast<int32_t>(index))->name;
+  if (call.arguments[index].is_valid())
+    throw nb::type_error(("model '" + name() + "': input '" + input + "' is given twice").c_str());
+  call.arguments[index] = value;
+}
+
+/// The keys or the values of a dict as an array of the input's type, which an empty one does not have by itself.
+static nb::object vectorOf(nb::list elements, const perpend_tensor_info &info) {
+  nb::module_ numpy = nb::module_::import_("numpy");
+  const char *type = info.type == PERPEND_STRING ? "object"
+                     : info.type == PERPEND_I64  ? "int64"
+                     : info.type == PERPEND_F32  ? "float32"
+                                                 : "float64";
+  nb::object given = numpy.attr("asarray")(elements).attr("dtype");
+  if (nb::len(elements) && !nb::cast<bool>(numpy.attr("can_cast")(given, type, "same_kind")))
+    throw nb::type_error((std::string(info.name) + ": expected elements of type " + perpend_type_name(info.type) +
+                          ", got " + nb::cast<std::string>(nb::str(given)))
+                             .c_str());
+  return numpy.attr("array")(elements, type);
+}
+
+void Model::placeMap(Call &call, const std::pair<std::string, size_t> &map, nb::handle value) const {
+  if (!nb::isinstance<nb::dict>(value))
+    throw nb::type_error(("model '" + name() + "': input '" + map.first + "': expected a dict, got " +
+                          nb::cast<std::string>(nb::str(value.type().attr("__name__"))))
+                             .c_str());
+  for (size_t part = 0; part < 2; ++part) {
+    const perpend_tensor_info &info = *perpend_model_input(model, static_cast<int32_t>(map.second + part));
+    nb::object elements = value.attr(part == 0 ? "keys" : "values")();
+    call.made.push_back(vectorOf(nb::list(elements), info));
+    place(call, map.second + part, call.made.back());
+  }
+}
+
+void Model::placeNamed(Call &call, const std::string &input, nb::handle value) const {
+  for (const auto &map : maps)
+    if (map.first == input)
+      return placeMap(call, map, value);
+  int32_t index = 0;
+  check(perpend_model_find_input(model, input.c_str(), &index));
+  place(call, index, value);
+}
+
+void Model::order(Call &call, nb::args &positional, nb::kwargs &named) const {
+  size_t count = perpend_model_input_count(model), next = 0;
+  std::string what = "model '" + name() + "': ";
+  call.arguments.assign(count, nb::handle());
+  for (nb::handle value : positional) {
+    if (next == count)
+      throw nb::type_error(
+          (what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
+    const auto *map = maps.empty() || !nb::isinstance<nb::dict>(value) ? nullptr : findMap(next);
+    if (map)
+      placeMap(call, *map, value);
+    else
+      place(call, next, value);
+    next += map ? 2 : 1;
+  }
+  for (auto [key, value] : named)
+    placeNamed(call, nb::cast<std::string>(key), value);
+  for (size_t i = 0; i < count; ++i)
+    if (!call.arguments[i].is_valid())
+      throw nb::type_error((what + "input '" + perpend_model_input(model, i)->name + "' is missing").c_str());
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
 
 /// Remembers the shapes of the outputs for these inputs.
 static void findOutputShapes(Session &session, perpend_model *model, const std::vector<perpend_tensor> &inputs,
@@ -142,18 +205,17 @@ static void findOutputShapes(Session &session, perpend_model *model, const std::
 }
 
 void Model::readInputs(Call &call, nb::args &positional, nb::kwargs &named) const {
-  std::vector<nb::handle> ordered;
-  order(positional, named, ordered);
-  for (size_t i = 0; i < ordered.size(); ++i) {
+  order(call, positional, named);
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
     const perpend_tensor_info &info = *perpend_model_input(model, static_cast<int32_t>(i));
     if (isHandle(info.type)) {
       call.values.push_back(std::make_unique<InputValue>());
-      call.values.back()->read(ordered[i], info.name, info);
+      call.values.back()->read(call.arguments[i], info.name, info);
       call.addInput(call.values.back()->tensor());
       continue;
     }
     InputArray &array = call.input(i);
-    array.read(ordered[i], info.name, info.type);
+    array.read(call.arguments[i], info.name, info.type);
     if ((info.type == PERPEND_I4 && array.type == PERPEND_I8) || (info.type == PERPEND_U4 && array.type == PERPEND_U8))
       array.type = info.type;
     call.api = call.api ? call.api : array.api;

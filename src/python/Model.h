@@ -48,6 +48,9 @@ public:
   /// From now on calls return that output, a matrix, as a list of dicts from labels to numbers, one for each row.
   void presentAsMaps(size_t output, nanobind::list labels);
 
+  /// From now on calls take a dict for the map of that name: the inputs `keys` and `keys` + 1 are its keys and values.
+  void takeMap(const std::string &name, size_t keys);
+
   using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
   /// Name, time in ns and calls of every kernel, for one run.
   KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
@@ -56,7 +59,11 @@ private:
   struct Call;
   std::unique_ptr<Session> acquire();
   void release(std::unique_ptr<Session> session);
-  void order(nanobind::args &positional, nanobind::kwargs &named, std::vector<nanobind::handle> &ordered) const;
+  const std::pair<std::string, size_t> *findMap(size_t keys) const;
+  void place(Call &call, size_t index, nanobind::handle value) const;
+  void placeMap(Call &call, const std::pair<std::string, size_t> &map, nanobind::handle value) const;
+  void placeNamed(Call &call, const std::string &input, nanobind::handle value) const;
+  void order(Call &call, nanobind::args &positional, nanobind::kwargs &named) const;
   void readInputs(Call &call, nanobind::args &positional, nanobind::kwargs &named) const;
   void allocateOutputs(Call &call, const Session &session) const;
   nanobind::object run(Session &session, nanobind::args &positional, nanobind::kwargs &named);
@@ -65,6 +72,7 @@ private:
   int threadLimit;
   perpend_model *model = nullptr;
   std::vector<std::unique_ptr<Session>> idle;
+  std::vector<std::pair<std::string, size_t>> maps; ///< names, and the numbers of the inputs that are their keys
   std::vector<nanobind::object> labels; ///< per output; those at the end may be left out, and null are plain arrays
 };
 } // namespace perpend::python

@@ -10,10 +10,10 @@
 #include "python/Values.h"
 
 #include "perpend_operator.h"
+#include "perpend_process.h"
 
 #include <cstring>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace nb = nanobind;
 
@@ -44,7 +44,13 @@ static int64_t countOf(const perpend_tensor &tensor) {
   return count;
 }
 
+static void refuseLists(perpend_type type, const std::string &what) {
+  if (type == PERPEND_SEQUENCE || type == PERPEND_OPTIONAL)
+    throw std::runtime_error(what + ": lists are not supported by operators in Python; hint: write the kernel in C");
+}
+
 static nb::object inputOf(perpend_call *call, perpend_tensor tensor) {
+  refuseLists(tensor.type, "input");
   std::vector<perpend_string> texts;
   if (tensor.type == PERPEND_STRING) {
     for (int64_t i = 0, count = countOf(tensor); i < count; ++i)
@@ -56,6 +62,7 @@ static nb::object inputOf(perpend_call *call, perpend_tensor tensor) {
 
 static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
   std::string what = "result " + std::to_string(index);
+  refuseLists(call->outputTypes[index], what);
   perpend_tensor_info info{what.c_str(), call->outputTypes[index], -1, nullptr, nullptr, nullptr};
   InputValue value;
   value.read(object, what.c_str(), info);
@@ -71,7 +78,10 @@ static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
     std::memcpy(data, tensor.data, static_cast<size_t>(count * perpend_type_size_bytes(info.type)));
   for (int64_t i = 0; info.type == PERPEND_STRING && i < count; ++i) {
     const perpend_string &text = static_cast<const perpend_string *>(tensor.data)[i];
-    static_cast<int64_t *>(data)[i] = perpend_call_identity(call, text.data, text.sizeBytes);
+    int64_t identity = perpend_call_identity(call, text.data, text.sizeBytes);
+    if (identity < 0)
+      throw std::bad_alloc();
+    static_cast<int64_t *>(data)[i] = identity;
   }
 }
 
@@ -88,10 +98,16 @@ static void callPython(perpend_call *call) {
     giveOutput(call, i, results[i]);
 }
 
-/// "ValueError: its text"
+/// "ValueError: its text", in ASCII where the text is no UTF-8. An exception may raise another one when asked for it.
 static std::string summaryOf(const nb::python_error &error) {
-  std::string kind = nb::cast<std::string>(error.type().attr("__name__"));
-  return kind + ": " + nb::cast<std::string>(nb::str(error.value()));
+  std::string kind = "an exception";
+  try {
+    kind = nb::cast<std::string>(error.type().attr("__name__"));
+    nb::object bytes = nb::str(error.value()).attr("encode")("utf-8", "backslashreplace");
+    return kind + ": " + nb::cast<nb::bytes>(bytes).c_str();
+  } catch (const std::exception &) {
+    return kind + ": (it has no text)";
+  }
 }
 
 extern "C" perpend_status perpend_call_python(perpend_call *call) {
@@ -110,7 +126,7 @@ extern "C" perpend_status perpend_call_python(perpend_call *call) {
 
 nb::dict hostParameters(int64_t number) {
   nb::dict parameters;
-  parameters["perpend.process"] = static_cast<int64_t>(getpid());
+  parameters["perpend.process"] = perpend_process_number();
   parameters["perpend.function"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(&perpend_call_python));
   parameters["perpend.operator"] = number;
   return parameters;

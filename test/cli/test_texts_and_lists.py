@@ -83,6 +83,21 @@ def test_maps_are_matrices(tmp_path: Path) -> None:
         assert text.count("the outputs agree") == 2 and f"y: f32 [{rows}, 3]" in text
 
 
+def test_maps_are_two_inputs(tmp_path: Path) -> None:
+    nodes = [helper.make_node("CastMap", ["m"], ["y"], domain="ai.onnx.ml", map_form="SPARSE", max_map=4)]
+    kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    graph = helper.make_graph(nodes, "maps", [helper.make_value_info("m", kind)], [value("y", [1, 4])])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), tmp_path / "model.onnx")
+    np.save(tmp_path / "k.npy", np.array([3, 0]))
+    np.save(tmp_path / "v.npy", np.array([2.5, -1], np.float32))
+    inputs = ["--input", "m.keys=k.npy", "--input", "m.values=v.npy"]
+    succeed("run", "model.onnx", *inputs, "--output-dir", "out", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.float32([[-1, 0, 0, 2.5]]))
+    text = succeed("check", "model.onnx", "--against", "interpreter,onnxruntime", *inputs, folder=tmp_path)
+    assert text.count("the outputs agree") == 2
+
+
 def test_lists(tmp_path: Path, lists: Path) -> None:
     parts = [np.arange(2 * rows, dtype=np.float32).reshape(rows, 2) for rows in [1, 3, 0]]
     (tmp_path / "s").mkdir()

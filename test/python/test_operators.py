@@ -150,6 +150,29 @@ def test_calls_that_are_not_pure_stay_in_their_loop_and_branch() -> None:
         assert len(seen) == count + go
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def raise_(error: Exception) -> Any:
+    raise error
+
+
+def test_a_node_does_not_choose_what_is_called() -> None:
+    wicked = model(COUNT)
+    wicked.graph.node[0].attribute.append(onnx.helper.make_attribute("perpend.function", 0x1000))
+    with pytest.raises(perpend.CompileError, match=r"names that begin with 'perpend\.' are reserved"):
+        perpend.compile(wicked, operators=[twice(lambda x: x)])
+
+
+def test_lists_are_refused() -> None:
+    operator = Operator("mine", "Any", lambda x: x, inputs=[("T", [])], outputs=[("T", [])])
+    text = HEAD + "f (seq(float[n]) x) => (seq(float[n]) y) { y = mine.Any (x) }"
+    with pytest.raises(ValueError, match="lists are not supported by operators in Python; hint"):
+        perpend.compile(model(text), operators=[operator])([np.ones(2, np.float32)])
+
+
 def test_errors_name_the_node_and_what_was_raised() -> None:
     x = np.ones((2, 2), np.float32)
 
@@ -165,6 +188,8 @@ def test_errors_name_the_node_and_what_was_raised() -> None:
     fails(lambda x: 1 / 0, "node 'first': ZeroDivisionError: division by zero")
     fails(lambda x: x.astype(np.float64), "result 0: expected an array of f32, got f64")
     fails(lambda x: (x, x), "expected 1 results, got 2")
+    fails(lambda x: raise_(ValueError("not UTF-8: \udcff")), r"node 'first': ValueError: not UTF-8: \\udcff")
+    fails(lambda x: raise_(Unspeakable()), r"node 'first': Unspeakable: \(it has no text\)")
     compiled = perpend.compile(model(COUNT), operators=[twice(lambda x: x[:1])])
     with pytest.raises(ValueError, match="another shape than the model says"):
         compiled(x)

@@ -55,23 +55,27 @@ Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, T
   return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, elementType), elements));
 }
 
-/// The elements of a list or tensor attribute of integers.
-static SmallVector<APInt> integersOf(const Node &node, StringRef name) {
+/// The elements of a list or tensor attribute of integers; unsigned ones say so.
+static SmallVector<llvm::APSInt> integersOf(const Node &node, StringRef name) {
   if (auto elements = dyn_cast_or_null<ElementsAttr>(node.attributes.get(name));
       elements && isa<TensorType>(elements.getType())) {
-    auto integers = elements.tryGetValues<APInt>();
-    return integers ? llvm::to_vector(*integers) : SmallVector<APInt>();
+    SmallVector<llvm::APSInt> integers;
+    bool isUnsigned = elements.getElementType().isUnsignedInteger() || elements.getElementType().isInteger(1);
+    if (auto values = elements.tryGetValues<APInt>())
+      for (const APInt &value : *values)
+        integers.emplace_back(value, isUnsigned);
+    return integers;
   }
-  return llvm::map_to_vector(node.attributes.getInts(name),
-                             [](int64_t value) { return APInt(64, value, /*isSigned=*/true); });
+  return llvm::map_to_vector(node.attributes.getInts(name), [](int64_t value) { return llvm::APSInt::get(value); });
 }
 
 Value vectorOf(const Node &node, ArrayRef<StringRef> names, Type elementType) {
   if (auto type = dyn_cast<IntegerType>(elementType))
     for (StringRef name : names)
-      if (SmallVector<APInt> integers = integersOf(node, name); !integers.empty()) {
-        for (APInt &value : integers)
-          value = type.isUnsigned() ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth());
+      if (SmallVector<llvm::APSInt> given = integersOf(node, name); !given.empty()) {
+        SmallVector<APInt> integers;
+        for (const llvm::APSInt &value : given)
+          integers.push_back(value.extOrTrunc(type.getWidth()));
         auto vector = RankedTensorType::get(static_cast<int64_t>(integers.size()), type);
         return node.builder.constant(DenseElementsAttr::get(vector, integers));
       }

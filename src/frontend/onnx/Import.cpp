@@ -155,8 +155,11 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
     if (!type)
       return fail(location, "input '" + input.name + "': " + error);
     unsigned index = function.getNumArguments();
-    auto name = operations.getNamedAttr("graph.name", operations.getStringAttr(input.name));
-    function.insertArgument(index, type, operations.getDictionaryAttr(name), location);
+    NamedAttrList attributes;
+    attributes.set("graph.name", operations.getStringAttr(input.name));
+    if (!input.map.empty())
+      attributes.set("graph.map", operations.getStringAttr(input.map));
+    function.insertArgument(index, type, attributes.getDictionary(&context), location);
     if (!graph.define(input.name, function.getArgument(index)))
       return fail(location, "two inputs have the name '" + input.name + "'");
   }
@@ -230,7 +233,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::string error;
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
-  if (model && inlineFunctions(*model, error))
+  if (model && inlineFunctions(*model, error) && splitMapInputs(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
   emitError(FileLineColLoc::get(&context, name, 0, 0)) << error;
   return {};

@@ -56,4 +56,80 @@ std::optional<Labels> labelsOfMaps(MLIRContext &context, const GraphProto &graph
     }
   return labels;
 }
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+/// The names of the keys and the values, by the names of maps.
+using Parts = llvm::StringMap<std::pair<StringRef, StringRef>>;
+
+static bool takesMaps(const NodeProto &node) {
+  return node.domain == "ai.onnx.ml" && (node.operation == "CastMap" || node.operation == "DictVectorizer");
+}
+
+static bool splitUses(NodeProto &node, const Parts &maps, std::string &error) {
+  auto used = llvm::find_if(node.inputs, [&](StringRef name) { return maps.contains(name); });
+  if (used == node.inputs.end())
+    return true;
+  if (takesMaps(node) && node.inputs.size() == 1) {
+    auto [keys, values] = maps.find(*used)->second;
+    node.inputs = {keys, values};
+    return true;
+  }
+  error = "node '" + nodeName(node).str() + "' (" + node.operation.str() + "): expected no map, got the input '" +
+          used->str() + "'\nhint: only CastMap and DictVectorizer take a map, as their one input";
+  return false;
+}
+
+static bool splitUses(GraphProto &graph, const Parts &maps, std::string &error) {
+  for (NodeProto &node : graph.nodes) {
+    for (AttributeProto &attribute : node.attributes)
+      for (GraphProto &inner : attribute.graphs)
+        if (!splitUses(inner, maps, error))
+          return false;
+    if (!splitUses(node, maps, error))
+      return false;
+  }
+  for (const ValueInfo &output : graph.outputs)
+    if (maps.contains(output.name)) {
+      error = "output '" + output.name.str() +
+              "': expected a tensor or list, got a map that is an input\nhint: leave "
+              "it out of the outputs";
+      return false;
+    }
+  return true;
+}
+
+/// Both are vectors; one name for their length makes it one symbol.
+static std::pair<ValueInfo, ValueInfo> partsOf(ModelProto &model, const ValueInfo &map) {
+  auto keep = [&](const char *part) -> StringRef { return model.madeNames.emplace_back(map.name.str() + part); };
+  ValueInfo keys;
+  keys.kind = TypeProto::Kind::Tensor;
+  keys.map = map.name;
+  keys.dims.emplace().push_back({std::nullopt, keep(".size")});
+  ValueInfo values = keys;
+  keys.name = keep(".keys"), values.name = keep(".values");
+  keys.elementType = map.elementType, values.elementType = map.element[0].elementType;
+  return {keys, values};
+}
+
+bool splitMapInputs(ModelProto &model, std::string &error) {
+  Parts maps;
+  std::vector<ValueInfo> inputs;
+  for (const ValueInfo &input : model.graph.inputs) {
+    bool isMap = input.kind == TypeProto::Kind::Map && !input.element.empty() &&
+                 input.element[0].kind == TypeProto::Kind::Tensor;
+    if (!isMap) {
+      inputs.push_back(input);
+      continue;
+    }
+    auto [keys, values] = partsOf(model, input);
+    maps.try_emplace(input.name, keys.name, values.name);
+    inputs.push_back(keys);
+    inputs.push_back(values);
+  }
+  model.graph.inputs = std::move(inputs);
+  return maps.empty() || splitUses(model.graph, maps, error);
+}
 } // namespace perpend::onnx

@@ -262,6 +262,22 @@ static void readTensorType(pbf_reader reader, TypeProto &info) {
   }
 }
 
+static void readMapType(pbf_reader reader, int nesting, TypeProto &type) {
+  type.kind = TypeProto::Kind::Map;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case varint(1):
+      type.elementType = static_cast<DataType>(reader.get_int32());
+      break;
+    case bytes(2):
+      type.element.assign(1, readType(reader.get_message(), nesting + 1));
+      break;
+    default:
+      reader.skip();
+    }
+  }
+}
+
 static void readTypeInto(pbf_reader reader, int nesting, TypeProto &type) {
   if (nesting > maxNesting)
     throw TooDeep();
@@ -278,6 +294,9 @@ static void readTypeInto(pbf_reader reader, int nesting, TypeProto &type) {
           type.element.push_back(readType(list.get_message(), nesting + 1));
         else
           list.skip();
+      break;
+    case bytes(5):
+      readMapType(reader.get_message(), nesting, type);
       break;
     default:
       reader.skip();

@@ -76,18 +76,21 @@ struct Dimension {
 };
 
 struct TypeProto {
-  /// Other: maps and sparse tensors.
-  enum class Kind { Other, Tensor, Sequence, Optional };
+  /// Other: sparse tensors.
+  enum class Kind { Other, Tensor, Sequence, Optional, Map };
   Kind kind = Kind::Other;
+  /// Of a map: the type of its keys.
   DataType elementType = DataType::Undefined;
   /// Nullopt: the rank is unknown.
   std::optional<llvm::SmallVector<Dimension, 4>> dims;
-  /// Of a sequence or optional value: at most one.
+  /// Of a sequence or optional value, or the values of a map: at most one.
   std::vector<TypeProto> element;
 };
 
 struct ValueInfo : TypeProto {
   StringRef name;
+  /// The map that this input has the keys or the values of (Maps.h).
+  StringRef map;
 };
 
 struct GraphProto;

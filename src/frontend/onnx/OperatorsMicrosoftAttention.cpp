@@ -378,6 +378,8 @@ static SymbolicInt cacheLength(Node &node, Value past, const SymbolicInt &querie
     return queries;
   SymbolicInt total = node.builder.measure(node.input(6), "total"), cached = shapeOf(past)[2];
   node.builder.require(cached + queries - total, "total_sequence_length is more than past and new keys");
+  node.builder.require(total - queries, "total_sequence_length is less than the number of new keys, which it counts "
+                                        "too\nhint: give the length of the past and of the new keys together");
   return max(total, cached);
 }
 

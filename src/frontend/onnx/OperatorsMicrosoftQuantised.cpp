@@ -9,6 +9,8 @@
 #include "frontend/onnx/Operators.h"
 #include "graph/composites/Formulas.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace perpend::graph;
 
@@ -268,11 +270,13 @@ static ArrayRef<double> numbersOf4Bits(bool isNormal) {
 /// in: a, weights [N, K] as pairs of numbers in bytes (the first in the high bits), the largest magnitude per block.
 Results importMatMulBnb4(Node &node) {
   int64_t rows = node.attributes.getInt("N"), columns = node.attributes.getInt("K");
-  int64_t block = node.attributes.getInt("block_size"), count = rows * columns;
+  int64_t block = node.attributes.getInt("block_size"), count = 0;
   if (!node.hasInputs(3) || rows < 1 || columns < 1 || block < 1 || !node.attributes.getInt("transB", 1) ||
+      llvm::MulOverflow(rows, columns, count) || !graph::elementTypeOf(node.input(1)).isUnsignedInteger(8) ||
       provablyDiffer(elementCount(shapeOf(node.input(1))), SymbolicInt(llvm::divideCeil(count, 2))) ||
       provablyDiffer(elementCount(shapeOf(node.input(2))), SymbolicInt(llvm::divideCeil(count, block))))
-    return node.fail("expected weights [N, K] in (N K + 1) / 2 bytes, a magnitude per block, and transB = 1");
+    return node.fail(
+        "expected weights [N, K] in (N K + 1) / 2 elements of type ui8, a magnitude per block, and transB = 1");
   Builder &b = node.builder;
   Type type = computeType(graph::elementTypeOf(node.input(2)));
   Value table = constantOf(b, numbersOf4Bits(node.attributes.getInt("quant_type") == 1), 16, type);

@@ -286,15 +286,22 @@ static Attribute parameterOf(OpBuilder &builder, Attribute value) {
   return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
 }
 
+/// Null after an error. What is called is the user's choice, never that of a node in the model's file.
 static DictionaryAttr parametersOf(Node &node, const UserOperator &description) {
   OpBuilder &builder = node.builder.operations;
   NamedAttrList parameters;
   for (const auto &[name, value] : description.attributes)
     parameters.set(StringRef(name), parameterOf(builder, value));
-  if (DictionaryAttr given = node.attributes.all())
-    for (NamedAttribute attribute : given)
-      if (Attribute value = parameterOf(builder, attribute.getValue()))
-        parameters.set(attribute.getName(), value);
+  DictionaryAttr given = node.attributes.all();
+  for (NamedAttribute attribute : given ? given.getValue() : ArrayRef<NamedAttribute>()) {
+    if (attribute.getName().getValue().starts_with("perpend.")) {
+      node.fail("attribute '" + attribute.getName().getValue() +
+                "': names that begin with 'perpend.' are reserved\nhint: rename the attribute");
+      return {};
+    }
+    if (Attribute value = parameterOf(builder, attribute.getValue()))
+      parameters.set(attribute.getName(), value);
+  }
   return parameters.getDictionary(builder.getContext());
 }
 
@@ -308,6 +315,9 @@ Results importUserOperator(Node &node, const UserOperator &description) {
       return node.fail(
           "input " + Twine(index) + ": expected " + describe(pattern) + ", got " +
           (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));
+  DictionaryAttr parameters = parametersOf(node, description);
+  if (!parameters)
+    return {};
   SmallVector<graph::CallResult> results;
   for (auto [index, pattern] : llvm::enumerate(description.outputs)) {
     std::optional<graph::CallResult> result = resultOf(b, pattern, bindings);
@@ -315,7 +325,7 @@ Results importUserOperator(Node &node, const UserOperator &description) {
       return node.fail("output " + Twine(index) + ": no element type is called '" + pattern.elementType + "'");
     results.push_back(*result);
   }
-  Results values(b.callLibrary(description.function, node.inputs, results, parametersOf(node, description).getValue()));
+  Results values(b.callLibrary(description.function, node.inputs, results, parameters.getValue()));
   if (values.empty())
     return values;
   ChosenExtents(b, values, description, bindings).relate();

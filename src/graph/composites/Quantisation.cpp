@@ -94,6 +94,18 @@ static Value quantised(Builder &b, Value x, Value scale, Value zeroPoint, Type t
   });
 }
 
+/// Whether a quantised tensor and its zero point (optional) are of the same type, which `isAllowed`; else an error.
+static bool checkQuantised(Builder &b, Value x, Value zeroPoint, bool isAllowed, StringRef expected) {
+  Type type = elementTypeOf(x);
+  if (!isAllowed)
+    b.fail("expected " + expected + ", got elements of type " + nameOf(type) +
+           "\nhint: quantise the tensor first, or use the operator for real numbers");
+  else if (zeroPoint && elementTypeOf(zeroPoint) != type)
+    b.fail("expected a zero point of type " + nameOf(type) + ", got " + nameOf(elementTypeOf(zeroPoint)) +
+           "\nhint: cast the zero point to the type of its tensor");
+  return !b.hasFailed();
+}
+
 namespace composites {
 /// in: x, scale, zero point (optional: its type is the result's, else `to`, else ui8). `block_size` elements along
 /// `axis` share a scale; `precision` is the type of the division, that of the scale by default.
@@ -102,6 +114,9 @@ Results quantize(Builder &b, Values in, const Attributes &a) {
   int64_t axis = quantisedAxis(b, in[0], a), block = a.getInt("block_size");
   if (axis < 0)
     return {};
+  if (Type real = elementTypeOf(in[0]); !isa<FloatType>(real) && !real.isSignlessInteger(32))
+    return {b.fail("expected real numbers or integers of 32 bits, got elements of type " + nameOf(real) +
+                   "\nhint: cast the tensor to float first")};
   Type type = zeroPoint ? elementTypeOf(zeroPoint) : a.getType("to", b.operations.getIntegerType(8, false));
   if (!isMinifloat(type) && !(isa<IntegerType>(type) && bitWidth(type) <= 16))
     return {b.fail("quantize: expected integers of at most 16 bits or small floats, got " + nameOf(type))};
@@ -114,7 +129,10 @@ Results quantize(Builder &b, Values in, const Attributes &a) {
 /// in: x, scale, zero point (optional). (x - zero point) scale in f32, as `to` or as the scale's type.
 Results dequantize(Builder &b, Values in, const Attributes &a) {
   int64_t axis = quantisedAxis(b, in[0], a), block = a.getInt("block_size");
-  if (axis < 0)
+  Type numbers = elementTypeOf(in[0]);
+  bool isQuantised = isMinifloat(numbers) || (isa<IntegerType>(numbers) && bitWidth(numbers) <= 32);
+  if (axis < 0 || !checkQuantised(b, in[0], optionalInput(in, 2), isQuantised && !numbers.isInteger(1),
+                                  "integers of at most 32 bits or small floats"))
     return {};
   Shape shape = shapeOf(in[0]);
   SmallVector<Value> inputs{in[0], spreadParameter(b, in[1], axis, block, shape)};
@@ -187,17 +205,35 @@ static Value factorOf(Builder &b, Value left, Value right, Value result) {
   return left && right && result ? graph::div(b, graph::mul(b, left, right), result) : Value();
 }
 
-namespace composites {
-/// in: a, b, a zero point (per row), b zero point (per column), as i32.
-Results matmul_integer(Builder &b, Values in, const Attributes &) {
+/// Whether both operands of a product are of 8 bits: integers, or, where a model may have them, small floats.
+static bool checkOperands(Builder &b, Values in, bool allowsFloats) {
+  for (size_t operand : {0, 1}) {
+    Type type = elementTypeOf(in[operand]);
+    bool isAllowed = isMinifloat(type) ? allowsFloats : isa<IntegerType>(type) && bitWidth(type) == 8;
+    if (!checkQuantised(b, in[operand], optionalInput(in, operand + 2), isAllowed, "integers of 8 bits"))
+      return false;
+  }
+  return true;
+}
+
+/// in: a, b, a zero point (per row), b zero point (per column).
+static Value quantisedMatmul(Builder &b, Values in) {
   int64_t lhsRank = rankOf(in[0]), rhsRank = rankOf(in[1]);
   Value lhsZero = spreadParameter(b, optionalInput(in, 2), std::max<int64_t>(lhsRank - 2, 0), 0, shapeOf(in[0]));
   Value rhsZero = spreadParameter(b, optionalInput(in, 3), rhsRank - 1, 0, shapeOf(in[1]));
-  return {b.matmul(centred(b, in[0], lhsZero), centred(b, in[1], rhsZero), accumulatorType(b, in[0]))};
+  return b.matmul(centred(b, in[0], lhsZero), centred(b, in[1], rhsZero), accumulatorType(b, in[0]));
+}
+
+namespace composites {
+/// in: a, b, a zero point (per row), b zero point (per column), as i32. Operands and zero points are 8-bit integers.
+Results matmul_integer(Builder &b, Values in, const Attributes &) {
+  return checkOperands(b, in, /*allowsFloats=*/false) ? Results{quantisedMatmul(b, in)} : Results();
 }
 
 /// in: x, filter, x zero point, filter zero point (per output channel); attributes as conv; i32.
 Results conv_integer(Builder &b, Values in, const Attributes &a) {
+  if (!checkOperands(b, in, /*allowsFloats=*/false))
+    return {};
   Value filterZero = spreadParameter(b, optionalInput(in, 3), 0, 0, shapeOf(in[1]));
   Value inputZero = spreadParameter(b, optionalInput(in, 2), 0, 0, shapeOf(in[0]));
   Value x = centred(b, in[0], inputZero), filter = centred(b, in[1], filterZero);
@@ -207,8 +243,9 @@ Results conv_integer(Builder &b, Values in, const Attributes &a) {
 }
 
 /// in: a, a scale, a zero, b, b scale, b zero, y scale, y zero.
-Results qlinear_matmul(Builder &b, Values in, const Attributes &a) {
-  Value accumulator = matmul_integer(b, {in[0], in[3], in[2], in[5]}, a)[0];
+Results qlinear_matmul(Builder &b, Values in, const Attributes &) {
+  SmallVector<Value> product{in[0], in[3], in[2], in[5]};
+  Value accumulator = checkOperands(b, product, /*allowsFloats=*/true) ? quantisedMatmul(b, product) : Value();
   if (!accumulator)
     return {};
   Shape shape = shapeOf(accumulator);

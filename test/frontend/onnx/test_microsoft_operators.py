@@ -139,6 +139,9 @@ def test_caches_of_a_length_known_at_run_time():
     feeds |= {"total": np.array(11, np.int32)}
     with pytest.raises(ValueError, match="more than past and new keys"):
         compiled(**feeds)
+    feeds = {**cached_feeds(1, 4, 0, 2), "last": np.array([0], np.int32), "total": np.array(1, np.int32)}
+    with pytest.raises(ValueError, match="less than the number of new keys"):
+        compiled(**feeds)
 
 
 @pytest.mark.parametrize("unidirectional", [0, 1])

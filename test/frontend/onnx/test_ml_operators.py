@@ -108,6 +108,18 @@ def test_integers_keep_all_digits(generator):
     check("Imputer", [x], imputed_value_int64s=values[:2], replaced_value_int64=near[1])
 
 
+def test_unsigned_values_stay_positive():
+    """A label of 8 bits becomes one of 64."""
+    tensors = {
+        "keys_tensor": np.array([1]),
+        "values_tensor": np.array([7]),
+        "default_tensor": np.array([200], np.uint8),
+    }
+    tensors = {name: onnx.numpy_helper.from_array(array) for name, array in tensors.items()}
+    model, feeds = build("LabelEncoder", [np.array([1, 2])], 1, 4, **tensors)
+    np.testing.assert_array_equal(perpend.compile(model)(**feeds), [7, 200])
+
+
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_linear_models(generator, transform):
     # The quantile needs probabilities.

@@ -233,3 +233,30 @@ def test_dynamic_quantisation(x):
     zero = np.rint(np.clip(-low / scale, 0, 255))
     y = np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.uint8)
     check(*one_node("DynamicQuantizeLinear", [x], opset=11, outputs=3), y, np.float32(scale), np.uint8(zero))
+
+
+BYTES, WORDS, REALS = (np.ones((1, 1, 3, 3), kind) for kind in (np.int8, np.int16, np.float32))
+ONE, BYTE, WORD = np.float32(1), np.int8(1), np.int16(1)
+
+
+@pytest.mark.parametrize(
+    ("op", "arrays", "message"),
+    [
+        ("MatMulInteger", [REALS, REALS], "integers of 8 bits"),
+        ("MatMulInteger", [BYTES, WORDS], "integers of 8 bits"),
+        ("MatMulInteger", [BYTES.astype(np.int32), BYTES], "integers of 8 bits"),
+        ("MatMulInteger", [BYTES, BYTES, WORD], "zero point of type"),
+        ("ConvInteger", [REALS, BYTES], "integers of 8 bits"),
+        ("ConvInteger", [BYTES, BYTES, None, np.uint8(1)], "zero point of type"),
+        ("QLinearMatMul", [BYTES, ONE, BYTE, WORDS, ONE, WORD, ONE, BYTE], "integers of 8 bits"),
+        ("QLinearConv", [REALS, ONE, ONE, BYTES, ONE, BYTE, ONE, BYTE], "integers of 8 bits"),
+        ("QuantizeLinear", [BYTES, ONE, BYTE], "real numbers or integers of 32 bits"),
+        ("DequantizeLinear", [REALS, ONE], "integers of at most 32 bits"),
+        ("DequantizeLinear", [REALS > 0, ONE], "integers of at most 32 bits"),
+        ("DequantizeLinear", [BYTES, ONE, WORD], "zero point of type"),
+    ],
+)
+def test_types_that_the_definition_excludes(op, arrays, message):
+    model, _ = one_node(op, arrays, opset=21)
+    with pytest.raises(perpend.CompileError, match=message):
+        perpend.compile(model)
