@@ -51,23 +51,29 @@ bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
          bBegin < aBegin + static_cast<uintptr_t>(aBytes);
 }
 
-perpend_status checkOverlap(const perpend_session &session) {
+perpend_status failOverlap(const perpend_tensor_info &output, const perpend_tensor_info &other) {
+  return fail(PERPEND_INVALID_ARGUMENT,
+              "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
+              "copy the data or use other memory for the output",
+              output.name, other.name);
+}
+
+// As the caller gave them: inputs not yet in the form of the run, only outputs with memory of the caller.
+perpend_status checkInputOverlap(const perpend_session &session) {
   const Descriptor &descriptor = session.model->descriptor;
-  for (uint32_t o = 0; o < descriptor.outputs.count; ++o) {
-    const char *name = descriptor.outputs.tensors[o].name;
-    const char *other = nullptr;
-    for (uint32_t i = 0; i < descriptor.inputs.count && !other; ++i)
+  for (uint32_t o = 0; o < descriptor.outputs.count; ++o)
+    for (uint32_t i = 0; i < descriptor.inputs.count; ++i)
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.inputPointers[i], session.inputBytes[i]))
-        other = descriptor.inputs.tensors[i].name;
-    for (uint32_t p = 0; p < o && !other; ++p)
+        return failOverlap(descriptor.outputs.tensors[o], descriptor.inputs.tensors[i]);
+  return PERPEND_OK;
+}
+
+perpend_status checkOutputOverlap(const perpend_session &session) {
+  const TensorList &outputs = session.model->descriptor.outputs;
+  for (uint32_t o = 0; o < outputs.count; ++o)
+    for (uint32_t p = 0; p < o; ++p)
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
-        other = descriptor.outputs.tensors[p].name;
-    if (other)
-      return fail(PERPEND_INVALID_ARGUMENT,
-                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
-                  "copy the data or use other memory for the output",
-                  name, other);
-  }
+        return failOverlap(outputs.tensors[o], outputs.tensors[p]);
   return PERPEND_OK;
 }
 
@@ -77,10 +83,7 @@ perpend_status checkInputsElsewhere(const perpend_session &session, int32_t o) {
   const perpend_buffer &own = session.growing[o];
   for (uint32_t i = 0; i < descriptor.inputs.count; ++i)
     if (overlap(own.data, own.capacityBytes, session.inputPointers[i], session.inputBytes[i]))
-      return fail(PERPEND_INVALID_ARGUMENT,
-                  "output '%.60s': expected memory of its own, got an overlap with '%.60s'; hint: "
-                  "copy the data or use other memory for the output",
-                  descriptor.outputs.tensors[o].name, descriptor.inputs.tensors[i].name);
+      return failOverlap(descriptor.outputs.tensors[o], descriptor.inputs.tensors[i]);
   return PERPEND_OK;
 }
 
@@ -92,7 +95,6 @@ perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &o
   if (status != PERPEND_OK)
     return static_cast<perpend_status>(status);
   if (!session.isCallers[i]) {
-    session.givenOutputs[i] = given.data;
     output = given;
     return PERPEND_OK;
   }
@@ -111,9 +113,13 @@ perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outp
     return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of outputs: expected %u, got %d%s",
                 session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
-    const void *data = outputs[i].data;
-    bool isOfEarlierRun = data == session.growing[i].data || data == session.givenOutputs[i];
+    void *data = outputs[i].data;
+    const bool isHandle = runType(declared.tensors[i].type) != declared.tensors[i].type;
+    const perpend_handle_functions *handles = session.model->module->handles;
+    bool isOfEarlierRun =
+        data == session.growing[i].data || (isHandle && handles && handles->owns(session.handles, data));
     session.isCallers[i] = data && !isOfEarlierRun;
+    session.outputPointers[i] = session.isCallers[i] && !isHandle ? data : nullptr;
     perpend_status status = PERPEND_OK;
     if (!session.isCallers[i] || session.isFromData[i])
       status = checkInputsElsewhere(session, i);
@@ -122,7 +128,7 @@ perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outp
     if (status != PERPEND_OK)
       return status;
   }
-  return PERPEND_OK;
+  return checkInputOverlap(session);
 }
 
 perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
@@ -138,7 +144,7 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
       return status;
     session.outputPointers[i] = isDirect ? outputs[i].data : session.isFromData[i] ? nullptr : own.data;
   }
-  return checkOverlap(session);
+  return checkOutputOverlap(session);
 }
 
 perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
@@ -170,7 +176,6 @@ perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, 
 
 void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
-    session.givenOutputs[i] = nullptr;
     if (!session.isCallers[i])
       outputs[i].data = nullptr;
   }

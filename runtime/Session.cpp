@@ -106,11 +106,10 @@ bool allocateTables(perpend_session &session) {
   session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
-  session.givenOutputs = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
          session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
-         session.inputPointers && session.outputPointers && session.givenOutputs && session.kernelTimes;
+         session.inputPointers && session.outputPointers && session.kernelTimes;
 }
 
 void fillFrame(perpend_session &session) {
@@ -137,7 +136,8 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
   const perpend_handle_functions *functions = session.model->module->handles;
   const TensorList &declared = session.model->descriptor.inputs;
   if (functions)
-    functions->begin(session.handles);
+    functions->begin(session.handles, session.isComplete);
+  session.isComplete = false;
   for (int32_t i = 0; i < count; ++i) {
     if (!isHandle(inputs[i].type))
       continue;
@@ -162,15 +162,17 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
     status = checkOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
     return status;
-  status = placeOutputs(session, outputs, outputCount);
+  status = takeInputs(session, inputs, inputCount); // first: they may lie in memory that placing outputs frees
   if (status == PERPEND_OK)
-    status = takeInputs(session, inputs, inputCount);
+    status = placeOutputs(session, outputs, outputCount);
   session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
   if (status == PERPEND_OK)
     status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
   if (status == PERPEND_OK)
     status = returnOutputs(session, outputs, outputCount);
-  if (status != PERPEND_OK)
+  if (status == PERPEND_OK)
+    session.isComplete = true;
+  else
     clearOutputs(session, outputs, outputCount);
   return status;
 }

@@ -28,6 +28,7 @@ struct perpend_session {
   bool isBound = false;   // symbols and everything computed from them belong to inputDims
   bool isPlanned = false; // offsets and the arena do, too
   bool isProfiling = false;
+  bool isComplete = false; // the latest run that began succeeded
   std::atomic<bool> isBusy{false};
   perpend::runtime::Region region;
 
@@ -42,7 +43,6 @@ struct perpend_session {
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
   perpend_handles *handles = nullptr; // texts and lists
-  void **givenOutputs = nullptr;      // those of texts and lists that the session handed out
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::SessionFrame frame{};
 };

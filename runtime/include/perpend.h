@@ -170,10 +170,13 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
                                                         int32_t inputCount, int32_t outputIndex, int64_t *shape);
 
 /* outputs = model(inputs). An output with data == NULL is filled in by the session (data, shape, rank, type): its
- * memory belongs to the session and is valid until the next call with that session (texts and lists also as inputs of
- * that call). An output with data is written there; its type, rank and shape must be the model's. Inputs and outputs
- * must not overlap. A run with sizes seen before, those that data decides included, allocates and frees nothing outside
- * of library calls. Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then.
+ * memory belongs to the session and is valid until the next call with that session. Texts and lists, with their shapes,
+ * are valid through the next run that succeeds, and through all that fail before it: they may be inputs of these. A
+ * tensor that the session filled in may be an output again, as it is. An output with data of the caller is written
+ * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run with sizes seen
+ * before, those that data decides included, allocates and frees nothing outside of library calls; a session keeps the
+ * memory of its largest run (of texts and lists up to eight times what one run makes), so free it where that matters.
+ * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then.
  * Where extents depend on the values of the inputs, the shape of an output of the caller is compared after the run, and
  * SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can end a run that had begun. After an error, an output of the caller
  * keeps its data pointer, to undefined elements if the run had begun; data of one of the session is NULL, or as before

@@ -63,12 +63,16 @@ typedef struct perpend_handle_functions {
    * NULL: no memory */
   perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
-  void (*begin)(perpend_handles *handles); /* starts a run: forgets all but constant texts */
-  /* *data: an input in the form of the run; given may be an output of the run before. Valid until the second begin. */
+  /* Starts a run: forgets all but constant texts. keepsLatest: the run before succeeded, so its outputs stay and those
+   * of the run before it are overwritten; 0: it failed, and what it made is overwritten. */
+  void (*begin)(perpend_handles *handles, int32_t keepsLatest);
+  /* *data: an input in the form of the run; given may be an output that begin kept. Valid until the next begin. */
   int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
                   const void **data);
-  /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements. */
+  /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements;
+   * tensor->shape: a copy. Both valid as the outputs of a run are. */
   int32_t (*give)(perpend_handles *handles, perpend_tensor *tensor);
+  int32_t (*owns)(perpend_handles *handles, const void *data); /* whether give once made this data */
 } perpend_handle_functions;
 
 /* What a run sees. Created by the runtime, read by generated code. */

@@ -1,5 +1,6 @@
 // Texts and lists at the boundary of a model, and their life from run to run.
 #include "library/Handles.h"
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -160,10 +161,10 @@ perpend_handles *create(const perpend_module *module, int32_t (*fail)(int32_t st
   return handles;
 }
 
-void begin(perpend_handles *handles) {
-  handles->lists.nextRun();
-  handles->texts.nextRun(handles->constantTexts);
-  handles->boundary.nextRun();
+void begin(perpend_handles *handles, int32_t keepsLatest) {
+  handles->lists.nextRun(keepsLatest);
+  handles->texts.nextRun(handles->constantTexts, keepsLatest);
+  handles->boundary.nextRun(keepsLatest);
 }
 
 int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
@@ -174,13 +175,20 @@ int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpen
 }
 
 int32_t give(perpend_handles *handles, perpend_tensor *tensor) {
+  auto *shape = handles->boundary.allocateArray<int64_t>(tensor->rank); // the session's changes with the next inputs
+  if (!shape)
+    return failMemory(*handles);
+  std::copy_n(tensor->shape, tensor->rank, shape);
+  tensor->shape = shape;
   tensor->data = giveData(*handles, *tensor);
   return tensor->data ? PERPEND_OK : failMemory(*handles);
 }
+
+int32_t owns(perpend_handles *handles, const void *data) { return handles->boundary.contains(data); }
 
 } // namespace
 } // namespace perpend::library
 
 extern "C" const perpend_handle_functions perpend_handle_functions_v1 = {
-    perpend::library::create, perpend::library::destroy, perpend::library::begin, perpend::library::take,
-    perpend::library::give};
+    perpend::library::create, perpend::library::destroy, perpend::library::begin,
+    perpend::library::take,   perpend::library::give,    perpend::library::owns};

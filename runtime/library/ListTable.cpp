@@ -85,9 +85,9 @@ int64_t ListTable::erase(int64_t list, int64_t position) {
   return splice(list, position, position + 1, nullptr);
 }
 
-void ListTable::nextRun() {
+void ListTable::nextRun(bool keepsLatest) {
   lists.shrink(0);
-  memory.nextRun();
+  memory.nextRun(keepsLatest);
 }
 
 } // namespace perpend::library

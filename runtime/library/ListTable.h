@@ -23,8 +23,8 @@ public:
   int64_t insert(int64_t list, int64_t position, const perpend_tensor &element);
   int64_t erase(int64_t list, int64_t position);
 
-  // Forgets all lists. The elements of those that the latest run made stay readable for one run.
-  void nextRun();
+  // Forgets all lists; keepsLatest: see RunMemory.
+  void nextRun(bool keepsLatest);
 
 private:
   struct Elements {

@@ -2,6 +2,7 @@
 #include "library/RunMemory.h"
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 namespace perpend::library {
 
@@ -14,10 +15,21 @@ RunMemory::~RunMemory() {
     }
 }
 
-void RunMemory::nextRun() {
-  current = 1 - current;
+void RunMemory::nextRun(bool keepsLatest) {
+  current = keepsLatest ? 1 - current : current;
   pools[current].current = pools[current].first;
   pools[current].used = 0;
+}
+
+bool RunMemory::contains(const void *pointer) const {
+  auto *wanted = static_cast<const char *>(pointer);
+  for (const Pool &pool : pools)
+    for (const Block *block = pool.first; block; block = block->next) {
+      auto *begin = reinterpret_cast<const char *>(block + 1);
+      if (std::greater_equal<>()(wanted, begin) && std::less_equal<>()(wanted, begin + block->capacity))
+        return true;
+    }
+  return false;
 }
 
 // From the current block; nullptr when it has no room.

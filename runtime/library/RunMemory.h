@@ -13,9 +13,13 @@ public:
   RunMemory &operator=(const RunMemory &) = delete;
   ~RunMemory();
 
-  // Starts a run. The pieces of the run before stay readable, because its outputs may be the inputs of this run; those
-  // of earlier runs are handed out again.
-  void nextRun();
+  // Starts a run. keepsLatest: the pieces of the run before stay readable, because its outputs may be the inputs of
+  // this run, and those of the runs before it are handed out again. Otherwise the pieces of the run before are, and
+  // those that it kept stay.
+  void nextRun(bool keepsLatest);
+
+  // Whether a pointer was handed out for this run or an earlier one.
+  bool contains(const void *pointer) const;
 
   // Uninitialised memory; alignment: a power of two up to 64. nullptr: no memory.
   void *allocate(int64_t bytes, int64_t alignment);

@@ -76,11 +76,11 @@ perpend_string StringTable::textOf(int64_t identity) const {
   return identity >= 0 && identity < texts.count() ? texts[identity] : perpend_string{"", 0};
 }
 
-void StringTable::nextRun(int64_t kept) {
+void StringTable::nextRun(int64_t kept, bool keepsLatest) {
   for (int64_t i = texts.count(); i-- > kept;) // the latest first: no text was placed behind it
     *find(texts[i].data, texts[i].sizeBytes) = 0;
   texts.shrink(kept);
-  memory.nextRun();
+  memory.nextRun(keepsLatest);
 }
 
 } // namespace perpend::library

@@ -22,8 +22,8 @@ public:
   // A text that an identity does not have is the empty one.
   perpend_string textOf(int64_t identity) const;
 
-  // Forgets all texts but the first `kept`. The bytes of those that the latest run made stay readable for one run.
-  void nextRun(int64_t kept);
+  // Forgets all texts but the first `kept`; keepsLatest: see RunMemory.
+  void nextRun(int64_t kept, bool keepsLatest);
   int64_t count() const { return texts.count(); }
 
 private:

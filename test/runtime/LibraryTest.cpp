@@ -30,7 +30,7 @@ TEST(StringTable, EqualTextsHaveEqualIdentities) {
     perpend_string kept = table.textOf(identities[static_cast<size_t>(i)]);
     EXPECT_EQ(std::string(kept.data, static_cast<size_t>(kept.sizeBytes)), text);
   }
-  table.nextRun(2);
+  table.nextRun(2, true);
   EXPECT_EQ(table.count(), 2);
   EXPECT_EQ(table.identityOf("blue", 4), 2);
   EXPECT_EQ(table.identityOf("red", 3), 1);
@@ -70,14 +70,17 @@ TEST(RunMemory, PiecesOutliveOneRunAndAreUsedAgain) {
     return data;
   };
   std::vector<char *> first = {piece(10, 'a'), piece(9000, 'a'), piece(3000, 'a'), piece(50000, 'a')};
-  memory.nextRun();
+  memory.nextRun(true);
   std::vector<char *> second = {piece(70000, 'b'), piece(1, 'b')};
   for (auto [i, size] : {std::pair{0, 10}, {1, 9000}, {2, 3000}, {3, 50000}})
     EXPECT_EQ(std::string(first[static_cast<size_t>(i)], static_cast<size_t>(size)),
               std::string(static_cast<size_t>(size), 'a'));
-  memory.nextRun();
+  memory.nextRun(true);
   EXPECT_EQ((std::vector<char *>{piece(10, 'c'), piece(9000, 'c'), piece(3000, 'c'), piece(50000, 'c')}), first);
   EXPECT_EQ(second[0][69999], 'b');
+  memory.nextRun(false);
+  EXPECT_EQ(piece(10, 'd'), first[0]);
+  EXPECT_EQ(second[0][69999], 'b') << "kept by the run that failed";
   EXPECT_EQ(memory.allocate(-1, 1), nullptr);
   EXPECT_EQ(memory.allocate(INT64_MAX, 1), nullptr);
   EXPECT_NE(memory.allocate(0, 1), nullptr);

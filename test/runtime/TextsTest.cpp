@@ -66,6 +66,47 @@ TEST_F(Texts, OutputsOfOneRunAreInputsOfTheNext) {
   }
 }
 
+TEST_F(Texts, OutputsMayTakeTurnsBetweenTwoArrays) {
+  perpend_tensor turns[2][2] = {};
+  setWords({"one", std::string(3000, 'x'), "three"});
+  std::vector<Strings> list;
+  for (int i = 0; i < 12; ++i) {
+    const perpend_tensor *before = turns[(i + 1) % 2];
+    if (i) {
+      inputs[0] = before[0];
+      inputs[1] = before[1];
+    }
+    perpend_tensor *now = turns[i % 2];
+    ASSERT_EQ(perpend_session_run(session, inputs, 2, now, 2), PERPEND_OK) << perpend_error_message();
+    Strings backward(words.rbegin(), words.rend());
+    list.push_back(i % 2 ? backward : words);
+    EXPECT_EQ(textsOf(now[0]), i % 2 ? words : backward) << i;
+    EXPECT_EQ(listOf(now[1]), list) << i;
+  }
+}
+
+TEST_F(Texts, OutputsAreInputsOfRunsAfterOneThatFailed) {
+  const Strings first = {"one", std::string(3000, 'x'), "three"}, backward = {"three", std::string(3000, 'x'), "one"};
+  setWords(first);
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  const perpend_tensor reversed = outputs[0], longer = outputs[1];
+  for (int i = 0; i < 3; ++i) {
+    setWords({std::string(3000, 'b'), "bad", "bad", std::string(2000, 'c'), i ? "refused" : "text without data"});
+    if (!i)
+      views.back().data = nullptr;
+    inputs[1] = longer;
+    ASSERT_EQ(run(), i ? PERPEND_INVALID_DATA : PERPEND_INVALID_ARGUMENT);
+    EXPECT_EQ(textsOf(reversed), backward) << i;
+    EXPECT_EQ(listOf(longer), std::vector<Strings>{first}) << i;
+  }
+  inputs[0] = reversed;
+  inputs[1] = longer;
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(textsOf(outputs[0]), first);
+  EXPECT_EQ(listOf(outputs[1]), (std::vector<Strings>{first, backward}));
+  EXPECT_EQ(textsOf(reversed), backward) << "until the run after this one";
+}
+
 TEST_F(Texts, OutputsOfTheCallerKeepTheirPointersThroughErrors) {
   perpend_string own[2] = {};
   perpend_sequence ownList{};
