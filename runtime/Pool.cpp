@@ -1,7 +1,7 @@
-// A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim its parts from an
-// atomic counter. After work a worker polls for some microseconds, then sleeps on a condition variable.
+// A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
+// After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
-// One pool per process: perpend_pool_v1 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
+// One pool per process: perpend_pool_v2 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
 // for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
 // After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
 // child makes a new pool.
@@ -25,12 +25,15 @@ extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
 namespace perpend::runtime {
 namespace {
 
+constexpr int64_t partsPerThread = 4; // evens out cores of different speed and load
+
 struct Job {
   const ParallelTask *task;
-  int64_t parts, partUnits, longerParts; // the first longerParts parts have one unit more
-  std::atomic<int64_t> nextPart{0};
-  std::atomic<int32_t> activeHelpers{0}; // written under the mutex
-  int32_t seats;                         // helpers that may still join
+  int64_t threads, parts, partUnits, longerParts; // the first longerParts parts have one unit more
+  std::atomic<int64_t> unclaimed;
+  std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries
+  std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
+  int32_t seats;                                            // helpers that may still join
   bool callerSleeps = false;
   Job *next = nullptr;
 };
@@ -44,7 +47,8 @@ struct Pool {
   pthread_cond_t workArrived, helpersLeft;
   Job *jobs;                      // first in, first served
   std::atomic<int32_t> openSeats; // over all jobs; polled without the mutex
-  int32_t workers, sleepers;
+  std::atomic<int32_t> awake;     // workers that work or poll; read without the mutex
+  int32_t workers, started, sleepers;
   int64_t spinNs; // 0 on one core
 };
 
@@ -89,9 +93,21 @@ void resetFloatingPoint() {
 #endif
 }
 
-void runParts(Job &job) {
-  int64_t part;
-  while ((part = job.nextPart.fetch_add(1, std::memory_order_relaxed)) < job.parts) {
+bool claim(Job &job, int64_t part) {
+  if (job.isClaimed[part].exchange(true, std::memory_order_relaxed))
+    return false;
+  job.unclaimed.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+// Every thread starts with its own share and then takes what others have not begun, so that a thread finds in its
+// cache what it wrote in the kernel before: reading it from another core's costs more than most kernels compute.
+void runParts(Job &job, int64_t thread) {
+  int64_t first = thread % job.threads * job.parts / job.threads;
+  for (int64_t i = 0; i < job.parts && job.unclaimed.load(std::memory_order_relaxed) > 0; ++i) {
+    int64_t part = first + i < job.parts ? first + i : first + i - job.parts;
+    if (!claim(job, part))
+      continue;
     int64_t begin = part * job.partUnits + std::min(part, job.longerParts);
     int64_t end = begin + job.partUnits + (part < job.longerParts);
     job.task->body(job.task->context, begin, end);
@@ -100,18 +116,18 @@ void runParts(Job &job) {
 
 Job *findOpenJob(Pool &pool) {
   for (Job *job = pool.jobs; job; job = job->next)
-    if (job->seats > 0 && job->nextPart.load(std::memory_order_relaxed) < job->parts)
+    if (job->seats > 0 && job->unclaimed.load(std::memory_order_relaxed) > 0)
       return job;
   return nullptr;
 }
 
 // With the mutex held before and after; the job may end as soon as activeHelpers drops.
-void helpWith(Pool &pool, Job &job) {
+void helpWith(Pool &pool, Job &job, int64_t thread) {
   --job.seats;
   pool.openSeats.fetch_sub(1, std::memory_order_relaxed);
   job.activeHelpers.fetch_add(1, std::memory_order_relaxed);
   pthread_mutex_unlock(&pool.mutex);
-  runParts(job);
+  runParts(job, thread);
   pthread_mutex_lock(&pool.mutex);
   bool wakesCaller = job.callerSleeps && job.activeHelpers.load(std::memory_order_relaxed) == 1;
   job.activeHelpers.fetch_sub(1, std::memory_order_release);
@@ -124,9 +140,11 @@ void *workerMain(void *argument) {
   resetFloatingPoint();
   pthread_setname_np(pthread_self(), "perpend");
   pthread_mutex_lock(&pool.mutex);
+  int64_t thread = ++pool.started;
+  pool.awake.fetch_add(1, std::memory_order_relaxed);
   while (true) {
     if (Job *job = findOpenJob(pool)) {
-      helpWith(pool, *job);
+      helpWith(pool, *job, thread);
       continue;
     }
     pthread_mutex_unlock(&pool.mutex);
@@ -135,7 +153,9 @@ void *workerMain(void *argument) {
     if (findOpenJob(pool))
       continue;
     ++pool.sleepers;
+    pool.awake.fetch_sub(1, std::memory_order_relaxed);
     pthread_cond_wait(&pool.workArrived, &pool.mutex);
+    pool.awake.fetch_add(1, std::memory_order_relaxed);
     --pool.sleepers;
   }
 }
@@ -189,18 +209,24 @@ void withdraw(Pool &pool, Job &job) {
 }
 
 void runInPool(Pool &pool, const ParallelTask &task) {
-  constexpr int64_t partsPerThread = 4; // evens out cores of different speed and load
+  constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
   int64_t wholeGrains = task.extent / std::max<int64_t>(task.grain, 1);
+  if (wholeGrains < grainsWorthWaking && pool.awake.load(std::memory_order_relaxed) == 0)
+    return task.body(task.context, 0, task.extent);
   int32_t threads = std::clamp(task.threads, 1, maxThreads);
   int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, wholeGrains);
   Job job;
   job.task = &task;
+  job.threads = threads;
   job.parts = parts;
   job.partUnits = task.extent / parts;
   job.longerParts = task.extent % parts;
+  job.unclaimed.store(parts, std::memory_order_relaxed);
+  for (int64_t part = 0; part < parts; ++part)
+    job.isClaimed[part].store(false, std::memory_order_relaxed);
   job.seats = static_cast<int32_t>(std::min<int64_t>(threads, parts)) - 1;
   offer(pool, job);
-  runParts(job);
+  runParts(job, 0);
   withdraw(pool, job);
 }
 
@@ -215,7 +241,7 @@ Pool *createPool() {
   pool->mutex = PTHREAD_MUTEX_INITIALIZER;
   pool->workArrived = PTHREAD_COND_INITIALIZER;
   pool->helpersLeft = PTHREAD_COND_INITIALIZER;
-  pool->spinNs = usableCores() > 1 ? 20000 : 0;
+  pool->spinNs = usableCores() > 1 ? 50000 : 0;
   pool->isAlive.store(1, std::memory_order_relaxed);
   return pool;
 }
@@ -234,23 +260,23 @@ bool belongsToProcess(const Pool &pool) {
 } // namespace
 
 // Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
-extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v1;
-asm(".pushsection .bss.perpend_pool_v1,\"aw\",@nobits\n"
+extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v2;
+asm(".pushsection .bss.perpend_pool_v2,\"aw\",@nobits\n"
     ".p2align 3\n"
-    ".type perpend_pool_v1, @gnu_unique_object\n"
-    ".size perpend_pool_v1, 8\n"
-    "perpend_pool_v1:\n"
+    ".type perpend_pool_v2, @gnu_unique_object\n"
+    ".size perpend_pool_v2, 8\n"
+    "perpend_pool_v2:\n"
     ".zero 8\n"
     ".popsection\n");
 
 static Pool *acquirePool() {
-  void *pool = perpend_pool_v1.load(std::memory_order_acquire);
+  void *pool = perpend_pool_v2.load(std::memory_order_acquire);
   while (!pool || !belongsToProcess(*static_cast<Pool *>(pool))) {
     Pool *created = createPool();
     if (!created)
       return nullptr;
     pinThisObject();
-    if (perpend_pool_v1.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
+    if (perpend_pool_v2.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
       return created;
     munmap(created, sizeof(Pool));
   }

@@ -34,15 +34,18 @@ Value initialValue(OpBuilder &builder, Location loc, ReductionKind kind, Type el
 static Value combineFloats(OpBuilder &builder, Location loc, ReductionKind kind, Value a, Value b) {
   auto reassociable = arith::FastMathFlagsAttr::get(builder.getContext(),
                                                     arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+  // Which of two zeros is the greater one has no meaning here; to decide it costs three instructions. The new element
+  // comes first: what is asked of the first operand alone (is it a number?) does not wait for the value carried so far.
+  auto unsignedZero = arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::nsz);
   switch (kind) {
   case ReductionKind::Sum:
     return builder.create<arith::AddFOp>(loc, a, b, reassociable);
   case ReductionKind::Product:
     return builder.create<arith::MulFOp>(loc, a, b, reassociable);
   case ReductionKind::Max:
-    return builder.create<arith::MaximumFOp>(loc, a, b);
+    return builder.create<arith::MaximumFOp>(loc, b, a, unsignedZero);
   case ReductionKind::Min:
-    return builder.create<arith::MinimumFOp>(loc, a, b);
+    return builder.create<arith::MinimumFOp>(loc, b, a, unsignedZero);
   }
   return {};
 }

@@ -18,24 +18,37 @@ void KernelBody::forEach(OpBuilder &builder, Value from, Value to, Value step, L
   body(inner, loop.getInductionVar());
 }
 
-static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> extents, SmallVectorImpl<Value> &indices,
-                 llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+/// An innermost loop that is this short (three colours, two coordinates) is unrolled: the next one is worth
+/// vectorising.
+static constexpr int64_t maxUnrolledExtent = 4;
+
+static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> extents, ArrayRef<Cuts> cuts,
+                 SmallVectorImpl<Value> &indices, llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
   if (extents.empty())
     return body(builder, indices);
   auto recurse = [&](OpBuilder &inner, Value index) {
     indices.push_back(index);
-    nest(inner, kernel, extents.drop_front(), indices, body);
+    nest(inner, kernel, extents.drop_front(), cuts.empty() ? cuts : cuts.drop_front(), indices, body);
     indices.pop_back();
   };
-  if (extents.front() == SymbolicInt(1))
-    return recurse(builder, kernel.constant(0));
-  kernel.forEach(builder, kernel.constant(0), kernel.extent(builder, extents.front()), kernel.constant(1), recurse);
+  std::optional<int64_t> number = extents.front().constant();
+  if (number == 1 || (number && *number <= maxUnrolledExtent && extents.size() == 1 && !indices.empty()))
+    return (void)llvm::for_each(llvm::seq<int64_t>(0, *number),
+                                [&](int64_t index) { recurse(builder, kernel.constant(index)); });
+  Cuts ends = cuts.empty() ? Cuts() : cuts.front();
+  ends.push_back(extents.front());
+  Value from = kernel.constant(0);
+  for (const SymbolicInt &end : ends) {
+    Value to = kernel.extent(builder, end);
+    kernel.forEach(builder, from, to, kernel.constant(1), recurse);
+    from = to;
+  }
 }
 
 void KernelBody::forEachIndex(OpBuilder &builder, ArrayRef<SymbolicInt> extents,
-                              llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+                              llvm::function_ref<void(OpBuilder &, ValueRange)> body, ArrayRef<Cuts> cuts) {
   SmallVector<Value> indices;
-  nest(builder, *this, extents, indices, body);
+  nest(builder, *this, extents, cuts, indices, body);
 }
 
 void KernelBody::storeElement(OpBuilder &builder, ValueRange index) {
@@ -127,6 +140,35 @@ static bool padsOnlyOuter(PadOp pad) {
          shapeOf(pad.getInput()).back() == shapeOf(pad.getResult()).back();
 }
 
+/// Where loops over the result's dimensions are cut so that each part lies wholly inside or outside of what a pad pads,
+/// and the optimiser sees it: a choice at every element keeps loops from being vectorised.
+static SmallVector<Cuts> cutsAtPadding(Value root) {
+  Shape shape = shapeOf(root);
+  SmallVector<Cuts> cuts(shape.size());
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size())); // of the root, by those of `value`
+  Value value = root;
+  while (auto transpose = value.getDefiningOp<TransposeOp>()) {
+    SmallVector<int64_t> before(dims.size());
+    for (auto [to, from] : llvm::enumerate(transpose.getPermutation()))
+      before[from] = dims[to];
+    dims = before;
+    value = transpose.getInput();
+  }
+  auto pad = value.getDefiningOp<PadOp>();
+  if (!pad)
+    return cuts;
+  Shape input = shapeOf(pad.getInput());
+  for (auto [dim, low] : llvm::enumerate(pad.getLow().values())) {
+    std::optional<int64_t> from = low.constant(), count = input[dim].constant(), all = shape[dims[dim]].constant();
+    if (!from || !count || !all)
+      continue;
+    for (int64_t cut : {*from, *from + *count})
+      if (cut > 0 && cut < *all)
+        cuts[dims[dim]].push_back(SymbolicInt(cut));
+  }
+  return cuts;
+}
+
 SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   if (body.schedule.flatten)
     return emitFlat(builder, body);
@@ -137,17 +179,21 @@ SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   auto pad = body.root.getDefiningOp<PadOp>();
   if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))
     pad = {};
+  SmallVector<Cuts> cuts = cutsAtPadding(body.root);
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
     SmallVector<Value> outer = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
     if (concat && static_cast<int64_t>(concat.getAxis()) >= body.schedule.unitDims)
       return emitPieces(unitBuilder, body, concat, outer);
     if (pad)
       return emitPadding(unitBuilder, body, pad, outer);
-    body.forEachIndex(unitBuilder, innerShape, [&](OpBuilder &inner, ValueRange indices) {
-      SmallVector<Value> index(outer);
-      llvm::append_range(index, indices);
-      body.storeElement(inner, index);
-    });
+    body.forEachIndex(
+        unitBuilder, innerShape,
+        [&](OpBuilder &inner, ValueRange indices) {
+          SmallVector<Value> index(outer);
+          llvm::append_range(index, indices);
+          body.storeElement(inner, index);
+        },
+        ArrayRef(cuts).drop_front(unitShape.size()));
   });
   return elementCount(unitShape);
 }

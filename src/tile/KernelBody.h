@@ -14,6 +14,9 @@
 
 namespace perpend::tile {
 
+/// Indices at which loops over a dimension are divided, in order.
+using Cuts = llvm::SmallVector<graph::SymbolicInt, 2>;
+
 struct KernelBody {
   KernelEmitter &emitter;
   const Schedule &schedule;
@@ -25,9 +28,9 @@ struct KernelBody {
 
   using LoopBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value index)>;
   void forEach(mlir::OpBuilder &builder, mlir::Value from, mlir::Value to, mlir::Value step, LoopBody body);
-  /// Loops over all of `extents`; body gets all indices.
+  /// Loops over all of `extents`, in parts where `cuts` has any for that dimension; body gets all indices.
   void forEachIndex(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> extents,
-                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body);
+                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body, llvm::ArrayRef<Cuts> cuts = {});
   /// Stores the root's element at `index`.
   void storeElement(mlir::OpBuilder &builder, mlir::ValueRange index);
   /// Loads/stores of scratch memory for `count` elements, allocated at the start of the kernel.

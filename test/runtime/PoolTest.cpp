@@ -56,6 +56,31 @@ TEST(Pool, UsesSeveralThreadsButNotMoreThanAllowed) {
   EXPECT_LE(most, 3);
 }
 
+// What a thread wrote in one kernel it reads in the next one.
+TEST(Pool, TheCallerTakesTheFirstHalfAndItsHelperTheSecond) {
+  std::thread::id caller = std::this_thread::get_id();
+  int inOwnHalf = 0, parts = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> own = 0, all = 0;
+    parallel(8, 1, 2, [&](int64_t begin, int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1)); // both threads find work
+      own += (std::this_thread::get_id() == caller) == (begin < 4);
+      ++all;
+    });
+    inOwnHalf += own;
+    parts += all;
+  }
+  EXPECT_GT(inOwnHalf * 4, parts * 3) << inOwnHalf << " of " << parts;
+}
+
+TEST(Pool, SleepingWorkersAreNotWokenForLittleWork) {
+  parallel(64, 1, 2, [](int64_t, int64_t) {}); // there is a worker
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  int calls = 0; // by this thread alone
+  parallel(7, 1, 2, [&](int64_t, int64_t) { ++calls; });
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(Pool, NestedAndConcurrentCallsFinish) {
   std::atomic<int64_t> sum = 0;
   auto outer = [&] {

@@ -5,12 +5,13 @@
 //
 // Units are leading dimensions, enough of them to share work between threads, so
 // that inner loops stay long. A unit of a matrix product is a block of rows that
-// fits half the second-level cache, times one panel of packed columns. A thread
-// must be worth the time it takes to wake it.
+// fits half the second-level cache, times one panel of packed columns. What is
+// worth another thread follows from an estimate of the kernel's time (CostModel.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Shapes.h"
+#include "tile/CostModel.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
 #include "tile/passes/Passes.h"
@@ -27,30 +28,17 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// A symbolic extent counts as this much in estimates.
-static constexpr int64_t assumedExtent = 32;
-/// A thread gets at least this much work. Waking one takes tens of microseconds on a virtual machine, and what it
-/// writes lies in another core's cache when the next kernel reads it: that weighs more where a kernel computes little.
-static constexpr double leastSecondsOfContraction = 100e-6;
-static constexpr double leastSecondsOfElements = 400e-6;
-/// Scalar work per element and operator in a vectorised loop.
-static constexpr double secondsPerElementOperator = 0.15e-9;
-
-static int64_t estimate(const SymbolicInt &value) {
-  if (std::optional<int64_t> number = value.constant())
-    return std::max<int64_t>(1, *number);
-  std::set<std::string> names;
-  value.symbols(names);
-  llvm::StringMap<int64_t> values;
-  for (const std::string &name : names)
-    values[name] = assumedExtent;
-  return std::max<int64_t>(1, value.evaluate(values).value_or(assumedExtent));
-}
+/// A part of a kernel that is given to another thread is at least this long: handing it over takes about a microsecond
+/// while the thread polls, and what it writes lies in another core's cache when the next kernel reads it.
+static constexpr double leastSecondsOfPart = 4e-6;
+/// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
+static constexpr int64_t wantedUnits = 16;
 
 namespace {
 class Scheduler {
 public:
-  Scheduler(const MachineModel &machine, func::FuncOp kernel) : machine(machine), kernel(kernel) {}
+  Scheduler(const MachineModel &machine, func::FuncOp kernel)
+      : machine(machine), kernel(kernel), seconds(estimateSeconds(kernel, machine)) {}
 
   void run() {
     Operation *root = kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
@@ -64,6 +52,7 @@ public:
       scheduleConv(conv);
     else
       scheduleElements(shape, dyn_cast_or_null<graph::ReduceOp>(leading));
+    schedule.grain = static_cast<int64_t>(leastSecondsOfPart * units / seconds) + 1;
     schedule.attachTo(kernel);
   }
 
@@ -75,9 +64,11 @@ private:
     int64_t depth = estimate(lhs.back());
     int64_t cached = std::max<int64_t>(1, machine.l2Bytes / 2 / (depth * 4) / schedule.rows) * schedule.rows;
     int64_t rows = estimate(lhs[lhs.size() - 2]);
-    schedule.block = std::min<int64_t>(cached, llvm::alignTo(rows, schedule.rows));
-    setGrain(2.0 * std::min(rows, schedule.block) * depth * schedule.cols / machine.flopsPerSecond,
-             leastSecondsOfContraction);
+    int64_t columns = estimate(graph::elementCount(shapeOf(op.getResult()))) / rows; // of the whole batch
+    int64_t panels = llvm::divideCeil(columns, schedule.cols);
+    int64_t blocks = std::max<int64_t>(llvm::divideCeil(rows, cached), dividable(panels, rows / schedule.rows));
+    schedule.block = llvm::alignTo(llvm::divideCeil(rows, blocks), schedule.rows);
+    units = static_cast<double>(panels) * blocks;
   }
 
   void scheduleConv(ConvOp op) {
@@ -86,10 +77,11 @@ private:
     schedule.rows = blockRows(result[2]);
     int64_t rowBytes = estimate(input[2]) * estimate(input[3]) * 4 * op.getStrides()[0];
     int64_t height = estimate(result[1]);
-    schedule.block = std::clamp<int64_t>(machine.l2Bytes / 4 / rowBytes, 1, height);
-    double flops = 2.0 * schedule.block * estimate(result[2]) * estimate(filter[2]) * estimate(filter[3]) *
-                   estimate(filter[4]) * schedule.cols;
-    setGrain(flops / machine.flopsPerSecond, leastSecondsOfContraction);
+    int64_t cached = std::clamp<int64_t>(machine.l2Bytes / 4 / rowBytes, 1, height);
+    int64_t panels = estimate(result[0]) * estimate(filter[0]) * estimate(filter[1]);
+    int64_t blocks = std::max<int64_t>(llvm::divideCeil(height, cached), dividable(panels, height));
+    schedule.block = llvm::divideCeil(height, blocks);
+    units = static_cast<double>(panels) * blocks;
   }
 
   /// Chunks of a single lane, whole cache lines; of several, one index of the first.
@@ -97,37 +89,28 @@ private:
     Shape shape = shapeOf(op->getResult(0));
     auto [first, last] = op.sequentialDims();
     schedule.row = shape.size() - last == 1 ? 64 : 1;
-    int64_t units = 1, elements = estimate(graph::elementCount(shape));
     for (auto [dim, extent] : llvm::enumerate(shape))
       if (dim < first || dim == last)
         units *= dim == last ? llvm::divideCeil(estimate(extent), schedule.row) : estimate(extent);
-    for (Value operand : op->getOperands())
-      elements = std::max(elements, estimate(graph::elementCount(shapeOf(operand))));
-    double operators = 2.0 * kernel.getBody().front().getOperations().size();
-    setGrain(operators * secondsPerElementOperator * elements / units, leastSecondsOfElements);
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
     schedule.flatten = isUniform();
-    double secondsPerElement = 2 * secondsPerElementOperator * kernel.getBody().front().getOperations().size();
     if (reduce) {
       Shape input = shapeOf(reduce.getInput());
-      for (int64_t dim : reduce.getDims())
-        secondsPerElement *= estimate(input[dim]);
       bool keepsLast = !input.empty() && reduce.getDims().back() != static_cast<int64_t>(input.size()) - 1;
       if (keepsLast && !shape.empty() && shape.back() != SymbolicInt(1))
         schedule.row = rowLength(shape.back());
     }
-    if (schedule.flatten)
-      return setGrain(secondsPerElement, leastSecondsOfElements);
-    int64_t rank = shape.size(), units = 1, dims = 0;
-    while (dims < rank - 1 && units < 16)
-      units *= estimate(shape[dims++]);
+    if (schedule.flatten) {
+      units = estimate(graph::elementCount(shape));
+      return;
+    }
+    int64_t rank = shape.size(), outer = 1, dims = 0;
+    while (dims < rank - 1 && outer < wantedUnits)
+      outer *= estimate(shape[dims++]);
     schedule.unitDims = rank <= 1 && !schedule.row ? rank : dims;
-    double elements = 1;
-    for (int64_t dim = schedule.unitDims; dim < rank; ++dim)
-      elements *= estimate(shape[dim]);
-    setGrain(elements * secondsPerElement, leastSecondsOfElements);
+    units = estimate(graph::elementCount(ArrayRef(shape).take_front(schedule.unitDims)));
   }
 
   /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good
@@ -163,13 +146,16 @@ private:
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
   }
 
-  void setGrain(double secondsPerUnit, double leastSeconds) {
-    schedule.grain = static_cast<int64_t>(leastSeconds / std::max(secondsPerUnit, 1e-10)) + 1;
+  /// Into how many blocks to divide each of `panels` equal parts of the kernel, of at most `most`.
+  int64_t dividable(int64_t panels, int64_t most) const {
+    double wanted = std::min<double>(wantedUnits, seconds / leastSecondsOfPart);
+    return std::clamp<int64_t>(wanted / panels, 1, std::max<int64_t>(most, 1));
   }
 
   const MachineModel &machine;
   func::FuncOp kernel;
   Schedule schedule;
+  double seconds, units = 1;
 };
 
 struct ScheduleKernels : perpend::tile::impl::TileScheduleKernelsBase<ScheduleKernels> {

@@ -1,0 +1,21 @@
+//===- CostModel.h - how long a kernel takes on one thread -------*- C++ -*-===//
+
+#ifndef PERPEND_TILE_COSTMODEL_H
+#define PERPEND_TILE_COSTMODEL_H
+
+#include "tile/Schedule.h"
+
+#include "graph/Shapes.h"
+
+namespace perpend::tile {
+
+/// A symbolic extent counts as 32; nothing counts as less than 1.
+int64_t estimate(const graph::SymbolicInt &value);
+
+/// Seconds that one thread needs for a kernel whose body is still operators on tensors: the larger of what its
+/// arithmetic takes on vectors, and what moving its operands and its result takes. Good to a factor of about two; the
+/// schedule decides by it how many threads a kernel is worth.
+double estimateSeconds(mlir::func::FuncOp kernel, const MachineModel &machine);
+} // namespace perpend::tile
+
+#endif

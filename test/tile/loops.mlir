@@ -1,0 +1,29 @@
+// Loops that an optimiser can vectorise.
+// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --canonicalize %s | FileCheck %s
+
+// The row of pixels is divided where the padding begins and ends; three channels are no loop.
+// CHECK-LABEL: func.func private @colours
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C9:.*]] = arith.constant 9 : index
+// CHECK: scf.for
+// CHECK-COUNT-3: memref.store
+// CHECK: scf.for %{{.*}} = %[[C1]] to %[[C9]]
+// CHECK-NOT: scf.for
+// CHECK-COUNT-6: memref.store
+// CHECK-NOT: memref.store
+// CHECK: return
+func.func private @colours(%a: tensor<1x3x64x8xf32>) -> tensor<1x64x10x3xf32> attributes {tile.kernel} {
+  %0 = graph.pad %a <[0, 0, 0, 1]> 0.000000e+00 : f32 : tensor<1x3x64x8xf32> -> tensor<1x3x64x10xf32>
+  %1 = graph.transpose %0 [0, 2, 3, 1] : tensor<1x3x64x10xf32> -> tensor<1x64x10x3xf32>
+  return %1 : tensor<1x64x10x3xf32>
+}
+
+// Whether it is a number is asked of the new element alone; which zero is the greater one is not asked.
+// CHECK-LABEL: func.func private @pool
+// CHECK: %[[FIRST:.*]] = memref.load
+// CHECK: %[[SECOND:.*]] = memref.load
+// CHECK: arith.maximumf %[[SECOND]], %[[FIRST]] fastmath<nsz>
+func.func private @pool(%a: tensor<1x64x8x32xf32>) -> tensor<1x64x4x32xf32> attributes {tile.kernel} {
+  %0 = graph.window_reduce max %a window [1, 1, 2, 1] strides [1, 1, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x64x8x32xf32> -> tensor<1x64x4x32xf32>
+  return %0 : tensor<1x64x4x32xf32>
+}

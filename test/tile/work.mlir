@@ -1,0 +1,36 @@
+// A kernel is divided into as many units as there is work for, and a part of it that is worth a thread (grain) is as many
+// units as take some microseconds.
+// RUN: perpend-opt --tile-schedule-kernels="lanes=16 registers=32 rows=8 l2-bytes=1048576 flops-per-second=2e11 bytes-per-second=3e10" %s | FileCheck %s
+
+// 2704 * 64 * 64 multiplications take 0.2 ms: eight blocks of each of two panels, each worth a thread.
+// CHECK: @large({{.*}} tile.schedule = {block = 344 : i64, cols = 32 : i64, rows = 8 : i64}
+func.func private @large(%a: tensor<2704x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<2704x64xf32> attributes {tile.kernel} {
+  %0 = tile.matmul %a, %w : (tensor<2704x64xf32>, tensor<2x64x32xf32>) -> tensor<2704x64xf32>
+  return %0 : tensor<2704x64xf32>
+}
+
+// 8 * 16 * 32 multiplications take 0.08 us: fifty times as much would be worth it.
+// CHECK: @small({{.*}} tile.schedule = {block = 8 : i64, cols = 32 : i64, grain = {{[0-9][0-9]}} : i64, rows = 8 : i64}
+func.func private @small(%a: tensor<8x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<8x32xf32> attributes {tile.kernel} {
+  %0 = tile.matmul %a, %w : (tensor<8x16xf32>, tensor<1x16x32xf32>) -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
+
+// Elements that are read at a stride cost more than those that are copied in order: fewer rows are worth a thread.
+// CHECK: @strided({{.*}} tile.schedule = {grain = 14 : i64
+func.func private @strided(%a: tensor<16x64x64xf32>) -> tensor<64x64x16xf32> attributes {tile.kernel} {
+  %0 = graph.transpose %a [1, 2, 0] : tensor<16x64x64xf32> -> tensor<64x64x16xf32>
+  return %0 : tensor<64x64x16xf32>
+}
+// CHECK: @ordered({{.*}} tile.schedule = {grain = 37 : i64
+func.func private @ordered(%a: tensor<16x64x64xf32>) -> tensor<64x16x64xf32> attributes {tile.kernel} {
+  %0 = graph.transpose %a [1, 0, 2] : tensor<16x64x64xf32> -> tensor<64x16x64xf32>
+  return %0 : tensor<64x16x64xf32>
+}
+
+// A table is read where its rows are taken, not as a whole.
+// CHECK: @table({{.*}} tile.schedule = {grain = {{[0-9][0-9]+}} : i64
+func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tensor<16x64xf32> attributes {tile.kernel} {
+  %0 = graph.gather %a[%i] axis 0 : (tensor<100000x64xf32>, tensor<16xi64>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
