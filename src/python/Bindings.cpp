@@ -183,12 +183,13 @@ static nb::list evaluate(Program &program, nb::args arguments) {
     api = api ? api : inputs.back()->api();
   }
   bool isDone;
+  KernelErrors errors;
   {
     nb::gil_scoped_release unlocked;
     isDone = run->run(tensors, error);
   }
   if (!isDone)
-    throw CompileError(error);
+    errors.fail(nb::module_::import_("perpend._perpend").attr("CompileError"), error.c_str());
   nb::list results;
   for (const perpend_tensor &output : run->outputs())
     results.append(valueOf(api, output));

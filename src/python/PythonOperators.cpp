@@ -110,6 +110,31 @@ static std::string summaryOf(const nb::python_error &error) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Exceptions
+//===----------------------------------------------------------------------===//
+
+/// Of the innermost run of this thread: a run calls its kernels on the thread that makes it.
+static thread_local KernelErrors *current = nullptr;
+
+KernelErrors::KernelErrors() : outer(current) { current = this; }
+
+KernelErrors::~KernelErrors() { current = outer; }
+
+void KernelErrors::note(nb::python_error error) {
+  if (current)
+    current->raised.emplace(std::move(error));
+}
+
+void KernelErrors::fail(nb::handle kind, const char *message) {
+  if (raised && !raised->matches(PyExc_Exception))
+    throw std::move(*raised);
+  if (raised)
+    nb::raise_from(*raised, kind, "%s", message);
+  PyErr_SetString(kind.ptr(), message);
+  throw nb::python_error();
+}
+
 extern "C" perpend_status perpend_call_python(perpend_call *call) {
   nb::gil_scoped_acquire locked;
   try {
@@ -117,8 +142,10 @@ extern "C" perpend_status perpend_call_python(perpend_call *call) {
     return PERPEND_OK;
   } catch (const std::bad_alloc &) {
     return PERPEND_OUT_OF_MEMORY;
-  } catch (const nb::python_error &error) {
-    return perpend_call_fail(call, "%s", summaryOf(error).c_str());
+  } catch (nb::python_error &error) {
+    std::string summary = summaryOf(error);
+    KernelErrors::note(std::move(error));
+    return perpend_call_fail(call, "%s", summary.c_str());
   } catch (const std::exception &error) {
     return perpend_call_fail(call, "%s", error.what());
   }

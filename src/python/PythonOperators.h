@@ -10,11 +10,32 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+
 namespace perpend::python {
 
 /// Makes a Python function known as the operator `number`: it is called with a list of arrays and the parameters as
 /// JSON text, and returns a list of arrays. The reference is weak: once the function is gone, calls are errors.
 void addPythonOperator(int64_t number, nanobind::callable function);
+
+/// What a kernel raises during the run that this thread makes while the object lives. Runs nest: a kernel may run a
+/// model.
+class KernelErrors {
+public:
+  KernelErrors();
+  KernelErrors(const KernelErrors &) = delete;
+  KernelErrors &operator=(const KernelErrors &) = delete;
+  ~KernelErrors();
+
+  /// Throws for a run that failed: what the kernel raised if that is no Exception (KeyboardInterrupt, SystemExit), else
+  /// an exception of that kind, with what the kernel raised as its cause.
+  [[noreturn]] void fail(nanobind::handle kind, const char *message);
+  static void note(nanobind::python_error error);
+
+private:
+  KernelErrors *outer;
+  std::optional<nanobind::python_error> raised;
+};
 
 /// The parameters of host.call that reach that operator.
 nanobind::dict hostParameters(int64_t number);

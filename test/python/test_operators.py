@@ -155,7 +155,7 @@ class Unspeakable(Exception):
         raise ValueError
 
 
-def raise_(error: Exception) -> Any:
+def raise_(error: BaseException) -> Any:
     raise error
 
 
@@ -193,6 +193,91 @@ def test_errors_name_the_node_and_what_was_raised() -> None:
     compiled = perpend.compile(model(COUNT), operators=[twice(lambda x: x[:1])])
     with pytest.raises(ValueError, match="another shape than the model says"):
         compiled(x)
+
+
+def both_runs(operator: Operator) -> list[Callable[..., Any]]:
+    module = perpend.import_model(model(COUNT), operators=[operator])
+    return [perpend.compile(model(COUNT), operators=[operator]), lambda x: module.evaluate(x)[0]]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_error_comes_through_as_it_is(kind: type[BaseException]) -> None:
+    raised = kind("stop")
+    for run in both_runs(twice(lambda x: raise_(raised))):
+        with pytest.raises(kind) as caught:
+            run(np.ones((1, 1), np.float32))
+        assert caught.value is raised
+        assert any(entry.name == "raise_" for entry in caught.traceback)
+
+
+def test_an_error_has_the_kernels_exception_as_its_cause() -> None:
+    raised: list[Exception] = []
+
+    def fail(x: np.ndarray) -> np.ndarray:
+        raised.append(RuntimeError("no"))
+        raise raised[-1]
+
+    x = np.ones((1, 1), np.float32)
+    for run in both_runs(twice(fail)):
+        for _ in range(2):
+            with pytest.raises(ValueError, match="RuntimeError: no") as caught:
+                run(x)
+            assert caught.value.__cause__ is raised[-1]
+    for run in both_runs(twice(lambda x: x[:1, :0])):
+        with pytest.raises(ValueError, match="shape") as caught:
+            run(x)
+        assert caught.value.__cause__ is None
+
+
+def test_causes_of_nested_runs() -> None:
+    """The exception of an inner run that its caller survives is not that of the outer run, and others pass through."""
+    x = np.ones((1, 1), np.float32)
+    first, second, stop = RuntimeError("first"), RuntimeError("second"), KeyboardInterrupt()
+    for failing, stopping in zip(
+        both_runs(twice(lambda x: raise_(first))), both_runs(twice(lambda x: raise_(stop))), strict=True
+    ):
+
+        def survive(x: np.ndarray, inner: Callable[..., Any] = failing) -> Any:
+            with pytest.raises(ValueError, match="first"):
+                inner(x)
+            raise second
+
+        for outer in both_runs(twice(survive)):
+            with pytest.raises(ValueError, match="second") as caught:
+                outer(x)
+            assert caught.value.__cause__ is second
+        for outer in both_runs(twice(failing)):
+            with pytest.raises(ValueError, match="first") as caught:
+                outer(x)
+            assert isinstance(caught.value.__cause__, ValueError) and caught.value.__cause__.__cause__ is first
+        for outer in both_runs(twice(stopping)):
+            with pytest.raises(KeyboardInterrupt) as interrupted:
+                outer(x)
+            assert interrupted.value is stop
+
+
+def test_each_thread_gets_its_own_exception() -> None:
+    meeting = threading.Barrier(4, timeout=60)
+
+    def fail(x: np.ndarray) -> Any:
+        meeting.wait()
+        raise KeyError(x.item())
+
+    compiled = perpend.compile(model(COUNT), operators=[twice(fail)])
+    causes: dict[int, Any] = {}
+
+    def run(number: int) -> None:
+        try:
+            compiled(np.full((1, 1), number, np.float32))
+        except ValueError as error:
+            causes[number] = error.__cause__ and error.__cause__.args[0]
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert causes == {number: number for number in range(4)}
 
 
 def test_the_interpreter_lock_is_free_between_calls() -> None:
