@@ -153,6 +153,20 @@ TEST(Case, SingleCharacters) {
   EXPECT_EQ(toLower(0x10FFFF), 0x10FFFFu);
 }
 
+TEST(Parameters, NumbersOfEitherKind) {
+  perpend_call call{};
+  call.parameters = R"({"two": 2, "float": 2.0, "large": 1e999, "small": -1e999, "text": "2"})";
+  int64_t integer = 0;
+  double number = 0;
+  EXPECT_TRUE(integerParameter(&call, "two", &integer) && integer == 2);
+  EXPECT_TRUE(numberParameter(&call, "two", &number) && number == 2.0);
+  EXPECT_TRUE(numberParameter(&call, "float", &number) && number == 2.0);
+  EXPECT_FALSE(integerParameter(&call, "float", &integer));
+  EXPECT_TRUE(numberParameter(&call, "large", &number) && number == HUGE_VAL);
+  EXPECT_TRUE(numberParameter(&call, "small", &number) && number == -HUGE_VAL);
+  EXPECT_FALSE(numberParameter(&call, "text", &number) || numberParameter(&call, "none", &number));
+}
+
 TEST(Library, ConcatNormalizeMatch) {
   FakeCall call;
   EXPECT_EQ(

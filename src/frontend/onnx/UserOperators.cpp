@@ -46,6 +46,27 @@ static bool readPatterns(const llvm::json::Object &object, StringRef key, std::v
   return list != nullptr;
 }
 
+static bool isPlain(const llvm::json::Value &value) {
+  return value.kind() == llvm::json::Value::Number || value.kind() == llvm::json::Value::String;
+}
+
+/// Whether all are numbers, texts or lists of these.
+static bool readAttributes(const llvm::json::Object &object, UserOperator &entry, std::string &error) {
+  const llvm::json::Object *attributes = object.getObject("attributes");
+  for (const auto &[name, value] : attributes ? *attributes : llvm::json::Object()) {
+    const llvm::json::Array *list = value.getAsArray();
+    if (list ? llvm::all_of(*list, isPlain) : isPlain(value)) {
+      entry.attributes[name] = value;
+      continue;
+    }
+    llvm::raw_string_ostream(error) << "operator '" << entry.name << "': attribute '" << StringRef(name)
+                                    << "': expected a number, a text or a list of these, got " << value
+                                    << "\nhint: write 1 for true and 0 for false, and leave out what has no value";
+    return false;
+  }
+  return true;
+}
+
 bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::string &error) {
   const llvm::json::Object *object = value.getAsObject();
   auto text = [&](StringRef key) { return object ? object->getString(key).value_or("").str() : ""; };
@@ -60,8 +81,8 @@ bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::s
   }
   entry.since = object->getInteger("since").value_or(1);
   entry.isPure = object->getBoolean("pure").value_or(true);
-  if (const llvm::json::Object *attributes = object->getObject("attributes"))
-    entry.attributes = *attributes;
+  if (!readAttributes(*object, entry, error))
+    return false;
   if (std::string file = text("object"); !file.empty()) {
     llvm::SmallString<256> path(file);
     llvm::sys::fs::make_absolute(folder, path);
@@ -286,6 +307,13 @@ static Attribute parameterOf(OpBuilder &builder, Attribute value) {
   return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
 }
 
+static bool hasNan(Attribute value) {
+  if (auto list = dyn_cast<ArrayAttr>(value))
+    return llvm::any_of(list, hasNan);
+  auto number = dyn_cast<FloatAttr>(value);
+  return number && number.getValue().isNaN();
+}
+
 /// Null after an error. What is called is the user's choice, never that of a node in the model's file.
 static DictionaryAttr parametersOf(Node &node, const UserOperator &description) {
   OpBuilder &builder = node.builder.operations;
@@ -299,7 +327,13 @@ static DictionaryAttr parametersOf(Node &node, const UserOperator &description) 
                 "': names that begin with 'perpend.' are reserved\nhint: rename the attribute");
       return {};
     }
-    if (Attribute value = parameterOf(builder, attribute.getValue()))
+    Attribute value = parameterOf(builder, attribute.getValue());
+    if (value && hasNan(value)) {
+      node.fail("attribute '" + attribute.getName().getValue() +
+                "': expected a number, got NaN\nhint: give it as an input");
+      return {};
+    }
+    if (value)
       parameters.set(attribute.getName(), value);
   }
   return parameters.getDictionary(builder.getContext());
