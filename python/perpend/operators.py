@@ -11,10 +11,12 @@ from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from . import _perpend
 
 _numbers = count()
+table: WeakValueDictionary[int, Operator] = WeakValueDictionary()  # those that models can call
 Pattern = tuple[str, Sequence[int | str]]
 
 
@@ -53,7 +55,10 @@ def _defaults(label: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
                 "hint: name them as the kernel's parameters"
             )
         if name.startswith("perpend."):
-            raise ValueError(f"{label}: attribute '{name}': such names are reserved\nhint: rename the attribute")
+            raise ValueError(
+                f"{label}: attribute '{name}': names that begin with 'perpend.' are reserved\n"
+                "hint: rename the attribute"
+            )
     return {name: _default(label, name, value) for name, value in attributes.items()}
 
 
@@ -84,16 +89,10 @@ class Operator:
         pure: bool = True,
     ) -> None:
         self.label = f"{domain}.{name}"
-        defaults = _defaults(self.label, attributes or {})
-
-        def call(arrays: list[Any], parameters: str) -> list[Any]:
-            given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
-            results = kernel(*arrays, **{**copy.deepcopy(defaults), **given})
-            return list(results) if isinstance(results, tuple) else [results]
-
+        self._kernel = kernel
+        self._defaults = _defaults(self.label, attributes or {})
         number = next(_numbers)
-        self._call = call  # the extension module refers to it weakly
-        _perpend.add_python_operator(number, call)
+        table[number] = self
         self.description = {
             "domain": domain,
             "name": name,
@@ -104,6 +103,12 @@ class Operator:
             "attributes": _perpend.host_parameters(number),  # defaults would lose their types on the way
             "pure": pure,
         }
+
+    def call(self, arrays: list[Any], parameters: str) -> list[Any]:
+        """What the kernel returns for these inputs and attributes (a JSON object); the extension module's way here."""
+        given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
+        results = self._kernel(*arrays, **{**copy.deepcopy(self._defaults), **given})
+        return list(results) if isinstance(results, tuple) else [results]
 
 
 def import_onnx(

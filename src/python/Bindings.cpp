@@ -239,7 +239,6 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("type", &OptionInfo::type)
       .def_ro("help", &OptionInfo::help);
   module.def("compile_options", &compileOptions);
-  module.def("add_python_operator", &addPythonOperator, "number"_a, "function"_a);
   module.def("host_parameters", &hostParameters, "number"_a);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -250,6 +251,30 @@ def test_a_node_does_not_choose_what_is_called() -> None:
         perpend.compile(wicked, operators=[twice(lambda x: x)])
 
 
+def test_an_operator_that_is_gone(tmp_path: Path) -> None:
+    operator = twice(lambda x: 2 * x)
+    number = operator.description["attributes"]["perpend.operator"]
+    perpend.import_model(model(COUNT), operators=[operator]).compile(str(tmp_path / "model.so"))
+    compiled = perpend.load(tmp_path / "model.so")
+    assert compiled(np.ones((1, 1), np.float32)) == 4 and perpend.operators.table[number] is operator
+    del operator
+    gc.collect()
+    with pytest.raises(ValueError, match=r"the perpend\.Operator is gone; hint: keep it for as long as models call it"):
+        compiled(np.ones((1, 1), np.float32))
+    assert number not in perpend.operators.table
+
+
+def test_operators_in_reference_cycles_leave_nothing_behind() -> None:
+    gc.collect()
+    before = len(perpend.operators.table)
+    for _ in range(10):
+        operator = twice(lambda x: 2 * x)
+        operator.itself = operator  # type: ignore[attr-defined]
+    del operator
+    gc.collect()
+    assert len(perpend.operators.table) == before
+
+
 def test_lists_are_refused() -> None:
     operator = Operator("mine", "Any", lambda x: x, inputs=[("T", [])], outputs=[("T", [])])
     text = HEAD + "f (seq(float[n]) x) => (seq(float[n]) y) { y = mine.Any (x) }"
@@ -271,7 +296,9 @@ def test_errors_name_the_node_and_what_was_raised() -> None:
 
     fails(lambda x: 1 / 0, "node 'first': ZeroDivisionError: division by zero")
     fails(lambda x: x.astype(np.float64), "result 0: expected an array of f32, got f64")
-    fails(lambda x: (x, x), "expected 1 results, got 2")
+    fails(
+        lambda x: (x, x), r"expected 1 result, got 2; hint: return an array, or a tuple with one array for each output"
+    )
     fails(lambda x: raise_(ValueError("not UTF-8: \udcff")), r"node 'first': ValueError: not UTF-8: \\udcff")
     fails(lambda x: raise_(Unspeakable()), r"node 'first': Unspeakable: \(it has no text\)")
     compiled = perpend.compile(model(COUNT), operators=[twice(lambda x: x[:1])])
