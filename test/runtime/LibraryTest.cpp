@@ -61,6 +61,23 @@ TEST(ListTable, ListsAreNeverChanged) {
     ASSERT_GE(list = insert(list, INT64_MAX, i), 0);
 }
 
+TEST(MemoryPool, IsHandedOutAgain) {
+  MemoryPool pool;
+  std::vector<void *> first;
+  for (int64_t bytes : {64, 5000, 20000, 1})
+    first.push_back(pool.allocate(bytes, 64));
+  for (int round = 0; round < 3; ++round) {
+    pool.rewind();
+    std::vector<void *> again;
+    for (int64_t bytes : {64, 5000, 20000, 1})
+      again.push_back(pool.allocate(bytes, 64));
+    EXPECT_EQ(again, first);
+  }
+  int outside = 0;
+  EXPECT_TRUE(pool.contains(first[2]));
+  EXPECT_FALSE(pool.contains(&outside) || pool.contains(nullptr));
+}
+
 TEST(RunMemory, PiecesOutliveOneRunAndAreUsedAgain) {
   RunMemory memory;
   auto piece = [&](int64_t bytes, char letter) {
