@@ -195,13 +195,16 @@ static std::optional<SymbolicInt> bindName(const SymbolicInt &pattern, const Sym
   return value;
 }
 
-/// Visits every pattern with its extent: names alone first, then the others until no name gets a value any more.
-using VisitExtents = llvm::function_ref<void(llvm::function_ref<void(const SymbolicInt &, SymbolicInt &)>)>;
-static void bindNames(VisitExtents forEach, Bindings &bindings,
-                      llvm::function_ref<void(const SymbolicInt &, SymbolicInt &, const SymbolicInt &)> found) {
+using VisitExtent = llvm::function_ref<void(const SymbolicInt &pattern, SymbolicInt &extent)>;
+using FoundName =
+    llvm::function_ref<void(const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value)>;
+
+/// Binds the names of all patterns that `forEach` visits: names alone first, then the others until no name gets a value
+/// any more.
+static void bindNames(llvm::function_ref<void(VisitExtent)> forEach, Bindings &bindings, FoundName found = {}) {
   auto bindAll = [&](bool isAlone) {
     forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) {
-      if (std::optional<SymbolicInt> value = bindName(pattern, extent, isAlone, bindings))
+      if (std::optional<SymbolicInt> value = bindName(pattern, extent, isAlone, bindings); value && found)
         found(pattern, extent, *value);
     });
   };
@@ -217,8 +220,7 @@ static void bindNames(VisitExtents forEach, Bindings &bindings,
 // Inputs
 //===----------------------------------------------------------------------===//
 
-static void forEachExtent(Node &node, const UserOperator &description,
-                          llvm::function_ref<void(const SymbolicInt &, SymbolicInt &)> visit) {
+static void forEachExtent(Node &node, const UserOperator &description, VisitExtent visit) {
   for (auto [input, pattern] : llvm::zip(node.inputs, description.inputs)) {
     Shape shape = shapeOf(input);
     for (auto [expected, extent] : llvm::zip(pattern.shape, shape))
@@ -245,8 +247,7 @@ static bool bindInputs(Node &node, const UserOperator &description, Bindings &bi
   for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
     if (!input || shapeOf(input).size() != pattern.shape.size() || !bindType(input, pattern, bindings))
       return failInput(node, index, description), false;
-  bindNames([&](auto visit) { forEachExtent(node, description, visit); }, bindings,
-            [](const SymbolicInt &, const SymbolicInt &, const SymbolicInt &) {});
+  bindNames([&](VisitExtent visit) { forEachExtent(node, description, visit); }, bindings);
   for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
     for (auto [expected, extent] : llvm::zip(pattern.shape, shapeOf(input))) {
       if (std::set<std::string> unknown = unknownNames(expected, bindings); !unknown.empty()) {
@@ -292,7 +293,7 @@ public:
       : b(b), results(results), description(description), bindings(bindings) {}
 
   void relate() {
-    bindNames([&](auto visit) { forEach(visit); }, bindings,
+    bindNames([&](VisitExtent visit) { forEach(visit); }, bindings,
               [&](const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value) {
                 bound(pattern, extent, value);
               });
@@ -305,7 +306,7 @@ public:
   }
 
 private:
-  void forEach(llvm::function_ref<void(const SymbolicInt &pattern, SymbolicInt &extent)> visit) {
+  void forEach(VisitExtent visit) {
     for (auto [result, pattern] : llvm::zip(results, description.outputs)) {
       Shape shape = shapeOf(result);
       for (auto [expected, extent] : llvm::zip(pattern.shape, shape))
