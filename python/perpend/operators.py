@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from . import _perpend
 
 _numbers = count()
+table: WeakValueDictionary[int, Operator] = WeakValueDictionary()  # those that models can call
 Pattern = tuple[str, Sequence[int | str]]
+
+
+def _plain(value: Any) -> int | float | str | None:
+    """A number or text without its class, such as numpy's; None: it is neither."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    return str(value) if isinstance(value, str) else None
+
+
+def _default(label: str, name: str, value: Any) -> Any:
+    """A default as the kernel gets it. Errors: TypeError."""
+    is_list = isinstance(value, (list, tuple))
+    elements = [_plain(element) for element in (value if is_list else [value])]
+    if None not in elements:
+        return elements if is_list else elements[0]
+    wrong = (value if is_list else [value])[elements.index(None)]
+    kind = f"a list with an element of type {type(wrong).__name__}" if is_list else type(wrong).__name__
+    hints = {"bool": "write 1 for True and 0 for False", "ndarray": "write array.tolist()"}
+    raise TypeError(
+        f"{label}: attribute '{name}': expected a number, a text or a list of these, got {kind}\n"
+        f"hint: {hints.get(type(wrong).__name__, 'let the kernel refer to other values itself')}"
+    )
+
+
+def _defaults(label: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Errors: TypeError, ValueError for a reserved name."""
+    for name in attributes:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"{label}: names of attributes: expected texts, got {type(name).__name__}\n"
+                "hint: name them as the kernel's parameters"
+            )
+        if name.startswith("perpend."):
+            raise ValueError(
+                f"{label}: attribute '{name}': names that begin with 'perpend.' are reserved\n"
+                "hint: rename the attribute"
+            )
+    return {name: _default(label, name, value) for name, value in attributes.items()}
 
 
 class Operator:
@@ -25,7 +71,7 @@ class Operator:
     inputs, outputs: for each, its element type and its shape, such as ("f32", ["n", "2*m"]). Capital letters are any
         type, and names in outputs that no input has are extents that the kernel chooses
         (docs/howto/bring-an-operator.md).
-    attributes: defaults; numbers, texts and lists of these.
+    attributes: defaults; each a number, a text or a list of these.
     pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
         pure are neither merged nor left out.
     """
@@ -42,15 +88,11 @@ class Operator:
         since: int = 1,
         pure: bool = True,
     ) -> None:
-        def call(arrays: list[Any], parameters: str) -> list[Any]:
-            given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
-            results = kernel(*arrays, **given)
-            return list(results) if isinstance(results, tuple) else [results]
-
-        number = next(_numbers)
-        self._call = call  # the extension module refers to it weakly
-        _perpend.add_python_operator(number, call)
         self.label = f"{domain}.{name}"
+        self._kernel = kernel
+        self._defaults = _defaults(self.label, attributes or {})
+        number = next(_numbers)
+        table[number] = self
         self.description = {
             "domain": domain,
             "name": name,
@@ -58,9 +100,15 @@ class Operator:
             "function": "host.call",
             "inputs": [{"type": kind, "shape": list(shape)} for kind, shape in inputs],
             "outputs": [{"type": kind, "shape": list(shape)} for kind, shape in outputs],
-            "attributes": {**(attributes or {}), **_perpend.host_parameters(number)},
+            "attributes": _perpend.host_parameters(number),  # defaults would lose their types on the way
             "pure": pure,
         }
+
+    def call(self, arrays: list[Any], parameters: str) -> list[Any]:
+        """What the kernel returns for these inputs and attributes (a JSON object); the extension module's way here."""
+        given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
+        results = self._kernel(*arrays, **{**copy.deepcopy(self._defaults), **given})
+        return list(results) if isinstance(results, tuple) else [results]
 
 
 def import_onnx(

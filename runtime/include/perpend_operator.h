@@ -42,7 +42,9 @@ struct perpend_call {
   const perpend_tensor *inputs;
   const perpend_type *outputTypes;
   int32_t inputCount, outputCount;
-  const char *parameters; /* a JSON object, NUL-terminated: numbers, texts and lists of these */
+  /* A JSON object, NUL-terminated: numbers, texts and lists of these. Floats have a '.' or an 'e'; infinity is 1e999.
+   */
+  const char *parameters;
 };
 
 /* Memory for an output, 64-byte aligned. NULL when there is none, when the shape is not what the model says, or when

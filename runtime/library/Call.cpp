@@ -96,9 +96,9 @@ struct Tables {
   void **results;
 };
 
-bool fill(Call &call, RunMemory &memory, Tables &tables, int64_t *extents) {
+bool fill(Call &call, MemoryPool &memory, Tables &tables, int64_t *extents) {
   int32_t inputCount = call.signature[0], outputCount = call.signature[1], count = inputCount + outputCount;
-  memory.nextRun(false); // calls do not nest
+  memory.rewind(); // calls do not nest
   tables = {memory.allocateArray<perpend_tensor>(inputCount), memory.allocateArray<perpend_type>(outputCount),
             memory.allocateArray<int64_t *>(count), memory.allocateArray<void *>(outputCount)};
   if (!tables.inputs || !tables.types || !tables.extents || !tables.results)

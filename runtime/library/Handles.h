@@ -11,7 +11,7 @@ struct perpend_handles {
   int64_t constantTexts = 0;
   int32_t (*fail)(int32_t status, const char *text) = nullptr;
   perpend::library::RunMemory boundary; // inputs and outputs in the other form
-  perpend::library::RunMemory calls;    // tables of the library call in progress
+  perpend::library::MemoryPool calls;   // tables of the library call in progress
 };
 
 namespace perpend::library {

@@ -25,6 +25,8 @@ namespace perpend::cli {
 /// Elements of `characters` code points, filled up with zeros.
 static std::optional<std::vector<std::string>> decodeTexts(const uint8_t *data, int64_t count, int64_t characters) {
   std::vector<std::string> texts;
+  if (count == 0)
+    return texts; // no data limits the number of characters
   std::vector<llvm::UTF32> points(static_cast<size_t>(characters));
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(points.data(), data + i * characters * 4, static_cast<size_t>(characters) * 4);
@@ -119,16 +121,33 @@ static std::optional<Array> readList(StringRef folder) {
   return Array::ofList(PERPEND_SEQUENCE, std::move(elements));
 }
 
-/// Elements of a longer list that was written there before are deleted.
+/// Deletes the elements of a list; files that no list has stay, and so do the folders with them.
+static void removeElements(StringRef folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (llvm::sys::fs::directory_iterator entry(folder, error), end; entry != end && !error; entry.increment(error))
+    paths.push_back(entry->path());
+  for (StringRef path : paths) {
+    StringRef stem = llvm::sys::path::stem(path);
+    int64_t number = 0;
+    if (stem.getAsInteger(10, number) || number < 0 || stem != std::to_string(number))
+      continue;
+    bool isFolder = path.ends_with(stem) && llvm::sys::fs::is_directory(path) && !llvm::sys::fs::is_symlink_file(path);
+    if (isFolder)
+      removeElements(path);
+    if (isFolder || llvm::sys::path::extension(path) == ".npy")
+      llvm::sys::fs::remove(path); // of folders, empty ones
+  }
+}
+
 static bool writeList(StringRef folder, const Array &array) {
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return fail("cannot create the folder '" + folder + "': " + error.message()), false;
+  removeElements(folder);
   int64_t number = 0;
   for (const perpend_tensor &element : array.elements())
     if (!writeArray(folder, std::to_string(number++), Array::copyOf(element)))
       return false;
-  while (!llvm::sys::fs::remove(elementPath(folder, number, ".npy"), /*IgnoreNonExisting=*/false))
-    ++number;
   return true;
 }
 
@@ -158,13 +177,37 @@ std::optional<Array> readArray(StringRef path) {
   return Array::ofTexts(array.shape, std::move(*texts));
 }
 
+bool adaptTo(Array &array, const perpend_tensor_info &info, StringRef name) {
+  const bool wantsList = info.type == PERPEND_SEQUENCE || info.type == PERPEND_OPTIONAL;
+  if (wantsList != array.isList())
+    return fail("input '" + name + "': expected " + (wantsList ? "a folder" : "a file") + " for " +
+                    perpend_type_name(info.type) + ", got " + (wantsList ? "a file" : "a folder"),
+                "a folder with 0.npy, 1.npy and so on is a sequence; an optional value is one with 0.npy or nothing"),
+           false;
+  if (!wantsList) {
+    array.type = runtime::npyTypeFor(array.type, info.type);
+    return true;
+  }
+  std::vector<Array> elements;
+  for (const perpend_tensor &element : array.elements()) {
+    elements.push_back(Array::copyOf(element));
+    if (info.element && !adaptTo(elements.back(), *info.element, name))
+      return false;
+  }
+  array = Array::ofList(info.type, std::move(elements));
+  return true;
+}
+
 bool writeArray(StringRef directory, StringRef name, const Array &array) {
   std::string stem = name.str();
   std::replace(stem.begin(), stem.end(), '/', '_');
   if (std::error_code error = llvm::sys::fs::create_directories(directory))
     return fail("cannot create the folder '" + directory + "': " + error.message()), false;
+  stem += array.isList() ? "" : ".npy";
+  if (stem.empty() || stem == "." || stem == "..")
+    stem.assign(std::max<size_t>(stem.size(), 1), '_');
   llvm::SmallString<128> path(directory);
-  llvm::sys::path::append(path, stem + (array.isList() ? "" : ".npy"));
+  llvm::sys::path::append(path, stem);
   if (array.isList())
     return writeList(path, array);
   runtime::NpyError error;

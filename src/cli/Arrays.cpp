@@ -362,21 +362,6 @@ private:
 };
 } // namespace
 
-/// What a file cannot say: types that numpy lacks, and that a folder is an optional value.
-static bool adapt(Array &array, const perpend_tensor_info &info) {
-  const bool wantsList = info.type == PERPEND_SEQUENCE || info.type == PERPEND_OPTIONAL;
-  if (wantsList != array.isList())
-    return fail("input '" + Twine(info.name) + "': expected " + (wantsList ? "a folder" : "a file") + " for " +
-                    perpend_type_name(info.type) + ", got " + (wantsList ? "a file" : "a folder"),
-                "a folder with 0.npy, 1.npy and so on is a sequence; an optional value is one with 0.npy or nothing"),
-           false;
-  if (wantsList)
-    array.type = info.type;
-  else
-    array.type = runtime::npyTypeFor(array.type, info.type);
-  return true;
-}
-
 bool InputMaker::readFiles() {
   int32_t next = 0;
   for (StringRef text : options.files) {
@@ -395,7 +380,7 @@ bool InputMaker::readFiles() {
     std::optional<Array> array = readArray(path);
     if (!array)
       return false;
-    if (!adapt(*array, *info))
+    if (!adaptTo(*array, *info, info->name))
       return false;
     bindSymbols(*info, *array);
     arrays[index] = std::move(array);

@@ -52,7 +52,11 @@ std::string summarize(StringRef name, const Array &array);
 /// An array from a .npy file, or a sequence from a folder with 0.npy, 1.npy and so on (or folders of these names).
 /// Errors: nullopt, printed.
 std::optional<Array> readArray(StringRef path);
-/// DIRECTORY/NAME.npy, or the folder DIRECTORY/NAME for a list, with '/' in names replaced. False: printed.
+/// What a file cannot say: types that numpy lacks, and that a folder is an optional value; also in lists. `name` is the
+/// input's. False: it is no list, or it is one and should not be; printed.
+bool adaptTo(Array &array, const perpend_tensor_info &info, StringRef name);
+/// DIRECTORY/NAME.npy, or the folder DIRECTORY/NAME for a list, with '/' in names replaced, and dots that would name
+/// another folder. What an earlier list has left there is deleted. False: printed.
 bool writeArray(StringRef directory, StringRef name, const Array &array);
 
 /// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on

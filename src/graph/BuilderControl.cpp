@@ -206,7 +206,8 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
     return results;
   SymbolicInt taken = measure(cast(condition, i64()), "branch");
   require(*takesThen ? taken - SymbolicInt(1) : -taken,
-          "the condition chooses a branch whose results have another number of dimensions");
+          *takesThen ? "the condition chooses the else branch, whose results have another number of dimensions"
+                     : "the condition chooses the then branch, whose results have another number of dimensions");
   return *takesThen ? thenBody() : elseBody();
 }
 
@@ -214,15 +215,16 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
   SmallVector<StringAttr> inner = symbolsDefinedIn(draft.getThenRegion());
   llvm::append_range(inner, symbolsDefinedIn(draft.getElseRegion()));
   if (thenValues.size() != elseValues.size()) {
-    fail("the branches have " + Twine(thenValues.size()) + " and " + Twine(elseValues.size()) + " results");
+    fail("the then branch has " + Twine(thenValues.size()) + " results, the else branch has " +
+         Twine(elseValues.size()));
     return {};
   }
   SmallVector<Type> types, elementTypes;
   SmallVector<Attribute> symbols;
   for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
     if (!sameKind(a, b)) {
-      fail("result " + Twine(index) + " is " + describe(a) + " in one branch and " + describe(b) +
-           " in the other\nhint: element types and numbers of dimensions must be equal");
+      fail("result " + Twine(index) + " is " + describe(a) + " in the then branch and " + describe(b) +
+           " in the else branch\nhint: element types and numbers of dimensions must be equal");
       return {};
     }
     Shape shape = shapeOf(a);

@@ -6,7 +6,11 @@
 
 #include "graph/Shapes.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -22,29 +26,49 @@ void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<Memor
     effects.emplace_back(MemoryEffects::Write::get());
 }
 
-static llvm::json::Value toJson(Attribute value) {
+/// A number that is read as no integer: 2.0, 1e+30. Infinity is one that no number of 64 bits holds.
+static std::string floatText(double number) {
+  if (std::isinf(number))
+    return number < 0 ? "-1e999" : "1e999";
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.*g", std::numeric_limits<double>::max_digits10, number);
+  return StringRef(text).find_first_of(".e") == StringRef::npos ? text + ".0" : text;
+}
+
+static void print(llvm::json::OStream &json, Attribute value) {
   if (auto integer = dyn_cast<IntegerAttr>(value))
-    return integer.getValue().getSExtValue();
-  if (auto number = dyn_cast<FloatAttr>(value))
-    return number.getValueAsDouble();
-  if (auto list = dyn_cast<ArrayAttr>(value))
-    return llvm::json::Array(llvm::map_range(list, toJson));
-  return cast<StringAttr>(value).getValue();
+    json.value(integer.getValue().getSExtValue());
+  else if (auto number = dyn_cast<FloatAttr>(value))
+    json.rawValue(floatText(number.getValueAsDouble()));
+  else if (auto text = dyn_cast<StringAttr>(value))
+    json.value(text.getValue());
+  else
+    json.array([&] {
+      for (Attribute element : cast<ArrayAttr>(value))
+        print(json, element);
+    });
 }
 
 std::string perpend::graph::parametersText(DictionaryAttr parameters) {
-  llvm::json::Object object;
-  for (NamedAttribute parameter : parameters)
-    object[parameter.getName().getValue()] = toJson(parameter.getValue());
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    for (NamedAttribute parameter : parameters) {
+      json.attributeBegin(parameter.getName().getValue());
+      print(json, parameter.getValue());
+      json.attributeEnd();
+    }
+  });
   return text;
 }
 
 static bool isParameter(Attribute value) {
   if (auto list = dyn_cast<ArrayAttr>(value))
     return llvm::all_of(list, [](Attribute element) { return !isa<ArrayAttr>(element) && isParameter(element); });
-  return isa<IntegerAttr, FloatAttr, StringAttr>(value);
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return !number.getValue().isNaN();
+  return isa<IntegerAttr, StringAttr>(value);
 }
 
 LogicalResult CallLibraryOp::verify() {

@@ -183,12 +183,13 @@ static nb::list evaluate(Program &program, nb::args arguments) {
     api = api ? api : inputs.back()->api();
   }
   bool isDone;
+  KernelErrors errors;
   {
     nb::gil_scoped_release unlocked;
     isDone = run->run(tensors, error);
   }
   if (!isDone)
-    throw CompileError(error);
+    errors.fail(nb::module_::import_("perpend._perpend").attr("CompileError"), error.c_str());
   nb::list results;
   for (const perpend_tensor &output : run->outputs())
     results.append(valueOf(api, output));
@@ -238,7 +239,6 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("type", &OptionInfo::type)
       .def_ro("help", &OptionInfo::help);
   module.def("compile_options", &compileOptions);
-  module.def("add_python_operator", &addPythonOperator, "number"_a, "function"_a);
   module.def("host_parameters", &hostParameters, "number"_a);
 }
 

@@ -8,22 +8,27 @@
 
 #include "python/Model.h"
 
+#include "python/PythonOperators.h"
+
 #include <algorithm>
 
 namespace nb = nanobind;
 
 namespace perpend::python {
 
+static PyObject *kindOf(perpend_status status) {
+  return status == PERPEND_NOT_FOUND        ? PyExc_FileNotFoundError
+         : status == PERPEND_TYPE_MISMATCH  ? PyExc_TypeError
+         : status == PERPEND_OUT_OF_MEMORY  ? PyExc_MemoryError
+         : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
+         : status == PERPEND_INVALID_DATA   ? PyExc_ValueError
+                                            : PyExc_RuntimeError;
+}
+
 static void check(perpend_status status) {
   if (status == PERPEND_OK)
     return;
-  PyObject *kind = status == PERPEND_NOT_FOUND        ? PyExc_FileNotFoundError
-                   : status == PERPEND_TYPE_MISMATCH  ? PyExc_TypeError
-                   : status == PERPEND_OUT_OF_MEMORY  ? PyExc_MemoryError
-                   : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
-                   : status == PERPEND_INVALID_DATA   ? PyExc_ValueError
-                                                      : PyExc_RuntimeError;
-  PyErr_SetString(kind, perpend_error_message());
+  PyErr_SetString(kindOf(status), perpend_error_message());
   throw nb::python_error();
 }
 
@@ -258,12 +263,14 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
     findOutputShapes(session, model, call.inputs, call.extents);
   allocateOutputs(call, session);
   perpend_status status;
+  KernelErrors errors;
   {
     nb::gil_scoped_release unlocked;
     status = perpend_session_run(session.session, call.inputs.data(), static_cast<int32_t>(call.inputs.size()),
                                  call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
   }
-  check(status);
+  if (status != PERPEND_OK)
+    errors.fail(kindOf(status), perpend_error_message());
   size_t count = call.outputs.size(), next = 0;
   auto take = [&](size_t i) {
     bool isSessions = session.isFromData[i] || isHandle(call.outputs[i].type);

@@ -19,22 +19,12 @@ namespace nb = nanobind;
 
 namespace perpend::python {
 
-/// Weak references by number. Never freed, since the process may end in any order.
-static nb::dict &operators() {
-  static nb::dict *table = new nb::dict();
-  return *table;
-}
-
-void addPythonOperator(int64_t number, nb::callable function) {
-  operators()[nb::int_(number)] = nb::module_::import_("weakref").attr("ref")(function);
-}
-
-static nb::object functionOf(perpend_call *call) {
-  nb::object reference = operators().attr("get")(nb::int_(perpend_call_integer(call, "perpend.operator", -1)));
-  nb::object function = reference.is_none() ? nb::none() : reference();
-  if (function.is_none())
-    throw std::runtime_error("the Python function of this operator is gone");
-  return function;
+static nb::object operatorOf(perpend_call *call) {
+  nb::object table = nb::module_::import_("perpend.operators").attr("table");
+  nb::object found = table.attr("get")(perpend_call_integer(call, "perpend.operator", -1));
+  if (found.is_none())
+    throw std::runtime_error("the perpend.Operator is gone; hint: keep it for as long as models call it");
+  return found;
 }
 
 static int64_t countOf(const perpend_tensor &tensor) {
@@ -86,14 +76,16 @@ static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
 }
 
 static void callPython(perpend_call *call) {
-  nb::object function = functionOf(call);
+  nb::object owner = operatorOf(call);
   nb::list inputs;
   for (int32_t i = 0; i < call->inputCount; ++i)
     inputs.append(inputOf(call, call->inputs[i]));
-  nb::list results = nb::cast<nb::list>(function(inputs, nb::str(call->parameters)));
+  nb::list results = nb::cast<nb::list>(owner.attr("call")(inputs, nb::str(call->parameters)));
   if (nb::len(results) != static_cast<size_t>(call->outputCount))
-    throw std::runtime_error("expected " + std::to_string(call->outputCount) + " results, got " +
-                             std::to_string(nb::len(results)));
+    throw std::runtime_error("expected " + std::to_string(call->outputCount) +
+                             (call->outputCount == 1 ? " result, got " : " results, got ") +
+                             std::to_string(nb::len(results)) +
+                             "; hint: return an array, or a tuple with one array for each output");
   for (int32_t i = 0; i < call->outputCount; ++i)
     giveOutput(call, i, results[i]);
 }
@@ -110,6 +102,31 @@ static std::string summaryOf(const nb::python_error &error) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Exceptions
+//===----------------------------------------------------------------------===//
+
+/// Of the innermost run of this thread: a run calls its kernels on the thread that makes it.
+static thread_local KernelErrors *current = nullptr;
+
+KernelErrors::KernelErrors() : outer(current) { current = this; }
+
+KernelErrors::~KernelErrors() { current = outer; }
+
+void KernelErrors::note(nb::python_error error) {
+  if (current)
+    current->raised.emplace(std::move(error));
+}
+
+void KernelErrors::fail(nb::handle kind, const char *message) {
+  if (raised && !raised->matches(PyExc_Exception))
+    throw std::move(*raised);
+  if (raised)
+    nb::raise_from(*raised, kind, "%s", message);
+  PyErr_SetString(kind.ptr(), message);
+  throw nb::python_error();
+}
+
 extern "C" perpend_status perpend_call_python(perpend_call *call) {
   nb::gil_scoped_acquire locked;
   try {
@@ -117,8 +134,10 @@ extern "C" perpend_status perpend_call_python(perpend_call *call) {
     return PERPEND_OK;
   } catch (const std::bad_alloc &) {
     return PERPEND_OUT_OF_MEMORY;
-  } catch (const nb::python_error &error) {
-    return perpend_call_fail(call, "%s", summaryOf(error).c_str());
+  } catch (nb::python_error &error) {
+    std::string summary = summaryOf(error);
+    KernelErrors::note(std::move(error));
+    return perpend_call_fail(call, "%s", summary.c_str());
   } catch (const std::exception &error) {
     return perpend_call_fail(call, "%s", error.what());
   }

@@ -1,7 +1,8 @@
 //===- PythonOperators.h - operators that are Python functions --*- C++ -*-===//
 //
 // A model calls them through host.call (runtime/library/HostCall.cpp), whose
-// parameters name the process, a C function of this file, and the operator.
+// parameters name the process, a C function of this file, and the operator: its
+// number in the table of perpend.operators, which holds it weakly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,13 +11,30 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+
 namespace perpend::python {
 
-/// Makes a Python function known as the operator `number`: it is called with a list of arrays and the parameters as
-/// JSON text, and returns a list of arrays. The reference is weak: once the function is gone, calls are errors.
-void addPythonOperator(int64_t number, nanobind::callable function);
+/// What a kernel raises during the run that this thread makes while the object lives. Runs nest: a kernel may run a
+/// model.
+class KernelErrors {
+public:
+  KernelErrors();
+  KernelErrors(const KernelErrors &) = delete;
+  KernelErrors &operator=(const KernelErrors &) = delete;
+  ~KernelErrors();
 
-/// The parameters of host.call that reach that operator.
+  /// Throws for a run that failed: what the kernel raised if that is no Exception (KeyboardInterrupt, SystemExit), else
+  /// an exception of that kind, with what the kernel raised as its cause.
+  [[noreturn]] void fail(nanobind::handle kind, const char *message);
+  static void note(nanobind::python_error error);
+
+private:
+  KernelErrors *outer;
+  std::optional<nanobind::python_error> raised;
+};
+
+/// The parameters of host.call that reach the operator of that number.
 nanobind::dict hostParameters(int64_t number);
 } // namespace perpend::python
 

@@ -1,5 +1,7 @@
 """Texts, sequences and optional values as files of perpend run, check and bench."""
 
+import resource
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +116,92 @@ def test_lists(tmp_path: Path, lists: Path) -> None:
     (tmp_path / "s" / "1.npy").unlink()
     succeed(*run, folder=tmp_path)
     assert {path.name for path in (tmp_path / "out" / "longer").iterdir()} == {"0.npy", "1.npy"}
+
+
+def file_names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_lists_replace_what_was_written_before(tmp_path: Path) -> None:
+    """Numbers where lists were and lists where numbers were, longer and shorter; what is not ours stays."""
+    plain = save(tmp_path, "f (seq(float[n]) s) => (seq(float[n]) y) { y = Identity (s) }").rename(tmp_path / "p.onnx")
+    nested = save(tmp_path, "f (seq(seq(float[n])) s) => (seq(seq(float[n])) y) { y = Identity (s) }")
+    for number in range(3):
+        (tmp_path / "lists" / str(number)).mkdir(parents=True)
+        (tmp_path / "numbers").mkdir(exist_ok=True)
+        for part in range(2):
+            np.save(tmp_path / "lists" / str(number) / f"{part}.npy", np.ones(number, np.float32))
+        np.save(tmp_path / "numbers" / f"{number}.npy", np.ones(number, np.float32))
+
+    def run(model: Path, folder: str) -> set[str]:
+        succeed("run", model, "--input", folder, "--output-dir", "out", folder=tmp_path)
+        return file_names(tmp_path / "out" / "y")
+
+    assert run(nested, "lists") == file_names(tmp_path / "lists")
+    (tmp_path / "numbers" / "2.npy").unlink()
+    assert run(plain, "numbers") == {"0.npy", "1.npy"}
+    assert not (tmp_path / "out" / "y" / "0").exists() and not (tmp_path / "out" / "y" / "2").exists()
+    assert run(nested, "lists") == file_names(tmp_path / "lists")
+    (tmp_path / "out" / "y" / "2" / "mine.txt").write_text("mine")
+    assert run(plain, "numbers") == {"0.npy", "1.npy", "2/mine.txt"}
+
+
+@pytest.mark.parametrize(("name", "folder"), [("..", "__"), (".", "_"), ("../up", ".._up"), ("/", "_"), ("a/b", "a_b")])
+def test_names_do_not_leave_the_output_folder(tmp_path: Path, name: str, folder: str) -> None:
+    numbers = helper.make_tensor_type_proto(TensorProto.FLOAT, ["n"])
+    lists = helper.make_sequence_type_proto(numbers)
+    for kind, outcome in ((numbers, {f"{name.replace('/', '_')}.npy"}), (lists, {f"{folder}/0.npy"})):
+        values = [helper.make_value_info(value, kind) for value in ("x", name)]
+        node = helper.make_node("Identity", ["x"], [name])
+        graph = helper.make_graph([node], "names", values[:1], values[1:])
+        onnx.save(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx"
+        )
+        (tmp_path / "x").mkdir(exist_ok=True)
+        np.save(tmp_path / "x" / "0.npy", np.ones(2, np.float32))
+        given = "x" if kind is lists else "x/0.npy"
+        (tmp_path / "runs" / "out").mkdir(parents=True)
+        (tmp_path / "runs" / "1.npy").touch()
+        succeed("run", "m.onnx", "--input", given, "--output-dir", "runs/out", folder=tmp_path)
+        assert file_names(tmp_path / "runs") == {"1.npy", *(f"out/{path}" for path in outcome)}
+        shutil.rmtree(tmp_path / "runs")
+
+
+def test_no_texts_of_many_characters(tmp_path: Path) -> None:
+    """They take no memory: an element would have 2 GB."""
+    model = save(tmp_path, "f (string[n] x) => (string[n] y) { y = Identity (x) }")
+    header = b"{'descr': '<U536870910', 'fortran_order': False, 'shape': (0,), }".ljust(117) + b"\n"
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header)
+    old = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, old[1]))
+    try:
+        assert "y: string [0]" in succeed("run", model, "--input", "x.npy", folder=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, old)
+
+
+def test_elements_of_types_that_numpy_lacks(tmp_path: Path) -> None:
+    """As of files that are inputs by themselves: bytes of the same size stand for what the format has no name for."""
+    model = save(
+        tmp_path,
+        """f (seq(float8e5m2[n]) s, seq(seq(bfloat16[n])) t) => (int64 a, int64 b) {
+      a = SequenceLength (s)
+      b = SequenceLength (t)
+    }""",
+    )
+    (tmp_path / "s").mkdir()
+    (tmp_path / "t" / "0").mkdir(parents=True)
+    np.save(tmp_path / "s" / "0.npy", np.array([1, 2], np.uint8))
+    np.save(tmp_path / "t" / "0" / "0.npy", np.array([1, 2], np.uint16))
+    text = succeed("run", model, "--input", "s", "--input", "t", folder=tmp_path)
+    assert "a: i64 []" in text
+    np.save(tmp_path / "t" / "0" / "0.npy", np.array([1, 2], np.float32))
+    assert "expected bf16, got f32" in reject("run", model, "--input", "s", "--input", "t", folder=tmp_path)
+    (tmp_path / "t" / "0" / "0.npy").unlink()
+    (tmp_path / "t" / "0").rmdir()
+    np.save(tmp_path / "t" / "0.npy", np.array([1, 2], np.uint16))
+    message = "input 't': expected a folder for sequence, got a file"
+    assert message in reject("run", model, "--input", "s", "--input", "t", folder=tmp_path)
 
 
 def test_optional_values(tmp_path: Path) -> None:

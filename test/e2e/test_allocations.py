@@ -7,48 +7,10 @@ from pathlib import Path
 import perpend
 import pytest
 from cli.tool import BUILD
+from e2e.model_texts import BRANCHES, LIBRARY_CALLS, LISTS, NUMBERS, SIZES_FROM_DATA, TEXTS
 from onnx import parser
 
 COUNT = BUILD / "bin" / "count_allocations"
-NUMBERS = """numbers (float[n, 6] x, float[6, 9] w) => (float[n, 9] y) {
-  p = MatMul (x, w)
-  r = Relu (p)
-  y = Softmax <axis = 1> (r)
-}"""
-SIZES_FROM_DATA = """sizes (float[n, 6] x, int64 count, bool[n] mask)
-    => (int64[2, k] places, float[m, 6] rows, float[c, n, 6] all) <bool yes = {1}> {
-  places = NonZero (x)
-  rows = Compress <axis = 0> (x, mask)
-  last, all = Loop (count, yes, x) <
-    body = body (int64 i, bool go, float[n, 6] h) => (bool again, float[n, 6] next, float[n, 6] out) {
-      again = Identity (go)
-      next = Tanh (h)
-      out = Neg (next)
-    }>
-}"""
-BRANCHES = """branches (float[n] x, bool go, bool[n] mask) => (float[m] y) {
-  y = If (go) <
-    then_branch = yes () => (float[m] a) { a = Compress <axis = 0> (x, mask) },
-    else_branch = no () => (float[m] b) { b = Neg (x) }>
-}"""
-TEXTS = """texts (string[n] x, int64[n] i) => (string[n] y, string[p] twice) {
-  y = Gather (x, i)
-  twice = Concat <axis = 0> (x, y)
-}"""
-LISTS = """lists (seq(float[a, 2]) s, float[n, 2] x, int64 count) => (seq(float[a, 2]) longer, float[c, 2] one)
-    <bool yes = {1}, int64 zero = {0}> {
-  longer = Loop (count, yes, s) <
-    body = body (int64 i, bool go, seq(float[a, 2]) h) => (bool again, seq(float[a, 2]) next) {
-      again = Identity (go)
-      next = SequenceInsert (h, x)
-    }>
-  one = SequenceAt (longer, zero)
-}"""
-LIBRARY_CALLS = """calls (string[n] x) => (string[n] y, bool[n] isNumber, string[n, k] parts, int64[n] counts) {
-  y = StringConcat (x, x)
-  isNumber = RegexFullMatch <pattern = "[0-9]+"> (x)
-  parts, counts = StringSplit <delimiter = " "> (x)
-}"""
 
 
 def count(text: str, folder: Path) -> tuple[int, int, int]:

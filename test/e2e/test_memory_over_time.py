@@ -8,28 +8,12 @@ from typing import Any
 import numpy as np
 import perpend
 import pytest
+from e2e.model_texts import NUMBERS, SIZES_FROM_DATA
 from onnx import parser
 
 RUNS = 100_000 if os.environ.get("PERPEND_LONG") else 3000
 MOST_ROWS = 40
 
-SYMBOLIC = """symbolic (float[n, 6] x, float[6, 9] w) => (float[n, 9] y) {
-  p = MatMul (x, w)
-  r = Relu (p)
-  y = Softmax <axis = 1> (r)
-}"""
-# The number of iterations, of the columns of NonZero and of the rows that are kept depend on the data.
-DATA_DEPENDENT = """dependent (float[n, 6] x, int64 count, bool[n] mask)
-    => (int64[2, k] places, float[m, 6] rows, float[c, n, 6] all) <bool yes = {1}> {
-  places = NonZero (x)
-  rows = Compress <axis = 0> (x, mask)
-  last, all = Loop (count, yes, x) <
-    body = body (int64 i, bool go, float[n, 6] h) => (bool again, float[n, 6] next, float[n, 6] out) {
-      again = Identity (go)
-      next = Tanh (h)
-      out = Neg (next)
-    }>
-}"""
 Feed = Callable[[np.random.Generator], dict[str, Any]]
 
 
@@ -50,7 +34,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("text", "feed"), [(SYMBOLIC, symbolic_feed), (DATA_DEPENDENT, dependent_feed)])
+@pytest.mark.parametrize(("text", "feed"), [(NUMBERS, symbolic_feed), (SIZES_FROM_DATA, dependent_feed)])
 def test_memory_is_flat(text: str, feed: Feed, tmp_path: Path) -> None:
     model = parser.parse_model('<ir_version: 8, opset_import: ["" : 18]>\n' + text)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())

@@ -60,10 +60,10 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?xf32, #graph
 
 // What a run of the branch would have checked stays: one symbol for two extents, and an extent that is promised.
 // CHECK-LABEL: func.func @main(
-// CHECK-DAG: graph.require <["-m + n"]>
-// CHECK-DAG: graph.require <["m - n"]>
-// CHECK-DAG: graph.require <["n - 4"]>
-// CHECK-DAG: graph.require <["-n + 4"]>
+// CHECK-DAG: graph.require <["-m + n"]> "the sizes do not fit behind the else branch"
+// CHECK-DAG: graph.require <["m - n"]> "the sizes do not fit behind the else branch"
+// CHECK-DAG: graph.require <["n - 4"]> "the sizes do not fit behind the else branch"
+// CHECK-DAG: graph.require <["-n + 4"]> "the sizes do not fit behind the else branch"
 // CHECK: graph.reshape
 func.func @main(%x: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %y: tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?x?xf32, #graph.shape<["s", "s"]>>, tensor<4xf32>) {
   %c = graph.constant dense<false> : tensor<i1> : tensor<i1>

@@ -355,3 +355,29 @@ func.func @scan_c2(%a: tensor<3x4xf32>) {
   %r = graph.scan sum %a dim 1 : tensor<3x4xf32> -> tensor<3x4xf64>
   return
 }
+
+// -----
+
+// What takes the place of a branch that is known finds every symbol of its operator.
+func.func @if(%x: tensor<?xf32, #graph.shape<["n"]>>, %c: tensor<i1>) -> tensor<?xf32, #graph.shape<["2*s"]>> {
+  // expected-error @+1 {{C3: the symbol "s" is no extent of a result}}
+  %r = graph.if %c symbols ["s"] : tensor<i1> -> (tensor<?xf32, #graph.shape<["2*s"]>>) {
+    %y = graph.concat %x, %x axis 0 : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["2*n"]>>
+    graph.yield %y : tensor<?xf32, #graph.shape<["2*n"]>>
+  } else {
+    %y = graph.concat %x, %x axis 0 : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["2*n"]>>
+    graph.yield %y : tensor<?xf32, #graph.shape<["2*n"]>>
+  }
+  return %r : tensor<?xf32, #graph.shape<["2*s"]>>
+}
+
+// -----
+
+func.func @loop(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>> {
+  // expected-error @+1 {{C6: the symbol "s" is no extent of a carried value or of an element}}
+  %h = graph.loop count <[1]> carried (%x : tensor<?xf32, #graph.shape<["n"]>>) symbols ["s"] -> (tensor<?xf32, #graph.shape<["n"]>>) {
+  ^bb0(%i: tensor<i64>, %a: tensor<?xf32, #graph.shape<["n"]>>):
+    graph.yield %a : tensor<?xf32, #graph.shape<["n"]>>
+  }
+  return %h : tensor<?xf32, #graph.shape<["n"]>>
+}

@@ -1,12 +1,12 @@
-"""Operators with kernels in Python: compiled, interpreted, and what descriptions say of extents and effects."""
+"""Operators with kernels in Python: compiled and interpreted, calls that are not pure, and their life."""
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,8 @@ import numpy as np
 import onnx
 import perpend
 import pytest
-from onnx import parser
 from perpend import Operator
-
-HEAD = '<ir_version: 10, opset_import: ["" : 20, "mine" : 1]>\n'
-COUNT = HEAD + "count (float[n, m] x) => (float[n, m] y) { a = mine.Twice (x)\n b = mine.Twice (x)\n y = Add (a, b) }"
-
-
-def model(text: str) -> onnx.ModelProto:
-    return parser.parse_model(text)
-
-
-def twice(kernel: Callable[..., Any], **options: Any) -> Operator:
-    return Operator("mine", "Twice", kernel, inputs=[("f32", ["a", "b"])], outputs=[("f32", ["a", "b"])], **options)
+from python.user_operators import COUNT, HEAD, model, twice
 
 
 def test_compiled_and_interpreted() -> None:
@@ -58,49 +47,6 @@ def test_any_type_texts_and_several_results() -> None:
         assert kept.tolist() == ["axe", "bär", ""] and rest == 1
         kept, rest = run(np.array([], dtype=object))
         assert kept.shape == (0,) and rest == 0
-
-
-def test_chosen_extents_keep_their_pattern() -> None:
-    def positive(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        kept = x[0][x[0] > 0]
-        return np.concatenate([x[:, : len(kept)]] * 2, axis=1), kept, -kept
-
-    operator = Operator(
-        "mine",
-        "Positive",
-        positive,
-        inputs=[("f32", ["n", "m"])],
-        outputs=[("f32", ["n", "2*k"]), ("f32", ["k"]), ("f32", ["k"])],
-    )
-    text = HEAD + "f (float[n, m] x) => (float[n, p] wide, float[q] sum) { wide, a, b = mine.Positive (x)\n"
-    compiled = perpend.compile(model(text + "sum = Add (a, b) }"), operators=[operator])
-    wide, total = (output.shape for output in compiled.outputs)
-    assert wide == ["n", f"2*{total[0]}"]
-    module = perpend.import_model(model(text + "sum = Add (a, b) }"), operators=[operator])
-    for x in ([[1, -1, 2], [3, 4, 5]], [[-1, -2, -3]], [[1, 2, 3]]):
-        given = np.array(x, np.float32)
-        for results in (compiled(given), module.evaluate(given)):
-            assert results[0].shape == (len(x), 2 * (given[0] > 0).sum())
-            assert not results[1].any() and results[1].shape == ((given[0] > 0).sum(),)
-
-
-def test_a_chosen_extent_that_is_only_part_of_expressions() -> None:
-    sizes = [(2, 3)]
-    operator = Operator(
-        "mine",
-        "Make",
-        lambda x: tuple(np.ones(size, np.float32) for size in sizes[0]),
-        inputs=[("f32", ["n"])],
-        outputs=[("f32", ["2*k"]), ("f32", ["k + 2"])],
-    )
-    text = HEAD + "f (float[n] x) => (float[p] a, float[q] b) { a, b = mine.Make (x) }"
-    compiled = perpend.compile(model(text), operators=[operator])
-    x = np.ones(1, np.float32)
-    for sizes[0] in ((2, 3), (0, 2), (10, 7)):
-        assert tuple(len(result) for result in compiled(x)) == sizes[0]
-    for sizes[0] in ((3, 3), (2, 4)):
-        with pytest.raises(ValueError, match="extent"):
-            compiled(x)
 
 
 @pytest.mark.parametrize(("pure", "calls"), [(True, 1), (False, 2)])
@@ -150,15 +96,6 @@ def test_calls_that_are_not_pure_stay_in_their_loop_and_branch() -> None:
         assert len(seen) == count + go
 
 
-class Unspeakable(Exception):
-    def __str__(self) -> str:
-        raise ValueError
-
-
-def raise_(error: Exception) -> Any:
-    raise error
-
-
 def test_a_node_does_not_choose_what_is_called() -> None:
     wicked = model(COUNT)
     wicked.graph.node[0].attribute.append(onnx.helper.make_attribute("perpend.function", 0x1000))
@@ -166,33 +103,35 @@ def test_a_node_does_not_choose_what_is_called() -> None:
         perpend.compile(wicked, operators=[twice(lambda x: x)])
 
 
+def test_an_operator_that_is_gone(tmp_path: Path) -> None:
+    operator = twice(lambda x: 2 * x)
+    number = operator.description["attributes"]["perpend.operator"]
+    perpend.import_model(model(COUNT), operators=[operator]).compile(str(tmp_path / "model.so"))
+    compiled = perpend.load(tmp_path / "model.so")
+    assert compiled(np.ones((1, 1), np.float32)) == 4 and perpend.operators.table[number] is operator
+    del operator
+    gc.collect()
+    with pytest.raises(ValueError, match=r"the perpend\.Operator is gone; hint: keep it for as long as models call it"):
+        compiled(np.ones((1, 1), np.float32))
+    assert number not in perpend.operators.table
+
+
+def test_operators_in_reference_cycles_leave_nothing_behind() -> None:
+    gc.collect()
+    before = len(perpend.operators.table)
+    for _ in range(10):
+        operator = twice(lambda x: 2 * x)
+        operator.itself = operator  # type: ignore[attr-defined]
+    del operator
+    gc.collect()
+    assert len(perpend.operators.table) == before
+
+
 def test_lists_are_refused() -> None:
     operator = Operator("mine", "Any", lambda x: x, inputs=[("T", [])], outputs=[("T", [])])
     text = HEAD + "f (seq(float[n]) x) => (seq(float[n]) y) { y = mine.Any (x) }"
     with pytest.raises(ValueError, match="lists are not supported by operators in Python; hint"):
         perpend.compile(model(text), operators=[operator])([np.ones(2, np.float32)])
-
-
-def test_errors_name_the_node_and_what_was_raised() -> None:
-    x = np.ones((2, 2), np.float32)
-
-    def fails(kernel: Callable[..., Any], message: str) -> None:
-        operator = twice(kernel)
-        text = COUNT.replace("a = mine.Twice", "[first] a = mine.Twice")
-        compiled = perpend.compile(model(text), operators=[operator])
-        with pytest.raises(ValueError, match=message):
-            compiled(x)
-        with pytest.raises(perpend.CompileError, match=message.split(": ")[-1]):
-            perpend.import_model(model(text), operators=[operator]).evaluate(x)
-
-    fails(lambda x: 1 / 0, "node 'first': ZeroDivisionError: division by zero")
-    fails(lambda x: x.astype(np.float64), "result 0: expected an array of f32, got f64")
-    fails(lambda x: (x, x), "expected 1 results, got 2")
-    fails(lambda x: raise_(ValueError("not UTF-8: \udcff")), r"node 'first': ValueError: not UTF-8: \\udcff")
-    fails(lambda x: raise_(Unspeakable()), r"node 'first': Unspeakable: \(it has no text\)")
-    compiled = perpend.compile(model(COUNT), operators=[twice(lambda x: x[:1])])
-    with pytest.raises(ValueError, match="another shape than the model says"):
-        compiled(x)
 
 
 def test_the_interpreter_lock_is_free_between_calls() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,25 @@ def test_results_are_inputs_of_the_next_call() -> None:
         x, texts = compiled(x)
     assert x.tolist() == ["a" * 4096, "b" * 4096]
     assert [len(text) for text in texts[0]] == [2048, 2048]
+
+
+def test_texts_of_several_threads() -> None:
+    node = helper.make_node("StringConcat", ["x", "x"], ["y"])
+    compiled = perpend.compile(text_model([node], {"x": (TensorProto.STRING, ["n"])}, ["y"]))
+    wrong: list[str] = []
+
+    def work(name: str) -> None:
+        for count in range(300):
+            words = [f"{name} {number}" for number in range(count % 7)]
+            if compiled(strings(words)).tolist() != [word * 2 for word in words]:
+                wrong.append(name)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "bb", "ccc")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong
 
 
 def test_wrong_values_are_errors() -> None:

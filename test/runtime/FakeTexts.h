@@ -1,5 +1,6 @@
 // A hand-written module with texts and a list: reversed = the texts of words in the opposite order, longer = list with
 // words behind its elements. The last text must not be "refused".
+// Another one, with a text and numbers: letters = as many bytes as there are numbers, the text's and then dots.
 #ifndef PERPEND_TEST_FAKE_TEXTS_H
 #define PERPEND_TEST_FAKE_TEXTS_H
 #include "perpend_module.h"
@@ -40,6 +41,32 @@ inline int32_t run(perpend_frame *frame) {
   return perpend_call_library_v1(frame, perpend_sequence_insert, "{}", "insert", signature, buffers, &n);
 }
 
+inline constexpr char spellingDescriptor[] =
+    R"({"perpend":"0.1.0","abi":2,"name":"spelling","symbols":["n"],"inputs":[)"
+    R"({"name":"word","type":"string","shape":[1]},{"name":"numbers","type":"u8","shape":["n"]}],"outputs":[)"
+    R"({"name":"letters","type":"u8","shape":["n"]}],"kernels":[],"weightsBytes":0})";
+
+inline int32_t bindSpelling(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
+  symbols[0] = dims[1][0];
+  return 0;
+}
+
+inline perpend_status spell(perpend_call *call) {
+  int64_t count = call->inputs[1].shape[0];
+  auto *letters = static_cast<char *>(perpend_call_allocate(call, 0, &count, 1));
+  perpend_string text = perpend_call_text(call, *static_cast<const int64_t *>(call->inputs[0].data));
+  for (int64_t i = 0; letters && i < count; ++i)
+    letters[i] = i < text.sizeBytes ? text.data[i] : '.';
+  return letters ? PERPEND_OK : PERPEND_OUT_OF_MEMORY;
+}
+
+inline int32_t runSpelling(perpend_frame *frame) {
+  static const int32_t signature[] = {2, 1, PERPEND_STRING, 1, 0, PERPEND_U8, 1, 0, PERPEND_U8, 1, 0};
+  void *buffers[] = {const_cast<void *>(frame->inputs[0]), const_cast<void *>(frame->inputs[1]), frame->outputs[0]};
+  int64_t extents[] = {1, frame->symbols[0], frame->symbols[0]};
+  return perpend_call_library_v1(frame, spell, "{}", "spell", signature, buffers, extents);
+}
+
 inline perpend_module makeModule() {
   perpend_module module{};
   module.magic = PERPEND_MODULE_MAGIC;
@@ -54,6 +81,16 @@ inline perpend_module makeModule() {
   module.handles = &perpend_handle_functions_v1;
   module.texts = constants;
   module.textCount = 2;
+  return module;
+}
+
+inline perpend_module makeSpellingModule() {
+  perpend_module module = makeModule();
+  module.outputCount = 1;
+  module.descriptor = spellingDescriptor;
+  module.descriptorBytes = sizeof spellingDescriptor - 1;
+  module.bind = bindSpelling;
+  module.run = runSpelling;
   return module;
 }
 

@@ -61,6 +61,23 @@ TEST(ListTable, ListsAreNeverChanged) {
     ASSERT_GE(list = insert(list, INT64_MAX, i), 0);
 }
 
+TEST(MemoryPool, IsHandedOutAgain) {
+  MemoryPool pool;
+  std::vector<void *> first;
+  for (int64_t bytes : {64, 5000, 20000, 1})
+    first.push_back(pool.allocate(bytes, 64));
+  for (int round = 0; round < 3; ++round) {
+    pool.rewind();
+    std::vector<void *> again;
+    for (int64_t bytes : {64, 5000, 20000, 1})
+      again.push_back(pool.allocate(bytes, 64));
+    EXPECT_EQ(again, first);
+  }
+  int outside = 0;
+  EXPECT_TRUE(pool.contains(first[2]));
+  EXPECT_FALSE(pool.contains(&outside) || pool.contains(nullptr));
+}
+
 TEST(RunMemory, PiecesOutliveOneRunAndAreUsedAgain) {
   RunMemory memory;
   auto piece = [&](int64_t bytes, char letter) {
@@ -151,6 +168,20 @@ TEST(Case, SingleCharacters) {
   EXPECT_EQ(toUpper(0x101), 0x100u); // every other character
   EXPECT_EQ(toUpper(0x100), 0x100u);
   EXPECT_EQ(toLower(0x10FFFF), 0x10FFFFu);
+}
+
+TEST(Parameters, NumbersOfEitherKind) {
+  perpend_call call{};
+  call.parameters = R"({"two": 2, "float": 2.0, "large": 1e999, "small": -1e999, "text": "2"})";
+  int64_t integer = 0;
+  double number = 0;
+  EXPECT_TRUE(integerParameter(&call, "two", &integer) && integer == 2);
+  EXPECT_TRUE(numberParameter(&call, "two", &number) && number == 2.0);
+  EXPECT_TRUE(numberParameter(&call, "float", &number) && number == 2.0);
+  EXPECT_FALSE(integerParameter(&call, "float", &integer));
+  EXPECT_TRUE(numberParameter(&call, "large", &number) && number == HUGE_VAL);
+  EXPECT_TRUE(numberParameter(&call, "small", &number) && number == -HUGE_VAL);
+  EXPECT_FALSE(numberParameter(&call, "text", &number) || numberParameter(&call, "none", &number));
 }
 
 TEST(Library, ConcatNormalizeMatch) {

@@ -2,6 +2,7 @@
 #include "FakeTexts.h"
 #include <gtest/gtest.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 using Strings = std::vector<std::string>;
@@ -140,4 +141,60 @@ TEST_F(Texts, OutputsOfTheSessionAreForgottenAfterErrors) {
   inputs[0].type = PERPEND_F32;
   EXPECT_EQ(run(), PERPEND_TYPE_MISMATCH);
   EXPECT_EQ(textsOf(outputs[0]), (Strings{"d", "c"})) << "nothing was touched";
+}
+
+TEST(Spelling, TextsMayLieInMemoryThatTheOutputsLeave) {
+  perpend_module module = fake_texts::makeSpellingModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK) << perpend_error_message();
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK) << perpend_error_message();
+  const std::string word = "inputs are read before the memory of outputs moves";
+  perpend_string text{word.data(), static_cast<int64_t>(word.size())};
+  perpend_tensor letters{};
+  std::vector<uint8_t> numbers(1 << 20);
+  const int64_t one = 1;
+  for (int64_t count = text.sizeBytes; count <= static_cast<int64_t>(numbers.size()); count *= 10) {
+    perpend_tensor inputs[] = {{&text, &one, 1, PERPEND_STRING}, {numbers.data(), &count, 1, PERPEND_U8}};
+    ASSERT_EQ(perpend_session_run(session, inputs, 2, &letters, 1), PERPEND_OK) << perpend_error_message();
+    auto *data = static_cast<const char *>(letters.data);
+    EXPECT_EQ(std::string(data, word.size()), word) << count;
+    text.data = data; // the session's, which the next run is too long for
+  }
+  perpend_session_free(session);
+  perpend_model_free(model);
+}
+
+/// `count` runs of a session of its own, whose results are the inputs of the next one; how many are wrong.
+static int wrongRuns(perpend_model *model, const std::string &name, int count) {
+  perpend_session *session = nullptr;
+  if (perpend_session_create(model, nullptr, &session) != PERPEND_OK)
+    return count;
+  const std::string first = name + std::string(3000, 'x'), second = name + " b";
+  perpend_string texts[] = {{first.data(), static_cast<int64_t>(first.size())},
+                            {second.data(), static_cast<int64_t>(second.size())}};
+  const int64_t shape[] = {2};
+  perpend_sequence none{nullptr, 0};
+  perpend_tensor inputs[] = {{texts, shape, 1, PERPEND_STRING}, {&none, nullptr, 0, PERPEND_SEQUENCE}}, outputs[2] = {};
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) {
+    if (perpend_session_run(session, inputs, 2, outputs, 2) != PERPEND_OK)
+      return count;
+    auto *got = static_cast<const perpend_string *>(outputs[0].data);
+    wrong += std::string(got[i % 2].data, static_cast<size_t>(got[i % 2].sizeBytes)) != second ||
+             std::string(got[1 - i % 2].data, static_cast<size_t>(got[1 - i % 2].sizeBytes)) != first;
+    inputs[0] = outputs[0];
+  }
+  perpend_session_free(session);
+  return wrong;
+}
+
+TEST_F(Texts, SessionsOnSeveralThreadsHaveTextsOfTheirOwn) {
+  int wrong[4] = {};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] { wrong[i] = wrongRuns(model, "thread " + std::to_string(i), 2000); });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(std::vector<int>(wrong, wrong + 4), std::vector<int>(4, 0));
 }

@@ -33,12 +33,27 @@ static bool hasZipMap(const GraphProto &graph) {
   });
 }
 
+static bool isIdentity(const NodeProto &node) {
+  return node.domain.empty() && node.operation == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1;
+}
+
+/// Nodes give their labels on, such as those that stand for a function's result that is returned twice.
+static void passOn(const GraphProto &graph, Labels &labels) {
+  for (size_t before = 0; before != labels.size();) { // nodes are in any order
+    before = labels.size();
+    for (const NodeProto &node : graph.nodes)
+      if (isIdentity(node))
+        if (ArrayAttr known = labels.lookup(node.inputs[0]))
+          labels.try_emplace(node.outputs[0], known);
+  }
+}
+
 /// The use of a map by anything but an output of the model.
 static bool usesMap(const NodeProto &node, const Labels &labels) {
   for (const AttributeProto &attribute : node.attributes)
     if (llvm::any_of(attribute.graphs, hasZipMap))
       return true;
-  return llvm::any_of(usedNames(node), [&](StringRef name) { return labels.contains(name); });
+  return !isIdentity(node) && llvm::any_of(usedNames(node), [&](StringRef name) { return labels.contains(name); });
 }
 
 std::optional<Labels> labelsOfMaps(MLIRContext &context, const GraphProto &graph, std::string &error) {
@@ -47,6 +62,7 @@ std::optional<Labels> labelsOfMaps(MLIRContext &context, const GraphProto &graph
     if (isZipMap(node) && !node.outputs.empty())
       if (ArrayAttr own = labelsOf(context, node))
         labels.try_emplace(node.outputs[0], own);
+  passOn(graph, labels);
   for (const NodeProto &node : graph.nodes)
     if (usesMap(node, labels)) {
       error = "node '" + nodeName(node).str() + "' (" + node.operation.str() +

@@ -264,4 +264,63 @@ Results importMicrosoftRange(Node &node) {
   Value step = node.input(2) ? node.input(2) : number(b, SymbolicInt(1), graph::elementTypeOf(node.input(0)));
   return node.composite("arange", {b.reshape(node.input(0), {}), b.reshape(node.input(1), {}), b.reshape(step, {})});
 }
+//===----------------------------------------------------------------------===//
+// EmbedLayerNormalization
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Words [batch, length] and the embeddings of words, positions and segments; null where there are none.
+struct Embeddings {
+  Value words, mask, ofWords, ofPositions, ofSegments, scale, shift;
+};
+} // namespace
+
+static Value embedded(Builder &b, Value table, Value ids) {
+  return table && ids ? b.gather(table, normalIndices(b, ids, shapeOf(table)[0]), 0) : Value();
+}
+
+/// Results: the normalised sum of the embeddings, the number of words per batch, the sum.
+static Results normaliseEmbeddings(Node &node, const Embeddings &given) {
+  Builder &b = node.builder;
+  Value sum = graph::add(b, given.ofWords, given.ofPositions);
+  if (given.ofSegments)
+    sum = graph::add(b, sum, given.ofSegments);
+  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-12));
+  Value normal =
+      sum ? node.composite("layer_norm", {sum, given.scale, given.shift}, node.attribute("epsilon", epsilon))[0] : sum;
+  Type counts = b.operations.getI32Type();
+  Value words32 = given.mask ? graph::sum(b, b.cast(given.mask, counts), {1}, false)
+                             : b.splat({shapeOf(given.words)[0]}, 0, counts);
+  return {normal, words32, sum};
+}
+
+/// in: word ids, segment ids, the tables of words, positions and segments, scale, shift, mask, position ids.
+Results importEmbedLayerNormalization(Node &node) {
+  Value words = node.input(0), positions = node.input(8);
+  if (!words || rankOf(words) != 2 || !node.input(2) || !node.input(3) || !node.input(5))
+    return node.fail("expected word ids of rank 2, tables of words and positions, and a scale");
+  Builder &b = node.builder;
+  Value ofPositions = positions ? embedded(b, node.input(3), positions)
+                                : sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
+  return normaliseEmbeddings(node, {words, node.input(7), embedded(b, node.input(2), words), ofPositions,
+                                    embedded(b, node.input(4), node.input(1)), node.input(5), node.input(6)});
+}
+
+/// in: word ids, segment ids, then quantised: the tables of words, positions and segments, scale, shift; mask; the
+/// scales of these five, their zero points.
+Results importQEmbedLayerNormalization(Node &node) {
+  Value words = node.input(0);
+  for (size_t index : {2, 3, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17})
+    if (!words || rankOf(words) != 2 || !node.input(index))
+      return node.fail("expected word ids of rank 2, and quantised tables with scales and zero points");
+  Builder &b = node.builder;
+  /// What is left of quantised input 2 + `index`, as numbers.
+  auto numbers = [&](size_t index, Value rows) {
+    return rows ? applyComposite(b, "dequantize", {rows, node.input(8 + index), node.input(13 + index)})[0] : rows;
+  };
+  Value positions = sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
+  return normaliseEmbeddings(node, {words, node.input(7), numbers(0, embedded(b, node.input(2), words)),
+                                    numbers(1, positions), numbers(2, embedded(b, node.input(4), node.input(1))),
+                                    numbers(3, node.input(5)), numbers(4, node.input(6))});
+}
 } // namespace perpend::onnx

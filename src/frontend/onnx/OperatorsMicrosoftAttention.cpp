@@ -213,23 +213,36 @@ static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, con
   return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
 }
 
-/// Key and value written behind the first `used` of the past, which stays as long as it is: a buffer for both.
-static void shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
+/// Key and value written behind the first `used` of the past, which stays as long as it is: a buffer for both. Returns
+/// how many keys it holds then; poison after an error.
+static SymbolicInt shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
   Builder &b = node.builder;
   Value pastKey = node.input(6), pastValue = node.input(7);
   if (!pastKey || !pastValue || !heads.key || !heads.value) {
     node.fail("past_sequence_length needs the caches past_key and past_value");
-    heads = {};
-    return;
+    return SymbolicInt::poison();
   }
   SymbolicInt fresh = shapeOf(heads.key)[2], length = b.measure(used, "used");
   if (length.isPoison())
-    return;
+    return length;
   b.require(shapeOf(pastKey)[2] - fresh - length, "past_sequence_length leaves no place for the new keys");
   form.starts = b.broadcastTo(number(b, length, b.i64()), {shapeOf(pastKey)[0]});
   form.keyLengths = graph::add(b, form.starts, number(b, fresh, b.i64()));
   heads.key = writtenCache(b, pastKey, heads.key, form.starts, shapeOf(pastKey)[2]);
   heads.value = writtenCache(b, pastValue, heads.value, form.starts, shapeOf(pastValue)[2]);
+  return length + fresh;
+}
+
+/// A mask [.., keys in use] for all keys of the buffer; those that are not in use are hidden by their number already.
+/// A mask [batch] stays as it is.
+static Value bufferMask(Builder &b, Value mask, StringRef name, const SymbolicInt &used, const SymbolicInt &length) {
+  if (!mask || rankOf(mask) < 2)
+    return mask;
+  SymbolicInt extent = shapeOf(mask).back();
+  std::string message = (name + ": its last dimension is not past_sequence_length and the new keys").str();
+  b.require(extent - used, message);
+  b.require(used - extent, message);
+  return padLast(b, mask, length, 0);
 }
 
 /// Results: [batch, length, heads * size], key and value with their past.
@@ -241,9 +254,13 @@ Results importMultiHeadAttention(Node &node) {
   Builder &b = node.builder;
   Heads heads = readHeads(node);
   AttentionForm form = formOf(node);
-  Value pastKey = node.input(6), pastValue = node.input(7);
-  if (Value used = node.input(8)) {
-    shareBuffer(node, heads, used, form);
+  Value pastKey = node.input(6), pastValue = node.input(7), mask = node.input(4), bias = node.input(5);
+  if (Value past = node.input(8)) {
+    SymbolicInt used = shareBuffer(node, heads, past, form);
+    if (used.isPoison())
+      return {};
+    mask = bufferMask(b, mask, "mask", used, shapeOf(pastKey)[2]);
+    bias = bufferMask(b, bias, "attention_bias", used, shapeOf(pastKey)[2]);
   } else {
     heads.key = afterPast(b, pastKey, heads.key);
     heads.value = afterPast(b, pastValue, heads.value);
@@ -251,7 +268,7 @@ Results importMultiHeadAttention(Node &node) {
   }
   if (b.hasFailed() || !heads.query || !heads.key || !heads.value)
     return {};
-  form.mask = combinedBias(node, node.input(4), node.input(5), heads);
+  form.mask = combinedBias(node, mask, bias, heads);
   AttentionResult result = attend(b, heads.query, heads.key, heads.value, form);
   Value scores = result.scores ? b.cast(result.masked, graph::elementTypeOf(heads.query)) : result.scores;
   return {joinHeads(b, result.result), heads.key, heads.value, scores};
@@ -262,6 +279,8 @@ Results importMultiHeadAttention(Node &node) {
 Results importDecoderMaskedMultiHeadAttention(Node &node) {
   if (node.proto.outputs.size() > 3)
     return node.fail("the output of the scores is not supported");
+  if (Value mask = node.input(3); mask && rankOf(mask) != 2)
+    return node.fail("mask_index: expected a mask [batch, keys], got shape " + toString(shapeOf(mask)));
   SmallVector<Value> in;
   for (size_t index : {0, 1, 2, 10, 3, 4, 5, 6, 7, 9})
     in.push_back(node.input(index));
@@ -422,65 +441,5 @@ Results importGroupQueryAttention(Node &node) {
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;
   return {joinHeads(b, result.result), key, value, inner ? b.cast(inner, graph::elementTypeOf(heads.query)) : inner};
-}
-
-//===----------------------------------------------------------------------===//
-// EmbedLayerNormalization
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Words [batch, length] and the embeddings of words, positions and segments; null where there are none.
-struct Embeddings {
-  Value words, mask, ofWords, ofPositions, ofSegments, scale, shift;
-};
-} // namespace
-
-static Value embedded(Builder &b, Value table, Value ids) {
-  return table && ids ? b.gather(table, normalIndices(b, ids, shapeOf(table)[0]), 0) : Value();
-}
-
-/// Results: the normalised sum of the embeddings, the number of words per batch, the sum.
-static Results normaliseEmbeddings(Node &node, const Embeddings &given) {
-  Builder &b = node.builder;
-  Value sum = graph::add(b, given.ofWords, given.ofPositions);
-  if (given.ofSegments)
-    sum = graph::add(b, sum, given.ofSegments);
-  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-12));
-  Value normal =
-      sum ? node.composite("layer_norm", {sum, given.scale, given.shift}, node.attribute("epsilon", epsilon))[0] : sum;
-  Type counts = b.operations.getI32Type();
-  Value words32 = given.mask ? graph::sum(b, b.cast(given.mask, counts), {1}, false)
-                             : b.splat({shapeOf(given.words)[0]}, 0, counts);
-  return {normal, words32, sum};
-}
-
-/// in: word ids, segment ids, the tables of words, positions and segments, scale, shift, mask, position ids.
-Results importEmbedLayerNormalization(Node &node) {
-  Value words = node.input(0), positions = node.input(8);
-  if (!words || rankOf(words) != 2 || !node.input(2) || !node.input(3) || !node.input(5))
-    return node.fail("expected word ids of rank 2, tables of words and positions, and a scale");
-  Builder &b = node.builder;
-  Value ofPositions = positions ? embedded(b, node.input(3), positions)
-                                : sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
-  return normaliseEmbeddings(node, {words, node.input(7), embedded(b, node.input(2), words), ofPositions,
-                                    embedded(b, node.input(4), node.input(1)), node.input(5), node.input(6)});
-}
-
-/// in: word ids, segment ids, then quantised: the tables of words, positions and segments, scale, shift; mask; the
-/// scales of these five, their zero points.
-Results importQEmbedLayerNormalization(Node &node) {
-  Value words = node.input(0);
-  for (size_t index : {2, 3, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17})
-    if (!words || rankOf(words) != 2 || !node.input(index))
-      return node.fail("expected word ids of rank 2, and quantised tables with scales and zero points");
-  Builder &b = node.builder;
-  /// What is left of quantised input 2 + `index`, as numbers.
-  auto numbers = [&](size_t index, Value rows) {
-    return rows ? applyComposite(b, "dequantize", {rows, node.input(8 + index), node.input(13 + index)})[0] : rows;
-  };
-  Value positions = sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
-  return normaliseEmbeddings(node, {words, node.input(7), numbers(0, embedded(b, node.input(2), words)),
-                                    numbers(1, positions), numbers(2, embedded(b, node.input(4), node.input(1))),
-                                    numbers(3, node.input(5)), numbers(4, node.input(6))});
 }
 } // namespace perpend::onnx

@@ -9,10 +9,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
-
 /// A list of numbers: one for all features, or one per feature.
 static Value perFeature(Node &node, StringRef name, double otherwise, Type type) {
   Value values = vectorOf(node, name, type);

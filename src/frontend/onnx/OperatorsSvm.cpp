@@ -9,10 +9,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
-
 /// e^(-gamma |x - v|^2)
 static Value radialKernel(Builder &b, Value x, Value vectors, double gamma) {
   Value difference = graph::sub(b, b.unsqueeze(x, {1}), b.unsqueeze(vectors, {0}));

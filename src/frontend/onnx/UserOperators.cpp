@@ -46,6 +46,27 @@ static bool readPatterns(const llvm::json::Object &object, StringRef key, std::v
   return list != nullptr;
 }
 
+static bool isPlain(const llvm::json::Value &value) {
+  return value.kind() == llvm::json::Value::Number || value.kind() == llvm::json::Value::String;
+}
+
+/// Whether all are numbers, texts or lists of these.
+static bool readAttributes(const llvm::json::Object &object, UserOperator &entry, std::string &error) {
+  const llvm::json::Object *attributes = object.getObject("attributes");
+  for (const auto &[name, value] : attributes ? *attributes : llvm::json::Object()) {
+    const llvm::json::Array *list = value.getAsArray();
+    if (list ? llvm::all_of(*list, isPlain) : isPlain(value)) {
+      entry.attributes[name] = value;
+      continue;
+    }
+    llvm::raw_string_ostream(error) << "operator '" << entry.name << "': attribute '" << StringRef(name)
+                                    << "': expected a number, a text or a list of these, got " << value
+                                    << "\nhint: write 1 for true and 0 for false, and leave out what has no value";
+    return false;
+  }
+  return true;
+}
+
 bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::string &error) {
   const llvm::json::Object *object = value.getAsObject();
   auto text = [&](StringRef key) { return object ? object->getString(key).value_or("").str() : ""; };
@@ -60,8 +81,8 @@ bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::s
   }
   entry.since = object->getInteger("since").value_or(1);
   entry.isPure = object->getBoolean("pure").value_or(true);
-  if (const llvm::json::Object *attributes = object->getObject("attributes"))
-    entry.attributes = *attributes;
+  if (!readAttributes(*object, entry, error))
+    return false;
   if (std::string file = text("object"); !file.empty()) {
     llvm::SmallString<256> path(file);
     llvm::sys::fs::make_absolute(folder, path);
@@ -137,47 +158,12 @@ static bool isName(const SymbolicInt &extent) {
   return names.size() == 1 && extent == SymbolicInt::symbol(*names.begin());
 }
 
-static bool bindInput(Builder &b, Value input, const TensorPattern &pattern, Bindings &bindings) {
-  Shape shape = shapeOf(input);
-  if (shape.size() != pattern.shape.size() || !bindType(input, pattern, bindings))
-    return false;
-  for (auto [extent, expected] : llvm::zip(shape, pattern.shape))
-    if (!isName(expected) || !bindings.extents.try_emplace(expected.str(), extent).second) {
-      SymbolicInt wanted = expected.substitute(bindings.extents);
-      if (graph::provablyDiffer(extent, wanted))
-        return false;
-      std::string message =
-          "an operator's input has the extent " + extent.str() + " where " + wanted.str() + " is needed";
-      b.require(extent - wanted, message);
-      b.require(wanted - extent, message);
-    }
-  return true;
-}
-
 static std::set<std::string> unknownNames(const SymbolicInt &extent, const Bindings &bindings) {
   std::set<std::string> names;
   extent.symbols(names);
   std::erase_if(names, [&](const std::string &name) { return bindings.extents.contains(name); });
   return names;
 }
-
-/// The extents of a result. One with a name that no input has is the function's to choose: a symbol, for now of its
-/// own.
-static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern &pattern, const Bindings &bindings) {
-  auto known = bindings.types.find(pattern.elementType);
-  Type type = known != bindings.types.end() ? known->second : graph::elementTypeNamed(b.context(), pattern.elementType);
-  if (!type)
-    return std::nullopt;
-  Shape shape;
-  for (const SymbolicInt &extent : pattern.shape)
-    shape.push_back(unknownNames(extent, bindings).empty() ? extent.substitute(bindings.extents)
-                                                           : SymbolicInt::poison());
-  return graph::CallResult{shape, type};
-}
-
-//===----------------------------------------------------------------------===//
-// Extents that the function chooses
-//===----------------------------------------------------------------------===//
 
 /// What `name` is where `extent` is `got`, if extent = factor * name + offset.
 static std::optional<SymbolicInt> solve(const SymbolicInt &extent, const std::string &name, const SymbolicInt &got,
@@ -196,6 +182,109 @@ static std::optional<SymbolicInt> solve(const SymbolicInt &extent, const std::st
   return floorDiv(got - offset, SymbolicInt(*factor));
 }
 
+/// Gives the one name of `pattern` that stands for nothing yet its value where the pattern is `extent`; nullopt: there
+/// is no such name, or no such value. isAlone: of patterns that are just a name, else of the others.
+static std::optional<SymbolicInt> bindName(const SymbolicInt &pattern, const SymbolicInt &extent, bool isAlone,
+                                           Bindings &bindings) {
+  std::set<std::string> unknown = unknownNames(pattern, bindings);
+  if (unknown.size() != 1 || isName(pattern) != isAlone)
+    return std::nullopt;
+  std::optional<SymbolicInt> value = solve(pattern, *unknown.begin(), extent, bindings);
+  if (value)
+    bindings.extents[*unknown.begin()] = *value;
+  return value;
+}
+
+using VisitExtent = llvm::function_ref<void(const SymbolicInt &pattern, SymbolicInt &extent)>;
+using FoundName =
+    llvm::function_ref<void(const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value)>;
+
+/// Binds the names of all patterns that `forEach` visits: names alone first, then the others until no name gets a value
+/// any more.
+static void bindNames(llvm::function_ref<void(VisitExtent)> forEach, Bindings &bindings, FoundName found = {}) {
+  auto bindAll = [&](bool isAlone) {
+    forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) {
+      if (std::optional<SymbolicInt> value = bindName(pattern, extent, isAlone, bindings); value && found)
+        found(pattern, extent, *value);
+    });
+  };
+  bindAll(/*isAlone=*/true);
+  size_t before;
+  do {
+    before = bindings.extents.size();
+    bindAll(/*isAlone=*/false);
+  } while (bindings.extents.size() != before);
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+static void forEachExtent(Node &node, const UserOperator &description, VisitExtent visit) {
+  for (auto [input, pattern] : llvm::zip(node.inputs, description.inputs)) {
+    Shape shape = shapeOf(input);
+    for (auto [expected, extent] : llvm::zip(pattern.shape, shape))
+      visit(expected, extent);
+  }
+}
+
+static void requireExtent(Node &node, const UserOperator &description, const SymbolicInt &extent,
+                          const SymbolicInt &wanted) {
+  std::string message = "operator '" + description.name + "': an input has the extent " + extent.str() + " where " +
+                        wanted.str() + " is needed";
+  node.builder.require(extent - wanted, message);
+  node.builder.require(wanted - extent, message);
+}
+
+static void failInput(Node &node, size_t index, const UserOperator &description) {
+  Value input = node.inputs[index];
+  node.fail("input " + Twine(index) + ": expected " + describe(description.inputs[index]) + ", got " +
+            (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));
+}
+
+/// False after an error.
+static bool bindInputs(Node &node, const UserOperator &description, Bindings &bindings) {
+  for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
+    if (!input || shapeOf(input).size() != pattern.shape.size() || !bindType(input, pattern, bindings))
+      return failInput(node, index, description), false;
+  bindNames([&](VisitExtent visit) { forEachExtent(node, description, visit); }, bindings);
+  for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
+    for (auto [expected, extent] : llvm::zip(pattern.shape, shapeOf(input))) {
+      if (std::set<std::string> unknown = unknownNames(expected, bindings); !unknown.empty()) {
+        node.fail("input " + Twine(index) + ": " + describe(pattern) + " does not say what '" + *unknown.begin() +
+                  "' is\nhint: let it be an extent of an input, or the only name in one such as 2*n + 1");
+        return false;
+      }
+      SymbolicInt wanted = expected.substitute(bindings.extents);
+      if (graph::provablyDiffer(extent, wanted))
+        return failInput(node, index, description), false;
+      requireExtent(node, description, extent, wanted);
+    }
+  return !node.builder.hasFailed();
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The extents of a result. One with a name that no input has is the function's to choose: a symbol, for now of its
+/// own.
+static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern &pattern, const Bindings &bindings,
+                                                 const Twine &subject) {
+  auto known = bindings.types.find(pattern.elementType);
+  Type type = known != bindings.types.end() ? known->second : graph::elementTypeNamed(b.context(), pattern.elementType);
+  if (!type)
+    return std::nullopt;
+  Shape shape;
+  for (const SymbolicInt &extent : pattern.shape) {
+    bool isKnown = unknownNames(extent, bindings).empty();
+    shape.push_back(isKnown ? extent.substitute(bindings.extents) : SymbolicInt::poison());
+    if (std::optional<int64_t> most = isKnown ? shape.back().upperBound() : std::nullopt; most && *most < 0)
+      b.fail(subject + "its result would have the extent " + shape.back().str());
+  }
+  return graph::CallResult{shape, type};
+}
+
 namespace {
 /// Relates the results of a call: extents that mention the same name.
 class ChosenExtents {
@@ -204,17 +293,20 @@ public:
       : b(b), results(results), description(description), bindings(bindings) {}
 
   void relate() {
-    for (bool isAlone : {true, false})
-      forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) { bind(pattern, extent, isAlone); });
+    bindNames([&](VisitExtent visit) { forEach(visit); }, bindings,
+              [&](const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value) {
+                bound(pattern, extent, value);
+              });
     forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) { substitute(pattern, extent); });
     auto call = results[0].getDefiningOp<graph::CallLibraryOp>();
     call.setSymbolsAttr(b.operations.getArrayAttr(symbols));
-    for (const SymbolicInt &difference : exact)
-      b.require(difference, "an extent that the function chose does not fit its description");
+    for (const SymbolicInt &value : notNegative)
+      b.require(value,
+                "operator '" + description.name + "': an extent that the function chose does not fit its description");
   }
 
 private:
-  void forEach(llvm::function_ref<void(const SymbolicInt &pattern, SymbolicInt &extent)> visit) {
+  void forEach(VisitExtent visit) {
     for (auto [result, pattern] : llvm::zip(results, description.outputs)) {
       Shape shape = shapeOf(result);
       for (auto [expected, extent] : llvm::zip(pattern.shape, shape))
@@ -224,25 +316,22 @@ private:
   }
 
   /// The first extent that gives a name keeps its symbol.
-  void bind(const SymbolicInt &pattern, const SymbolicInt &extent, bool isAlone) {
-    std::set<std::string> unknown = unknownNames(pattern, bindings);
-    if (unknown.size() != 1 || isName(pattern) != isAlone)
-      return;
-    std::optional<SymbolicInt> value = solve(pattern, *unknown.begin(), extent, bindings);
-    if (!value)
-      return;
-    bindings.extents[*unknown.begin()] = *value;
+  void bound(const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value) {
     keep(extent);
-    if (SymbolicInt difference = pattern.substitute(bindings.extents) - extent; difference.constant() != 0)
-      exact.push_back(difference);
+    notNegative.push_back(value);
+    notNegative.push_back(pattern.substitute(bindings.extents) - extent);
   }
 
   void substitute(const SymbolicInt &pattern, SymbolicInt &extent) {
     if (llvm::is_contained(symbols, nameOf(extent)) || !isName(extent))
       return;
-    if (unknownNames(pattern, bindings).empty())
+    if (unknownNames(pattern, bindings).empty()) {
       extent = pattern.substitute(bindings.extents);
-    else
+      return;
+    }
+    auto [first, isNew] = unsolved.try_emplace(pattern.str(), extent);
+    extent = first->second;
+    if (isNew)
       keep(extent);
   }
 
@@ -254,7 +343,8 @@ private:
   const UserOperator &description;
   Bindings &bindings;
   SmallVector<Attribute> symbols;
-  SmallVector<SymbolicInt> exact; ///< 0, or negative where the function breaks the description
+  llvm::StringMap<SymbolicInt> unsolved; ///< the first extents of patterns
+  SmallVector<SymbolicInt> notNegative;  ///< but where the function breaks the description
 };
 } // namespace
 
@@ -286,6 +376,13 @@ static Attribute parameterOf(OpBuilder &builder, Attribute value) {
   return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
 }
 
+static bool hasNan(Attribute value) {
+  if (auto list = dyn_cast<ArrayAttr>(value))
+    return llvm::any_of(list, hasNan);
+  auto number = dyn_cast<FloatAttr>(value);
+  return number && number.getValue().isNaN();
+}
+
 /// Null after an error. What is called is the user's choice, never that of a node in the model's file.
 static DictionaryAttr parametersOf(Node &node, const UserOperator &description) {
   OpBuilder &builder = node.builder.operations;
@@ -299,10 +396,27 @@ static DictionaryAttr parametersOf(Node &node, const UserOperator &description) 
                 "': names that begin with 'perpend.' are reserved\nhint: rename the attribute");
       return {};
     }
-    if (Attribute value = parameterOf(builder, attribute.getValue()))
+    Attribute value = parameterOf(builder, attribute.getValue());
+    if (value && hasNan(value)) {
+      node.fail("attribute '" + attribute.getName().getValue() +
+                "': expected a number, got NaN\nhint: give it as an input");
+      return {};
+    }
+    if (value)
       parameters.set(attribute.getName(), value);
   }
   return parameters.getDictionary(builder.getContext());
+}
+
+/// Names of the inputs stand for no negative numbers. Of those that are extents of results this is known.
+static void requireNames(Builder &b, ArrayRef<graph::CallResult> results, const Bindings &bindings,
+                         const UserOperator &description) {
+  for (const auto &name : bindings.extents)
+    if (llvm::none_of(results,
+                      [&](const graph::CallResult &result) { return llvm::is_contained(result.shape, name.second); }))
+      b.require(name.second, "operator '" + description.name +
+                                 "': the extents of its inputs leave less than nothing for '" + name.first().str() +
+                                 "'");
 }
 
 Results importUserOperator(Node &node, const UserOperator &description) {
@@ -310,21 +424,19 @@ Results importUserOperator(Node &node, const UserOperator &description) {
   Bindings bindings;
   if (node.inputs.size() != description.inputs.size())
     return node.fail("expected " + Twine(description.inputs.size()) + " inputs, got " + Twine(node.inputs.size()));
-  for (auto [index, input, pattern] : llvm::enumerate(node.inputs, description.inputs))
-    if (!input || !bindInput(b, input, pattern, bindings))
-      return node.fail(
-          "input " + Twine(index) + ": expected " + describe(pattern) + ", got " +
-          (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));
+  if (!bindInputs(node, description, bindings))
+    return {};
   DictionaryAttr parameters = parametersOf(node, description);
   if (!parameters)
     return {};
   SmallVector<graph::CallResult> results;
   for (auto [index, pattern] : llvm::enumerate(description.outputs)) {
-    std::optional<graph::CallResult> result = resultOf(b, pattern, bindings);
+    std::optional<graph::CallResult> result = resultOf(b, pattern, bindings, "operator '" + description.name + "': ");
     if (!result)
       return node.fail("output " + Twine(index) + ": no element type is called '" + pattern.elementType + "'");
     results.push_back(*result);
   }
+  requireNames(b, results, bindings, description);
   Results values(b.callLibrary(description.function, node.inputs, results, parameters.getValue()));
   if (values.empty())
     return values;

@@ -19,7 +19,8 @@ using GraphBuilder = perpend::graph::Builder;
 
 static SymbolicInt symbolOf(StringAttr name) { return SymbolicInt::symbol(name.getValue()); }
 
-/// The extents of `types` at the places where `pattern` has one of `symbols` alone.
+/// The extents of `types` at the places where `pattern` has one of `symbols` alone. Every symbol of an operator has
+/// such a place: C3 of graph.if, C6 of graph.loop.
 static llvm::StringMap<SymbolicInt> matchExtents(ArrayRef<StringAttr> symbols, TypeRange pattern, TypeRange types) {
   llvm::StringMap<SymbolicInt> extents;
   for (auto [wanted, given] : llvm::zip(pattern, types))
@@ -40,15 +41,16 @@ static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::Stri
 }
 
 /// What a run of the operator would have checked: values of `given` types take the place of `expected` ones, in which
-/// symbols are `extents`.
+/// symbols are `extents`. `where` is for the message.
 static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRange given, TypeRange expected,
-                               const llvm::StringMap<SymbolicInt> &extents) {
+                               const llvm::StringMap<SymbolicInt> &extents, StringRef where) {
   Requirements requirements;
   for (auto [from, to] : llvm::zip(given, expected))
     for (auto [extent, wanted] : llvm::zip(shapeOf(cast<RankedTensorType>(from)), shapeOf(cast<RankedTensorType>(to))))
       requirements.addEqual(extent, wanted.substitute(extents));
   for (const SymbolicInt &value : requirements.list)
-    rewriter.create<RequireOp>(loc, ShapeAttr::get(rewriter.getContext(), value), "the sizes do not fit");
+    rewriter.create<RequireOp>(loc, ShapeAttr::get(rewriter.getContext(), value),
+                               ("the sizes do not fit " + where).str());
 }
 
 /// The values with the types that their users expect.
@@ -85,7 +87,8 @@ struct InlineBranch : OpRewritePattern<IfOp> {
     TypeRange given = ValueRange(values).getTypes();
     auto extents = matchExtents(symbols, op.getResultTypes(), given);
     measureAll(rewriter, op.getLoc(), extents, symbols);
-    requireSameExtents(rewriter, op.getLoc(), given, op.getResultTypes(), extents);
+    requireSameExtents(rewriter, op.getLoc(), given, op.getResultTypes(), extents,
+                       *condition ? "behind the then branch" : "behind the else branch");
     rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), values, op.getResultTypes()));
     return success();
   }
@@ -112,7 +115,8 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     for (StringAttr name : symbols)
       extents.try_emplace(name.getValue(), SymbolicInt(0));
     measureAll(rewriter, op.getLoc(), extents, symbols);
-    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), extents);
+    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), extents,
+                       "behind no iteration");
     SmallVector<Value> results(
         reshaped(rewriter, op.getLoc(), op.getInitial(), TypeRange(op.getResultTypes()).take_front(op.carriedCount())));
     GraphBuilder builder(rewriter, op.getLoc());
@@ -125,7 +129,7 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     SmallVector<StringAttr> symbols = op.definedSymbols();
     SmallVector<Type> carried(carriedTypes(op)), stacked(op.scanResults().getTypes());
     substituteSymbols(op.getBody(), matchExtents(symbols, carried, op.getInitial().getTypes()));
-    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), {});
+    requireSameExtents(rewriter, op.getLoc(), op.getInitial().getTypes(), carriedTypes(op), {}, "before the iteration");
     GraphBuilder builder(rewriter, op.getLoc());
     SmallVector<Value> arguments{builder.dims(SymbolicInt(0), /*isScalar=*/true)};
     arguments.append(reshaped(rewriter, op.getLoc(), op.getInitial(), carriedTypes(op)));
@@ -145,7 +149,7 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     TypeRange given = ValueRange(next).getTypes();
     auto extents = matchExtents(symbols, carried, given);
     measureAll(rewriter, op.getLoc(), extents, symbols);
-    requireSameExtents(rewriter, op.getLoc(), given, carried, extents);
+    requireSameExtents(rewriter, op.getLoc(), given, carried, extents, "behind the iteration");
     rewriter.replaceOp(op, reshaped(rewriter, op.getLoc(), next, op.getResultTypes()));
   }
 };

@@ -382,6 +382,31 @@ case(
 )
 case("DecoderMaskedMultiHeadAttention", [TOKEN[0], *BUFFER], 1, num_heads=H, label="cross")
 
+# Masks of a buffer cover the keys in use: with one new key behind 4, the first 5.
+COVERED, KEEPS = normal(B, H, 1, 5), integers(0, 2, B, 5, dtype=np.int32)
+for name, mask, bias, symbols in [
+    ("bias", None, COVERED, {(5, 3): "t"}),
+    ("bias-broadcast", None, normal(1, 1, 1, 5), {(5, 3): "t"}),
+    ("mask", KEEPS, None, {(4, 1): "t"}),
+    ("mask-and-bias", KEEPS, COVERED, {(4, 1): "t", (5, 3): "t"}),
+    ("lengths", int32(2, 5), None, {}),
+    ("mask3d", KEEPS.reshape(B, 1, 5), None, {(4, 2): "t"}),
+]:
+    masks, label = [None, mask, bias], f"buffer-{name}"
+    symbols |= {(6, 2): "p", (7, 2): "p"}
+    case(
+        "MultiHeadAttention",
+        [*TOKEN, *masks, *BUFFER, int32(4)],
+        3,
+        compared=1,
+        num_heads=H,
+        label=label,
+        symbols=symbols,
+    )
+    if mask is None or mask is KEEPS:
+        inputs, form = [*TOKEN, mask, bias, *BUFFER, int32(4)], {"num_heads": H, "past_present_share_buffer": 1}
+        case("DecoderMaskedMultiHeadAttention", inputs, 3, compared=1, label=label, **form)
+
 case("Unique", [np.array([2, 1, 1, 3, 4, 3], np.float32)], 3, symbols={(0, 0): "n"})
 for mode in ["bilinear", "nearest", "bicubic"]:
     for padding in ["zeros", "reflection"] if mode == "bicubic" else ["zeros", "border", "reflection"]:

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import onnx
 import onnxruntime
+import perpend
 import pytest
 from operator_cases import Case, float32, int64, integers, normal
 from test_operators import PROGRAM, build, run
@@ -143,18 +144,39 @@ def test_branch_not_taken_is_not_imported(tmp_path):
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_branch_of_another_rank_is_an_error_of_the_run(taken, tmp_path):
-    text = """ranks (bool c, float[1,n] x) => (float[m] y) {
+@pytest.mark.parametrize("is_swapped", [True, False])
+def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped, tmp_path):
+    branches = ["Squeeze(x, axes)", "Neg(x)"]
+    text = """ranks (bool c, float[1,n] x) => (float[m] y) {{
       axes = Constant <value_ints = [0]> ()
-      y = If (c) <then_branch = a () => (float[p] r) { r = Squeeze(x, axes) },
-                  else_branch = b () => (float[p,q] r) { r = Neg(x) }>
-    }"""
+      y = If (c) <then_branch = a () => (float[p] r) {{ r = {} }},
+                  else_branch = b () => (float[p,q] r) {{ r = {} }}>
+    }}""".format(*(reversed(branches) if is_swapped else branches))
     feeds = {"c": np.array(taken), "x": normal(1, 3)}
-    if taken:
+    if taken != is_swapped:
         expect_same(parse(text), feeds, tmp_path)
     else:
-        with pytest.raises(AssertionError, match="another number of dimensions"):
+        message = f"chooses the {'then' if taken else 'else'} branch, whose results have another number of dimensions"
+        with pytest.raises(AssertionError, match=message):
             run(parse(text), feeds, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("then_result", "else_result", "message"),
+    [
+        ("r, t = Split <num_outputs = 2> (x)", "r = Neg (x)", "the then branch has 2 results, the else branch has 1"),
+        ("r = Neg (x)", "r = Cast <to = 7> (x)", r"f32\[n\] in the then branch and i64\[n\] in the else branch"),
+    ],
+)
+def test_branches_that_do_not_fit(then_result, else_result, message):
+    outputs = "float[p] r, float[q] t" if "t =" in then_result else "float[p] r"
+    kind = "int64" if "Cast" in else_result else "float"
+    text = f"""branches (bool c, float[n] x) => (float[a] y) {{
+      y = If (c) <then_branch = a () => ({outputs}) {{ {then_result} }},
+                  else_branch = b () => ({kind}[p] r) {{ {else_result} }}>
+    }}"""
+    with pytest.raises(perpend.CompileError, match=message):
+        perpend.compile(parse(text))
 
 
 @pytest.mark.parametrize("taken", [True, False])

@@ -157,6 +157,26 @@ def test_shared_buffer_of_past_and_present(unidirectional):
             compiled(**{**feeds, "used": np.array([used], np.int32)})
 
 
+@pytest.mark.parametrize("position", [4, 5])
+def test_masks_of_a_shared_buffer_cover_the_keys_in_use(position):
+    generator = np.random.default_rng(4)
+    shapes = {0: (2, 1, 12), 1: (2, 1, 12), 2: (2, 1, 12), 6: (2, 3, 7, 4), 7: (2, 3, 7, 4)}
+    inputs = [generator.standard_normal(shapes.get(i, 0)).astype(np.float32) if i in shapes else None for i in range(8)]
+    inputs.append(np.array([4], np.int32))
+    inputs[position] = np.ones((2, 5), np.int32) if position == 4 else np.zeros((1, 1, 1, 5), np.float32)
+    case = Case("MultiHeadAttention", inputs, 3, {"num_heads": 3}, symbols={(position, inputs[position].ndim - 1): "t"})
+    model, feeds = build(case, True)
+    compiled = perpend.compile(model)
+    np.testing.assert_allclose(compiled(**feeds)[0], expected_of(model, feeds)[0], 2e-5, 2e-5)
+    name = "mask" if position == 4 else "attention_bias"
+    for extent in (4, 6, 7):
+        wrong = {f"input{position}": np.ones((*inputs[position].shape[:-1], extent), inputs[position].dtype)}
+        with pytest.raises(
+            ValueError, match=f"{name}: its last dimension is not past_sequence_length and the new keys"
+        ):
+            compiled(**{**feeds, **wrong})
+
+
 def model_of(op, inputs, **attributes):
     return build(Case(op, inputs, 1, attributes), False)
 
@@ -218,6 +238,12 @@ def test_skip_group_norm(channels_last, skip_shape, has_bias):
         ("MatMulNBits", [[3, 32], [5, 2, 8], [5, 2]], {"N": 5, "K": 32, "bits": 3, "block_size": 16}, "2, 4 or 8 bits"),
         ("Attention", [[2, 3, 7], [7, 12]], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
         ("MultiHeadAttention", [[2, 3, 12], [2, 3, 12], [2, 3, 12]], {"num_heads": 5}, "5 heads"),
+        (
+            "DecoderMaskedMultiHeadAttention",
+            [[2, 1, 12], [2, 1, 12], [2, 1, 12], [2]],
+            {"num_heads": 3},
+            r"mask_index: expected a mask \[batch, keys\], got shape \[2\]",
+        ),
         ("CDist", [[2, 3], [4, 3]], {"metric": "cosine"}, "cosine"),
         ("GridSample", [[1, 1, 2, 2], [1, 1, 1, 2]], {"mode": "bicubic", "padding_mode": "border"}, "bicubic"),
         ("GatherBlockQuantized", [[2, 8], [3], [2, 1]], {"gather_axis": 1, "block_size": 16}, "another axis"),

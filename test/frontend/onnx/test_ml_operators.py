@@ -374,6 +374,50 @@ def test_maps_are_outputs(labels, rank, generator):
     assert compiled.description["outputs"][1]["labels"] == next(iter(labels.values()))
 
 
+@pytest.mark.parametrize("form", ["plain", "twice", "identity", "given"])
+def test_maps_of_functions(form):
+    """Functions are expanded before: their maps are outputs too, also those that they return twice or pass on."""
+    helper = onnx.helper
+    reference = helper.make_node("ZipMap", ["a"], ["b"], domain="ai.onnx.ml")
+    reference.attribute.add(name="classlabels_int64s", ref_attr_name="labels", type=onnx.AttributeProto.INTS)
+    outer = helper.make_node("ZipMap", ["x"], ["q"], domain="ai.onnx.ml", classlabels_int64s=[5, -7])
+    passes = helper.make_node("Identity", ["b"], ["c"])
+    body, result = {
+        "plain": ([reference], ["b"]),
+        "twice": ([reference], ["b", "b"]),
+        "identity": ([passes, reference], ["c"]),
+        "given": ([], ["a"]),
+    }[form]
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    function = helper.make_function("local", "Zip", ["a"], result, body, sets, ["labels"])
+    outputs = ["y", "z"][: len(result)]
+    given = form == "given"
+    call = helper.make_node("Zip", ["q" if given else "x"], outputs, "call", domain="local", labels=[5, -7])
+    value = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    maps = helper.make_sequence_type_proto(helper.make_map_type_proto(onnx.TensorProto.INT64, value))
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 2])
+    infos = [helper.make_value_info(name, maps) for name in outputs]
+    graph = helper.make_graph([outer, call] if given else [call], "zip", [x], infos)
+    sets.append(helper.make_opsetid("local", 1))
+    model = helper.make_model(graph, opset_imports=sets, functions=[function], ir_version=10)
+    results = perpend.compile(model)(np.array([[1, 2], [3, 4]], np.float32))
+    for got in results if form == "twice" else [results]:
+        assert got == [{5: 1, -7: 2}, {5: 3, -7: 4}]
+
+
+def test_maps_of_functions_are_nothing_but_outputs():
+    model = zip_map(classlabels_int64s=[1, 2])
+    helper, sets = onnx.helper, [onnx.helper.make_opsetid("", 17)]
+    node = helper.make_node("SequenceLength", ["b"], ["c"], name="len")
+    body = [helper.make_node("Identity", ["a"], ["b"]), node]
+    model.functions.append(helper.make_function("local", "Length", ["a"], ["c"], body, sets))
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    model.graph.node.append(helper.make_node("Length", ["maps"], ["length"], "call", domain="local"))
+    model.graph.output.append(helper.make_tensor_value_info("length", onnx.TensorProto.INT64, []))
+    with pytest.raises(perpend.CompileError, match=r"node 'call::len'.*can only be an output"):
+        perpend.compile(model)
+
+
 def test_maps_are_nothing_but_outputs():
     model = zip_map(classlabels_int64s=[1, 2])
     helper = onnx.helper
