@@ -49,6 +49,8 @@ public:
   Value outputOf(const ValueInfo &output);
 
   std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
+  Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) override;
+  std::string labelOf(mlir::Operation *op) const override;
 
 private:
   struct Scope {
@@ -56,9 +58,11 @@ private:
     mlir::Block *block;
     llvm::StringMap<Value> values;
     llvm::StringMap<const TensorProto *> initializers;
+    std::vector<const NodeProto *> order;
   };
 
   llvm::LogicalResult importNode(const NodeProto &proto);
+  std::vector<const NodeProto *> nodesBetween(const llvm::StringMap<Value> &from, StringRef to) const;
   llvm::LogicalResult bindOutputs(const NodeProto &proto, llvm::ArrayRef<Value> results);
   /// An error where another element type was declared.
   llvm::LogicalResult checkDeclared(const ValueInfo &declared, Value value);
