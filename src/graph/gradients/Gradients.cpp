@@ -128,10 +128,4 @@ SmallVector<Value> gradients(Builder &builder, Value y, Values xs, OperatorLabel
     return gradient ? gradient : builder.splat(shapeOf(x), 0, elementTypeOf(x));
   });
 }
-
-Value independent(Builder &builder, Value value) {
-  auto reshape = builder.operations.create<ReshapeOp>(builder.location, value.getType(), value);
-  reshape->setAttr("graph.rounds", builder.operations.getUnitAttr()); // nor is it computed anew in a wider type
-  return reshape;
-}
 } // namespace perpend::graph

@@ -19,10 +19,6 @@ using OperatorLabel = llvm::function_ref<std::string(mlir::Operation *)>;
 /// The gradients of the sum of y's elements in each of the xs, of their types; 0 where y does not depend on one. The
 /// operators in between must be in one block. Errors: an operator in between has no derivative (the result is empty).
 llvm::SmallVector<mlir::Value> gradients(Builder &builder, mlir::Value y, Builder::Values xs, OperatorLabel label);
-
-/// The same value as an operator of its own, so that nothing is known of its contents and nothing else is a function of
-/// it. The simplifier drops it.
-mlir::Value independent(Builder &builder, mlir::Value value);
 } // namespace perpend::graph
 
 #endif
