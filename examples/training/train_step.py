@@ -1,5 +1,5 @@
 """Trains a network on the digits with a compiled model that does one step of training: the loss, its gradients
-(ONNX's Gradient) and the new weights (ONNX's Momentum). What is trained are arrays that the loop hands from step to step.
+(ONNX's Gradient) and the new weights (ONNX's Momentum). The weights are arrays that the loop hands from step to step.
 """
 
 import sys
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "digits"))
 
-from dataset import load  # noqa: E402
+from dataset import load
 
 TRAINING = "ai.onnx.preview.training"
 WEIGHTS = {"w1": [64, 32], "b1": [32], "w2": [32, 10], "b2": [10]}

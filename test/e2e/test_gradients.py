@@ -71,7 +71,8 @@ def test_perceptron() -> None:
     expect_as_torch(with_gradient(text, weights, opset=20), data, weights, loss)
 
 
-CONVOLUTIONS = """g (float[n, 3, 14, 13] x) => (float loss) <float[6] mean = {0,0,0,0,0,0}, float[6] variance = {1,1,1,1,1,1}> {
+CONVOLUTIONS = """g (float[n, 3, 14, 13] x) => (float loss)
+    <float[6] mean = {0, 0, 0, 0, 0, 0}, float[6] variance = {1, 1, 1, 1, 1, 1}> {
   c1 = Conv <pads = [1, 1, 1, 1], strides = [1, 2]> (x, f1, b1)
   n1, m, v = BatchNormalization <training_mode = 1> (c1, scale, shift, mean, variance)
   r1 = Relu(n1)
@@ -127,9 +128,7 @@ ATTENTION = """g (int64[n, t] tokens, float[n, t, 12] target) => (float loss)
 
 
 def test_attention() -> None:
-    def loss(
-        tokens: Any, target: Any, table: Any, scale: Any, shift: Any, wq: Any, wk: Any, wv: Any
-    ) -> torch.Tensor:
+    def loss(tokens: Any, target: Any, table: Any, scale: Any, shift: Any, wq: Any, wk: Any, wv: Any) -> torch.Tensor:
         x = functional.embedding(tokens, table)
         h = functional.layer_norm(x, (12,), scale, shift)
         q, k, v = ((h @ w).unflatten(-1, (3, 4)).transpose(1, 2) for w in (wq, wk, wv))
@@ -170,3 +169,16 @@ def test_scatter_and_order(function: str) -> None:
         return (c.gather(0, at) * u).sum() + c.topk(2, 0).values.prod()
 
     expect_as_torch(model, data, weights, loss)
+
+
+@pytest.mark.parametrize("function", ["Softmax", "LogSoftmax", "ReduceLogSumExp"])
+def test_shift_of_exponents_adds_no_error(function: str) -> None:
+    """The largest exponent cancels; a gradient through it would be the rounding error of a sum that is 0."""
+    text = f"g (float[n, 256] x) => (float loss) {{ y = {function}(x) s = Mul(y, y) loss = ReduceSum(s) }}"
+    weights: Feeds = {"x": 0.2 * normal(50, 256)}
+    model = with_gradient(text.replace("float[n, 256] x", ""), weights)
+    got = perpend.compile(model)(**weights)[1]
+    x = torch.tensor(weights["x"], dtype=torch.float64, requires_grad=True)
+    y = {"Softmax": torch.softmax, "LogSoftmax": torch.log_softmax, "ReduceLogSumExp": lambda x, _: x.logsumexp((0, 1))}
+    expected = torch.autograd.grad((y[function](x, -1) ** 2).sum(), x)[0].numpy()
+    np.testing.assert_allclose(got, expected, 0, 5e-6 * np.abs(expected).max())

@@ -147,29 +147,41 @@ std::string mapOf(const std::string &arguments, const std::string &body) {
 }
 
 const std::vector<GradientCase> cases = {
-    {"map", {{{2, n}}, {{2, n}}}, mapOf("(%a, %b)", R"(
+    {"map",
+     {{{2, n}}, {{2, n}}},
+     mapOf("(%a, %b)", R"(
   ^bb0(%x: f64, %y: f64):
     %p = arith.mulf %x, %y : f64
     %q = arith.addf %p, %x : f64
     graph.yield %q : f64
-)"), {2, n}},
-    {"map_of_one_value_twice", {{{n}}}, "graph.map (%a, %a) : (tensor<?xf64, #graph.shape<[\"n\"]>>, tensor<?xf64, "
+)"),
+     {2, n}},
+    {"map_of_one_value_twice",
+     {{{n}}},
+     "graph.map (%a, %a) : (tensor<?xf64, #graph.shape<[\"n\"]>>, tensor<?xf64, "
      "#graph.shape<[\"n\"]>>) -> tensor<?xf64, #graph.shape<[\"n\"]>> {\n^bb0(%x: f64, %y: f64):\n  %p = arith.divf "
-     "%x, %y : f64\n  %q = arith.addf %p, %x : f64\n  graph.yield %q : f64\n} //", {n}},
-    {"generate", {{{3, n}}}, R"(graph.generate (%a) : TYPES {
+     "%x, %y : f64\n  %q = arith.addf %p, %x : f64\n  graph.yield %q : f64\n} //",
+     {n}},
+    {"generate",
+     {{{3, n}}},
+     R"(graph.generate (%a) : TYPES {
   ^bb0(%i: index, %j: index, %x: tensor<3x?xf64, #graph.shape<[3, "n"]>>):
     %zero = arith.constant 0 : index
     %1 = graph.load %x[%j, %i] : tensor<3x?xf64, #graph.shape<[3, "n"]>> -> f64
     %2 = graph.load %x[%zero, %i] : tensor<3x?xf64, #graph.shape<[3, "n"]>> -> f64
     %3 = arith.mulf %1, %2 : f64
     graph.yield %3 : f64
-  })", {n, 3}},
-    {"generate_in_place", {{{n, 2}}}, R"(graph.generate (%a) : TYPES {
+  })",
+     {n, 3}},
+    {"generate_in_place",
+     {{{n, 2}}},
+     R"(graph.generate (%a) : TYPES {
   ^bb0(%i: index, %j: index, %x: tensor<?x2xf64, #graph.shape<["n", 2]>>):
     %1 = graph.load %x[%i, %j] : tensor<?x2xf64, #graph.shape<["n", 2]>> -> f64
     %2 = math.sin %1 : f64
     graph.yield %2 : f64
-  })", {n, 2}},
+  })",
+     {n, 2}},
     {"broadcast", {{{1, n}}}, "graph.broadcast %a dims [1, 3]", {2, 3, 5, n}, false},
     {"broadcast_of_a_scalar", {{{}}}, "graph.broadcast %a dims []", {2, 3}, false},
     {"transpose", {{{2, 3, n}}}, "graph.transpose %a [2, 0, 1]", {n, 2, 3}, false},
@@ -191,26 +203,59 @@ const std::vector<GradientCase> cases = {
     {"min", {{{3, n}}}, "graph.reduce min %a dims [0]", {n}, false},
     {"contract", {{{3, n, 4}}, {{5, 4, n, 2}}}, "graph.contract %a, %b batch [1] x [2] over [2] x [1]", {n, 3, 5, 2}},
     {"contract_of_two", {{{3, 2, 4}}, {{4, 5, 2}}}, "graph.contract %a, %b batch [] x [] over [1, 2] x [2, 0]", {3, 5}},
-    {"contract_in_order", {{{2, 4, n}}, {{2, 4, 3}}}, "graph.contract %a, %b batch [] x [] over [0, 1] x [0, 1]", {n, 3}},
+    {"contract_in_order",
+     {{{2, 4, n}}, {{2, 4, 3}}},
+     "graph.contract %a, %b batch [] x [] over [0, 1] x [0, 1]",
+     {n, 3}},
     {"outer_product", {{{n}}, {{3}}}, "graph.contract %a, %b batch [] x [] over [] x []", {n, 3}},
-    {"conv", {{{n, 2, 5, 6}}, {{3, 2, 3, 2}}}, "graph.conv %a, %b strides [1, 1] pad [0, 0] dilations [1, 1] "
-     "input_dilation [1, 1] groups 1", {n, 3, 3, 5}},
-    {"conv_with_all", {{{2, 4, 7, 8}}, {{6, 2, 3, 2}}}, "graph.conv %a, %b strides [2, 3] pad [2, 1] dilations [2, 1] "
-     "input_dilation [1, 1] groups 2", {2, 6, 4, 3}},
-    {"conv_dilated_input", {{{n, 4, 4}}, {{3, 4, 3}}}, "graph.conv %a, %b strides [2] pad [1] dilations [1] "
-     "input_dilation [3] groups 1", {n, 3, 5}},
-    {"conv_depthwise", {{{n, 3, 5}}, {{3, 1, 2}}}, "graph.conv %a, %b strides [1] pad [4] dilations [1] "
-     "input_dilation [1] groups 3", {n, 3, 8}},
-    {"conv_channels_last", {{{n, 5, 4, 2}}, {{3, 2, 2, 3}}}, "graph.conv %a, %b strides [1, 2] pad [1, 0] dilations "
-     "[1, 1] input_dilation [1, 1] groups 1 channels_last", {n, 4, 2, 3}},
-    {"window_sum", {{{n, 2, 7}}}, "graph.window_reduce sum %a window [1, 1, 3] strides [1, 1, 2] pad [0, 0, 1] "
-     "dilations [1, 1, 2]", {n, 2, 3}, false},
-    {"window_sum_of_rows", {{{5, 4}}}, "graph.window_reduce sum %a window [2, 3] strides [3, 1] pad [0, 2] "
-     "dilations [1, 1]", {2, 6}, false},
-    {"window_max", {{{n, 2, 5, 5}}}, "graph.window_reduce max %a window [1, 1, 3, 2] strides [1, 1, 2, 1] pad [0, 0, 1, 0] "
-     "dilations [1, 1, 1, 2]", {n, 2, 3, 3}, false},
-    {"window_min", {{{2, 6}}}, "graph.window_reduce min %a window [1, 4] strides [1, 1] pad [0, 0] dilations [1, 1]",
-     {2, 3}, false},
+    {"conv",
+     {{{n, 2, 5, 6}}, {{3, 2, 3, 2}}},
+     "graph.conv %a, %b strides [1, 1] pad [0, 0] dilations [1, 1] "
+     "input_dilation [1, 1] groups 1",
+     {n, 3, 3, 5}},
+    {"conv_with_all",
+     {{{2, 4, 7, 8}}, {{6, 2, 3, 2}}},
+     "graph.conv %a, %b strides [2, 3] pad [2, 1] dilations [2, 1] "
+     "input_dilation [1, 1] groups 2",
+     {2, 6, 4, 3}},
+    {"conv_dilated_input",
+     {{{n, 4, 4}}, {{3, 4, 3}}},
+     "graph.conv %a, %b strides [2] pad [1] dilations [1] "
+     "input_dilation [3] groups 1",
+     {n, 3, 5}},
+    {"conv_depthwise",
+     {{{n, 3, 5}}, {{3, 1, 2}}},
+     "graph.conv %a, %b strides [1] pad [4] dilations [1] "
+     "input_dilation [1] groups 3",
+     {n, 3, 8}},
+    {"conv_channels_last",
+     {{{n, 5, 4, 2}}, {{3, 2, 2, 3}}},
+     "graph.conv %a, %b strides [1, 2] pad [1, 0] dilations "
+     "[1, 1] input_dilation [1, 1] groups 1 channels_last",
+     {n, 4, 2, 3}},
+    {"window_sum",
+     {{{n, 2, 7}}},
+     "graph.window_reduce sum %a window [1, 1, 3] strides [1, 1, 2] pad [0, 0, 1] "
+     "dilations [1, 1, 2]",
+     {n, 2, 3},
+     false},
+    {"window_sum_of_rows",
+     {{{5, 4}}},
+     "graph.window_reduce sum %a window [2, 3] strides [3, 1] pad [0, 2] "
+     "dilations [1, 1]",
+     {2, 6},
+     false},
+    {"window_max",
+     {{{n, 2, 5, 5}}},
+     "graph.window_reduce max %a window [1, 1, 3, 2] strides [1, 1, 2, 1] pad [0, 0, 1, 0] "
+     "dilations [1, 1, 1, 2]",
+     {n, 2, 3, 3},
+     false},
+    {"window_min",
+     {{{2, 6}}},
+     "graph.window_reduce min %a window [1, 4] strides [1, 1] pad [0, 0] dilations [1, 1]",
+     {2, 3},
+     false},
     {"scatter", {{{4, n}}, {{3, 1}, {2, 0, 2}}, {{3, n}}}, "graph.scatter %a [%b] to %c", {4, n}},
     {"scatter_outside", {{{2, 3}}, {{3, 2}, {1, 2, 5, 0, 0, -1}}, {{3}}}, "graph.scatter %a [%b] to %c", {2, 3}},
     {"scatter_sum", {{{4, n}}, {{3, 1}, {2, 0, 2}}, {{3, n}}}, "graph.scatter %a [%b] by sum to %c", {4, n}},
@@ -246,7 +291,8 @@ static std::string scalarModule(const std::string &body) {
     %c = arith.constant 0.75 : f64
     %one = arith.constant 1.0 : f64
     %zero = arith.constant 0.0 : f64
-    )" + body + R"(
+    )" + body +
+         R"(
     graph.yield %y : f64
   }
   return %r : tensor<?xf64, #graph.shape<["n"]>>
@@ -350,9 +396,9 @@ TEST(Gradients, equalExtremaShare) {
 }
 
 TEST(Gradients, theFirstMaximumOfAWindow) {
-  EXPECT_EQ(gradientAt("graph.window_reduce max %a window [2] strides [2] pad [0] dilations [1]", {4}, {2},
-                       {3, 3, 1, 2}),
-            (std::vector<double>{1, 0, 0, 1}));
+  EXPECT_EQ(
+      gradientAt("graph.window_reduce max %a window [2] strides [2] pad [0] dilations [1]", {4}, {2}, {3, 3, 1, 2}),
+      (std::vector<double>{1, 0, 0, 1}));
 }
 
 TEST(Gradients, productsWithZeros) {
@@ -368,10 +414,11 @@ static std::string messageOf(const std::string &op, const std::string &from, con
 
 TEST(Gradients, errors) {
   std::string type = "tensor<2xf64>";
-  EXPECT_EQ(messageOf("graph.if %c symbols [] : tensor<i1> -> (tensor<2xf64>) { graph.yield %a : tensor<2xf64> } else "
-                      "{ graph.yield %a : tensor<2xf64> }",
-                      "tensor<2xf64>, %c: tensor<i1>", type),
-            "no derivative of an operator (graph.if)\nhint: compute the gradient in values that do not pass through it\n");
+  EXPECT_EQ(
+      messageOf("graph.if %c symbols [] : tensor<i1> -> (tensor<2xf64>) { graph.yield %a : tensor<2xf64> } else "
+                "{ graph.yield %a : tensor<2xf64> }",
+                "tensor<2xf64>, %c: tensor<i1>", type),
+      "no derivative of an operator (graph.if)\nhint: compute the gradient in values that do not pass through it\n");
   EXPECT_EQ(messageOf("graph.window_reduce product %a window [2] strides [1] pad [0] dilations [1] : tensor<2xf64> -> "
                       "tensor<1xf64>",
                       type, "tensor<1xf64>"),

@@ -42,7 +42,8 @@ void Variables::substitute(llvm::MutableArrayRef<Value> results) {
 
 /// The gradients of the sum of y's elements in the xs, where the nodes from the names xs and zs to the name y are a
 /// function, and the inputs are the values for xs and zs. These nodes are imported anew: so the xs are independent of
-/// each other and of everything else. The simplifier merges what is then computed twice. Source: ONNX ai.onnx.preview.training Gradient-1.
+/// each other and of everything else. The simplifier merges what is then computed twice. Source: ONNX
+/// ai.onnx.preview.training Gradient-1.
 Results importGradient(Node &node) {
   SmallVector<StringRef> xs = node.attributes.getStrings("xs"), zs = node.attributes.getStrings("zs");
   StringRef y = node.attributes.getString("y");

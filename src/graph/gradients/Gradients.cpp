@@ -11,9 +11,7 @@ namespace perpend::graph {
 
 /// Whether a derivative passes through values of this type. Integers, booleans and texts are constant almost
 /// everywhere; a list may hold floats.
-static bool carriesDerivative(Value value) {
-  return isa<FloatType, MinifloatType, SequenceType>(elementTypeOf(value));
-}
+static bool carriesDerivative(Value value) { return isa<FloatType, MinifloatType, SequenceType>(elementTypeOf(value)); }
 
 namespace {
 class Backpropagation {
@@ -57,7 +55,7 @@ void Backpropagation::findPath(Value y, Values xs) {
   if (!last)
     return;
   for (Operation &op : *last->getBlock()) {
-    if (usesPath(op)) {
+    if (usesPath(op) && !op.hasAttr("graph.cancels")) {
       for (Value result : op.getResults())
         if (carriesDerivative(result))
           onPath.insert(result);

@@ -96,8 +96,8 @@ static Value scanExtremumGradient(Builder &b, ScanOp op, Value gradient) {
         Scalar flat(builder, loc, builder.create<arith::ConstantIndexOp>(loc, 0));
         Scalar at = flat.with(load(builder, loc, in[0], index)).to(builder.getIndexType());
         for (auto [d, i] : llvm::enumerate(index))
-          flat = flat * flat.with(extent(builder, loc, shape[d])) +
-                 (static_cast<int64_t>(d) == dim ? at : flat.with(i));
+          flat =
+              flat * flat.with(extent(builder, loc, shape[d])) + (static_cast<int64_t>(d) == dim ? at : flat.with(i));
         return flat.to(builder.getI64Type()).value;
       });
   return scatterSum(b, shape, positions, gradient);
@@ -118,8 +118,8 @@ static Value scanProductGradient(Builder &b, ScanOp op, Value gradient) {
                         return formula(i, j, i.with(load(builder, loc, in[0], at))).value;
                       });
   };
-  Value others = withPairs(
-      op.getInput(), [](Scalar i, Scalar j, Scalar x) { return select(equal(i, j), x.constant(1), x); });
+  Value others =
+      withPairs(op.getInput(), [](Scalar i, Scalar j, Scalar x) { return select(equal(i, j), x.constant(1), x); });
   Value slopes = b.scan(ReductionKind::Product, others, dim + 1);
   Value later = withPairs(gradient, [](Scalar i, Scalar j, Scalar g) { return select(j < i, g.constant(0), g); });
   return sum(b, mul(b, slopes, later), dim + 1, false);

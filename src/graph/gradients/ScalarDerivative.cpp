@@ -96,13 +96,11 @@ static std::optional<Scalar> binaryRule(Operation *op, const Pair &p) {
       .Case([&](arith::RemFOp) { return remainderRule(p); })
       .Case([&](math::PowFOp) { return powerRule(p); })
       .Case([&](arith::MaximumFOp) { return extremumRule(p, p.a > p.b, p.a < p.b); })
-      .Case([&](arith::MinimumFOp) { return extremumRule(p, p.a < p.b, p.a > p.b); })
+      .Case([&](arith::MinimumFOp) { return extremumRule(p, p.a<p.b, p.a> p.b); })
       .Default([](Operation *) { return Rule(); });
 }
 
-void ScalarDerivative::seed(Value variable) {
-  tangents.insert({variable, Scalar(builder, loc, variable).constant(1)});
-}
+void ScalarDerivative::seed(Value variable) { tangents.insert({variable, Scalar(builder, loc, variable).constant(1)}); }
 
 bool ScalarDerivative::add(Operation *op) {
   auto hasTangent = [&](Value operand) { return tangentOf(operand).has_value(); };
@@ -119,8 +117,7 @@ bool ScalarDerivative::add(Operation *op) {
   if (isa<arith::ExtFOp, arith::TruncFOp>(op))
     found = tangent(0)->to(result.type());
   else if (isa<arith::SelectOp>(op))
-    found =
-        select(scalar(0), tangent(1).value_or(result.constant(0)), tangent(2).value_or(result.constant(0)));
+    found = select(scalar(0), tangent(1).value_or(result.constant(0)), tangent(2).value_or(result.constant(0)));
   else if (op->getNumOperands() == 1)
     found = times(slope(op, scalar(0), result), *tangent(0));
   else if (op->getNumOperands() == 2)

@@ -50,9 +50,9 @@ Value Places::elementsAt(Value tensor) {
 }
 
 Value Places::whereInside(Value updates) {
-  Value fits = pointwise(
-      b, {b.cast(op.getIndices(), b.i64()), b.dims(leading())},
-      [](ArrayRef<Scalar> v) { return select((v[0] >= 0) & (v[0] < v[1]), v[0].constant(1), v[0].constant(0)); });
+  Value fits = pointwise(b, {b.cast(op.getIndices(), b.i64()), b.dims(leading())}, [](ArrayRef<Scalar> v) {
+    return select((v[0] >= 0) & (v[0] < v[1]), v[0].constant(1), v[0].constant(0));
+  });
   Value inside = b.reduce(ReductionKind::Min, fits, rankOf(fits) - 1, false);
   Value zeros = b.splat(shapeOf(updates), 0, elementTypeOf(updates));
   return where(b, b.cast(repeated(inside), b.operations.getI1Type()), updates, zeros);

@@ -73,8 +73,11 @@ static Value filterGradient(Builder &b, const Convolution &conv) {
 }
 
 Value ConvOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
-  Window window{SmallVector<int64_t>(getStrides()), SmallVector<int64_t>(getPadLow()), {},
-                SmallVector<int64_t>(getDilations()), SmallVector<int64_t>(getInputDilation())};
+  Window window{SmallVector<int64_t>(getStrides()),
+                SmallVector<int64_t>(getPadLow()),
+                {},
+                SmallVector<int64_t>(getDilations()),
+                SmallVector<int64_t>(getInputDilation())};
   window.groups = getGroups();
   SmallVector<int64_t> order = channelsFirst(rankOf(gradient), operand == 1);
   Convolution conv{getInput(), getFilter(), gradient, window};

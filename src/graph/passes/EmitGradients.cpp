@@ -41,8 +41,7 @@ struct EmitGradients : perpend::graph::impl::GraphEmitGradientsBase<EmitGradient
     if (builder.hasFailed())
       return signalPassFailure();
     end->insertOperands(end->getNumOperands(), results);
-    main.setFunctionType(
-        mlir::FunctionType::get(&getContext(), main.getArgumentTypes(), end->getOperandTypes()));
+    main.setFunctionType(mlir::FunctionType::get(&getContext(), main.getArgumentTypes(), end->getOperandTypes()));
     if (auto attributes = main.getResAttrsAttr()) {
       SmallVector<Attribute> all(attributes.getValue());
       all.append(results.size(), DictionaryAttr::get(&getContext()));
