@@ -209,7 +209,13 @@ std::vector<const NodeProto *> GraphImporter::nodesBetween(const llvm::StringMap
   return needed;
 }
 
+/// Each order of a derivative doubles the import.
+static constexpr int mostAnew = 8;
+
 Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &replacements) {
+  if (llvm::count_if(scopes, [](const Scope &scope) { return !scope.graph; }) >= mostAnew)
+    return builder.fail("expected derivatives of at most order " + Twine(mostAnew) +
+                        "\nhint: compute derivatives of derivatives of lower order");
   Location location = builder.location;
   std::string subject = builder.subject;
   std::vector<const NodeProto *> nodes = nodesBetween(replacements, name);

@@ -54,7 +54,7 @@ public:
 
 private:
   struct Scope {
-    const GraphProto *graph;
+    const GraphProto *graph; ///< null: nodes of other scopes, imported anew
     mlir::Block *block;
     llvm::StringMap<Value> values;
     llvm::StringMap<const TensorProto *> initializers;

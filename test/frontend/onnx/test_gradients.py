@@ -264,6 +264,17 @@ def test_integers_have_no_derivative():
     )
 
 
+def test_order_has_a_limit():
+    """Every order doubles the import, so a file could ask for any amount of time."""
+
+    def derivatives(order):
+        nodes = [f'd{i + 1} = Gradient <xs = ["x"], y = "d{i}"> (x)' for i in range(order)]
+        return "g (float x) => (float d%d) { d0 = Mul(x, x) %s }" % (order, " ".join(nodes))
+
+    np.testing.assert_allclose(results(parse(derivatives(3)), scalars(x=2)), [0])
+    assert "expected derivatives of at most order 8\nhint: " in message(derivatives(40))
+
+
 def test_names_and_inputs():
     body = "g (float a, float b) => (float d) { y = Mul(a, b) d = Gradient <%s> (%s) }"
     assert "expected the attributes xs and y" in message(body % ('xs = ["a"]', "a"))
