@@ -269,7 +269,7 @@ def test_order_has_a_limit():
 
     def derivatives(order):
         nodes = [f'd{i + 1} = Gradient <xs = ["x"], y = "d{i}"> (x)' for i in range(order)]
-        return "g (float x) => (float d%d) { d0 = Mul(x, x) %s }" % (order, " ".join(nodes))
+        return f"g (float x) => (float d{order}) {{ d0 = Mul(x, x) {' '.join(nodes)} }}"
 
     np.testing.assert_allclose(results(parse(derivatives(3)), scalars(x=2)), [0])
     assert "expected derivatives of at most order 8\nhint: " in message(derivatives(40))
