@@ -47,7 +47,7 @@ void Variables::substitute(llvm::MutableArrayRef<Value> results) {
 Results importGradient(Node &node) {
   SmallVector<StringRef> xs = node.attributes.getStrings("xs"), zs = node.attributes.getStrings("zs");
   StringRef y = node.attributes.getString("y");
-  if (xs.empty() || y.empty())
+  if (xs.empty() || y.empty() || llvm::is_contained(xs, "") || llvm::is_contained(zs, ""))
     return node.fail("expected the attributes xs and y, which name values of the graph");
   if (node.inputs.size() != xs.size() + zs.size() || !node.hasInputs(node.inputs.size()))
     return node.fail("expected an input for each of the " + Twine(xs.size()) + " xs and " + Twine(zs.size()) +
