@@ -54,13 +54,22 @@ bool DerivedBody::emit(Value variable) {
   return true;
 }
 
+/// gradient * slope, where a gradient of 0 meets no infinity or NaN: what is computed and then not chosen (the root of a
+/// negative number, the softmax of a row without keys) has no part in the result.
+static Scalar weighted(Scalar gradient, Scalar slope) {
+  if (isa_and_nonnull<arith::ConstantOp>(slope.value.getDefiningOp()))
+    return gradient * slope;
+  Scalar isFinite = abs(slope) < std::numeric_limits<double>::infinity();
+  return gradient * select(isFinite | notEqual(gradient, 0), slope, slope.constant(0));
+}
+
 Value DerivedBody::times(Value gradient, Type type) {
   if (!tangent)
     return builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, 0));
   Scalar slope = *tangent;
   if (auto rounded = slope.value.getDefiningOp<arith::TruncFOp>())
     slope = slope.with(rounded.getIn());
-  return (Scalar(builder, loc, gradient).to(slope.type()) * slope).to(type).value;
+  return weighted(Scalar(builder, loc, gradient).to(slope.type()), slope).to(type).value;
 }
 
 static Value noDerivative(Builder &b, Operation *op) {

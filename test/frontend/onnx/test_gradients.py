@@ -229,6 +229,47 @@ def test_far_from_zero():
         np.testing.assert_allclose(got, expected, 1e-6, 1e-6, err_msg=name)
 
 
+def test_what_is_not_chosen_has_no_part():
+    """No 0 times infinity where the slope of the other choice is infinite, nor in a derivative of the derivative."""
+    text = """g (float[n] x) => (float[n] first, float[n] second) <float zero = {0.0}> {
+      c = Greater(x, zero)
+      root = Sqrt(x)
+      y = Where(c, root, zero)
+      first = Gradient <xs = ["x"], y = "y"> (x)
+      second = Gradient <xs = ["x"], y = "first"> (x)
+    }"""
+    feeds = {"x": np.array([-1, 0, 4], np.float32)}
+    expect(text, feeds, [0, 0, 1 / 4], [0, 0, -1 / 32])
+
+
+def test_second_derivative_where_the_first_is_zero():
+    text = """g (float x) => (float first, float second) <float two = {2.0}> {
+      h = Sin(x)
+      d = Sub(h, h0)
+      y = Pow(d, two)
+      first = Gradient <xs = ["x"], y = "y"> (x)
+      second = Gradient <xs = ["x"], y = "first"> (x)
+    }""".replace("(float x)", "(float x, float h0)")
+    expect(text, scalars(x=0, h0=0), 0, 2)
+
+
+def test_attention_of_a_row_without_keys():
+    text = """g (float[n, 2, 3, 4] q, float[n, 2, 5, 4] k, float[n, 2, 5, 4] v, bool[3, 5] mask)
+        => (float[n, 2, 3, 4] y, float[n, 2, 3, 4] dq, float[n, 2, 5, 4] dk, float[n, 2, 5, 4] dv) {
+      y = Attention(q, k, v, mask)
+      dq, dk, dv = Gradient <xs = ["q", "k", "v"], zs = ["mask"], y = "y"> (q, k, v, mask)
+    }"""
+    model = parse(text)
+    model.opset_import[0].version = 23
+    mask = np.ones((3, 5), np.bool_)
+    mask[1] = False
+    feeds = {"q": normal(2, 2, 3, 4), "k": normal(2, 2, 5, 4), "v": normal(2, 2, 5, 4), "mask": mask}
+    y, *gradients = results(model, feeds)
+    assert not y[:, :, 1].any()
+    assert all(np.isfinite(gradient).all() and gradient.any() for gradient in gradients)
+    assert not gradients[0][:, :, 1].any()
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Errors
 # --------------------------------------------------------------------------------------------------------------------
