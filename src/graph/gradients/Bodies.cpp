@@ -54,8 +54,8 @@ bool DerivedBody::emit(Value variable) {
   return true;
 }
 
-/// gradient * slope, where a gradient of 0 meets no infinity or NaN: what is computed and then not chosen (the root of a
-/// negative number, the softmax of a row without keys) has no part in the result.
+/// gradient * slope, where a gradient of 0 meets no infinity or NaN: what is computed and then not chosen (the root of
+/// a negative number, the softmax of a row without keys) has no part in the result.
 static Scalar weighted(Scalar gradient, Scalar slope) {
   if (isa_and_nonnull<arith::ConstantOp>(slope.value.getDefiningOp()))
     return gradient * slope;
