@@ -29,6 +29,7 @@ class PatternRewriter;
 } // namespace mlir
 
 namespace perpend::graph {
+class Builder;
 class Requirements;
 using support::SymbolicInt;
 /// The extents of a tensor.

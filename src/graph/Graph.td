@@ -169,6 +169,20 @@ def RequirementInterface : OpInterface<"RequirementInterface"> {
   ];
 }
 
+def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    An operator with a single result of which floating-point operands have a derivative (docs/decisions/0007).
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The gradient of a scalar in one operand, given that in the result (of the result's type): the product of
+        `gradient` with the Jacobian. Null: it is 0 everywhere, or the builder has reported why there is none.
+      }], "::mlir::Value", "operandGradient",
+      (ins "::perpend::graph::Builder &":$builder, "::mlir::Value":$gradient, "unsigned":$operand)>
+  ];
+}
+
 def SymbolInterface : OpInterface<"SymbolInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

@@ -21,6 +21,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnem
 /// Of an op that assumes something of symbolic extents.
 defvar Assumes = DeclareOpInterfaceMethods<RequirementInterface>;
 
+/// Of an op with a derivative.
+defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableInterface>;
+
 /// An op whose single result's elements are functions of their index.
 class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<ElementInterface>], traits)> {
@@ -56,7 +59,7 @@ def DimsOp : Graph_ElementOp<"dims"> {
   let assemblyFormat = "$values attr-dict `:` type($result)";
 }
 
-def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes]> {
+def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes, Differentiable]> {
   let summary = "Elementwise scalar function";
   let description = [{
     result[i...] = body(inputs[0][i...], inputs[1][i...], ...). The body is arith and math on scalars; signedness is in its operations.
@@ -69,7 +72,7 @@ def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, Assumes]> {
+def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, Assumes, Differentiable]> {
   let summary = "Each element computed from its index";
   let description = [{
     result[i...] = body(i..., inputs...). Block arguments: one index per result dimension, then the input tensors, read with graph.load.
@@ -103,7 +106,7 @@ def YieldOp : Graph_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes]> {
+def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, Differentiable]> {
   let summary = "Repeats a tensor along new or unit dimensions";
   let description = [{
     result[i...] = input[j...] with j[d] = 0 where input dimension d is 1, else i[dims[d]].
@@ -115,7 +118,7 @@ def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes]> {
   let hasFolder = 1;
 }
 
-def TransposeOp : Graph_ElementOp<"transpose"> {
+def TransposeOp : Graph_ElementOp<"transpose", [Differentiable]> {
   let summary = "Permutes dimensions";
   let description = [{ result dimension d is input dimension permutation[d]. Errors: C1 not a permutation, C2 wrong result shape. }];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
@@ -124,7 +127,7 @@ def TransposeOp : Graph_ElementOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Graph_ElementOp<"reshape", [Assumes]> {
+def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, Differentiable]> {
   let summary = "The same elements in row-major order under another shape";
   let description = [{ Errors: C1 the numbers of elements are provably different. }];
   let arguments = (ins AnyRankedTensor:$input);
@@ -137,7 +140,7 @@ def ReshapeOp : Graph_ElementOp<"reshape", [Assumes]> {
   }];
 }
 
-def SliceOp : Graph_ElementOp<"slice", [Assumes]> {
+def SliceOp : Graph_ElementOp<"slice", [Assumes, Differentiable]> {
   let summary = "A strided part of a tensor";
   let description = [{
     result[i...] = input[starts[d] + i[d] * steps[d] ...]; steps may be negative; the result type gives the extents; all indices must lie inside.
@@ -149,7 +152,7 @@ def SliceOp : Graph_ElementOp<"slice", [Assumes]> {
   let hasFolder = 1;
 }
 
-def PadOp : Graph_ElementOp<"pad"> {
+def PadOp : Graph_ElementOp<"pad", [Differentiable]> {
   let summary = "A tensor inside a larger one filled with a value";
   let description = [{
     result[i...] = input[i - low ...] where that lies inside the input, else value. low may be negative (a crop).
@@ -161,7 +164,7 @@ def PadOp : Graph_ElementOp<"pad"> {
   let hasFolder = 1;
 }
 
-def ConcatOp : Graph_ElementOp<"concat", [Assumes]> {
+def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
   let summary = "Tensors side by side along one dimension";
   let description = [{ Errors: C1 axis out of range, C2 other dimensions differ, C3 the extents do not add up. }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
@@ -170,7 +173,7 @@ def ConcatOp : Graph_ElementOp<"concat", [Assumes]> {
   let hasFolder = 1;
 }
 
-def GatherOp : Graph_ElementOp<"gather", [Assumes]> {
+def GatherOp : Graph_ElementOp<"gather", [Assumes, Differentiable]> {
   let summary = "Slices of a tensor chosen by an index tensor";
   let description = [{
     result[a..., i..., b...] = input[a..., indices[i...], b...], i in place of dimension axis. An index outside is clamped to the nearest one
@@ -182,7 +185,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes]> {
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
 
-def ReduceOp : Graph_ElementOp<"reduce"> {
+def ReduceOp : Graph_ElementOp<"reduce", [Differentiable]> {
   let summary = "Combines the elements along some dimensions, which disappear";
   let description = [{
     Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
@@ -193,7 +196,7 @@ def ReduceOp : Graph_ElementOp<"reduce"> {
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
-def ContractOp : Graph_ElementOp<"contract", [Assumes]> {
+def ContractOp : Graph_ElementOp<"contract", [Assumes, Differentiable]> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
@@ -206,7 +209,7 @@ def ContractOp : Graph_ElementOp<"contract", [Assumes]> {
                          `:` functional-type(operands, $result)}];
 }
 
-def ConvOp : Graph_ElementOp<"conv", [Assumes]> {
+def ConvOp : Graph_ElementOp<"conv", [Assumes, Differentiable]> {
   let summary = "N-d convolution (cross-correlation)";
   let description = [{
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].
@@ -229,7 +232,7 @@ def ConvOp : Graph_ElementOp<"conv", [Assumes]> {
   }];
 }
 
-def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
+def WindowReduceOp : Graph_ElementOp<"window_reduce", [Differentiable]> {
   let summary = "Combines the elements of a sliding window (pooling)";
   let description = [{
     result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor
@@ -247,7 +250,7 @@ def WindowReduceOp : Graph_ElementOp<"window_reduce"> {
 // Results whose elements depend on one another
 //===----------------------------------------------------------------------===//
 
-def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes]> {
+def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes, Differentiable]> {
   let summary = "A tensor with updates written at indices";
   let description = [{
     result = input, then for every k in row-major order result[indices[k..., 0], ..., indices[k..., r - 1], rest...] = updates[k..., rest...], or, with a
@@ -277,7 +280,7 @@ def SortOp : Graph_SequenceOp<"sort", ["readsOnce"]> {
   let assemblyFormat = "(`descending` $descending^)? (`lexicographic` $lexicographic^)? $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
 }
 
-def ScanOp : Graph_SequenceOp<"scan"> {
+def ScanOp : Graph_SequenceOp<"scan", [], [Differentiable]> {
   let summary = "Running combination of the elements along one dimension";
   let description = [{
     result[.., i, ..] = input[.., 0, ..] combined with .. input[.., i, ..], from first to last, rounded to the element type at each step; max and min propagate NaN.

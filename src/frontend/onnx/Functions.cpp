@@ -95,9 +95,15 @@ NodeProto Inliner::instantiate(const Call &call, NodeProto node) {
   for (StringRef &output : node.outputs)
     output = renamed(call, output);
   // Graphs of the function itself have its names; those given by the call have the caller's.
-  for (AttributeProto &attribute : node.attributes)
+  for (AttributeProto &attribute : node.attributes) {
     for (GraphProto &graph : attribute.graphs)
       rename(call, graph);
+    if (!namesValues(node, attribute))
+      continue;
+    attribute.text = renamed(call, attribute.text);
+    for (StringRef &name : attribute.texts)
+      name = renamed(call, name);
+  }
   resolveReferences(call, node.attributes);
   return node;
 }

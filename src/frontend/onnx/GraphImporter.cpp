@@ -9,7 +9,7 @@ using namespace mlir;
 namespace perpend::onnx {
 
 LogicalResult GraphImporter::enter(const GraphProto &graph) {
-  Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}});
+  Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}, {}});
   if (graph.hasSparseInitializers)
     builder.fail("sparse initializers are not supported");
   for (const TensorProto &tensor : graph.initializers)
@@ -155,6 +155,7 @@ LogicalResult GraphImporter::importNodes() {
     builder.fail(error);
     return failure();
   }
+  scopes.back().order = *order;
   for (const NodeProto *node : *order)
     if (failed(importNode(*node)))
       return failure();
@@ -181,5 +182,64 @@ std::optional<Results> GraphImporter::importSubgraph(const GraphProto &graph, Ar
   builder.location = location;
   builder.subject = subject;
   return builder.hasFailed() ? std::nullopt : results;
+}
+
+/// The nodes that compute `to` and depend on the names `from`, in topological order.
+std::vector<const NodeProto *> GraphImporter::nodesBetween(const llvm::StringMap<Value> &from, StringRef to) const {
+  std::vector<const NodeProto *> dependent, needed;
+  llvm::StringSet<> reached, wanted;
+  for (const auto &entry : from)
+    reached.insert(entry.getKey());
+  for (const Scope &scope : scopes)
+    for (const NodeProto *node : scope.order)
+      if (llvm::any_of(usedNames(*node), [&](StringRef name) { return reached.contains(name); })) {
+        dependent.push_back(node);
+        reached.insert(node->outputs.begin(), node->outputs.end());
+      }
+  wanted.insert(to);
+  for (const NodeProto *node : llvm::reverse(dependent)) {
+    auto isWanted = [&](StringRef name) { return wanted.contains(name) && !from.contains(name); };
+    if (!llvm::any_of(node->outputs, isWanted))
+      continue;
+    needed.push_back(node);
+    for (StringRef name : usedNames(*node))
+      wanted.insert(name);
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
+/// Each order of a derivative doubles the import.
+static constexpr int mostAnew = 8;
+
+Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &replacements) {
+  if (llvm::count_if(scopes, [](const Scope &scope) { return !scope.graph; }) >= mostAnew)
+    return builder.fail("expected derivatives of at most order " + Twine(mostAnew) +
+                        "\nhint: compute derivatives of derivatives of lower order");
+  Location location = builder.location;
+  std::string subject = builder.subject;
+  std::vector<const NodeProto *> nodes = nodesBetween(replacements, name);
+  scopes.push_back(Scope{nullptr, builder.operations.getInsertionBlock(), replacements, {}, {}});
+  bool isDone = llvm::all_of(nodes, [&](const NodeProto *node) {
+    bool isImported = succeeded(importNode(*node));
+    for (const auto &entry : replacements) // a node may have other outputs that are wanted
+      scopes.back().values[entry.getKey()] = entry.getValue();
+    return isImported;
+  });
+  Value result = isDone ? valueOf(name) : Value();
+  scopes.pop_back();
+  builder.location = location;
+  builder.subject = subject;
+  return result;
+}
+
+std::string GraphImporter::labelOf(mlir::Operation *op) const {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  StringRef node = name ? name.getName().getValue() : StringRef();
+  for (const Scope &scope : scopes)
+    for (const NodeProto *proto : scope.order)
+      if (nodeName(*proto) == node)
+        return "node '" + node.str() + "' (" + proto->operation.str() + ")";
+  return "node '" + node.str() + "'";
 }
 } // namespace perpend::onnx

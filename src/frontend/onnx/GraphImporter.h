@@ -49,16 +49,20 @@ public:
   Value outputOf(const ValueInfo &output);
 
   std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
+  Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) override;
+  std::string labelOf(mlir::Operation *op) const override;
 
 private:
   struct Scope {
-    const GraphProto *graph;
+    const GraphProto *graph; ///< null: nodes of other scopes, imported anew
     mlir::Block *block;
     llvm::StringMap<Value> values;
     llvm::StringMap<const TensorProto *> initializers;
+    std::vector<const NodeProto *> order;
   };
 
   llvm::LogicalResult importNode(const NodeProto &proto);
+  std::vector<const NodeProto *> nodesBetween(const llvm::StringMap<Value> &from, StringRef to) const;
   llvm::LogicalResult bindOutputs(const NodeProto &proto, llvm::ArrayRef<Value> results);
   /// An error where another element type was declared.
   llvm::LogicalResult checkDeclared(const ValueInfo &declared, Value value);

@@ -19,11 +19,16 @@ using graph::Shape;
 using graph::SymbolicInt;
 using mlir::Value;
 
-/// What imports the graphs in a node's attributes.
+/// What imports the graphs in a node's attributes, and parts of the graphs around it.
 class SubgraphImporter {
 public:
   /// The outputs, built at the builder's insertion point. Errors: nullopt.
   virtual std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) = 0;
+  /// The value of that name computed anew by the nodes around, with others in the place of some that it depends on.
+  /// Errors: null.
+  virtual Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) = 0;
+  /// "node 'a' (Conv)" of what was imported as this operator.
+  virtual std::string labelOf(mlir::Operation *op) const = 0;
 
 protected:
   ~SubgraphImporter() = default;

@@ -20,11 +20,20 @@ static std::string describe(const NodeProto &node) {
   return "node '" + nodeName(node).str() + "' (" + node.operation.str() + ")";
 }
 
+bool namesValues(const NodeProto &node, const AttributeProto &attribute) {
+  return node.operation == "Gradient" && node.domain == "ai.onnx.preview.training" &&
+         (attribute.name == "xs" || attribute.name == "zs" || attribute.name == "y");
+}
+
 using Producers = llvm::StringMap<size_t>;
 
 llvm::SmallVector<StringRef> usedNames(const NodeProto &node) {
   llvm::SmallVector<StringRef> used(node.inputs.begin(), node.inputs.end());
-  for (const AttributeProto &attribute : node.attributes)
+  for (const AttributeProto &attribute : node.attributes) {
+    if (namesValues(node, attribute)) {
+      used.insert(used.end(), attribute.texts.begin(), attribute.texts.end());
+      used.push_back(attribute.text);
+    }
     for (const GraphProto &graph : attribute.graphs) {
       llvm::StringSet<> own;
       for (const ValueInfo &input : graph.inputs)
@@ -43,6 +52,7 @@ llvm::SmallVector<StringRef> usedNames(const NodeProto &node) {
       for (const ValueInfo &output : graph.outputs)
         add(output.name);
     }
+  }
   return used;
 }
 

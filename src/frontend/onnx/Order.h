@@ -12,7 +12,10 @@ namespace perpend::onnx {
 /// The node's name, or that of its first output.
 StringRef nodeName(const NodeProto &node);
 
-/// The inputs of a node, and the names that graphs in its attributes take from outside.
+/// Whether the text of an attribute names values of the graph: xs, zs and y of a Gradient.
+bool namesValues(const NodeProto &node, const AttributeProto &attribute);
+
+/// The inputs of a node, and the names that its attributes, or graphs in them, take from outside.
 llvm::SmallVector<StringRef> usedNames(const NodeProto &node);
 
 using NamePredicate = llvm::function_ref<bool(StringRef)>;

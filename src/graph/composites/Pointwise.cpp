@@ -139,7 +139,11 @@ static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(S
 template <typename Op> static Scalar apply(Scalar x) { return x.call<Op>(x.value); }
 
 static Scalar logistic(Scalar x) { return 1.0 / (1.0 + exp(-x)); }
-static Scalar softplusOf(Scalar x) { return max(x, 0) + log1p(exp(-abs(x))); }
+/// max(x, 0) + log1p(exp(-|x|)), by selects: their derivatives at 0 add up to that of the function.
+static Scalar softplusOf(Scalar x) {
+  Scalar isPositive = x > 0;
+  return select(isPositive, x, x.constant(0)) + log1p(exp(select(isPositive, -x, x)));
+}
 static Scalar expm1Of(Scalar x) { return apply<math::ExpM1Op>(x); }
 
 namespace composites {
@@ -210,7 +214,7 @@ Results selu(Builder &b, Values in, const Attributes &attributes) {
 }
 Results celu(Builder &b, Values in, const Attributes &attributes) {
   double alpha = attributes.getFloat("alpha", 1);
-  return floating(b, in, [=](Scalar x) { return max(x, 0) + min(alpha * expm1Of(x / alpha), 0); });
+  return floating(b, in, [=](Scalar x) { return select(x < 0, alpha * expm1Of(x / alpha), x); });
 }
 Results sigmoid(Builder &b, Values in, const Attributes &) { return floating(b, in, logistic); }
 static Scalar hardSigmoid(Scalar x, double alpha, double beta) { return min(max(x * alpha + beta, 0), 1); }

@@ -54,6 +54,20 @@ Value mean(Builder &b, Value x, ArrayRef<int64_t> axes, bool keepDims) {
   return b.cast(div(b, total, number(b, count, elementTypeOf(total))), elementTypeOf(x));
 }
 
+/// What exponents are shifted by so that none overflows: the largest along some axes, kept as extents of 1. The result
+/// does not depend on it, so its derivative, which would only add rounding errors, is left out.
+static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
+  Value largest = b.reduce(ReductionKind::Max, x, axes, false);
+  auto reduce = largest && largest != x ? largest.getDefiningOp<ReduceOp>() : ReduceOp();
+  if (!reduce)
+    return largest; // no axes
+  reduce->setAttr("graph.cancels", b.operations.getUnitAttr());
+  Shape shape = shapeOf(x);
+  for (int64_t dim : reduce.getDims())
+    shape[dim] = SymbolicInt(1);
+  return b.reshape(largest, shape);
+}
+
 Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   if (!input)
     return {};
@@ -63,7 +77,7 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   if (dim < 0)
     return {};
   Value x = toCompute(b, input);
-  Value shifted = sub(b, x, b.reduce(ReductionKind::Max, x, dim, true));
+  Value shifted = sub(b, x, exponentShift(b, x, dim));
   Value power = shifted ? applyComposite(b, "exp", shifted)[0] : Value();
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
   if (!total)
@@ -145,7 +159,7 @@ Results reduce_log_sum(Builder &b, Values in, const Attributes &a) {
 }
 Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) {
   Reduction reduction = reductionOf(in[0], attributes);
-  Value x = toCompute(b, in[0]), largest = b.reduce(ReductionKind::Max, x, reduction.axes, true);
+  Value x = toCompute(b, in[0]), largest = exponentShift(b, x, reduction.axes);
   Value total = b.reduce(ReductionKind::Sum, call(b, "exp", graph::sub(b, x, largest)), reduction.axes, true);
   Value result = graph::add(b, call(b, "log", total), largest);
   if (result && !reduction.keepDims)

@@ -105,27 +105,7 @@ double lowestValue(Type elementType) {
   return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(bitWidth(elementType)) - 1);
 }
 
-namespace composites {
-/// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional). The result has the type `accumulator`, or x's.
-Results conv(Builder &b, Values in, const Attributes &a) {
-  if (!checkFilter(b, in[0], in[1]))
-    return {};
-  Shape filterShape = shapeOf(in[1]);
-  ArrayRef<SymbolicInt> kernel = ArrayRef(filterShape).drop_front(2);
-  std::optional<Window> window = windowOf(b, kernel.size(), a);
-  if (!window || !checkKernel(b, kernel, a))
-    return {};
-  std::optional<WindowInput> resolved = resolveAutoPad(b, toCompute(b, in[0]), *window, kernel, a, 0);
-  if (!resolved)
-    return {};
-  Type accumulator = a.getType("accumulator");
-  Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window, accumulator);
-  result = addBias(b, result, optionalInput(in, 2));
-  return {result ? b.cast(result, accumulator ? accumulator : elementTypeOf(in[0])) : result};
-}
-
-/// [c, o/g, k...] to the filter of the equivalent convolution: [o, c/g, k... reversed].
-static Value transposedFilter(Builder &b, Value filter, int64_t groups) {
+Value transposedFilter(Builder &b, Value filter, int64_t groups) {
   Shape shape = shapeOf(filter);
   std::optional<SymbolicInt> perGroup = exactDiv(shape[0], SymbolicInt(groups));
   if (!perGroup)
@@ -143,6 +123,25 @@ static Value transposedFilter(Builder &b, Value filter, int64_t groups) {
     steps[i] = -1;
   }
   return b.slice(result, starts, merged, steps);
+}
+
+namespace composites {
+/// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional). The result has the type `accumulator`, or x's.
+Results conv(Builder &b, Values in, const Attributes &a) {
+  if (!checkFilter(b, in[0], in[1]))
+    return {};
+  Shape filterShape = shapeOf(in[1]);
+  ArrayRef<SymbolicInt> kernel = ArrayRef(filterShape).drop_front(2);
+  std::optional<Window> window = windowOf(b, kernel.size(), a);
+  if (!window || !checkKernel(b, kernel, a))
+    return {};
+  std::optional<WindowInput> resolved = resolveAutoPad(b, toCompute(b, in[0]), *window, kernel, a, 0);
+  if (!resolved)
+    return {};
+  Type accumulator = a.getType("accumulator");
+  Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window, accumulator);
+  result = addBias(b, result, optionalInput(in, 2));
+  return {result ? b.cast(result, accumulator ? accumulator : elementTypeOf(in[0])) : result};
 }
 
 namespace {

@@ -22,6 +22,9 @@ struct Pooling {
 /// Errors: nullopt.
 std::optional<Pooling> poolingOf(Builder &builder, mlir::Value input, const Attributes &attributes, double fill);
 
+/// [c, o/g, k...] to the filter of the equivalent convolution: [o, c/g, k... reversed]. Errors: null.
+mlir::Value transposedFilter(Builder &builder, mlir::Value filter, int64_t groups);
+
 /// What never wins a maximum.
 double lowestValue(mlir::Type elementType);
 } // namespace perpend::graph

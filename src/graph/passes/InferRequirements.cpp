@@ -47,7 +47,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     if (requirements.list.empty())
       return;
     main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
-    main->setAttr("graph.requirement_subjects", Builder(&getContext()).getStrArrayAttr(subjects));
+    main->setAttr("graph.requirement_subjects", mlir::Builder(&getContext()).getStrArrayAttr(subjects));
   }
 
   void takeGiven(mlir::func::FuncOp main, ShapeAttr given, Requirements &requirements) {

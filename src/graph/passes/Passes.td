@@ -13,6 +13,10 @@ def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
 }
 
+def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {
+  let summary = "Gives main the gradient of its first result in each floating-point argument as further results";
+}
+
 def GraphPlaceChannelsLast : Pass<"graph-place-channels-last", "::mlir::func::FuncOp"> {
   let summary = "Convolutions and pools on channels-last tensors, with explicit padding";
 }
