@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/FileKind.h"
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
@@ -228,6 +229,15 @@ OwningOpRef<ModuleOp> Importer::run() {
   return module;
 }
 
+/// What to say of a file that is no model, where reading ended with `error`.
+static std::string unreadable(StringRef bytes, StringRef error) {
+  if (bytes.empty())
+    return "not an ONNX model: the file is empty\nhint: download or export it again";
+  if (const FileKind *kind = kindOfFile(bytes))
+    return ("not an ONNX model: it seems to be " + kind->name + "\nhint: " + kind->hint).str();
+  return (error + "\nhint: the file may be damaged or cut off; download or export it again").str();
+}
+
 OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::MemoryBuffer> buffer, StringRef name,
                                  StringRef folder, const ImportOptions &options) {
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
@@ -235,7 +245,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
   if (model && inlineFunctions(*model, error) && splitMapInputs(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
-  emitError(FileLineColLoc::get(&context, name, 0, 0)) << error;
+  emitError(FileLineColLoc::get(&context, name, 0, 0)) << (model ? error : unreadable(buffer->getBuffer(), error));
   return {};
 }
 
