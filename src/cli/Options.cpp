@@ -46,8 +46,9 @@ bool parseCounts(StringRef text, std::vector<int64_t> &counts) {
 // The list
 //===----------------------------------------------------------------------===//
 
-void OptionList::add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set) {
-  options.push_back({flag.str(), valueName.str(), help.str(), std::move(set)});
+void OptionList::add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set,
+                     StringRef expected) {
+  options.push_back({flag.str(), valueName.str(), help.str(), (valueName + expected).str(), std::move(set)});
 }
 
 void OptionList::add(StringRef flag, bool &value, StringRef, StringRef help) {
@@ -62,7 +63,9 @@ void OptionList::add(StringRef flag, std::string &value, StringRef valueName, St
 }
 
 void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, StringRef help) {
-  add(flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; });
+  add(
+      flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; },
+      ", a whole number of at least 0");
 }
 
 void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
@@ -132,7 +135,7 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
       value = arguments[++i];
     }
     if (!option->set(value.value_or("")))
-      return fail("option '" + option->spelling() + "': expected " + option->valueName + ", got '" + *value + "'"),
+      return fail("option '" + option->spelling() + "': expected " + option->expected + ", got '" + *value + "'"),
              false;
   }
   return true;

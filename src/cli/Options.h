@@ -53,12 +53,14 @@ public:
 private:
   struct Option {
     std::string flag, valueName, help;
+    std::string expected; ///< of a value, for errors
     /// False: the text is not a value of this option.
     std::function<bool(StringRef)> set;
 
     std::string spelling() const { return (flag.size() == 1 ? "-" : "--") + flag; }
   };
-  void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set);
+  void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set,
+           StringRef expected = "");
   const Option *find(StringRef argument, std::optional<StringRef> &value) const;
   bool reportUnknown(StringRef argument) const;
 
