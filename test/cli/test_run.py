@@ -39,7 +39,10 @@ def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
     assert "5" in (message := wrong("x.npy", np.zeros((3, 6), np.float32))) and "6" in message
     assert "rank" in wrong("x.npy", np.zeros(5, np.float32))
     (tmp_path / "x.npy").write_text("no array")
-    assert "x.npy" in reject("run", library, "--input", "x.npy", folder=tmp_path)
+    message = reject("run", library, "--input", "x.npy", folder=tmp_path)
+    assert message.startswith("error: x.npy: expected a .npy file") and message.count("hint: ") == 1
+    message = reject("run", library, "--input", "nothing.npy", folder=tmp_path)
+    assert message.startswith("error: cannot read 'nothing.npy': No such file") and message.count("hint: ") == 1
     assert "missing.npy" in reject("run", library, "--input", "missing.npy", folder=tmp_path)
     np.save(tmp_path / "x.npy", good)
     assert "given twice" in reject("run", library, "--input", "x.npy", "--input", "x=x.npy", folder=tmp_path)
