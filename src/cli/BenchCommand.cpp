@@ -3,6 +3,7 @@
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
 #include "cli/Python.h"
+#include "support/WriteFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -99,13 +100,10 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
                                       {"median_ms", lane.quantile(0.5)},
                                       {"least_ms", lane.quantile(0)},
                                       {"p90_ms", lane.quantile(0.9)}});
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (error)
-    return fail("cannot write '" + path + "': " + error.message()), false;
-  file << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", model}, {"rows", std::move(rows)}}))
-       << "\n";
-  return true;
+  llvm::json::Value all = llvm::json::Object{{"model", model}, {"rows", std::move(rows)}};
+  llvm::Error error =
+      support::writeFile(path, [&](llvm::raw_ostream &file) { file << llvm::formatv("{0:2}", all) << "\n"; });
+  return !error || (fail(std::move(error)), false);
 }
 
 /// Other engines are measured by bench/models.py.

@@ -28,17 +28,23 @@ static constexpr StringRef exportPyTorch =
     "torch.onnx.export";
 static constexpr StringRef exportTensorFlow =
     "convert it: python -m tf2onnx.convert --saved-model FOLDER (--graphdef or --tflite FILE) --output model.onnx";
-static constexpr StringRef exportKeras = "load it in Python and convert it: model.export(\"model.onnx\", format=\"onnx\")";
-static constexpr StringRef onlyWeights = "weights are no model: load them into the module that they belong to, and give "
-                                         "that to perpend.compile or export it to ONNX";
+static constexpr StringRef exportKeras =
+    "load it in Python and convert it: model.export(\"model.onnx\", format=\"onnx\")";
+static constexpr StringRef onlyWeights =
+    "weights are no model: load them into the module that they belong to, and give "
+    "that to perpend.compile or export it to ONNX";
 
 /// Strings with zeros inside.
 template <size_t size> static constexpr StringRef bytes(const char (&text)[size]) { return StringRef(text, size - 1); }
 
 static constexpr Mark marks[] = {
-    {0, bytes("PK\3\4"), "serialized_exported_program",
+    {0,
+     bytes("PK\3\4"),
+     "serialized_exported_program",
      {"a program of torch.export", "load it in Python: perpend.compile(torch.export.load(\"model.pt2\"))"}},
-    {0, bytes("PK\3\4"), "models/model.json",
+    {0,
+     bytes("PK\3\4"),
+     "models/model.json",
      {"a program of torch.export", "load it in Python: perpend.compile(torch.export.load(\"model.pt2\"))"}},
     {0, bytes("PK\3\4"), "constants.pkl", {"a TorchScript file", exportPyTorch}},
     {0, bytes("PK\3\4"), "data.pkl", {"a PyTorch file (torch.save)", exportPyTorch}},
@@ -61,7 +67,11 @@ static constexpr Mark marks[] = {
     {0, bytes("\x93NUMPY"), "", {"a numpy array", "arrays are inputs (perpend run --input); a model is an .onnx file"}},
     {0, bytes("\x1f\x8b"), "", {"compressed by gzip", unpack}},
     {0, bytes("BZh"), "", {"compressed by bzip2", unpack}},
-    {0, bytes("\xfd" "7zXZ"), "", {"compressed by xz", unpack}},
+    {0,
+     bytes("\xfd"
+           "7zXZ"),
+     "",
+     {"compressed by xz", unpack}},
     {0, bytes("\x28\xb5\x2f\xfd"), "", {"compressed by zstd", unpack}},
     {0, bytes("7z\xbc\xaf"), "", {"a 7z archive", unpack}},
     {257, bytes("ustar"), "", {"a tar archive", unpack}},
@@ -69,7 +79,8 @@ static constexpr Mark marks[] = {
 };
 
 static constexpr FileKind page = {"a web page", "download the file itself, not the page that shows it"};
-static constexpr FileKind json = {"JSON text", "a model is an .onnx file; descriptions of operators go with --operators"};
+static constexpr FileKind json = {"JSON text",
+                                  "a model is an .onnx file; descriptions of operators go with --operators"};
 static constexpr FileKind moduleText = {"the text of a module", "give the file a name that ends in .mlir"};
 static constexpr FileKind onnxText = {"ONNX in its text form",
                                       "convert it: onnx.save(onnx.parser.parse_model(open(\"model.txt\").read()), "
