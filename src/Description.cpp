@@ -4,6 +4,7 @@
 
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/ReadableText.h"
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
@@ -286,6 +287,15 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
   return text;
 }
 
+/// For a C comment.
+static std::string commentOf(StringRef name) {
+  std::string text = support::readable(name);
+  for (StringRef mark : {"*/", "/*"})
+    for (size_t at; (at = text.find(mark)) != std::string::npos;)
+      text.insert(at + 1, " ");
+  return text;
+}
+
 void printHeader(const ModelDescription &description, llvm::raw_ostream &stream) {
   const std::string &name = description.table.name;
   std::string guard = "PERPEND_MODEL_" + StringRef(name).upper() + "_H";
@@ -293,7 +303,7 @@ void printHeader(const ModelDescription &description, llvm::raw_ostream &stream)
          << "(), &model). */\n#ifndef " << guard << "\n#define " << guard << "\n#include <perpend.h>\n\n";
   auto printTensors = [&](StringRef kind, const std::vector<TensorDescription> &tensors) {
     for (auto [number, tensor] : llvm::enumerate(tensors))
-      stream << "/* " << kind << " " << number << ": " << tensor.name << ", " << tensor.type << " ["
+      stream << "/* " << kind << " " << number << ": " << commentOf(tensor.name) << ", " << tensor.type << " ["
              << llvm::join(tensor.shape, ", ") << "] */\n";
   };
   printTensors("input", description.inputs);

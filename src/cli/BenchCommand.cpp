@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
+#include "cli/Inputs.h"
 #include "cli/Python.h"
 #include "support/WriteFile.h"
 
@@ -135,7 +136,7 @@ static int benchAlone(const BenchOptions &options) {
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
     return UserError;
-  std::optional<std::vector<Array>> inputs = makeInputs(model.get(), options.inputs);
+  std::optional<Inputs> inputs = makeInputs(model.get(), options.inputs);
   if (!inputs)
     return UserError;
   std::vector<Lane> lanes;
@@ -143,7 +144,7 @@ static int benchAlone(const BenchOptions &options) {
     SessionOwner session = createSession(model.get(), count);
     if (!session)
       return UserError;
-    auto execution = std::make_unique<Execution>(model.get(), session.get(), *inputs);
+    auto execution = std::make_unique<Execution>(model.get(), session.get(), inputs->arrays, inputs->advice());
     lanes.push_back({count, std::move(session), std::move(execution), {}});
   }
   if (!measure(lanes, static_cast<double>(options.milliseconds)))

@@ -1,6 +1,7 @@
 //===- Options.cpp - the options of a command -----------------------------===//
 
 #include "cli/Options.h"
+#include "support/ReadableText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -14,9 +15,9 @@ int fail(const Twine &message, const Twine &hint) {
       hintText = text.substr(at + mark.size());
       text.resize(at);
     }
-  llvm::errs() << "error: " << text << "\n";
+  llvm::errs() << "error: " << support::readable(text, "\n") << "\n";
   if (!hintText.empty())
-    llvm::errs() << "hint: " << hintText << "\n";
+    llvm::errs() << "hint: " << support::readable(hintText, "\n") << "\n";
   return UserError;
 }
 
