@@ -2,6 +2,7 @@
 
 #include "Description.h"
 
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "support/ReadableText.h"
@@ -212,6 +213,7 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
   description.symbols = graph::symbolsOf(main);
   description.dataSymbols = graph::dataSymbolsOf(main);
+  description.requirements = graph::describeRequirements(main, /*eachEquationOnce=*/true);
   describeKernels(main, description);
   describeConstants(main, description);
   describeMemory(main, description.table);
@@ -280,6 +282,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"weightsBytes", description.table.weightsBytes}};
   if (!description.dataSymbols.empty())
     object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
+  if (!description.requirements.empty())
+    object["requirements"] = llvm::json::Array(description.requirements);
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;

@@ -5,6 +5,7 @@
 #include "cli/CompiledModel.h"
 #include "graph/ElementTypes.h"
 #include "graph/Graph.h"
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "support/ReadableText.h"
@@ -162,8 +163,11 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
       writeReproducer(source, options);
     return std::nullopt;
   }
+  main = module->lookupSymbol<func::FuncOp>("main");
+  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+    report.requirements.push_back(support::readable(requirement));
   collectKernels(*module, report);
-  collectBuffers(module->lookupSymbol<func::FuncOp>("main"), report);
+  collectBuffers(main, report);
   return report;
 }
 
@@ -200,6 +204,8 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   report.symbols = textsIn(facts, "symbols");
   report.dataSymbols = textsIn(facts, "dataSymbols");
+  for (StringRef requirement : textsIn(facts, "requirements"))
+    report.requirements.push_back(support::readable(requirement));
   return report;
 }
 
@@ -218,6 +224,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   if (!report.symbols.empty())
     out << "symbols  " << llvm::join(report.symbols, ", ")
         << (report.dataSymbols.empty() ? "" : "; a run finds " + llvm::join(report.dataSymbols, ", ")) << "\n";
+  for (const std::string &requirement : report.requirements)
+    out << "requires " << requirement << "\n";
   out << "weights  " << report.weightsBytes << " bytes\n";
   if (!report.operators.empty())
     out << "\noperators:\n";
