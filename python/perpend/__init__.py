@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from . import _perpend
 from ._perpend import CompileError, GraphBuilder, Module, Report
-from .operators import Operator, import_onnx, in_python
+from .operators import Operator, Operators, import_onnx, in_python
 
 __version__ = "0.1.0"
 __all__ = [
@@ -113,7 +113,7 @@ def import_model(
     model: Any,
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str] | Operator] = (),
+    operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> Module:
@@ -142,7 +142,7 @@ def compile(
     target: str = "host",
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str] | Operator] = (),
+    operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     threads: int | None = None,
@@ -153,7 +153,7 @@ def compile(
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
     target: the machine to compile for.
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
-    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python
+    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).

@@ -23,17 +23,6 @@ int fail(const Twine &message, const Twine &hint) {
 
 int fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
 
-std::string nearest(StringRef word, ArrayRef<std::string> candidates) {
-  std::string best;
-  unsigned bestDistance = static_cast<unsigned>(word.size()) / 3 + 2; // further away is no misspelling
-  for (StringRef candidate : candidates)
-    if (unsigned distance = word.edit_distance(candidate); distance < bestDistance) {
-      bestDistance = distance;
-      best = candidate.str();
-    }
-  return best;
-}
-
 bool parseCounts(StringRef text, std::vector<int64_t> &counts) {
   for (StringRef part : llvm::split(text, ','))
     if (int64_t count = 0; part.getAsInteger(10, count) || count < 1)

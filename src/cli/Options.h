@@ -10,6 +10,7 @@
 #define PERPEND_CLI_OPTIONS_H
 
 #include "Compiler.h"
+#include "support/Nearest.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,6 +24,7 @@ namespace perpend::cli {
 using llvm::ArrayRef;
 using llvm::StringRef;
 using llvm::Twine;
+using support::nearest;
 
 /// What the process returns.
 enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
@@ -31,9 +33,6 @@ enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
 /// UserError.
 int fail(const Twine &message, const Twine &hint = "");
 int fail(llvm::Error error);
-
-/// The candidate with the least edit distance; empty when none is near.
-std::string nearest(StringRef word, ArrayRef<std::string> candidates);
 
 class OptionList {
 public:

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <map>
@@ -66,7 +67,7 @@ private:
 LogicalResult Importer::readUserOperators(ModuleOp module) {
   for (const std::string &path : options.operators) {
     std::string error;
-    if (!userOperators.read(path, error))
+    if (!userOperators.read(&context, path, error))
       return fail(fileLocation, error);
   }
   if (!userOperators.objects().empty())
@@ -146,11 +147,15 @@ Type Importer::typeOfInput(const ValueInfo &input, std::string &error) {
   return shape ? graph::tensorType(*shape, cast<TensorType>(declared).getElementType()) : Type();
 }
 
+static constexpr StringRef notUtf8 = "': its name is not UTF-8\nhint: rename it";
+
 LogicalResult Importer::declareInputs(func::FuncOp function) {
   for (const ValueInfo &input : model.graph.inputs) {
     if (graph.isInitializer(input.name))
       continue; // IR version 3 lists weights as inputs too
     Location location = NameLoc::get(StringAttr::get(&context, input.name));
+    if (!llvm::json::isUTF8(input.name))
+      return fail(location, "input '" + input.name + notUtf8);
     std::string error;
     Type type = typeOfInput(input, error);
     if (!type)
@@ -184,6 +189,8 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
   builder.location = fileLocation;
   SmallVector<Attribute> names;
   for (const ValueInfo &output : model.graph.outputs) {
+    if (!llvm::json::isUTF8(output.name))
+      return fail(fileLocation, "output '" + output.name + notUtf8);
     results.push_back(graph.outputOf(output));
     if (!results.back())
       return failure();
