@@ -213,7 +213,8 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
   description.symbols = graph::symbolsOf(main);
   description.dataSymbols = graph::dataSymbolsOf(main);
-  description.requirements = graph::describeRequirements(main, /*eachEquationOnce=*/true);
+  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+    description.requirements.push_back(support::readable(requirement));
   describeKernels(main, description);
   describeConstants(main, description);
   describeMemory(main, description.table);
@@ -228,7 +229,7 @@ static llvm::json::Array toJson(ArrayAttr labels) {
   llvm::json::Array array;
   for (Attribute label : labels)
     if (auto text = dyn_cast<StringAttr>(label))
-      array.push_back(text.getValue());
+      array.push_back(llvm::json::fixUTF8(text.getValue()));
     else
       array.push_back(cast<IntegerAttr>(label).getInt());
   return array;
@@ -245,13 +246,13 @@ static llvm::json::Object toJson(const TensorDescription &tensor) {
   }
   llvm::json::Object object{{"type", tensor.type}};
   if (!tensor.name.empty())
-    object["name"] = tensor.name;
+    object["name"] = llvm::json::fixUTF8(tensor.name);
   if (tensor.isRanked)
     object["shape"] = std::move(shape);
   for (const TensorDescription &element : tensor.element)
     object["element"] = toJson(element);
   if (!tensor.map.empty())
-    object["map"] = tensor.map;
+    object["map"] = llvm::json::fixUTF8(tensor.map);
   if (tensor.labels)
     object["labels"] = toJson(tensor.labels);
   return object;

@@ -101,7 +101,7 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
                                       {"median_ms", lane.quantile(0.5)},
                                       {"least_ms", lane.quantile(0)},
                                       {"p90_ms", lane.quantile(0.9)}});
-  llvm::json::Value all = llvm::json::Object{{"model", model}, {"rows", std::move(rows)}};
+  llvm::json::Value all = llvm::json::Object{{"model", llvm::json::fixUTF8(model)}, {"rows", std::move(rows)}};
   llvm::Error error =
       support::writeFile(path, [&](llvm::raw_ostream &file) { file << llvm::formatv("{0:2}", all) << "\n"; });
   return !error || (fail(std::move(error)), false);

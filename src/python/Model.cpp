@@ -8,6 +8,8 @@
 
 #include "python/Model.h"
 
+#include "support/ReadableText.h"
+
 #include <algorithm>
 
 namespace nb = nanobind;
@@ -23,7 +25,7 @@ static void check(perpend_status status) {
                    : status <= PERPEND_SHAPE_MISMATCH ? PyExc_ValueError
                    : status == PERPEND_INVALID_DATA   ? PyExc_ValueError
                                                       : PyExc_RuntimeError;
-  PyErr_SetString(kind, perpend_error_message());
+  PyErr_SetString(kind, support::readable(perpend_error_message(), "\n\t").c_str()); // it may end inside a character
   throw nb::python_error();
 }
 

@@ -35,7 +35,7 @@ PRINTING = [
 
 @pytest.mark.parametrize("arguments", PRINTING, ids=lambda words: " ".join(map(str, words)).replace(str(DIGITS), "M"))
 def test_full_standard_output(tmp_path: Path, arguments: list[object]) -> None:
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         code, message = run(*arguments, folder=tmp_path, stdout=full)
     assert code == USER_ERROR
     assert message.startswith("error: cannot write the output: No space left on device\nhint: ")
