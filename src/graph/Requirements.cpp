@@ -48,14 +48,17 @@ void Requirements::addAll(Operation *op) {
 }
 
 std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
-  auto all = main->getAttrOfType<ShapeAttr>("graph.requirements");
+  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
   auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+  SmallVector<SymbolicInt> all;
+  if (given)
+    all = given.values();
   std::vector<std::string> texts;
-  for (auto [index, requirement] : llvm::enumerate(all ? all.values() : ArrayRef<SymbolicInt>())) {
-    if (eachEquationOnce && llvm::is_contained(ArrayRef(all.values()).take_front(index), -requirement))
+  for (auto [index, requirement] : llvm::enumerate(all)) {
+    if (eachEquationOnce && llvm::is_contained(ArrayRef(all).take_front(index), -requirement))
       continue;
     StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
-    bool isEquality = llvm::is_contained(all.values(), -requirement);
+    bool isEquality = llvm::is_contained(all, -requirement);
     texts.push_back((subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " + requirement.str() +
                     (isEquality ? " = 0" : " >= 0"));
   }
