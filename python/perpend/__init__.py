@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,6 +104,15 @@ class Model(_perpend.Model):
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
 
 
+class _StructuredModel(Model):
+    """A model from PyTorch, whose call returns what the module returns, such as a dict."""
+
+    structure: Callable[[Any], Any]
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return self.structure(super().__call__(*inputs, **named))
+
+
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
     """Loads a compiled model; `threads` limits each call (None: all cores)."""
     return Model(fspath(path), threads or 0)
@@ -157,6 +166,8 @@ def compile(
         (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
+    Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
+        dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
     Errors: CompileError with the compiler's text.
     """
     module = import_model(
@@ -167,7 +178,10 @@ def compile(
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **_native_names(options)})
-        compiled = Model(path, threads or 0)
+        structure = getattr(module, "structure", None)
+        compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
+        if isinstance(compiled, _StructuredModel):
+            compiled.structure = structure
     except BaseException:
         folder.cleanup()
         raise
