@@ -73,6 +73,8 @@ std::string complaintAboutAttributes(const NodeProto &node, int64_t operatorSet)
              (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "in operator set " +
              std::to_string(operatorSet) + " it has " + (names.empty() ? "none" : llvm::join(names, ", "));
     }
+    if (llvm::count_if(node.attributes, [&](const auto &other) { return other.name == attribute.name; }) > 1)
+      return ("the attribute '" + attribute.name + "' is given twice").str();
     StringRef expected = types[found - names.begin()], got = lettersOf(attribute.kind);
     if (expected != "?" && !got.empty() && got != expected)
       return ("attribute '" + attribute.name + "': expected " + nameOfType(expected) + ", got " + nameOfType(got))

@@ -7,8 +7,8 @@
 
 namespace perpend::onnx {
 
-/// What is wrong with a node's attributes: one that its operator does not have in this operator set, or of another
-/// type. Empty: nothing, or no schema of the operator is known.
+/// What is wrong with a node's attributes: one that its operator does not have in this operator set, of another
+/// type, or given twice. Empty: nothing, or no schema of the operator is known.
 std::string complaintAboutAttributes(const NodeProto &node, int64_t operatorSet);
 } // namespace perpend::onnx
 

@@ -50,6 +50,13 @@ def test_wrong_attributes(arguments: tuple[Any, ...], message: str) -> None:
     assert f"node 'node' ({arguments[0]}): " in str(raised.value)
 
 
+def test_an_attribute_that_is_given_twice() -> None:
+    wrong = model("Softmax", {"axis": 1})
+    wrong.graph.node[0].attribute.append(wrong.graph.node[0].attribute[0])
+    with pytest.raises(perpend.CompileError, match="the attribute 'axis' is given twice"):
+        perpend.import_model(wrong)
+
+
 def test_an_attribute_belongs_to_its_operator_set() -> None:
     assert perpend.import_model(model("ReduceSum", {"axes": [1]}, version=11)).input_names == ["x"]
     assert perpend.import_model(model("Add", {"axis": 0, "broadcast": 1}, version=6, inputs=2)).input_names == [
