@@ -178,9 +178,9 @@ def compile(
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **_native_names(options)})
-        structure = getattr(module, "structure", None)
+        structure: Callable[[Any], Any] | None = getattr(module, "structure", None)
         compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
-        if isinstance(compiled, _StructuredModel):
+        if structure and isinstance(compiled, _StructuredModel):
             compiled.structure = structure
     except BaseException:
         folder.cleanup()

@@ -384,8 +384,10 @@ class Structure:
     def __call__(self, results: Any) -> Any:
         """results: those of the compiled model, one array or a tuple of them."""
         rest = iter(results if isinstance(results, tuple) else (results,))
-        takes = {Leaf.TENSOR: lambda: next(rest), Leaf.INTEGER: lambda: int(next(rest)), Leaf.NONE: lambda: None}
-        return pytree.tree_unflatten([takes[leaf]() for leaf in self.leaves], self.spec)
+        values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
+        numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
+        values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
+        return pytree.tree_unflatten(values, self.spec)
 
 
 def output_names(spec: Any, count: int) -> list[str]:
