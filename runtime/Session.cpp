@@ -69,7 +69,7 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
 // perpend_frame.refuse
 int32_t refuse(const char *text, int64_t got) {
   return fail(PERPEND_INVALID_DATA,
-              "%.400s, got %lld; hint: this follows from the values of the inputs, not from their shapes", text,
+              "%.400s, got %lld; hint: the values of the inputs, or their extents, do not fit the model there", text,
               static_cast<long long>(got));
 }
 

@@ -12,6 +12,7 @@
 #include "Operators.h"
 #include "Pipeline.h"
 #include "graph/Graph.h"
+#include "support/WriteFile.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 #include "target/WeightsObject.h"
@@ -147,10 +148,11 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     std::error_code error = llvm::sys::fs::create_directories(options.dumpPhases);
     llvm::SmallString<128> path(options.dumpPhases);
     llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", number + 1, phase.name).str());
-    llvm::raw_fd_ostream file(path, error);
     if (error)
-      return module.emitError("cannot write ") << path << ": " << error.message();
-    module.print(file);
+      return module.emitError("cannot create the folder '")
+             << options.dumpPhases << "': " << error.message() << "\nhint: the folder of --dump-phases";
+    if (llvm::Error failed = support::writeFile(path, [&](llvm::raw_ostream &file) { module.print(file); }))
+      return module.emitError(llvm::toString(std::move(failed)));
   }
   // The last moment at which main says what its values are called and where they lie.
   if (phase.name == "plan")

@@ -2,8 +2,10 @@
 
 #include "Description.h"
 
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/ReadableText.h"
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
@@ -211,6 +213,8 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
   description.symbols = graph::symbolsOf(main);
   description.dataSymbols = graph::dataSymbolsOf(main);
+  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+    description.requirements.push_back(support::readable(requirement));
   describeKernels(main, description);
   describeConstants(main, description);
   describeMemory(main, description.table);
@@ -225,7 +229,7 @@ static llvm::json::Array toJson(ArrayAttr labels) {
   llvm::json::Array array;
   for (Attribute label : labels)
     if (auto text = dyn_cast<StringAttr>(label))
-      array.push_back(text.getValue());
+      array.push_back(llvm::json::fixUTF8(text.getValue()));
     else
       array.push_back(cast<IntegerAttr>(label).getInt());
   return array;
@@ -242,13 +246,13 @@ static llvm::json::Object toJson(const TensorDescription &tensor) {
   }
   llvm::json::Object object{{"type", tensor.type}};
   if (!tensor.name.empty())
-    object["name"] = tensor.name;
+    object["name"] = llvm::json::fixUTF8(tensor.name);
   if (tensor.isRanked)
     object["shape"] = std::move(shape);
   for (const TensorDescription &element : tensor.element)
     object["element"] = toJson(element);
   if (!tensor.map.empty())
-    object["map"] = tensor.map;
+    object["map"] = llvm::json::fixUTF8(tensor.map);
   if (tensor.labels)
     object["labels"] = toJson(tensor.labels);
   return object;
@@ -279,10 +283,21 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"weightsBytes", description.table.weightsBytes}};
   if (!description.dataSymbols.empty())
     object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
+  if (!description.requirements.empty())
+    object["requirements"] = llvm::json::Array(description.requirements);
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  return text;
+}
+
+/// For a C comment.
+static std::string commentOf(StringRef name) {
+  std::string text = support::readable(name);
+  for (StringRef mark : {"*/", "/*"})
+    for (size_t at; (at = text.find(mark)) != std::string::npos;)
+      text.insert(at + 1, " ");
   return text;
 }
 
@@ -293,7 +308,7 @@ void printHeader(const ModelDescription &description, llvm::raw_ostream &stream)
          << "(), &model). */\n#ifndef " << guard << "\n#define " << guard << "\n#include <perpend.h>\n\n";
   auto printTensors = [&](StringRef kind, const std::vector<TensorDescription> &tensors) {
     for (auto [number, tensor] : llvm::enumerate(tensors))
-      stream << "/* " << kind << " " << number << ": " << tensor.name << ", " << tensor.type << " ["
+      stream << "/* " << kind << " " << number << ": " << commentOf(tensor.name) << ", " << tensor.type << " ["
              << llvm::join(tensor.shape, ", ") << "] */\n";
   };
   printTensors("input", description.inputs);

@@ -26,7 +26,7 @@ struct TensorDescription {
 struct ModelDescription {
   target::ModuleTable table;
   std::vector<TensorDescription> inputs, outputs;
-  std::vector<std::string> symbols, dataSymbols, kernels;
+  std::vector<std::string> symbols, dataSymbols, requirements, kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::vector<std::string> texts; ///< constants, by identity; empty for models without texts
   bool needsHandles = false;      ///< there are texts or lists, or library calls

@@ -11,14 +11,14 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _perpend
 from ._perpend import CompileError, GraphBuilder, Module, Report
-from .operators import Operator, import_onnx, in_python
+from .operators import Operator, Operators, import_onnx, in_python
 
 __version__ = "0.1.0"
 __all__ = [
@@ -104,6 +104,15 @@ class Model(_perpend.Model):
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
 
 
+class _StructuredModel(Model):
+    """A model from PyTorch, whose call returns what the module returns, such as a dict."""
+
+    structure: Callable[[Any], Any]
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return self.structure(super().__call__(*inputs, **named))
+
+
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
     """Loads a compiled model; `threads` limits each call (None: all cores)."""
     return Model(fspath(path), threads or 0)
@@ -113,7 +122,7 @@ def import_model(
     model: Any,
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str] | Operator] = (),
+    operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> Module:
@@ -142,7 +151,7 @@ def compile(
     target: str = "host",
     *,
     dims: Mapping[str, int | str] | None = None,
-    operators: Sequence[str | PathLike[str] | Operator] = (),
+    operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     threads: int | None = None,
@@ -153,10 +162,12 @@ def compile(
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
     target: the machine to compile for.
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
-    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python
+    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
+    Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
+        dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
     Errors: CompileError with the compiler's text.
     """
     module = import_model(
@@ -167,7 +178,10 @@ def compile(
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **_native_names(options)})
-        compiled = Model(path, threads or 0)
+        structure: Callable[[Any], Any] | None = getattr(module, "structure", None)
+        compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
+        if structure and isinstance(compiled, _StructuredModel):
+            compiled.structure = structure
     except BaseException:
         folder.cleanup()
         raise

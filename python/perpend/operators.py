@@ -62,6 +62,17 @@ def _defaults(label: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _default(label, name, value) for name, value in attributes.items()}
 
 
+def _described(patterns: Sequence[Pattern], name: str) -> list[dict[str, Any]]:
+    """As in a description in JSON. Errors: TypeError for what is no list of (type, [extent, ...])."""
+    described = []
+    for pattern in patterns:
+        is_pair = isinstance(pattern, Sequence) and not isinstance(pattern, str) and len(pattern) == 2
+        if not is_pair or isinstance(pattern[1], str) or not isinstance(pattern[1], Sequence):
+            raise TypeError(f'{name}: expected a list of (type, shape) such as [("f32", ["n", 3])], got {pattern!r}')
+        described.append({"type": pattern[0], "shape": list(pattern[1])})
+    return described
+
+
 class Operator:
     """An operator of ONNX's kind with a kernel in Python.
 
@@ -98,8 +109,8 @@ class Operator:
             "name": name,
             "since": since,
             "function": "host.call",
-            "inputs": [{"type": kind, "shape": list(shape)} for kind, shape in inputs],
-            "outputs": [{"type": kind, "shape": list(shape)} for kind, shape in outputs],
+            "inputs": _described(inputs, "inputs"),
+            "outputs": _described(outputs, "outputs"),
             "attributes": _perpend.host_parameters(number),  # defaults would lose their types on the way
             "pure": pure,
         }
@@ -111,10 +122,24 @@ class Operator:
         return list(results) if isinstance(results, tuple) else [results]
 
 
-def import_onnx(
-    source: str | bytes, dims: Mapping[str, int | str], operators: Sequence[str | PathLike[str] | Operator]
-) -> _perpend.Module:
+Operators = str | PathLike[str] | Operator | Sequence[str | PathLike[str] | Operator]
+
+
+def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
+    single = (str, PathLike, Operator)
+    given = operators if isinstance(operators, Sequence) and not isinstance(operators, (str, bytes)) else [operators]
+    wrong = [type(operator).__name__ for operator in given if not isinstance(operator, single)]
+    if wrong:
+        raise TypeError(
+            f"operators: expected paths of descriptions, or perpend.Operator, got {wrong[0]}"
+            '\nhint: operators=["operators.json"]'
+        )
+    return given
+
+
+def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: Operators) -> _perpend.Module:
     """The module of a model; it keeps its operators in Python alive."""
+    operators = _as_list(operators)
     own = [operator for operator in operators if isinstance(operator, Operator)]
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
     if not own:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, cast
 
 import torch
@@ -286,7 +287,8 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
 
 
 def import_program(program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = ()) -> Module:
-    """A program of torch.export as a module at graph level. Outputs are those of the model, flattened.
+    """A program of torch.export as a module at graph level. Its outputs are those of the model, flattened;
+    `structure` makes of them what the model returns.
 
     leaves: what the user's dynamic_shapes says of each input.
     """
@@ -341,8 +343,10 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
     names = output_names(program.call_spec.out_spec, len(specs))
     nodes = _output_of(program.graph_module).args[0]
     results: dict[str, Value] = {}
+    leaves: list[Leaf] = []
     for name, spec, node in zip(names, specs, cast(Sequence[Any], nodes), strict=True):
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+            leaves.append(Leaf.NONE)
             continue
         value = converter.map_argument(node)
         if isinstance(value, Complex):
@@ -353,10 +357,37 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
                 f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"
                 "\nhint: return a tensor, such as torch.tensor(...), or leave the constant out"
             )
+        leaves.append(Leaf.TENSOR if isinstance(value, Value) else Leaf.INTEGER)
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs")
-    return converter.graph.finish(list(results), list(results.values()))
+    module = converter.graph.finish(list(results), list(results.values()))
+    module.structure = Structure(program.call_spec.out_spec, leaves)
+    return module
+
+
+class Leaf(Enum):
+    """What a module returns at one place: None has no output of the compiled model, an integer has a scalar."""
+
+    TENSOR = 0
+    INTEGER = 1
+    NONE = 2
+
+
+class Structure:
+    """Outputs in the form in which the module returns them: a tensor, tuples, lists, dicts, dataclasses and so on."""
+
+    def __init__(self, spec: Any, leaves: Sequence[Leaf]) -> None:
+        self.spec = spec
+        self.leaves = leaves
+
+    def __call__(self, results: Any) -> Any:
+        """results: those of the compiled model, one array or a tuple of them."""
+        rest = iter(results if isinstance(results, tuple) else (results,))
+        values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
+        numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
+        values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
+        return pytree.tree_unflatten(values, self.spec)
 
 
 def output_names(spec: Any, count: int) -> list[str]:

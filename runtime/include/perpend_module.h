@@ -16,6 +16,8 @@
  *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
  *   "symbols": ["n", "count0"]    symbolCount names
  *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
+ *   "requirements": ["node 'conv' needs n - 5 >= 0"]
+ *                                 optional; for people: what binding asks of the inputs' extents
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
  *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2

@@ -13,8 +13,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 namespace perpend::cli {
 
@@ -155,14 +157,24 @@ static bool writeList(StringRef folder, const Array &array) {
 // Both
 //===----------------------------------------------------------------------===//
 
+/// Some of the errors name the file themselves.
+static void failWith(StringRef path, const runtime::NpyError &error) {
+  fail(StringRef(error.message).contains(path) ? Twine(error.message) : path + ": " + error.message);
+}
+
 std::optional<Array> readArray(StringRef path) {
   if (llvm::sys::fs::is_directory(path))
     return readList(path);
+  if (access(path.str().c_str(), R_OK) != 0) {
+    fail("cannot read '" + path + "': " + std::generic_category().message(errno),
+         "the path of a .npy file that numpy.save wrote");
+    return std::nullopt;
+  }
   runtime::NpyArray header;
   runtime::NpyError error;
   uint8_t *data = nullptr;
   if (!runtime::readNpy(path.str().c_str(), header, data, error)) {
-    fail(path + ": " + error.message, "expected an array that numpy.save() wrote");
+    failWith(path, error);
     return std::nullopt;
   }
   Array array{header.type, llvm::SmallVector<int64_t>(ArrayRef(header.shape, header.rank)), nullptr};
@@ -213,6 +225,6 @@ bool writeArray(StringRef directory, StringRef name, const Array &array) {
   runtime::NpyError error;
   bool isWritten =
       array.isTexts() ? writeTexts(path.c_str(), array, error) : runtime::writeNpy(path.c_str(), array.view(), error);
-  return isWritten || (fail(path + ": " + error.message), false);
+  return isWritten || (failWith(path, error), false);
 }
 } // namespace perpend::cli

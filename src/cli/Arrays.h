@@ -7,10 +7,7 @@
 
 #include "perpend.h"
 
-#include "llvm/ADT/StringMap.h"
-
 #include <memory>
-#include <random>
 
 namespace perpend::cli {
 
@@ -58,23 +55,6 @@ bool adaptTo(Array &array, const perpend_tensor_info &info, StringRef name);
 /// DIRECTORY/NAME.npy, or the folder DIRECTORY/NAME for a list, with '/' in names replaced, and dots that would name
 /// another folder. What an earlier list has left there is deleted. False: printed.
 bool writeArray(StringRef directory, StringRef name, const Array &array);
-
-/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
-/// every machine for one state of the generator. Texts are small numbers.
-Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator);
-
-/// Where the inputs of a model come from.
-struct InputOptions {
-  std::vector<std::string> files;   ///< "x.npy", or "name=x.npy" or a folder
-  std::vector<std::string> symbols; ///< "n=3"
-  int64_t seed = 0;
-
-  void addTo(OptionList &options, StringRef seedFlag);
-};
-
-/// One array for each input of the model: from files, else random. A symbol has the value that --symbol says, else what
-/// an array from a file says, else 2. Errors: nullopt, printed.
-std::optional<std::vector<Array>> makeInputs(const perpend_model *model, const InputOptions &options);
 } // namespace perpend::cli
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
+#include "cli/Inputs.h"
 #include "cli/Python.h"
+#include "support/WriteFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -99,13 +101,10 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
                                       {"median_ms", lane.quantile(0.5)},
                                       {"least_ms", lane.quantile(0)},
                                       {"p90_ms", lane.quantile(0.9)}});
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (error)
-    return fail("cannot write '" + path + "': " + error.message()), false;
-  file << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", model}, {"rows", std::move(rows)}}))
-       << "\n";
-  return true;
+  llvm::json::Value all = llvm::json::Object{{"model", llvm::json::fixUTF8(model)}, {"rows", std::move(rows)}};
+  llvm::Error error =
+      support::writeFile(path, [&](llvm::raw_ostream &file) { file << llvm::formatv("{0:2}", all) << "\n"; });
+  return !error || (fail(std::move(error)), false);
 }
 
 /// Other engines are measured by bench/models.py.
@@ -137,7 +136,7 @@ static int benchAlone(const BenchOptions &options) {
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
     return UserError;
-  std::optional<std::vector<Array>> inputs = makeInputs(model.get(), options.inputs);
+  std::optional<Inputs> inputs = makeInputs(model.get(), options.inputs);
   if (!inputs)
     return UserError;
   std::vector<Lane> lanes;
@@ -145,7 +144,7 @@ static int benchAlone(const BenchOptions &options) {
     SessionOwner session = createSession(model.get(), count);
     if (!session)
       return UserError;
-    auto execution = std::make_unique<Execution>(model.get(), session.get(), *inputs);
+    auto execution = std::make_unique<Execution>(model.get(), session.get(), inputs->arrays, inputs->advice());
     lanes.push_back({count, std::move(session), std::move(execution), {}});
   }
   if (!measure(lanes, static_cast<double>(options.milliseconds)))

@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "cli/Compare.h"
+#include "cli/Inputs.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -49,15 +50,18 @@ static bool agrees(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef
 static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
-  std::optional<std::vector<Array>> inputs = model ? makeInputs(model.get(), options.inputs) : std::nullopt;
-  SessionOwner session = inputs ? createSession(model.get(), 0) : nullptr;
-  std::optional<std::vector<Array>> outputs = session ? runOnce(model.get(), session.get(), *inputs) : std::nullopt;
+  std::optional<Inputs> made = model ? makeInputs(model.get(), options.inputs) : std::nullopt;
+  SessionOwner session = made ? createSession(model.get(), 0) : nullptr;
+  if (!session)
+    return UserError;
+  ArrayRef<Array> inputs = made->arrays;
+  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
   if (!outputs)
     return UserError;
   bool isGood = true;
   for (StringRef name : references) {
     llvm::outs().flush(); // the interpreter may take long
-    std::optional<std::vector<Array>> reference = referenceOf(name, options, *inputs, model.get());
+    std::optional<std::vector<Array>> reference = referenceOf(name, options, inputs, model.get());
     if (!reference)
       return UserError;
     llvm::outs() << "against " << name << ":\n";
@@ -65,7 +69,7 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
     llvm::outs() << (isSame ? "the outputs agree\n" : "the outputs DIFFER\n");
     llvm::outs().flush();
     if (!isSame && name == "interpreter")
-      llvm::outs() << "first difference: " << findFirstDifference(options.source, options.compiler, *inputs) << "\n";
+      llvm::outs() << "first difference: " << findFirstDifference(options.source, options.compiler, inputs) << "\n";
     isGood &= isSame;
   }
   return isGood ? Good : UserError;

@@ -1,6 +1,7 @@
 //===- Command.cpp - the commands of the perpend tool ---------------------===//
 
 #include "cli/Command.h"
+#include "support/WriteFile.h"
 #include "target/TargetInfo.h"
 
 #include "perpend.h"
@@ -126,7 +127,7 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
   return Good;
 }
 
-int runCommandLine(int argumentCount, char **arguments) {
+static int runWords(int argumentCount, char **arguments) {
   std::vector<StringRef> words(arguments + 1, arguments + argumentCount);
   if (words.empty()) {
     printUsage(llvm::errs());
@@ -150,5 +151,15 @@ int runCommandLine(int argumentCount, char **arguments) {
   fail("unknown command '" + words[0] + "'",
        guess.empty() ? "commands: " + llvm::join(names, ", ") : "did you mean '" + guess + "'?");
   return UsageError;
+}
+
+/// A reader that has gone, as in `perpend inspect model.onnx | head`, asked for no more; that is no error.
+int runCommandLine(int argumentCount, char **arguments) {
+  int code = runWords(argumentCount, arguments);
+  std::error_code error = support::takeError(llvm::outs());
+  if (error && error != std::errc::broken_pipe && code == Good)
+    code = fail("cannot write the output: " + error.message(), "is the disk full, or the output closed?");
+  support::takeError(llvm::errs());
+  return code;
 }
 } // namespace perpend::cli

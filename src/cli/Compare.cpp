@@ -4,6 +4,7 @@
 #include "cli/Python.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"
+#include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -75,7 +76,8 @@ static Comparison differs(const Twine &problem) { return {false, 0, 0, 0, -1, pr
 static Comparison compareTexts(const Array &array, const Array &reference) {
   for (int64_t i = 0; i < reference.elementCount(); ++i)
     if (array.text(i) != reference.text(i))
-      return differs("element " + Twine(i) + ": expected '" + reference.text(i) + "', got '" + array.text(i) + "'");
+      return differs("element " + Twine(i) + ": expected " + support::quoted(reference.text(i), 200) + ", got " +
+                     support::quoted(array.text(i), 200));
   return {};
 }
 
@@ -111,7 +113,7 @@ Comparison compare(const Array &array, const Array &reference) {
 }
 
 std::string describe(StringRef name, const Comparison &comparison, const Array &array, const Array &reference) {
-  std::string text = (comparison.isGood ? "ok       " : "DIFFERS  ") + name.str() + ": ";
+  std::string text = (comparison.isGood ? "ok       " : "DIFFERS  ") + support::readable(name) + ": ";
   if (!comparison.problem.empty())
     return text + comparison.problem;
   text += typeText(array);

@@ -4,6 +4,7 @@
 #include "cli/Command.h"
 #include "cli/EarlyEnd.h"
 #include "cli/Module.h"
+#include "support/WriteFile.h"
 
 #include "target/TargetInfo.h"
 
@@ -70,13 +71,14 @@ static int printStopped(const ModelSource &source, const CompileOptions &options
     (void)module.release();
     return UserError;
   }
-  std::error_code error;
-  llvm::raw_fd_ostream out(output.empty() ? "-" : output, error);
-  if (error)
-    return fail("cannot write '" + output + "': " + error.message());
-  module->print(out, OpPrintingFlags().enableDebugInfo());
-  out << "\n";
-  return Good;
+  auto print = [&](llvm::raw_ostream &out) {
+    module->print(out, OpPrintingFlags().enableDebugInfo());
+    out << "\n";
+  };
+  if (output.empty() || output == "-")
+    return print(llvm::outs()), Good;
+  llvm::Error error = support::writeFile(output, print);
+  return error ? fail(std::move(error)) : Good;
 }
 
 static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds) {

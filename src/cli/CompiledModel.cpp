@@ -63,8 +63,8 @@ ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, co
   return loadLibrary(library);
 }
 
-Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays)
-    : session(session), outputs(perpend_model_output_count(model)) {
+Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays, StringRef advice)
+    : session(session), outputs(perpend_model_output_count(model)), advice(advice) {
   for (const Array &array : arrays)
     inputs.push_back(array.view());
 }
@@ -72,13 +72,19 @@ Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Ar
 bool Execution::run() {
   for (perpend_tensor &output : outputs)
     output = {}; // the session's memory
-  return perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                             static_cast<int32_t>(outputs.size())) == PERPEND_OK ||
-         (fail(perpend_error_message()), false);
+  if (perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                          static_cast<int32_t>(outputs.size())) == PERPEND_OK)
+    return true;
+  std::string message = perpend_error_message();
+  if (!advice.empty())
+    message += (StringRef(message).contains("; hint: ") ? "; " : "; hint: ") + advice;
+  fail(message);
+  return false;
 }
 
-std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs) {
-  Execution execution(model, session, inputs);
+std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs,
+                                          StringRef advice) {
+  Execution execution(model, session, inputs, advice);
   if (!execution.run())
     return std::nullopt;
   std::vector<Array> arrays;

@@ -45,7 +45,8 @@ ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, co
 /// Runs that can be timed: nothing is copied.
 class Execution {
 public:
-  Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays);
+  /// `advice`: for the hint of a run that fails.
+  Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays, StringRef advice = "");
   /// False: printed.
   bool run();
   /// Valid until the next run.
@@ -54,10 +55,12 @@ public:
 private:
   perpend_session *session;
   std::vector<perpend_tensor> inputs, outputs;
+  std::string advice;
 };
 
 /// One run. Errors: nullopt, printed.
-std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs);
+std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs,
+                                          StringRef advice = "");
 
 /// "image: f32 [n, 1, 8, 8]"
 std::string describeTensor(const perpend_tensor_info &info);

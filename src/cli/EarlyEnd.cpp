@@ -57,6 +57,8 @@ static void waitForSignal() {
 }
 
 void cleanUpOnSignals() {
+  for (int number : {SIGPIPE, SIGXFSZ}) // writing says it, too
+    std::signal(number, SIG_IGN);
   if (pipe(signalPipe) != 0)
     return;
   std::thread(waitForSignal).detach();

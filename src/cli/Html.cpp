@@ -90,6 +90,8 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
     rows.push_back({"output", output.name, output.type});
   for (const std::string &symbol : report.symbols)
     rows.push_back({"symbol", symbol, "integer, at least 0"});
+  for (const std::string &requirement : report.requirements)
+    rows.push_back({"requirement", requirement, "checked by a run"});
   printTable(out, "Signature", {"", "name", "type"}, rows);
   rows.clear();
   for (const OperatorReport &entry : report.operators)

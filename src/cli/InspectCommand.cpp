@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "cli/Report.h"
+#include "support/WriteFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -17,11 +18,8 @@ static int writeHtml(const ModelReport &report, const ModelSource &source, const
         return UserError;
       stages.push_back({name, std::move(*text)});
     }
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (error)
-    return fail("cannot write '" + path + "': " + error.message());
-  printHtml(report, stages, out);
+  if (llvm::Error error = support::writeFile(path, [&](llvm::raw_ostream &out) { printHtml(report, stages, out); }))
+    return fail(std::move(error));
   llvm::outs() << "wrote " << path << "\n";
   return Good;
 }

@@ -6,6 +6,7 @@
 #include "frontend/onnx/Import.h"
 #include "graph/Shapes.h"
 #include "interp/Interpreter.h"
+#include "support/WriteFile.h"
 #include "tile/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -248,12 +249,12 @@ void writeReproducer(const ModelSource &source, const CompileOptions &options) {
     if (&phase != &phases().back()) // what follows the last phase is replayed with it
       before = std::move(after);
   }
-  std::error_code error;
-  llvm::raw_fd_ostream file("perpend-repro.mlir", error);
   llvm::errs() << "in phase: " << failing << "\n";
-  if (error)
+  llvm::Error error = support::writeFile("perpend-repro.mlir", [&](llvm::raw_ostream &file) { file << before; });
+  if (error) {
+    llvm::errs() << "no reproducer: " << llvm::toString(std::move(error)) << "\n";
     return;
-  file << before;
+  }
   llvm::errs() << "reproducer: perpend-repro.mlir\nreplay: perpend compile perpend-repro.mlir -o repro.so --start-from "
                << start << " --target " << options.target << " -O" << options.optLevel << "\n";
 }

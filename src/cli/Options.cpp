@@ -1,6 +1,7 @@
 //===- Options.cpp - the options of a command -----------------------------===//
 
 #include "cli/Options.h"
+#include "support/ReadableText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -14,24 +15,13 @@ int fail(const Twine &message, const Twine &hint) {
       hintText = text.substr(at + mark.size());
       text.resize(at);
     }
-  llvm::errs() << "error: " << text << "\n";
+  llvm::errs() << "error: " << support::readable(text, "\n") << "\n";
   if (!hintText.empty())
-    llvm::errs() << "hint: " << hintText << "\n";
+    llvm::errs() << "hint: " << support::readable(hintText, "\n") << "\n";
   return UserError;
 }
 
 int fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
-
-std::string nearest(StringRef word, ArrayRef<std::string> candidates) {
-  std::string best;
-  unsigned bestDistance = static_cast<unsigned>(word.size()) / 3 + 2; // further away is no misspelling
-  for (StringRef candidate : candidates)
-    if (unsigned distance = word.edit_distance(candidate); distance < bestDistance) {
-      bestDistance = distance;
-      best = candidate.str();
-    }
-  return best;
-}
 
 bool parseCounts(StringRef text, std::vector<int64_t> &counts) {
   for (StringRef part : llvm::split(text, ','))
@@ -46,8 +36,9 @@ bool parseCounts(StringRef text, std::vector<int64_t> &counts) {
 // The list
 //===----------------------------------------------------------------------===//
 
-void OptionList::add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set) {
-  options.push_back({flag.str(), valueName.str(), help.str(), std::move(set)});
+void OptionList::add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set,
+                     StringRef expected) {
+  options.push_back({flag.str(), valueName.str(), help.str(), (valueName + expected).str(), std::move(set)});
 }
 
 void OptionList::add(StringRef flag, bool &value, StringRef, StringRef help) {
@@ -62,7 +53,9 @@ void OptionList::add(StringRef flag, std::string &value, StringRef valueName, St
 }
 
 void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, StringRef help) {
-  add(flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; });
+  add(
+      flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; },
+      ", a whole number of at least 0");
 }
 
 void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
@@ -132,7 +125,7 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
       value = arguments[++i];
     }
     if (!option->set(value.value_or("")))
-      return fail("option '" + option->spelling() + "': expected " + option->valueName + ", got '" + *value + "'"),
+      return fail("option '" + option->spelling() + "': expected " + option->expected + ", got '" + *value + "'"),
              false;
   }
   return true;

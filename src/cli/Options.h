@@ -10,6 +10,7 @@
 #define PERPEND_CLI_OPTIONS_H
 
 #include "Compiler.h"
+#include "support/Nearest.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,6 +24,7 @@ namespace perpend::cli {
 using llvm::ArrayRef;
 using llvm::StringRef;
 using llvm::Twine;
+using support::nearest;
 
 /// What the process returns.
 enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
@@ -31,9 +33,6 @@ enum ExitCode : int { Good = 0, UserError = 1, UsageError = 2 };
 /// UserError.
 int fail(const Twine &message, const Twine &hint = "");
 int fail(llvm::Error error);
-
-/// The candidate with the least edit distance; empty when none is near.
-std::string nearest(StringRef word, ArrayRef<std::string> candidates);
 
 class OptionList {
 public:
@@ -53,12 +52,14 @@ public:
 private:
   struct Option {
     std::string flag, valueName, help;
+    std::string expected; ///< of a value, for errors
     /// False: the text is not a value of this option.
     std::function<bool(StringRef)> set;
 
     std::string spelling() const { return (flag.size() == 1 ? "-" : "--") + flag; }
   };
-  void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set);
+  void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set,
+           StringRef expected = "");
   const Option *find(StringRef argument, std::optional<StringRef> &value) const;
   bool reportUnknown(StringRef argument) const;
 

@@ -3,9 +3,12 @@
 #include "cli/Report.h"
 #include "Pipeline.h"
 #include "cli/CompiledModel.h"
+#include "graph/ElementTypes.h"
 #include "graph/Graph.h"
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/ReadableText.h"
 #include "target/TargetInfo.h"
 #include "tile/Buffers.h"
 
@@ -65,13 +68,14 @@ std::optional<std::string> printStage(const ModelSource &source, const CompileOp
 
 static std::string nameOf(DictionaryAttr attributes, StringRef fallback) {
   auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr();
-  return name ? name.str() : fallback.str();
+  return name ? support::readable(name) : fallback.str();
 }
 
 static std::string textOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   std::string text;
-  llvm::raw_string_ostream(text) << tensor.getElementType() << " " << graph::toString(graph::shapeOf(tensor));
+  llvm::raw_string_ostream(text) << graph::nameOf(tensor.getElementType()) << " "
+                                 << graph::toString(graph::shapeOf(tensor));
   return text;
 }
 
@@ -143,7 +147,7 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
   ModelReport report;
   report.path = source.path;
   auto name = (*module)->getAttrOfType<StringAttr>("graph.model_name");
-  report.name = name ? name.str() : "model";
+  report.name = name ? support::readable(name) : "model";
   auto main = module->lookupSymbol<func::FuncOp>("main");
   collectSignature(main, report);
   collectOperators(main, report);
@@ -159,8 +163,11 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
       writeReproducer(source, options);
     return std::nullopt;
   }
+  main = module->lookupSymbol<func::FuncOp>("main");
+  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+    report.requirements.push_back(support::readable(requirement));
   collectKernels(*module, report);
-  collectBuffers(module->lookupSymbol<func::FuncOp>("main"), report);
+  collectBuffers(main, report);
   return report;
 }
 
@@ -178,10 +185,10 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     return std::nullopt;
   ModelReport report;
   report.path = path.str();
-  report.name = perpend_model_name(model.get());
+  report.name = support::readable(perpend_model_name(model.get()));
   auto add = [](std::vector<TensorReport> &list, const perpend_tensor_info *info) {
     std::string text = describeTensor(*info), name = info->name;
-    list.push_back({name, text.substr(name.size() + 2)});
+    list.push_back({support::readable(name), text.substr(name.size() + 2)});
   };
   for (int32_t i = 0; i < perpend_model_input_count(model.get()); ++i)
     add(report.inputs, perpend_model_input(model.get(), i));
@@ -197,6 +204,8 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   report.symbols = textsIn(facts, "symbols");
   report.dataSymbols = textsIn(facts, "dataSymbols");
+  for (StringRef requirement : textsIn(facts, "requirements"))
+    report.requirements.push_back(support::readable(requirement));
   return report;
 }
 
@@ -215,6 +224,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   if (!report.symbols.empty())
     out << "symbols  " << llvm::join(report.symbols, ", ")
         << (report.dataSymbols.empty() ? "" : "; a run finds " + llvm::join(report.dataSymbols, ", ")) << "\n";
+  for (const std::string &requirement : report.requirements)
+    out << "requires " << requirement << "\n";
   out << "weights  " << report.weightsBytes << " bytes\n";
   if (!report.operators.empty())
     out << "\noperators:\n";

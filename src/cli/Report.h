@@ -35,6 +35,7 @@ struct ModelReport {
   std::string name, path, target;
   std::vector<TensorReport> inputs, outputs;
   std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those that a run gives values to
+  std::vector<std::string> requirements;         ///< of the extents of inputs
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
   std::vector<KernelReport> kernels;

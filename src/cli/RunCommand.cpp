@@ -2,6 +2,8 @@
 
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
+#include "cli/Inputs.h"
+#include "support/ReadableText.h"
 
 #include "llvm/Support/Format.h"
 
@@ -61,17 +63,18 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   ModelOwner model = loadOrCompile(source, options, folder);
   if (!model)
     return UserError;
-  std::optional<std::vector<Array>> inputs = makeInputs(model.get(), inputOptions);
-  SessionOwner session = inputs ? createSession(model.get(), threads) : nullptr;
+  std::optional<Inputs> made = makeInputs(model.get(), inputOptions);
+  SessionOwner session = made ? createSession(model.get(), threads) : nullptr;
   if (!session)
     return UserError;
-  for (size_t i = 0; i < inputs->size(); ++i)
-    llvm::outs() << "input  " << perpend_model_input(model.get(), static_cast<int32_t>(i))->name << ": "
-                 << typeText((*inputs)[i]) << "\n";
-  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), *inputs);
+  ArrayRef<Array> inputs = made->arrays;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    llvm::outs() << "input  " << support::readable(perpend_model_input(model.get(), static_cast<int32_t>(i))->name)
+                 << ": " << typeText(inputs[i]) << "\n";
+  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;
-  if (repetitions > 1 && !repeat(model.get(), session.get(), *inputs, repetitions))
+  if (repetitions > 1 && !repeat(model.get(), session.get(), inputs, repetitions))
     return UserError;
   return Good;
 }

@@ -47,6 +47,24 @@ void Requirements::addAll(Operation *op) {
     assuming.addRequirements(*this);
 }
 
+std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
+  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
+  auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+  SmallVector<SymbolicInt> all;
+  if (given)
+    all = given.values();
+  std::vector<std::string> texts;
+  for (auto [index, requirement] : llvm::enumerate(all)) {
+    if (eachEquationOnce && llvm::is_contained(ArrayRef(all).take_front(index), -requirement))
+      continue;
+    StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
+    bool isEquality = llvm::is_contained(all, -requirement);
+    texts.push_back((subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " + requirement.str() +
+                    (isEquality ? " = 0" : " >= 0"));
+  }
+  return texts;
+}
+
 //===----------------------------------------------------------------------===//
 // Each primitive
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,8 @@
 
 #include "graph/Graph.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include "llvm/ADT/StringSet.h"
 
 namespace perpend::graph {
@@ -26,6 +28,10 @@ public:
 private:
   void addDivisors(const SymbolicInt &value);
 };
+
+/// Each of main's graph.requirements as users read it: which node, and what it needs. Of an equation, which is two
+/// requirements, both texts or the first.
+std::vector<std::string> describeRequirements(mlir::func::FuncOp main, bool eachEquationOnce);
 } // namespace perpend::graph
 
 #endif

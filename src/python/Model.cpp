@@ -9,6 +9,7 @@
 #include "python/Model.h"
 
 #include "python/PythonOperators.h"
+#include "support/ReadableText.h"
 
 #include <algorithm>
 
@@ -28,7 +29,8 @@ static PyObject *kindOf(perpend_status status) {
 static void check(perpend_status status) {
   if (status == PERPEND_OK)
     return;
-  PyErr_SetString(kindOf(status), perpend_error_message());
+  PyErr_SetString(kindOf(status),
+                  support::readable(perpend_error_message(), "\n\t").c_str()); // it may end inside a character
   throw nb::python_error();
 }
 

@@ -5,6 +5,7 @@
 #include "Compiler.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
+#include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -37,7 +38,9 @@ ErrorText::ErrorText(MLIRContext &context)
         return success();
       }) {}
 
-std::string ErrorText::take(StringRef otherwise) { return text.empty() ? otherwise.str() : std::exchange(text, {}); }
+std::string ErrorText::take(StringRef otherwise) {
+  return text.empty() ? otherwise.str() : support::readable(std::exchange(text, {}), "\n\t");
+}
 
 //===----------------------------------------------------------------------===//
 // Programs

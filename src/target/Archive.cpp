@@ -1,4 +1,5 @@
 //===- Archive.cpp - Static libraries ------------------------------------===//
+#include "support/WriteFile.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 
@@ -78,8 +79,12 @@ Error writeStaticLibrary(const LinkRequest &request) {
       return error;
   }
   const std::string unfinished = scratch->pathOf("output");
-  if (Error error = writeArchive(unfinished, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
-                                 /*Deterministic=*/true, /*Thin=*/false))
+  Error wrong = Error::success();
+  Error notWritten = support::writeFile(unfinished, [&](raw_ostream &stream) {
+    wrong = writeArchiveToStream(stream, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+                                 /*Deterministic=*/true, /*Thin=*/false);
+  });
+  if (Error error = wrong ? joinErrors(std::move(wrong), std::move(notWritten)) : std::move(notWritten))
     return error;
   return moveIntoPlace(unfinished, request.output);
 }

@@ -1,6 +1,7 @@
 //===- ScratchDirectory.cpp - Temporary files of one compilation ---------===//
 #include "target/ScratchDirectory.h"
 #include "support/TemporaryFolders.h"
+#include "support/WriteFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -43,17 +44,8 @@ std::string ScratchDirectory::pathOf(StringRef name) const {
 
 Expected<std::string> ScratchDirectory::write(StringRef name, StringRef bytes) const {
   std::string filePath = pathOf(name);
-  std::error_code reason;
-  raw_fd_ostream stream(filePath, reason);
-  if (reason)
-    return cannotWrite(filePath, reason);
-  stream << bytes;
-  stream.close();
-  if (stream.has_error()) {
-    reason = stream.error();
-    stream.clear_error();
-    return cannotWrite(filePath, reason);
-  }
+  if (Error error = support::writeFile(filePath, [&](raw_ostream &stream) { stream << bytes; }))
+    return std::move(error);
   return filePath;
 }
 

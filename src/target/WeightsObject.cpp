@@ -130,7 +130,8 @@ Expected<uint16_t> machineNumber(const TargetInfo &target) {
 }
 
 Error cannotWrite(StringRef path, std::error_code reason) {
-  return createStringError(reason, formatv("cannot write weights to '{0}': {1}", path, reason.message()));
+  return createStringError(
+      reason, formatv("cannot write weights to '{0}': {1}\nhint: is there room on the disk?", path, reason.message()));
 }
 
 /// Writes bytes of the section and keeps its checksum.

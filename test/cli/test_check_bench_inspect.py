@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
-from cli.tool import DIGITS, USER_ERROR, perpend, reject, succeed
+from cli.tool import DIGITS, USER_ERROR, perpend, reject, save, succeed, value
+from onnx import helper, numpy_helper
 
 
 @pytest.mark.parametrize("against", ["interpreter", "onnxruntime", "interpreter,onnxruntime"])
@@ -50,6 +52,25 @@ def test_inspect(tmp_path: Path, library: Path, tiny: Path) -> None:
         text = succeed("inspect", model, folder=tmp_path)
         assert "input    x: f32 [n, 5]" in text and "output   y: f32 [n, 7]" in text
         assert "symbols  n\n" in text and "kernels: " in text and "weights  " in text
+
+
+def test_inspect_requirements(tmp_path: Path) -> None:
+    """What a run asks of the extents of inputs: of a file, of a library, and as a page."""
+    weights = numpy_helper.from_array(np.ones((1, 1, 5), np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="wide"),
+        helper.make_node("Concat", ["c", "z"], ["y"], axis=1, name="beside"),
+    ]
+    inputs = [value("x", [1, 1, "n"]), value("z", [1, 3, "m"])]
+    model = save(tmp_path / "m.onnx", nodes, inputs, [value("y", None)], [weights])
+    succeed("compile", model, "-o", "m.so", folder=tmp_path)
+    for name in ["m.onnx", "m.so"]:
+        text = succeed("inspect", name, folder=tmp_path)
+        lines = [line for line in text.splitlines() if line.startswith("requires ")]
+        assert lines == ["requires node 'wide' needs n - 4 >= 0", "requires node 'beside' needs m - n + 4 = 0"]
+        succeed("inspect", name, "--html", "m.html", folder=tmp_path)
+        page = (tmp_path / "m.html").read_text()
+        assert "node 'wide' needs n - 4 &gt;= 0" in page and "m - n + 4 = 0" in page.split("Operators")[0]
 
 
 def test_inspect_stages(tmp_path: Path, tiny: Path) -> None:

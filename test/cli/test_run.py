@@ -27,6 +27,35 @@ def test_run_random_inputs_repeat(tmp_path: Path, library: Path) -> None:
     assert outputs[0] == outputs[1] != outputs[2]
 
 
+def save_branches(folder: Path) -> Path:
+    """One branch needs five elements, the other none."""
+    filters = numpy_helper.from_array(np.ones((1, 1, 5), np.float32), "w")
+    branches = {
+        "then_branch": helper.make_graph(
+            [helper.make_node("Conv", ["x", "w"], ["a"], name="wide")], "then", [], [value("a", None)]
+        ),
+        "else_branch": helper.make_graph([helper.make_node("Neg", ["x"], ["b"])], "else", [], [value("b", None)]),
+    }
+    nodes = [helper.make_node("If", ["c"], ["y"], **branches)]
+    inputs = [value("c", [], onnx.TensorProto.BOOL), value("x", [1, 1, "n"])]
+    return save(folder / "branches.onnx", nodes, inputs, [value("y", None)], [filters])
+
+
+def test_a_branch_that_does_not_run_has_no_requirements(tmp_path: Path) -> None:
+    model = save_branches(tmp_path)
+    for condition in [False, True]:
+        np.save(tmp_path / f"{condition}.npy", np.array(condition))
+    assert "y: f32 [1, 1, 2]" in succeed("run", model, "--input", "c=False.npy", folder=tmp_path)
+    for command in ["run", "check", "bench"]:
+        message = reject(command, model, "--input", "c=True.npy", folder=tmp_path)
+        assert "node 'wide': the sizes do not fit: expected n - 4 >= 0, got -2" in message
+        assert "made up: 'x' (--input" in message and "n=2 (--symbol NAME=N" in message
+    text = succeed("run", model, "--input", "c=True.npy", "--symbol", "n=7", folder=tmp_path)
+    assert "y: f32 [1, 1, 3]" in text
+    np.save(tmp_path / "x.npy", np.zeros((1, 1, 2), np.float32))
+    assert "made up" not in reject("run", model, "--input", "c=True.npy", "--input", "x=x.npy", folder=tmp_path)
+
+
 def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
     def wrong(argument: str, array: Any) -> str:
         np.save(tmp_path / "x.npy", array)
@@ -39,7 +68,10 @@ def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
     assert "5" in (message := wrong("x.npy", np.zeros((3, 6), np.float32))) and "6" in message
     assert "rank" in wrong("x.npy", np.zeros(5, np.float32))
     (tmp_path / "x.npy").write_text("no array")
-    assert "x.npy" in reject("run", library, "--input", "x.npy", folder=tmp_path)
+    message = reject("run", library, "--input", "x.npy", folder=tmp_path)
+    assert message.startswith("error: x.npy: expected a .npy file") and message.count("hint: ") == 1
+    message = reject("run", library, "--input", "nothing.npy", folder=tmp_path)
+    assert message.startswith("error: cannot read 'nothing.npy': No such file") and message.count("hint: ") == 1
     assert "missing.npy" in reject("run", library, "--input", "missing.npy", folder=tmp_path)
     np.save(tmp_path / "x.npy", good)
     assert "given twice" in reject("run", library, "--input", "x.npy", "--input", "x=x.npy", folder=tmp_path)

@@ -55,6 +55,34 @@ def test_texts(tmp_path: Path, texts: Path) -> None:
     assert np.load(tmp_path / "out" / "y.npy").shape == (0,)
 
 
+def test_printed_texts_are_readable(tmp_path: Path) -> None:
+    """UTF-8 as it is, for terminals; what a terminal would obey is escaped."""
+    kind = onnx.TensorProto.STRING
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Identity", ["größe\x1b[31m"], ["länge\n*/"])],
+        "mödell",
+        [onnx.helper.make_tensor_value_info("größe\x1b[31m", kind, ["n"])],
+        [onnx.helper.make_tensor_value_info("länge\n*/", kind, ["n"])],
+    )
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.array(['Grüße\x07"', "日本語" * 20]))
+    text = succeed("run", "m.onnx", "--input", "x.npy", folder=tmp_path)
+    assert text.splitlines() == [
+        "input  größe\\x1B[31m: string [2]",
+        'länge\\n*/: string [2]  first: "Grüße\\x07\\"" "' + ("日本語" * 14)[:40] + '"...',
+    ]
+    assert "länge\\n*/: string [2]  equal" in succeed("check", "m.onnx", "--input", "x.npy", folder=tmp_path)
+    assert "model 'mödell'" in (text := succeed("inspect", "m.onnx", folder=tmp_path))
+    assert "input    größe\\x1B[31m: string [n]" in text
+    succeed("compile", "m.onnx", "-o", "m.so", folder=tmp_path)
+    header = (tmp_path / "m.h").read_text()
+    assert "/* output 0: länge\\n* /, string [n] */" in header
+    message = reject("run", "m.onnx", "--input", "größe\x1b[31m=nothing.npy", folder=tmp_path)
+    assert "cannot read 'nothing.npy'" in message
+    assert "\\x1B" in reject("run", "m.onnx", "--input", "a\x1b=x.npy", folder=tmp_path)
+
+
 def test_texts_in_fortran_order(tmp_path: Path) -> None:
     model = save(tmp_path, "f (string[n, m] x) => (string[n, m] y) { y = Identity (x) }")
     words = np.asfortranarray(np.array([["a", "bb", "c"], ["d", "e", "ff"]]))

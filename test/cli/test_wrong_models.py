@@ -1,7 +1,13 @@
 """What the tool says about files that are no models."""
 
+import gzip
+import io
+import pickle
+import re
+import zipfile
 from pathlib import Path
 
+import pytest
 from cli.tool import F32, USER_ERROR, perpend, reject, save, value
 from onnx import TensorProto, helper
 
@@ -20,6 +26,48 @@ def test_not_a_protobuf(tmp_path: Path) -> None:
     assert "text.onnx" in message and "ONNX" in message
     (tmp_path / "empty.onnx").write_bytes(b"")
     assert "ONNX" in reject("compile", "empty.onnx", "-o", "x.so", folder=tmp_path)
+
+
+def zipped(name: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "x")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "contents, words",
+    [
+        (zipped("net/data.pkl"), "PyTorch.*perpend.compile.module"),
+        (zipped("net/constants.pkl"), "TorchScript.*perpend.compile.module"),
+        (zipped("serialized_exported_program.json"), "torch.export.*torch.export.load"),
+        (zipped("model.weights.h5"), "Keras.*format=.onnx"),
+        (zipped("readme.txt"), "zip archive.*unpack"),
+        (pickle.dumps({"a": 1}, 2), "pickle.*perpend.compile.module"),
+        (pickle.dumps({"a": 1}), "pickle.*skl2onnx"),
+        (b"\x1c\0\0\0TFL3" + bytes(20), "TensorFlow Lite.*tf2onnx"),
+        (b"\x08\x01\x12\x10 saved_model", "TensorFlow SavedModel.*tf2onnx"),
+        (b"\x0a\x20\x0a\x01x\x12\x0bPlaceholder" + bytes(20), "TensorFlow graph.*tf2onnx"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(20), "HDF5.*Keras"),
+        (b'\x30\0\0\0\0\0\0\0{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "safetensors.*weights"),
+        (b"GGUF" + bytes(20), "GGUF.*weights"),
+        (b"\x93NUMPY\x01\0" + bytes(20), "numpy array.*--input"),
+        (gzip.compress(b"x"), "gzip.*unpack"),
+        (b'{"a": 1}', "JSON.*--operators"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS.*git lfs pull"),
+        (b"<!DOCTYPE html>\n<p>Not found", "web page.*download"),
+        (b"module {\n}\n", "module.*[.]mlir"),
+        (b'<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) {}', "text form.*onnx.save"),
+        (b"Readme of a model, \xc3\xa9", "text"),
+        (b"", "empty"),
+        (bytes(range(256)), "not a complete ONNX file.*damaged"),
+    ],
+)
+def test_other_files_are_recognised(tmp_path: Path, contents: bytes, words: str) -> None:
+    (tmp_path / "model.onnx").write_bytes(contents)
+    message = reject("inspect", "model.onnx", folder=tmp_path)
+    assert "model.onnx" in message and message.count("hint: ") == 1
+    assert re.search(words, message, re.DOTALL), message
 
 
 def test_truncated_models(tmp_path: Path, tiny: Path) -> None:

@@ -174,6 +174,30 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(3)
 
 
+def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+    def model(kind: str = "Relu", name: str = "node") -> bytes:
+        node = helper.make_node(kind, ["first"], ["last"], name=name)
+        info = [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, [2]) for tensor in ("first", "last")]
+        graph = helper.make_graph([node], "graph", info[:1], info[1:])
+        opsets = [helper.make_opsetid("", 17)]
+        return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+    def replaced(data: bytes, text: bytes) -> Path:
+        path = tmp_path / "model.onnx"
+        path.write_bytes(data.replace(text, b"\xff" * len(text)))
+        return path
+
+    with pytest.raises(perpend.CompileError, match=r"not supported:\n  \\xFF\\xFF\\xFF\\xFF-17.*'node'"):
+        perpend.compile(replaced(model("Mist"), b"Mist"))
+    with pytest.raises(perpend.CompileError, match=r"not supported:\n  Mist-17.*'\\xFF\\xFF\\xFF\\xFF'"):
+        perpend.compile(replaced(model("Mist"), b"node"))
+    for part, kind in [(b"first", "input"), (b"last", "output")]:
+        with pytest.raises(perpend.CompileError, match=rf"{kind} '\\xFF.*': its name is not UTF-8\nhint: rename it"):
+            perpend.compile(replaced(model(), part))
+    assert perpend.compile(replaced(model(), b"node"))(np.ones(2, np.float32)).tolist() == [1, 1]
+    assert perpend.compile(replaced(model(), b"graph")).name == "_____"
+
+
 def test_report(relu: perpend.Model) -> None:
     assert relu.report is not None
     assert relu.report.artifact_bytes > 1000

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 from torch.export import Dim
+from torch.utils import _pytree as pytree
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 DYNAMIC = Dim.DYNAMIC
@@ -20,10 +21,10 @@ DYNAMIC = Dim.DYNAMIC
 
 def agrees(model: perpend.Model, net: nn.Module, inputs: dict[str, Any], tolerance: float = 1e-4) -> None:
     with torch.no_grad():
-        expected = torch.utils._pytree.tree_leaves(net(**inputs))
-    results = model(**inputs)
-    results = results if isinstance(results, tuple) else (results,)
-    expected = [value for value in expected if isinstance(value, torch.Tensor)]
+        wanted = net(**inputs)
+    got = model(**inputs)
+    assert type(got) is type(wanted)
+    results, expected = ([v for v in pytree.tree_leaves(all_) if v is not None] for all_ in (got, wanted))
     assert len(results) == len(expected)
     for result, reference in zip(results, expected, strict=True):
         torch.testing.assert_close(result, reference, atol=tolerance, rtol=tolerance)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import perpend
 import pytest
 import torch
@@ -228,7 +231,7 @@ def check(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         expected = tensors(net(*inputs))
     module = perpend.import_model(net, example_inputs=inputs)
     compiled = perpend.compile(module)(*inputs)
-    for results in (module.evaluate(*inputs), compiled if isinstance(compiled, tuple) else (compiled,)):
+    for results in (module.evaluate(*inputs), tensors(compiled)):
         for position, (result, reference) in enumerate(zip(results, expected, strict=True)):
             torch.testing.assert_close(
                 result, reference, atol=1e-4, rtol=1e-4, msg=lambda text, at=position: f"output {at}: {text}"
@@ -256,8 +259,52 @@ def test_nested_inputs_and_outputs() -> None:
     model = perpend.compile(Nested(), example_inputs=(x, {"a": a, "b": b}))
     assert [t.name for t in model.inputs] == ["x", "pair_a", "pair_b"]
     assert [t.name for t in model.outputs] == ["sum", "more_0", "more_1_0"]
-    for result, expected in zip(model(x, a, b), (x + a, x * b, x - 1), strict=True):
-        torch.testing.assert_close(result, expected)
+    expected, results = Nested()(x, {"a": a, "b": b}), model(x, a, b)
+    assert results["more"][1][1] is None
+    torch.testing.assert_close(results, expected)
+
+
+@dataclass
+class Pair:
+    first: Any
+    second: Any
+
+
+torch.export.register_dataclass(Pair)
+STRUCTURES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "tensor": lambda x: x + 1,
+    "tuple of one": lambda x: (x + 1,),
+    "list": lambda x: [x + 1, x - 1],
+    "tuple": lambda x: (x + 1, x - 1),
+    "dict of one": lambda x: {"only": x + 1},
+    "order of keys": lambda x: {"b": x + 1, "a": x - 1},
+    "ordered dict": lambda x: OrderedDict(b=x + 1, a=[x - 1]),
+    "nothing between": lambda x: (None, x + 1, None),
+    "extents": lambda x: (x + 1, x.shape[0], [2 * x.shape[0]]),
+    "dataclass": lambda x: Pair((x + 1, None), {"c": x - 1}),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_results_have_the_structure_of_the_module(name: str) -> None:
+    class Net(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> Any:
+            return STRUCTURES[name](x)
+
+    module = perpend.import_model(
+        Net(), example_inputs=(torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+    for model in (perpend.compile(module), perpend.compile(module, opt_level=0)):
+        x = torch.randn(3, 2)
+        results, expected = model(x), Net()(x)
+        assert torch.utils._pytree.tree_structure(results) == torch.utils._pytree.tree_structure(expected)
+        assert type(results) is type(expected)
+        for result, reference in zip(*map(torch.utils._pytree.tree_leaves, (results, expected)), strict=True):
+            assert type(result) is type(reference)
+            if result is not None:
+                torch.testing.assert_close(result, reference)
+        if name == "dict of one":
+            assert isinstance(model(x.numpy())["only"], np.ndarray)
 
 
 def test_shapes_follow_the_inputs() -> None:

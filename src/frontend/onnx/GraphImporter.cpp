@@ -1,6 +1,7 @@
 //===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
 
 #include "frontend/onnx/GraphImporter.h"
+#include "frontend/onnx/AttributeNames.h"
 #include "frontend/onnx/Order.h"
 #include "graph/ElementTypes.h"
 
@@ -131,6 +132,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
+  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, version); !complaint.empty())
+    return builder.fail(complaint), failure();
   Results results = own               ? importUserOperator(node, *own)
                     : entry->function ? entry->function(node)
                                       : node.composite(entry->composite, node.inputs);

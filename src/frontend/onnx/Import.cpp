@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/FileKind.h"
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <map>
@@ -65,7 +67,7 @@ private:
 LogicalResult Importer::readUserOperators(ModuleOp module) {
   for (const std::string &path : options.operators) {
     std::string error;
-    if (!userOperators.read(path, error))
+    if (!userOperators.read(&context, path, error))
       return fail(fileLocation, error);
   }
   if (!userOperators.objects().empty())
@@ -145,11 +147,15 @@ Type Importer::typeOfInput(const ValueInfo &input, std::string &error) {
   return shape ? graph::tensorType(*shape, cast<TensorType>(declared).getElementType()) : Type();
 }
 
+static constexpr StringRef notUtf8 = "': its name is not UTF-8\nhint: rename it";
+
 LogicalResult Importer::declareInputs(func::FuncOp function) {
   for (const ValueInfo &input : model.graph.inputs) {
     if (graph.isInitializer(input.name))
       continue; // IR version 3 lists weights as inputs too
     Location location = NameLoc::get(StringAttr::get(&context, input.name));
+    if (!llvm::json::isUTF8(input.name))
+      return fail(location, "input '" + input.name + notUtf8);
     std::string error;
     Type type = typeOfInput(input, error);
     if (!type)
@@ -183,6 +189,8 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
   builder.location = fileLocation;
   SmallVector<Attribute> names;
   for (const ValueInfo &output : model.graph.outputs) {
+    if (!llvm::json::isUTF8(output.name))
+      return fail(fileLocation, "output '" + output.name + notUtf8);
     results.push_back(graph.outputOf(output));
     if (!results.back())
       return failure();
@@ -228,6 +236,15 @@ OwningOpRef<ModuleOp> Importer::run() {
   return module;
 }
 
+/// What to say of a file that is no model, where reading ended with `error`.
+static std::string unreadable(StringRef bytes, StringRef error) {
+  if (bytes.empty())
+    return "not an ONNX model: the file is empty\nhint: download or export it again";
+  if (const FileKind *kind = kindOfFile(bytes))
+    return ("not an ONNX model: it seems to be " + kind->name + "\nhint: " + kind->hint).str();
+  return (error + "\nhint: the file may be damaged or cut off; download or export it again").str();
+}
+
 OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::MemoryBuffer> buffer, StringRef name,
                                  StringRef folder, const ImportOptions &options) {
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
@@ -235,7 +252,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
   if (model && inlineFunctions(*model, error) && splitMapInputs(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
-  emitError(FileLineColLoc::get(&context, name, 0, 0)) << error;
+  emitError(FileLineColLoc::get(&context, name, 0, 0)) << (model ? error : unreadable(buffer->getBuffer(), error));
   return {};
 }
 

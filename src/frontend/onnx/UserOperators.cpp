@@ -17,87 +17,21 @@ namespace perpend::onnx {
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-/// ["n", 3, "2*n"]
-static bool readShape(const llvm::json::Array &extents, Shape &shape) {
-  for (const llvm::json::Value &extent : extents) {
-    std::optional<SymbolicInt> value;
-    if (std::optional<int64_t> number = extent.getAsInteger())
-      value = SymbolicInt(*number);
-    else if (std::optional<StringRef> text = extent.getAsString())
-      value = SymbolicInt::parse(*text);
-    if (!value)
-      return false;
-    shape.push_back(*value);
+bool UserOperators::addObject(const UserOperator &description, StringRef folder, std::string &error) {
+  if (description.object.empty())
+    return true;
+  llvm::SmallString<256> path(description.object);
+  llvm::sys::fs::make_absolute(folder, path);
+  if (!llvm::sys::fs::exists(path)) {
+    error = "operator '" + description.name + "': there is no file '" + path.str().str() + "'";
+    return false;
   }
+  if (!llvm::is_contained(objectPaths, path.str()))
+    objectPaths.push_back(path.str().str());
   return true;
 }
 
-static bool readPatterns(const llvm::json::Object &object, StringRef key, std::vector<TensorPattern> &patterns) {
-  const llvm::json::Array *list = object.getArray(key);
-  for (const llvm::json::Value &entry : list ? *list : llvm::json::Array()) {
-    const llvm::json::Object *tensor = entry.getAsObject();
-    std::optional<StringRef> type = tensor ? tensor->getString("type") : std::nullopt;
-    const llvm::json::Array *shape = tensor ? tensor->getArray("shape") : nullptr;
-    TensorPattern &pattern = patterns.emplace_back();
-    if (!type || !shape || !readShape(*shape, pattern.shape))
-      return false;
-    pattern.elementType = type->str();
-  }
-  return list != nullptr;
-}
-
-static bool isPlain(const llvm::json::Value &value) {
-  return value.kind() == llvm::json::Value::Number || value.kind() == llvm::json::Value::String;
-}
-
-/// Whether all are numbers, texts or lists of these.
-static bool readAttributes(const llvm::json::Object &object, UserOperator &entry, std::string &error) {
-  const llvm::json::Object *attributes = object.getObject("attributes");
-  for (const auto &[name, value] : attributes ? *attributes : llvm::json::Object()) {
-    const llvm::json::Array *list = value.getAsArray();
-    if (list ? llvm::all_of(*list, isPlain) : isPlain(value)) {
-      entry.attributes[name] = value;
-      continue;
-    }
-    llvm::raw_string_ostream(error) << "operator '" << entry.name << "': attribute '" << StringRef(name)
-                                    << "': expected a number, a text or a list of these, got " << value
-                                    << "\nhint: write 1 for true and 0 for false, and leave out what has no value";
-    return false;
-  }
-  return true;
-}
-
-bool UserOperators::add(const llvm::json::Value &value, StringRef folder, std::string &error) {
-  const llvm::json::Object *object = value.getAsObject();
-  auto text = [&](StringRef key) { return object ? object->getString(key).value_or("").str() : ""; };
-  UserOperator entry{text("domain"), text("name"), text("function"), 1, true, {}, {}, {}};
-  auto [library, name] = StringRef(entry.function).split('.');
-  if (entry.name.empty() || library.empty() || name.empty() || !readPatterns(*object, "inputs", entry.inputs) ||
-      !readPatterns(*object, "outputs", entry.outputs)) {
-    error = "an operator needs \"name\", \"function\" (such as \"mine.scale\"), \"inputs\" and \"outputs\", lists of "
-            "{\"type\", \"shape\"}; operator '" +
-            entry.name + "' lacks one of them";
-    return false;
-  }
-  entry.since = object->getInteger("since").value_or(1);
-  entry.isPure = object->getBoolean("pure").value_or(true);
-  if (!readAttributes(*object, entry, error))
-    return false;
-  if (std::string file = text("object"); !file.empty()) {
-    llvm::SmallString<256> path(file);
-    llvm::sys::fs::make_absolute(folder, path);
-    if (!llvm::sys::fs::exists(path)) {
-      error = "operator '" + entry.name + "': there is no file '" + path.str().str() + "'";
-      return false;
-    }
-    if (!llvm::is_contained(objectPaths, path.str()))
-      objectPaths.push_back(path.str().str());
-  }
-  operators.push_back(std::move(entry));
-  return true;
-}
-
-bool UserOperators::read(StringRef path, std::string &error) {
+bool UserOperators::read(MLIRContext *context, StringRef path, std::string &error) {
   auto prefix = "operators in '" + path.str() + "': ";
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file) {
@@ -112,11 +46,14 @@ bool UserOperators::read(StringRef path, std::string &error) {
   llvm::SmallString<256> folder(llvm::sys::path::parent_path(path));
   llvm::sys::fs::make_absolute(folder);
   const llvm::json::Array *list = value->getAsArray();
-  for (const llvm::json::Value &entry : list ? *list : llvm::json::Array{*value})
-    if (!add(entry, folder, error)) {
+  for (const llvm::json::Value &entry : list ? *list : llvm::json::Array{*value}) {
+    std::optional<UserOperator> description = readOperator(context, entry, error);
+    if (!description || !addObject(*description, folder, error)) {
       error = prefix + error;
       return false;
     }
+    operators.push_back(std::move(*description));
+  }
   return true;
 }
 

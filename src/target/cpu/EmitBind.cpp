@@ -2,6 +2,7 @@
 
 #include "target/cpu/ModuleFunctions.h"
 
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "target/cpu/FunctionEmitter.h"
@@ -38,8 +39,9 @@ public:
     }
     if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
       SmallVector<SymbolicInt> requirements = attribute.values();
-      for (unsigned index = 0; index < requirements.size(); ++index)
-        emitRequirement(index, requirements, refuse);
+      std::vector<std::string> texts = graph::describeRequirements(main, /*eachEquationOnce=*/false);
+      for (auto [requirement, text] : llvm::zip_equal(requirements, texts))
+        emitRequirement(requirement, text, requirements, refuse);
     }
     f.builder.create<func::ReturnOp>(f.loc, f.half(0));
     f.function.getBody().push_back(refuse);
@@ -105,8 +107,7 @@ private:
   }
 
   /// An expression that must not be negative; names the dimension that is to blame if there is one.
-  void emitRequirement(unsigned index, ArrayRef<SymbolicInt> all, Block *refuse) {
-    const SymbolicInt &requirement = all[index];
+  void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
     Value got = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
     int64_t input = -1, dim = -1;
@@ -117,16 +118,7 @@ private:
       if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
         expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
     }
-    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got, f.text(textOf(index, all))});
-  }
-
-  /// A requirement as users read it: which node, and what it needs.
-  std::string textOf(unsigned index, ArrayRef<SymbolicInt> all) {
-    auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
-    StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
-    bool isEquality = llvm::is_contained(all, -all[index]);
-    return (subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " + all[index].str() +
-           (isEquality ? " = 0" : " >= 0");
+    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got, f.text(text)});
   }
 
   func::FuncOp main;

@@ -66,6 +66,7 @@ private:
   }
   static Value originOf(Value value);
   static SymbolicInt bytesOf(Type type);
+  SymbolicInt roomFor(Value value);
   bool mayFill(Value value, const Target &target);
 
   Place createBuffer(bool isGrowing, const SymbolicInt &bytes);
@@ -117,6 +118,18 @@ SymbolicInt MemoryPlanner::bytesOf(Type type) {
   return graph::elementCount(graph::shapeOf(tensor)) * SymbolicInt(elementBytes(tensor.getElementType()));
 }
 
+/// As bytesOf(). In a region that does not run, the requirements on its extents need not hold; then they count as 0.
+SymbolicInt MemoryPlanner::roomFor(Value value) {
+  if (value.getParentBlock() == &main.getBody().front())
+    return bytesOf(value.getType());
+  auto tensor = cast<RankedTensorType>(value.getType());
+  graph::Shape shape = graph::shapeOf(tensor);
+  for (SymbolicInt &extent : shape)
+    if (!extent.knownNonNegative())
+      extent = max(extent, SymbolicInt(0));
+  return graph::elementCount(shape) * SymbolicInt(elementBytes(tensor.getElementType()));
+}
+
 /// Whether the operator that computes a yielded value can write to where it is wanted.
 bool MemoryPlanner::mayFill(Value value, const Target &target) {
   Value origin = originOf(value);
@@ -153,7 +166,7 @@ void MemoryPlanner::touch(Place place) {
 Place MemoryPlanner::placeResult(Value result) {
   auto [known, isNew] = places.try_emplace(result, Place{});
   if (isNew)
-    known->second = createBuffer(dependsOnData(result.getType()), bytesOf(result.getType()));
+    known->second = createBuffer(dependsOnData(result.getType()), roomFor(result));
   touch(known->second);
   return known->second;
 }

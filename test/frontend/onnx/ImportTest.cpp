@@ -150,8 +150,9 @@ TEST(OnnxImportErrors, TruncatedFile) {
     EXPECT_NE(importBytes(bytes.substr(0, size)).errors, "") << size;
 }
 
-TEST(OnnxImportErrors, NotAModel) { expectError(importBytes("hello, this is text"), "not a"); }
-TEST(OnnxImportErrors, NoGraph) { expectError(importBytes(""), "not an ONNX model: the file has no graph"); }
+TEST(OnnxImportErrors, NotAModel) { expectError(importBytes("hello, this is text"), "it seems to be text"); }
+TEST(OnnxImportErrors, Empty) { expectError(importBytes(""), "not an ONNX model: the file is empty"); }
+TEST(OnnxImportErrors, NoGraph) { expectError(importBytes("\x08\x08"), "not an ONNX model: the file has no graph"); }
 
 TEST(OnnxImportErrors, NoOperatorSet) {
   std::string bytes = serialize(unary({"Relu", {}, {}, {}, "", ""}, {"x", {3}}));

@@ -1,0 +1,240 @@
+//===- Inputs.cpp - the arrays that a model is run on ---------------------===//
+
+#include "cli/Inputs.h"
+#include "interp/ElementFormat.h"
+#include "support/SymbolicInt.h"
+
+#include "../runtime/Npy.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <cstring>
+#include <random>
+
+namespace perpend::cli {
+
+static double uniform(std::mt19937_64 &generator) { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1.0; }
+
+static uint64_t randomBits(perpend_type type, std::mt19937_64 &generator) {
+  switch (type) {
+  case PERPEND_F32:
+    return llvm::bit_cast<uint32_t>(static_cast<float>(uniform(generator)));
+  case PERPEND_F64:
+    return llvm::bit_cast<uint64_t>(uniform(generator));
+  case PERPEND_F16:
+    return interp::floatToHalf(static_cast<float>(uniform(generator)));
+  case PERPEND_BF16:
+    return interp::floatToBrain(static_cast<float>(uniform(generator)));
+  case PERPEND_I8:
+  case PERPEND_U8:
+    return generator();
+  case PERPEND_I4:
+  case PERPEND_U4:
+  case PERPEND_F4E2M1FN:
+    return generator() & 15;
+  case PERPEND_I2:
+  case PERPEND_U2:
+    return generator() & 3;
+  case PERPEND_F6E2M3FN:
+  case PERPEND_F6E3M2FN:
+    return generator() & 63;
+  case PERPEND_F8E4M3FN:
+  case PERPEND_F8E4M3FNUZ:
+  case PERPEND_F8E5M2:
+  case PERPEND_F8E5M2FNUZ:
+    return generator() & 0xbb; // neither NaN nor infinity
+  case PERPEND_F8E8M0FNU:
+    return 124 + (generator() & 7);
+  default:
+    return generator() & 1;
+  }
+}
+
+static Array randomTexts(ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
+  std::vector<std::string> texts;
+  for (int64_t i = 0, count = Array{PERPEND_STRING, llvm::SmallVector<int64_t>(shape), nullptr}.elementCount();
+       i < count; ++i)
+    texts.push_back(std::to_string(generator() % 100));
+  return Array::ofTexts(shape, std::move(texts));
+}
+
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
+/// every machine for one state of the generator. Texts are small numbers.
+static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
+  if (type == PERPEND_STRING)
+    return randomTexts(shape, generator);
+  Array array = Array::allocate(type, shape);
+  if (!array.bytes)
+    return array;
+  int64_t size = perpend_type_size_bytes(type);
+  for (int64_t i = 0, count = array.elementCount(); i < count; ++i) {
+    uint64_t bits = randomBits(type, generator); // little endian
+    std::memcpy(array.bytes.get() + i * size, &bits, size);
+  }
+  return array;
+}
+
+void InputOptions::addTo(OptionList &options, StringRef seedFlag) {
+  options.add(
+      "input", files, "[NAME=]FILE.npy",
+      "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
+      "a folder with 0.npy, 1.npy, ...");
+  options.add("symbol", symbols, "NAME=N", "value of a symbolic dimension in random inputs (default 2)");
+  options.add(seedFlag, seed, "SEED", "seed of the random inputs (default 0)");
+}
+
+namespace {
+class InputMaker {
+public:
+  InputMaker(const perpend_model *model, const InputOptions &options)
+      : model(model), options(options), arrays(perpend_model_input_count(model)) {}
+
+  std::optional<Inputs> run() {
+    if (!readFiles() || !readSymbols())
+      return std::nullopt;
+    std::mt19937_64 generator(options.seed);
+    for (size_t i = 0; i < arrays.size(); ++i)
+      if (!arrays[i] && !makeRandom(*perpend_model_input(model, static_cast<int32_t>(i)), arrays[i], generator))
+        return std::nullopt;
+    for (std::optional<Array> &array : arrays)
+      made.arrays.push_back(std::move(*array));
+    return std::move(made);
+  }
+
+private:
+  bool readFiles();
+  bool readSymbols();
+  std::set<std::string> knownSymbols() const;
+  void bindSymbols(const perpend_tensor_info &info, const Array &array);
+  bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
+  bool makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
+
+  const perpend_model *model;
+  const InputOptions &options;
+  std::vector<std::optional<Array>> arrays;
+  llvm::StringMap<int64_t> symbols;
+  Inputs made;
+};
+} // namespace
+
+bool InputMaker::readFiles() {
+  int32_t next = 0;
+  for (StringRef text : options.files) {
+    int32_t index = next;
+    StringRef path = text;
+    if (size_t equals = text.find('='); equals != StringRef::npos) {
+      path = text.drop_front(equals + 1);
+      if (perpend_model_find_input(model, text.take_front(equals).str().c_str(), &index) != PERPEND_OK)
+        return fail(perpend_error_message()), false;
+    } else if (static_cast<size_t>(next++) >= arrays.size()) {
+      return fail("the model has " + Twine(arrays.size()) + " inputs, got one more: '" + text + "'"), false;
+    }
+    const perpend_tensor_info *info = perpend_model_input(model, index);
+    if (arrays[index])
+      return fail("input '" + Twine(info->name) + "' is given twice"), false;
+    std::optional<Array> array = readArray(path);
+    if (!array)
+      return false;
+    if (!adaptTo(*array, *info, info->name))
+      return false;
+    bindSymbols(*info, *array);
+    arrays[index] = std::move(array);
+  }
+  return true;
+}
+
+void InputMaker::bindSymbols(const perpend_tensor_info &info, const Array &array) {
+  for (size_t i = 0; i < array.shape.size() && i < static_cast<size_t>(info.rank); ++i)
+    if (info.dims[i] < 0)
+      symbols.try_emplace(info.dimTexts[i], array.shape[i]);
+}
+
+static std::set<std::string> symbolsIn(StringRef text) {
+  std::set<std::string> names;
+  if (std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(text))
+    extent->symbols(names);
+  return names;
+}
+
+std::set<std::string> InputMaker::knownSymbols() const {
+  std::set<std::string> names;
+  for (int32_t i = 0; i < perpend_model_input_count(model); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, i);
+    for (int32_t dim = 0; dim < info->rank; ++dim)
+      names.merge(symbolsIn(info->dimTexts[dim]));
+  }
+  return names;
+}
+
+bool InputMaker::readSymbols() {
+  std::set<std::string> known = knownSymbols();
+  for (StringRef text : options.symbols) {
+    auto [name, number] = text.split('=');
+    int64_t value = 0;
+    if (number.getAsInteger(10, value) || value < 0)
+      return fail("option '--symbol': expected NAME=N with N at least 0, got '" + text + "'"), false;
+    if (!known.count(name.str()))
+      return fail("option '--symbol': the inputs have no symbol '" + name + "'",
+                  known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),
+             false;
+    symbols.insert_or_assign(name, value);
+  }
+  return true;
+}
+
+/// Two elements of the declared type, whose unknown extents are 2.
+bool InputMaker::makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array,
+                                std::mt19937_64 &generator) {
+  const perpend_tensor_info *element = info.element;
+  if (!element || element->rank < 0 || element->element)
+    return fail("input '" + Twine(info.name) + "': the model does not say what its elements are",
+                "give it with --input NAME=FOLDER"),
+           false;
+  llvm::SmallVector<int64_t> shape;
+  for (int32_t i = 0; i < element->rank; ++i)
+    shape.push_back(element->dims[i] < 0 ? 2 : element->dims[i]);
+  std::vector<Array> elements;
+  for (int i = 0, count = info.type == PERPEND_OPTIONAL ? 1 : 2; i < count; ++i)
+    elements.push_back(randomArray(element->type, shape, generator));
+  array = Array::ofList(info.type, std::move(elements));
+  return true;
+}
+
+bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator) {
+  made.random.push_back(info.name);
+  if (info.type == PERPEND_SEQUENCE || info.type == PERPEND_OPTIONAL)
+    return makeRandomList(info, array, generator);
+  llvm::SmallVector<int64_t> shape;
+  for (int32_t i = 0; i < info.rank; ++i) {
+    if (info.dims[i] >= 0) {
+      shape.push_back(info.dims[i]);
+      continue;
+    }
+    std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info.dimTexts[i]);
+    for (const std::string &name : symbolsIn(info.dimTexts[i]))
+      if (symbols.try_emplace(name, 2).second)
+        made.assumed.push_back(name + "=2");
+    std::optional<int64_t> value = extent ? extent->evaluate(symbols) : std::nullopt;
+    if (!value)
+      return fail("input '" + Twine(info.name) + "': no value for the dimension '" + info.dimTexts[i] + "'",
+                  "give its symbols with --symbol NAME=N"),
+             false;
+    shape.push_back(*value);
+  }
+  array = randomArray(info.type, shape, generator);
+  return array->bytes || (fail("input '" + Twine(info.name) + "': no memory for " + typeText(info.type, shape)), false);
+}
+
+std::string Inputs::advice() const {
+  if (random.empty())
+    return "";
+  std::string text = "made up: '" + llvm::join(random, "', '") + "' (--input NAME=FILE gives values)";
+  if (!assumed.empty())
+    text += ", with the extents " + llvm::join(assumed, ", ") + " (--symbol NAME=N gives others)";
+  return text;
+}
+
+std::optional<Inputs> makeInputs(const perpend_model *model, const InputOptions &options) {
+  return InputMaker(model, options).run();
+}
+} // namespace perpend::cli

@@ -1,0 +1,34 @@
+//===- Inputs.h - the arrays that a model is run on --------------*- C++ -*-===//
+
+#ifndef PERPEND_CLI_INPUTS_H
+#define PERPEND_CLI_INPUTS_H
+
+#include "cli/Arrays.h"
+
+namespace perpend::cli {
+
+/// Where the inputs of a model come from.
+struct InputOptions {
+  std::vector<std::string> files;   ///< "x.npy", or "name=x.npy" or a folder
+  std::vector<std::string> symbols; ///< "n=3"
+  int64_t seed = 0;
+
+  void addTo(OptionList &options, StringRef seedFlag);
+};
+
+/// The arrays of a run, and what was made up because nobody said it.
+struct Inputs {
+  std::vector<Array> arrays;
+  std::vector<std::string> random;  ///< names of inputs
+  std::vector<std::string> assumed; ///< extents in them: "n=2"
+
+  /// What the user can say instead, for a run that fails; empty when nothing was made up.
+  std::string advice() const;
+};
+
+/// One array for each input of the model: from files, else random. A symbol has the value that --symbol says, else what
+/// an array from a file says, else 2. Errors: nullopt, printed.
+std::optional<Inputs> makeInputs(const perpend_model *model, const InputOptions &options);
+} // namespace perpend::cli
+
+#endif

@@ -1,0 +1,85 @@
+//===- AttributeNames.cpp - the attributes of ONNX's operators ------------===//
+
+#include "frontend/onnx/AttributeNames.h"
+#include "support/Nearest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace perpend::onnx {
+namespace {
+struct Schema {
+  StringRef domain, name;
+  int64_t since;
+  StringRef attributes;
+};
+} // namespace
+
+static constexpr Schema schemas[] = {
+#define ONNX_ATTRIBUTES(DOMAIN, NAME, SINCE, ATTRIBUTES) {DOMAIN, NAME, SINCE, ATTRIBUTES},
+#include "frontend/onnx/AttributeNames.def"
+};
+
+static const Schema *findSchema(StringRef domain, StringRef name, int64_t operatorSet) {
+  if (domain == "ai.onnx")
+    domain = "";
+  const Schema *best = nullptr;
+  for (const Schema &schema : schemas)
+    if (schema.name == name && schema.domain == domain && schema.since <= operatorSet)
+      best = &schema; // rows are in order
+  return best;
+}
+
+/// Empty for types that are not compared.
+static StringRef lettersOf(AttributeProto::Kind kind) {
+  using Kind = AttributeProto::Kind;
+  static constexpr std::pair<Kind, StringRef> table[] = {
+      {Kind::Float, "f"}, {Kind::Int, "i"},     {Kind::String, "s"}, {Kind::Tensor, "t"},
+      {Kind::Graph, "g"}, {Kind::Floats, "f*"}, {Kind::Ints, "i*"},  {Kind::Strings, "s*"},
+  };
+  for (auto [known, letters] : table)
+    if (known == kind)
+      return letters;
+  return "";
+}
+
+static StringRef nameOfType(StringRef letters) {
+  static constexpr std::pair<StringRef, StringRef> table[] = {
+      {"f", "a float"}, {"i", "an integer"}, {"s", "a text"},    {"t", "a tensor"},
+      {"g", "a graph"}, {"f*", "floats"},    {"i*", "integers"}, {"s*", "texts"},
+  };
+  for (auto [known, name] : table)
+    if (known == letters)
+      return name;
+  return "another type";
+}
+
+std::string complaintAboutAttributes(const NodeProto &node, int64_t operatorSet) {
+  const Schema *schema = findSchema(node.domain, node.operation, operatorSet);
+  if (node.attributes.empty() || !schema)
+    return "";
+  std::vector<std::string> names;
+  llvm::SmallVector<StringRef> types;
+  for (StringRef entry : llvm::split(schema->attributes, ' '))
+    if (auto [name, type] = entry.split(':'); !name.empty()) {
+      names.push_back(name.str());
+      types.push_back(type);
+    }
+  for (const AttributeProto &attribute : node.attributes) {
+    auto found = llvm::find(names, attribute.name);
+    if (found == names.end()) {
+      std::string guess = support::nearest(attribute.name, names);
+      return ("the operator has no attribute '" + attribute.name + "'\nhint: ").str() +
+             (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "in operator set " +
+             std::to_string(operatorSet) + " it has " + (names.empty() ? "none" : llvm::join(names, ", "));
+    }
+    if (llvm::count_if(node.attributes, [&](const auto &other) { return other.name == attribute.name; }) > 1)
+      return ("the attribute '" + attribute.name + "' is given twice").str();
+    StringRef expected = types[found - names.begin()], got = lettersOf(attribute.kind);
+    if (expected != "?" && !got.empty() && got != expected)
+      return ("attribute '" + attribute.name + "': expected " + nameOfType(expected) + ", got " + nameOfType(got))
+          .str();
+  }
+  return "";
+}
+} // namespace perpend::onnx

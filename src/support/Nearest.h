@@ -1,0 +1,16 @@
+// Guesses at what was misspelt.
+#ifndef PERPEND_SUPPORT_NEAREST_H
+#define PERPEND_SUPPORT_NEAREST_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace perpend::support {
+
+/// The candidate with the least edit distance; empty when none is near.
+std::string nearest(llvm::StringRef word, llvm::ArrayRef<std::string> candidates);
+
+} // namespace perpend::support
+
+#endif // PERPEND_SUPPORT_NEAREST_H

@@ -1,0 +1,98 @@
+"""Outputs that cannot be written: one error, status 1, and nothing half-written."""
+
+import resource
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.tool import COMMANDS, DIGITS, GOOD, PERPEND, USER_ERROR, reject
+
+
+def run(*arguments: object, folder: Path, stdout: object, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
+    command = [str(PERPEND), *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300, preexec_fn=prepare
+    )  # type: ignore[call-overload]
+    return done.returncode, done.stderr
+
+
+PRINTING = [
+    *[[command, "--help"] for command in COMMANDS],
+    ["--help"],
+    ["--version"],
+    ["targets"],
+    ["inspect", DIGITS],
+    ["inspect", DIGITS, "--stage", "fuse"],
+    ["compile", DIGITS, "--stop-after", "fuse"],
+    ["compile", DIGITS, "-o", "digits.so"],
+    ["run", DIGITS],
+    ["check", DIGITS],
+    ["bench", DIGITS, "--time", "0"],
+]
+
+
+@pytest.mark.parametrize("arguments", PRINTING, ids=lambda words: " ".join(map(str, words)).replace(str(DIGITS), "M"))
+def test_full_standard_output(tmp_path: Path, arguments: list[object]) -> None:
+    with Path("/dev/full").open("w") as full:
+        code, message = run(*arguments, folder=tmp_path, stdout=full)
+    assert code == USER_ERROR
+    assert message.startswith("error: cannot write the output: No space left on device\nhint: ")
+    assert message.count("error: ") == 1 and "LLVM ERROR" not in message
+
+
+def test_reader_that_has_gone(tmp_path: Path) -> None:
+    """As `| head -1`: what is left is not wanted. Temporary folders go, too."""
+    process = subprocess.Popen(
+        [PERPEND, "run", DIGITS], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"TMPDIR": tmp_path}
+    )
+    assert process.stdout and process.stderr
+    process.stdout.close()
+    assert (process.wait(timeout=60), process.stderr.read()) == (GOOD, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def room(size_bytes: int) -> Callable[[], None]:
+    """Files of at most this size, as if the disk were full then."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+    return limit
+
+
+WEIGHTS_ONLY = 120_000  # the object with the weights has less, an artifact more
+
+
+@pytest.mark.parametrize("size_bytes", [20_000, WEIGHTS_ONLY])
+@pytest.mark.parametrize("output", [["digits.so"], ["digits.a"], ["digits", "--exe"]])
+def test_no_room_for_an_artifact(tmp_path: Path, output: list[str], size_bytes: int) -> None:
+    arguments = ["compile", DIGITS, "-o", *output]
+    code, message = run(*arguments, folder=tmp_path, stdout=subprocess.PIPE, prepare=room(size_bytes))
+    assert code == USER_ERROR and message.startswith("error: ") and "File too large\nhint: " in message
+    assert message.count("error: ") == 1 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compile", DIGITS, "-o", "digits.mlir", "--stop-after", "fuse"],
+        ["compile", DIGITS, "-o", "digits.so", "--dump-phases", "phases"],
+        ["inspect", DIGITS, "--html", "report.html"],
+        ["run", DIGITS],
+    ],
+)
+def test_full_disk(tmp_path: Path, arguments: list[object]) -> None:
+    code, message = run(*arguments, folder=tmp_path, stdout=subprocess.PIPE, prepare=room(20_000))
+    assert code == USER_ERROR and message.startswith("error: ") and "File too large\nhint: " in message
+    assert message.count("error: ") == 1 and "perpend bug" not in message
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_full_file(tmp_path: Path) -> None:
+    for arguments in [["inspect", DIGITS, "--html"], ["compile", DIGITS, "--stop-after", "fuse", "-o"]]:
+        assert "cannot write '/dev/full': No space left" in reject(*arguments, "/dev/full", folder=tmp_path)
+    message = reject("bench", DIGITS, "--time", "0", "--json", "/dev/full", folder=tmp_path)
+    assert "cannot write '/dev/full': No space left" in message

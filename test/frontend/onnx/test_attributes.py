@@ -1,0 +1,92 @@
+"""Attributes that an operator does not have, or of other types, are errors: as ONNX's checker and ONNX Runtime say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import perpend
+import pytest
+from onnx import TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime_state
+
+TABLES = Path(__file__).resolve().parents[3] / "src/frontend/onnx"
+LETTERS = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "GRAPH": "g", "FLOATS": "f*", "INTS": "i*",
+           "STRINGS": "s*"}  # fmt: skip
+Rows = dict[tuple[str, str], dict[int, str]]
+
+
+def model(operation: str, attributes: dict[str, Any], version: int = 17, domain: str = "", inputs: int = 1) -> Any:
+    names = ["x", "z", "w"][:inputs]
+    node = helper.make_node(operation, names, ["y"], name="node", domain=domain, **attributes)
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in names]
+    graph = helper.make_graph([node], "g", tensors, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("Relu", {"alpha": 1.0}), "no attribute 'alpha'\nhint: in operator set 17 it has none"),
+        (("Softmax", {"axes": 1}), "no attribute 'axes'\nhint: did you mean 'axis'? in operator set 17 it has axis"),
+        (("ReduceSum", {"axes": [1]}), "no attribute 'axes'\nhint: in operator set 17 it has keepdims, noop_with_"),
+        (("Softmax", {"axis": 1.0}), "attribute 'axis': expected an integer, got a float"),
+        (("Softmax", {"axis": [1]}), "attribute 'axis': expected an integer, got integers"),
+        (("LeakyRelu", {"alpha": 1}), "attribute 'alpha': expected a float, got an integer"),
+        (("Transpose", {"perm": "10"}), "attribute 'perm': expected integers, got a text"),
+        (("BiasGelu", {"axis": 1}, 17, "com.microsoft", 2), "no attribute 'axis'\nhint: in operator set 1 it has none"),
+    ],
+)
+def test_wrong_attributes(arguments: tuple[Any, ...], message: str) -> None:
+    wrong = model(*arguments)
+    with pytest.raises(Exception, match=r"attribute|Attribute"):
+        onnxruntime.InferenceSession(wrong.SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(perpend.CompileError, match=re.escape(message)) as raised:
+        perpend.import_model(wrong)
+    assert f"node 'node' ({arguments[0]}): " in str(raised.value)
+
+
+def test_an_attribute_that_is_given_twice() -> None:
+    wrong = model("Softmax", {"axis": 1})
+    wrong.graph.node[0].attribute.append(wrong.graph.node[0].attribute[0])
+    with pytest.raises(perpend.CompileError, match="the attribute 'axis' is given twice"):
+        perpend.import_model(wrong)
+
+
+def test_an_attribute_belongs_to_its_operator_set() -> None:
+    assert perpend.import_model(model("ReduceSum", {"axes": [1]}, version=11)).input_names == ["x"]
+    assert perpend.import_model(model("Add", {"axis": 0, "broadcast": 1}, version=6, inputs=2)).input_names == [
+        "x",
+        "z",
+    ]
+
+
+def schemas() -> Rows:
+    rows: Rows = {}
+    for schema in [*onnx.defs.get_all_schemas_with_history(), *runtime_state.get_all_operator_schema()]:
+        letters = {name: LETTERS.get(str(a.type).rsplit(".")[-1], "?") for name, a in schema.attributes.items()}
+        text = " ".join(f"{name}:{letters[name]}" for name in sorted(letters))
+        domain = schema.domain if schema.domain != "ai.onnx" else ""
+        rows.setdefault((domain, schema.name), {}).setdefault(schema.since_version, text)
+    return rows
+
+
+def test_the_table_is_what_the_schemas_say() -> None:
+    """Of every operator that has a schema; a row is left out where it says the same as the one before."""
+    lines = (TABLES / "AttributeNames.def").read_text()
+    table: Rows = {}
+    for domain, name, since, text in re.findall(r'^ONNX_ATTRIBUTES\("(.*)", "(.*)", (\d+), "(.*)"\)$', lines, re.M):
+        table.setdefault((domain, name), {})[int(since)] = text
+    operators = re.findall(r'^ONNX_\w+\("(.*?)", "(.*?)"', (TABLES / "Operators.def").read_text(), re.M)
+    known = {key: rows for key, rows in schemas().items() if key in operators}
+    assert len(known) > 200 and set(table) == set(known)
+    for key, rows in known.items():
+        changes, last = {}, None
+        for since in sorted(rows):
+            if rows[since] != last:
+                changes[since] = last = rows[since]
+        assert table[key] == changes, key

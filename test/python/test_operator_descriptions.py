@@ -1,0 +1,96 @@
+"""Descriptions of operators in JSON, and what may be given as operators."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import perpend
+import pytest
+from perpend import Operator
+from python.user_operators import COUNT, model, twice
+
+DESCRIPTION = {
+    "domain": "mine",
+    "name": "Twice",
+    "function": "mine.twice",
+    "inputs": [{"type": "f32", "shape": ["a", "b"]}],
+    "outputs": [{"type": "f32", "shape": ["a", "b"]}],
+}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"sinse": 2}, r"operator 'Twice': unknown key 'sinse'\nhint: did you mean 'since'\? keys: domain, name,"),
+        ({"domains": "x"}, "unknown key 'domains'\nhint: did you mean 'domain'"),
+        ({"zzzzzzzzzzzz": 1}, "unknown key 'zzzzzzzzzzzz'\nhint: keys: domain"),
+        ({"since": "1"}, "'since': expected a whole number of at least 1, got \"1\""),
+        ({"since": 0}, "'since': expected a whole number of at least 1, got 0"),
+        ({"since": 1.5}, "'since': expected a whole number of at least 1, got 1.5"),
+        ({"pure": "no"}, "'pure': expected true or false, got \"no\""),
+        ({"pure": 0}, "'pure': expected true or false, got 0"),
+        ({"domain": 3}, "'domain': expected a text, got 3"),
+        ({"name": ""}, "'name': expected the name"),
+        ({"object": 1}, "'object': expected a text"),
+        ({"object": "nothing.o"}, "there is no file '.*nothing.o'"),
+        ({"function": "twice"}, "'function': expected LIBRARY.NAME, such as \"mine.scale\", got 'twice'"),
+        ({"function": "mine.two.times"}, "'function': expected LIBRARY.NAME"),
+        ({"function": None}, "'function': expected a text, got null"),
+        ({"inputs": {}}, "'inputs': expected a list, got {}"),
+        ({"outputs": []}, "'outputs': expected at least one"),
+        ({"outputs": ["f32"]}, r"outputs\[0\]: expected an object, got \"f32\""),
+        ({"outputs": [{"type": "f32"}]}, r"outputs\[0\]: the key 'shape' is missing"),
+        ({"outputs": [{"typ": "f32", "shape": []}]}, r"outputs\[0\]: unknown key 'typ'\nhint: did you mean 'type'"),
+        (
+            {"outputs": [{"type": "float", "shape": []}]},
+            r"outputs\[0\]: 'type': no element type is called 'float'\nhint",
+        ),
+        (
+            {"outputs": [{"type": "f32", "shape": ["2*"]}]},
+            "'shape': expected numbers, names and expressions.*got \"2[*]\"",
+        ),
+        ({"outputs": [{"type": "f32", "shape": [-1]}]}, "'shape': expected numbers, names and expressions.*got -1"),
+        ({"outputs": [{"type": "f32", "shape": "n"}]}, "'shape': expected a list, got \"n\""),
+        ({"attributes": []}, "'attributes': expected an object"),
+        ({"attributes": {"flag": True}}, "attribute 'flag': expected a number, a text or a list of these, got true"),
+        ({"attributes": {"none": [1, None]}}, "attribute 'none': expected a number"),
+    ],
+)
+def test_wrong_descriptions(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps([{**DESCRIPTION, **change}]))
+    with pytest.raises(perpend.CompileError, match=message) as raised:
+        perpend.import_model(model(COUNT), operators=[path])
+    assert f"operators in '{path}': " in str(raised.value) and str(raised.value).count("hint: ") < 2
+
+
+@pytest.mark.parametrize("key", ["name", "function", "inputs", "outputs"])
+def test_keys_that_a_description_needs(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({name: value for name, value in DESCRIPTION.items() if name != key}))
+    with pytest.raises(perpend.CompileError, match=f"the key '{key}' is missing"):
+        perpend.import_model(model(COUNT), operators=[path])
+
+
+def test_one_operator_needs_no_list(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(DESCRIPTION))
+    for given in (str(path), path, [path], (str(path),)):
+        assert perpend.import_model(model(COUNT), operators=given).input_names == ["x"]
+    compiled = perpend.compile(model(COUNT), operators=twice(lambda x: 2 * x))
+    assert compiled(np.ones((1, 1), np.float32)).tolist() == [[4]]
+
+
+@pytest.mark.parametrize("given, kind", [(5, "int"), ([5], "int"), (b"x.json", "bytes"), ([b"x.json"], "bytes")])
+def test_operators_of_a_wrong_type(given: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"operators: expected paths of descriptions, or perpend.Operator, got {kind}"):
+        perpend.compile(model(COUNT), operators=given)
+
+
+@pytest.mark.parametrize("shapes", [["f32"], [("f32", "n")], [("f32",)], [["f32", 3]]])
+def test_shapes_that_are_no_lists(shapes: Any) -> None:
+    with pytest.raises(TypeError, match=r"inputs: expected a list of \(type, shape\)"):
+        Operator("mine", "Twice", lambda x: x, inputs=shapes, outputs=[("f32", [])])
