@@ -14,8 +14,8 @@ static constexpr bool hasDecoders = false;
 namespace composites {
 Results image_decode(Builder &b, Values in, const Attributes &a) {
   if (!hasDecoders)
-    return {b.fail("this compiler was built without images\nhint: install the image libraries that "
-                   "runtime/images/CMakeLists.txt names, and build it with -DPERPEND_IMAGES=ON")};
+    return {b.fail("this compiler was built without images\nhint: './dev setup' installs the image libraries; build it "
+                   "again with -DPERPEND_IMAGES=ON")};
   if (rankOf(in[0]) != 1 || !elementTypeOf(in[0]).isUnsignedInteger(8))
     return {b.fail("expected the bytes of a file, a vector of ui8")};
   std::string format = a.getString("pixel_format", "RGB").lower();
