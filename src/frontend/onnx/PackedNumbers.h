@@ -5,7 +5,8 @@
 #include "graph/Builder.h"
 
 namespace perpend::onnx {
-/// Numbers of 2, 4 or 8 bits, low bits first, that are side by side in the bytes of the last dimension. Propagates null.
+/// Numbers of 2, 4 or 8 bits, low bits first, that are side by side in the bytes of the last dimension. Propagates
+/// null.
 mlir::Value unpackedNumbers(graph::Builder &builder, mlir::Value bytes, int64_t bits);
 } // namespace perpend::onnx
 
