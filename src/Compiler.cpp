@@ -258,10 +258,12 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   for (const std::string &object : operatorObjects(module))
     request.objects.push_back(object);
   if (description.needsHandles) {
-    llvm::Expected<std::string> library = target::runtimeArchivePath("libperpend_library.a");
-    if (!library)
-      return fail(library.takeError());
-    request.lazyArchives.push_back(*library);
+    for (StringRef archive : libraryArchives(module)) {
+      llvm::Expected<std::string> library = target::runtimeArchivePath(archive);
+      if (!library)
+        return fail(library.takeError());
+      request.lazyArchives.push_back(*library);
+    }
   }
   SmallVector<StringRef> archives;
   if (kind == ArtifactKind::Executable)

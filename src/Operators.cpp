@@ -24,6 +24,12 @@ std::vector<std::string> operatorObjects(ModuleOp module) {
   return paths;
 }
 
+SmallVector<StringRef> libraryArchives(ModuleOp module) {
+  if (module.lookupSymbol("perpend_image_decode"))
+    return {"libperpend_library.a", "libperpend_images.a"};
+  return {"libperpend_library.a"};
+}
+
 /// The functions that the module calls and no library of the runtime has.
 static std::vector<std::string> missingFunctions(ModuleOp module) {
   std::vector<std::string> names;

@@ -1,7 +1,7 @@
 //===- Lld.cpp - The linker as a function --------------------------------===//
 //
-// lld keeps one context per process and ends fatal errors by leaving the process unless crash recovery is on; both are
-// dealt with here.
+// lld keeps one context per process, some of it from one link to the next, and ends fatal errors by leaving the process
+// unless crash recovery is on; all of this is dealt with here.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
@@ -41,7 +41,10 @@ static Error linkError(StringRef product, StringRef report) {
 Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   static std::mutex oneAtATime;
   const std::lock_guard<std::mutex> lock(oneAtATime);
-  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never"};
+  // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
+  // or its memory has gone with the link: so that each link makes a new one, each mentions it.
+  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",
+                                    "--undefined=_GLOBAL_OFFSET_TABLE_"};
   for (const std::string &argument : arguments)
     argv.push_back(argument.c_str());
   std::string report;

@@ -88,6 +88,29 @@ std::pair<std::string, int> runProgram(const ScratchDirectory &folder, const std
 
 } // namespace
 
+constexpr const char *gotIr = R"(
+@_GLOBAL_OFFSET_TABLE_ = external hidden global i8
+define ptr @perpend_module_table() {
+  ret ptr @_GLOBAL_OFFSET_TABLE_
+}
+)";
+
+// lld would go on writing to the symbol of an earlier link.
+TEST(Link, LinksAfterAnObjectThatMentionsTheOffsetTable) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest mentions = requestFor(folder, gotIr, "mentions.so");
+  LinkRequest other = mentions;
+  other.objects = {expectValue(folder.write("other.o", objectOf(addIr)))};
+  other.output = folder.pathOf("other.so");
+  std::string first;
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(textOf(linkSharedLibrary(mentions, portable())), "");
+    ASSERT_EQ(textOf(linkSharedLibrary(other, portable())), "");
+    first = i == 0 ? readFile(other.output) : first;
+    ASSERT_EQ(first, readFile(other.output));
+  }
+}
+
 TEST(Link, ASharedLibraryCanBeCalled) {
   const ScratchDirectory folder = testFolder();
   const LinkRequest request = requestFor(folder, addIr, "model.so");

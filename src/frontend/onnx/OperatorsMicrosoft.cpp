@@ -88,24 +88,40 @@ static Value activated(Node &node, Value x, ArrayRef<double> parameters) {
   return call(b, "hard_sigmoid", x, Attributes(b.context(), both));
 }
 
+static Results fusedConv(Node &node, Value x, Value added) {
+  Value result = node.composite("conv", {x, node.input(1), node.input(2)})[0];
+  if (added)
+    result = graph::add(node.builder, result, added);
+  return {activated(node, result, node.attributes.getFloats("activation_params"))};
+}
+
 /// A convolution, plus a tensor of its result's shape, then an activation.
 Results importFusedConv(Node &node) {
   if (!node.hasInputs(2))
     return {};
-  Value result = node.composite("conv", {node.input(0), node.input(1), node.input(2)})[0];
-  if (node.input(3))
-    result = graph::add(node.builder, result, node.input(3));
-  return {activated(node, result, node.attributes.getFloats("activation_params"))};
+  return fusedConv(node, node.input(0), node.input(3));
+}
+/// As FusedConv, with channels last.
+Results importNhwcFusedConv(Node &node) {
+  if (!node.hasInputs(2) || rankOf(node.input(0)) < 3)
+    return {};
+  int64_t last = rankOf(node.input(0)) - 1;
+  Builder &b = node.builder;
+  Value added = node.input(3) ? moveAxis(b, node.input(3), last, 1) : Value();
+  Results results = fusedConv(node, moveAxis(b, node.input(0), last, 1), added);
+  return {results.empty() || !results[0] ? Value() : moveAxis(b, results[0], 1, last)};
 }
 
-Results importFusedGemm(Node &node) {
-  if (!node.hasInputs(2))
-    return {};
+static Results activatedProduct(Node &node, Value product) {
   SmallVector<double> parameters;
   for (StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
     if (node.attributes.has(name))
       parameters.push_back(node.attributes.getFloat(name));
-  return {activated(node, node.composite("gemm", node.inputs)[0], parameters)};
+  return {activated(node, product, parameters)};
+}
+
+Results importFusedGemm(Node &node) {
+  return node.hasInputs(2) ? activatedProduct(node, node.composite("gemm", node.inputs)[0]) : Results();
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,6 +247,19 @@ Results importFusedMatMul(Node &node) {
   Value product = matmulOf(b, lhs, rhs);
   double alpha = a.getFloat("alpha", 1);
   return {alpha == 1 || !product ? product : graph::mul(b, product, b.scalar(alpha, graph::elementTypeOf(product)))};
+}
+
+Results importFusedMatMulActivation(Node &node) {
+  Results product = importFusedMatMul(node);
+  return product.empty() || !product[0] ? Results() : activatedProduct(node, product[0]);
+}
+
+/// gelu(x w + bias).
+Results importGemmFastGelu(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  node.inputs = {matmulOf(node.builder, node.input(0), node.input(1)), node.input(2)};
+  return importFastGelu(node);
 }
 
 /// Distances between the rows of two matrices.

@@ -7,6 +7,7 @@
 
 #include "frontend/onnx/Classical.h"
 #include "frontend/onnx/Operators.h"
+#include "frontend/onnx/PackedNumbers.h"
 #include "graph/composites/Formulas.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -161,8 +162,7 @@ Results importQLinearWhere(Node &node) {
 // Weights in blocks
 //===----------------------------------------------------------------------===//
 
-/// Numbers of `bits` bits, low bits first, that are side by side in the bytes of the last dimension.
-static Value unpacked(Builder &b, Value bytes, int64_t bits) {
+Value unpackedNumbers(Builder &b, Value bytes, int64_t bits) {
   if (!bytes || bits == 8)
     return bytes;
   Shape shape = shapeOf(bytes);
@@ -234,8 +234,8 @@ Results importGatherBlockQuantized(Node &node) {
   Value numbers = taken(node.input(0)), scales = taken(node.input(2)), zeros = taken(node.input(3));
   int64_t axis = form->blockAxis > form->axis ? form->blockAxis + rankOf(form->indices) - 1 : form->blockAxis;
   if (form->isPacked) {
-    numbers = unpacked(b, numbers, form->bits);
-    zeros = zeros ? sliceAxis(b, unpacked(b, zeros, form->bits), axis, SymbolicInt(0), shapeOf(scales)[axis])
+    numbers = unpackedNumbers(b, numbers, form->bits);
+    zeros = zeros ? sliceAxis(b, unpackedNumbers(b, zeros, form->bits), axis, SymbolicInt(0), shapeOf(scales)[axis])
                   : b.splat(shapeOf(scales), 1 << (form->bits - 1), graph::elementTypeOf(numbers));
   }
   Value result = node.composite("dequantize", {numbers, scales, zeros},

@@ -1,7 +1,8 @@
-//===- Determinant.cpp - by Gaussian elimination with pivoting ------------===//
+//===- Determinant.cpp - Gaussian elimination with pivoting ---------------===//
 //
-// One step per row: the row with the largest leading element is exchanged with
-// the first, and a multiple of it is subtracted from the others.
+// Determinants: one step per row; the row with the largest leading element is
+// exchanged with the first, and a multiple of it is subtracted from the others.
+// Inverses: a loop over the columns of the matrix beside the unit matrix.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +62,58 @@ static Value eliminate(Builder &b, Value matrix, int64_t rows, Value &product) {
   return reduced ? rowsFrom(b, reduced, rank - 1, 1, rows - 1) : reduced;
 }
 
+/// Step `number` of Gauss and Jordan on [n, m, 2 m]: column `number` becomes that of the unit matrix.
+static Value clearColumn(Builder &b, Value matrix, Value number) {
+  Type type = elementTypeOf(matrix);
+  Value rows = b.unsqueeze(iota(b, shapeOf(matrix)[1], b.i64()), 1); // [m, 1]
+  auto column = [&](Value x) { return b.unsqueeze(b.gather(x, number, 2), 2); };
+  Value isLeft = applyComposite(b, "greater_equal", {rows, number})[0];
+  Value size = where(b, isLeft, call(b, "abs", column(matrix)), b.scalar(-1, type));
+  NamedAttribute axis = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(1));
+  Value pivot = size ? applyComposite(b, "argmax", size, Attributes(b.context(), axis))[0] : size; // [n, 1, 1]
+  Value chosen = rowAt(b, matrix, pivot);
+  if (!chosen)
+    return {};
+  Value isHere = applyComposite(b, "equal", {rows, number})[0], isPivot = applyComposite(b, "equal", {rows, pivot})[0];
+  Value exchanged = where(b, isPivot, b.unsqueeze(b.gather(matrix, number, 1), 1), matrix);
+  Value scaled = div(b, chosen, column(chosen));
+  return where(b, isHere, scaled, sub(b, exchanged, mul(b, column(exchanged), scaled)));
+}
+
+/// [n, m, m] beside the unit matrix.
+static Value besideUnit(Builder &b, Value x) {
+  Shape shape = shapeOf(x);
+  Type type = elementTypeOf(x);
+  Value places = iota(b, shape[1], b.i64());
+  Value isDiagonal = applyComposite(b, "equal", {b.unsqueeze(places, 1), places})[0];
+  Value unit = where(b, isDiagonal, b.scalar(1, type), b.scalar(0, type));
+  return unit ? b.concat({x, b.broadcastTo(unit, shape)}, 2) : unit;
+}
+
 namespace composites {
+/// [.., m, m]. A singular matrix gives infinities or NaN.
+Results inverse(Builder &b, Values in, const Attributes &) {
+  Shape shape = shapeOf(in[0]);
+  int64_t rank = shape.size();
+  if (rank < 2 || !isFloat(in[0]) || provablyDiffer(shape[rank - 2], shape[rank - 1]))
+    return {b.fail("inverse: expected square matrices of floats, got shape " + toString(shape))};
+  b.require(shape[rank - 2] - shape[rank - 1], "inverse: the matrices are not square");
+  b.require(shape[rank - 1] - shape[rank - 2], "inverse: the matrices are not square");
+  SymbolicInt count = shape.back();
+  Type type = elementTypeOf(in[0]);
+  Value x = b.reshape(b.cast(in[0], computeType(type)), {elementCount(ArrayRef(shape).drop_back(2)), count, count});
+  Value both = x && !b.hasFailed() ? besideUnit(b, x) : Value();
+  if (!both)
+    return {};
+  SmallVector<Value> results =
+      b.loop({b.dims(count, /*isScalar=*/true), {}}, both, [&](Value number, ValueRange matrices) {
+        return Iteration{{}, {clearColumn(b, matrices[0], number)}, {}};
+      });
+  if (results.empty() || b.hasFailed())
+    return {};
+  return {b.cast(b.reshape(sliceAxis(b, results[0], 2, count, count), shape), type)};
+}
+
 /// [.., m, m] to [..]
 Results det(Builder &b, Values in, const Attributes &) {
   Shape shape = shapeOf(in[0]);

@@ -24,6 +24,8 @@ struct Direction {
   bool isReverse;
   /// x W^T + biases: [T, N, G H]; R: [G H, H]; the bias of R where it is not in the former: [G H], else null.
   Value gates, recurrent, recurrentBias;
+  /// Of R, where it is quantised: one, or [G H].
+  Value recurrentScale, recurrentZero;
   /// The weights of an LSTM's cell state in its gates i, o, f: [3 H], or null.
   Value peepholes;
   /// h and, for an LSTM, c: [N, H].
@@ -137,8 +139,21 @@ static Value part(Builder &b, Value whole, int64_t axis, int64_t index, Value st
   return sliceAxis(b, whole, axis, size * SymbolicInt(index), size);
 }
 
+/// x weight^T. With a scale, x is quantised by its range, and the weight is quantised already.
+static Value product(Builder &b, Value x, Value weight, Value scale = {}, Value zero = {}) {
+  if (!scale)
+    return b.contract(x, weight, {}, {}, {rankOf(x) - 1}, {1});
+  Results quantised = applyComposite(b, "dynamic_quantize", b.cast(x, b.f32()));
+  if (quantised.size() < 3 || !quantised[0])
+    return {};
+  Value result =
+      applyComposite(b, "scaled_matmul_integer",
+                     {quantised[0], b.transpose(weight, {1, 0}), quantised[1], scale, quantised[2], zero})[0];
+  return result ? b.cast(result, elementTypeOf(x)) : result;
+}
+
 /// h R^T for the rows of R.
-static Value recur(Builder &b, Value state, Value weight) { return b.contract(state, weight, {}, {}, {1}, {1}); }
+static Value recur(Builder &b, Value state, Value weight) { return product(b, state, weight); }
 
 static SmallVector<Value> rnnCell(Builder &b, const Direction &d, const Attributes &a, Value gates, ValueRange states) {
   return {activate(b, add(b, gates, recur(b, states[0], d.recurrent)), d.activations[0], a)};
@@ -172,7 +187,8 @@ static SmallVector<Value> gruCell(Builder &b, const Direction &d, const Attribut
 /// c' = f * c + i * candidate, h' = o * activation(c'); the gates are in the order i, o, f, candidate.
 static SmallVector<Value> lstmCell(Builder &b, const Direction &d, const Attributes &a, Value gates,
                                    ValueRange states) {
-  Value h = states[0], c = states[1], all = add(b, gates, recur(b, h, d.recurrent));
+  Value h = states[0], c = states[1],
+        all = add(b, gates, product(b, h, d.recurrent, d.recurrentScale, d.recurrentZero));
   auto gate = [&](int64_t index, Value cell) {
     Value x = part(b, all, 1, index, h);
     if (d.peepholes)
@@ -243,10 +259,11 @@ static Value swapped(Builder &b, Value x) {
 }
 
 namespace {
-/// The operator's inputs in layout 0 and in the compute type.
+/// The operator's inputs in layout 0 and in the compute type, but for quantised weights, which have scales.
 struct Inputs {
   Value x, weights, recurrent, bias, lengths, peepholes;
   SmallVector<Value> states;
+  Value weightsScale, weightsZero, recurrentScale, recurrentZero;
 };
 } // namespace
 
@@ -262,9 +279,10 @@ static std::optional<Inputs> inputsOf(Builder &b, const Kind &kind, Values in, c
   Type type = computeType(elementTypeOf(in[0]));
   auto given = [&](size_t index) {
     Value value = optionalInput(in, index);
-    return value ? b.cast(value, type) : value;
+    return value && isFloat(value) ? b.cast(value, type) : value;
   };
-  Inputs inputs{given(0), given(1), given(2), given(3), optionalInput(in, 4), given(7), {given(5)}};
+  Inputs inputs{given(0), given(1), given(2),  given(3), optionalInput(in, 4), given(7), {given(5)},
+                given(8), given(9), given(10), given(11)};
   if (kind.states > 1)
     inputs.states.push_back(given(6));
   if (!a.getInt("layout"))
@@ -279,8 +297,11 @@ static Direction directionOf(Builder &b, const Kind &kind, const Inputs &inputs,
   Direction d;
   Type type = elementTypeOf(inputs.x);
   SymbolicInt units = shapeOf(inputs.recurrent)[2], width = units * SymbolicInt(kind.gates);
-  d.gates = b.contract(inputs.x, at(b, inputs.weights, index), {}, {}, {2}, {1});
+  d.gates = product(b, inputs.x, at(b, inputs.weights, index), at(b, inputs.weightsScale, index),
+                    at(b, inputs.weightsZero, index));
   d.recurrent = at(b, inputs.recurrent, index);
+  d.recurrentScale = at(b, inputs.recurrentScale, index);
+  d.recurrentZero = at(b, inputs.recurrentZero, index);
   d.peepholes = at(b, inputs.peepholes, index);
   if (Value bias = at(b, inputs.bias, index)) {
     Value ofInput = sliceAxis(b, bias, 0, SymbolicInt(0), width), ofState = sliceAxis(b, bias, 0, width, width);
@@ -356,5 +377,19 @@ namespace composites {
 Results rnn(Builder &b, Values in, const Attributes &a) { return recurrent(b, rnnKind, in, a); }
 Results gru(Builder &b, Values in, const Attributes &a) { return recurrent(b, gruKind, in, a); }
 Results lstm(Builder &b, Values in, const Attributes &a) { return recurrent(b, lstmKind, in, a); }
+
+/// As lstm, with quantised weights [directions, input or H, 4 H]; then scale and zero point [directions] or
+/// [directions, 4 H] of W and R. x and h are quantised by their range. Source: DynamicQuantizeLSTM of ONNX Runtime.
+Results quantized_lstm(Builder &b, Values in, const Attributes &a) {
+  SmallVector<Value> inputs(in);
+  if (in.size() < 12 || !in[8] || !in[9] || !in[10] || !in[11])
+    return {b.fail("expected scales and zero points of both weights")};
+  for (size_t index : {1, 2}) {
+    if (rankOf(inputs[index]) != 3 || isFloat(inputs[index]))
+      return {b.fail("expected quantised weights of rank 3, got " + toString(shapeOf(inputs[index])))};
+    inputs[index] = b.transpose(inputs[index], {0, 2, 1});
+  }
+  return recurrent(b, lstmKind, inputs, a);
+}
 } // namespace composites
 } // namespace perpend::graph

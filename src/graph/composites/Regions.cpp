@@ -192,6 +192,20 @@ static Value deformedPatches(Builder &b, Values in, ArrayRef<SymbolicInt> places
   });
 }
 
+/// Where step `step` of `steps` from corner to corner of a region lies on an axis of the image, which ends at `last`;
+/// the middle of the region where there are no steps.
+static Scalar cornerPosition(Value regions, Scalar region, int64_t dim, Scalar step, Scalar steps, Scalar last) {
+  OpBuilder &builder = region.emitter();
+  Location loc = region.location();
+  auto corner = [&](int64_t column) {
+    Value at = builder.create<arith::ConstantIndexOp>(loc, column);
+    return region.with(load(builder, loc, regions, {region.value, at})).to(step.type());
+  };
+  Scalar low = corner(dim), high = corner(dim + 2);
+  Scalar scale = (high - low) * last / max(steps, 1);
+  return select(steps > 0, low * last + step * scale, 0.5 * (low + high) * last);
+}
+
 namespace composites {
 /// in: x [n, c, h, w], regions [r, 4] (x, y, x, y), the image of each region [r]. Result: [r, c, height, width].
 Results roi_align(Builder &b, Values in, const Attributes &a) {
@@ -221,6 +235,38 @@ Results roi_align(Builder &b, Values in, const Attributes &a) {
   Value parts = b.generate(in, result, compute, body);
   auto kind = options->isMaximum ? ReductionKind::Max : ReductionKind::Sum;
   return {b.cast(b.reduce(kind, parts, 4, false), type)};
+}
+
+/// in: x [n, c, h, w], regions [r, 4] (y, x, y, x; 0 to 1 is the image), the image of each region [r]. Attributes:
+/// `size` [2], mode bilinear or nearest, extrapolation_value, which positions outside get. Result: [r, c, size..].
+/// Source: CropAndResize of ONNX Runtime.
+Results crop_and_resize(Builder &b, Values in, const Attributes &a) {
+  Shape shape = shapeOf(in[0]), regions = shapeOf(in[1]);
+  std::optional<Shape> size = a.getDims("size");
+  StringRef mode = a.getString("mode", "bilinear");
+  if (!size || size->size() != 2 || shape.size() != 4 || regions.size() != 2 || rankOf(in[2]) != 1 ||
+      provablyDiffer(regions[1], SymbolicInt(4)) || (mode != "bilinear" && mode != "nearest"))
+    return {b.fail("crop_and_resize: expected an image [n, c, h, w], regions [r, 4], indices [r], a size of two "
+                   "extents and the mode bilinear or nearest")};
+  requireExtents(b, {shapeOf(in[2])[0], regions[1]}, {regions[0], SymbolicInt(4)}, "crop_and_resize");
+  Type type = elementTypeOf(in[0]), compute = computeType(type);
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Scalar region(builder, loc, index[0]), count = region.with(extent(builder, loc, shape[0]));
+    Scalar image = region.with(load(builder, loc, tensors[2], index[0])).to(builder.getIndexType());
+    Plane plane(builder, loc, tensors[0], max(min(image, count - 1), 0).value, index[1], compute);
+    std::optional<Scalar> inside;
+    SmallVector<Scalar> at;
+    for (int64_t dim : {0, 1}) {
+      Scalar steps = region.with(extent(builder, loc, (*size)[dim])).to(compute) - 1, last = plane.length(dim) - 1;
+      Scalar position = cornerPosition(tensors[1], region, dim, region.with(index[2 + dim]).to(compute), steps, last);
+      Scalar fits = (position >= 0) & (position <= last);
+      inside = inside ? *inside & fits : fits;
+      at.push_back(mode == "nearest" ? floor(position + 0.5) : position);
+    }
+    Scalar value = mode == "nearest" ? plane.read(at) : sampleLinear(plane, at);
+    return select(*inside, value, value.constant(a.getFloat("extrapolation_value"))).to(type).value;
+  };
+  return {b.generate(in, {regions[0], shape[1], (*size)[0], (*size)[1]}, type, body)};
 }
 
 /// in: x [n, c, h, w], filter [o, c / group, k, l], offsets [n, 2 k l offset_group, y, x], bias [o] and

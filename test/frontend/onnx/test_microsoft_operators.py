@@ -7,7 +7,9 @@ import onnx
 import onnxruntime
 import perpend
 import pytest
-from microsoft_cases import CASES, Case
+from microsoft_cases import Case
+from microsoft_fused_cases import CASES
+from operator_cases import normal
 from test_operators import run
 
 
@@ -41,6 +43,7 @@ def build(case, dynamic):
 def expected_of(model, feeds):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1  # what DynamicQuantizeLSTM rounds to depends on them
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)
 
@@ -257,3 +260,64 @@ def test_refusals(op, inputs, attributes, message):
     model, _ = model_of(op, arrays, **attributes)
     with pytest.raises(perpend.CompileError, match=message):
         perpend.compile(model)
+
+
+# Two layouts of blocks of 16 tokens, as compressed rows.
+ROWS = np.array([[0, 1, 3, 5, 8], [0, 1, 3, 6, 9]], np.int32)
+COLUMNS = np.array([[0, 0, 1, 1, 2, 1, 2, 3, -1], [0, 0, 1, 0, 1, 2, 0, 2, 3]], np.int32)
+
+
+def sparse_case(new, lengths, **attributes):
+    batch = len(lengths)
+    lengths = np.array(lengths, np.int32)
+    arrays = [normal(batch, new, 64), normal(batch, new, 32), normal(batch, new, 32)]
+    arrays += [normal(batch, 2, 64, 16), normal(batch, 2, 64, 16), ROWS, COLUMNS]
+    arrays += [np.array([lengths.max()], np.int32), lengths]
+    if attributes:
+        arrays += [normal(64, 8), normal(64, 8)]
+    symbols = {(position, 0): "b" for position in (0, 1, 2, 3, 4, 8)}
+    attributes |= {"num_heads": 4, "kv_num_heads": 2, "sparse_block_size": 16}
+    return Case("SparseAttention", arrays, 3, attributes, symbols=symbols)
+
+
+def expected_with_shared_caches(model, feeds):
+    """ONNX Runtime wants the past and the present in the same memory."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array.copy()) for name, array in feeds.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    binding.bind_output("output0")
+    binding.bind_ortvalue_output("output1", values["input3"])
+    binding.bind_ortvalue_output("output2", values["input4"])
+    session.run_with_iobinding(binding)
+    return [output.numpy().copy() for output in binding.get_outputs()]  # while the memory is there
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        sparse_case(40, [40, 40]),
+        sparse_case(1, [51, 51]),
+        sparse_case(1, [64, 64]),
+        sparse_case(1, [49, 49], do_rotary=1),
+        sparse_case(24, [24, 24], do_rotary=1, rotary_interleaved=1),
+    ],
+    ids=str,
+)
+def test_sparse_attention(case, dynamic):
+    model, feeds = build(case, dynamic)
+    compare(case, perpend.compile(model)(**feeds), expected_with_shared_caches(model, feeds))
+
+
+def test_sparse_attention_of_different_lengths():
+    """Each sequence as if it were alone; ONNX Runtime's kernel gives the shorter ones something else."""
+    model, feeds = build(sparse_case(1, [51, 33]), dynamic=True)
+    compiled = perpend.compile(model)
+    whole = compiled(**feeds)
+    for batch, length in enumerate(feeds["input8"]):
+        alone = {name: array[batch : batch + 1] if name[-1] in "012348" else array for name, array in feeds.items()}
+        alone["input7"] = np.array([length], np.int32)
+        for got, wanted in zip(whole, compiled(**alone), strict=True):
+            np.testing.assert_allclose(got[batch : batch + 1], wanted, 2e-5, 2e-5)

@@ -1,0 +1,264 @@
+//===- OperatorsMicrosoftFused.cpp - small operators that were fused ------===//
+//
+// Operators of the domain com.microsoft that stand for a few elementwise ones,
+// or for a reduction or a lookup with what surrounds it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Operators.h"
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+
+static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
+  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
+}
+
+/// In f32 where the tensor is of 16 bits.
+static Value widened(Builder &b, Value x) { return x ? b.cast(x, computeType(graph::elementTypeOf(x))) : x; }
+static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, graph::elementTypeOf(like)) : x; }
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+/// Softmax of x + bias over the dimensions from `axis` on, together.
+Results importBiasSoftmax(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  Value x = graph::add(b, node.input(0), node.input(1));
+  int64_t axis = x ? normalAxis(b, node.attributes.getInt("axis", 1), rankOf(x)) : -1;
+  if (axis < 0)
+    return {};
+  Shape shape = shapeOf(x), flat(shape.begin(), shape.begin() + axis);
+  flat.push_back(elementCount(ArrayRef(shape).drop_front(axis)));
+  return {b.reshape(graph::softmax(b, b.reshape(x, flat), axis, false), shape)};
+}
+
+/// in: x, bias, residual, ratio, training mode. Dropout of x + bias, plus the residual; and the mask.
+Results importBiasDropout(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Value sum = graph::add(node.builder, node.input(0), node.input(1));
+  Results results = sum ? node.composite("dropout", {sum, node.input(3), node.input(4)}) : Results();
+  if (!results.empty() && node.input(2))
+    results[0] = graph::add(node.builder, results[0], node.input(2));
+  return results;
+}
+
+/// x + y gate, with the product rounded to the tensors' type.
+Results importGatedAdd(Node &node) {
+  if (!node.hasInputs(3))
+    return {};
+  Builder &b = node.builder;
+  Value product = graph::mul(b, widened(b, node.input(1)), widened(b, node.input(2)));
+  return {castLike(b, graph::add(b, widened(b, node.input(0)), widened(b, castLike(b, product, node.input(1)))),
+                   node.input(0))};
+}
+
+/// z sigmoid(z) of z = scale x, each rounded to the tensor's type.
+Results importScaledSiLU(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(0), given = node.input(1);
+  Type type = computeType(graph::elementTypeOf(x));
+  Value scale = given ? b.cast(b.reshape(given, {}), type) : b.scalar(node.attributes.getFloat("alpha", 1), type);
+  auto rounded = [&](Value value) { return widened(b, castLike(b, value, x)); };
+  Value scaled = rounded(graph::mul(b, widened(b, x), scale));
+  return {castLike(b, graph::mul(b, scaled, rounded(call(b, "sigmoid", scaled))), x)};
+}
+
+/// in: a [.., heads], bias and scale [heads], b. scale softplus(a + bias), and sigmoid(b).
+Results importLinearAttentionGate(Node &node) {
+  if (!node.hasInputs(3))
+    return {};
+  Builder &b = node.builder;
+  Value sum = graph::add(b, b.cast(node.input(0), b.f32()), b.cast(node.input(1), b.f32()));
+  Value decay = graph::mul(b, call(b, "softplus", sum), b.cast(node.input(2), b.f32()));
+  Value rate = node.input(3) ? call(b, "sigmoid", widened(b, node.input(3))) : Value();
+  return {castLike(b, decay, node.input(0)), rate ? castLike(b, rate, node.input(3)) : rate};
+}
+
+/// Whether no element of any input is NaN or infinite (or, with an attribute, one of the two): a boolean.
+Results importIsAllFinite(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  bool onlyNaN = node.attributes.getInt("isnan_only"), onlyInfinities = node.attributes.getInt("isinf_only");
+  Value isBad;
+  auto include = [&](Value mask) {
+    if (!mask || rankOf(mask) > 0)
+      mask =
+          mask ? b.reduce(ReductionKind::Max, mask, llvm::to_vector(llvm::seq<int64_t>(0, rankOf(mask))), false) : mask;
+    isBad = isBad ? call(b, "logical_or", {isBad, mask}) : mask;
+  };
+  for (Value x : node.inputs) {
+    if (!onlyInfinities)
+      include(call(b, "isnan", x));
+    if (!onlyNaN)
+      include(call(b, "isinf", x));
+  }
+  return {call(b, "logical_not", isBad)};
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+static Value centred32(Builder &b, Value x, Value zero) {
+  Type type = b.operations.getI32Type();
+  if (!x)
+    return {};
+  x = b.cast(x, type);
+  return zero ? graph::sub(b, x, b.cast(b.reshape(zero, {}), type)) : x;
+}
+
+/// in: a, its zero point, b, its zero point.
+Results importMulInteger(Node &node) {
+  if (!node.input(0) || !node.input(2))
+    return node.fail("expected two operands, each with its zero point behind it");
+  Builder &b = node.builder;
+  return {graph::mul(b, centred32(b, node.input(0), node.input(1)), centred32(b, node.input(2), node.input(3)))};
+}
+
+Results importReduceSumInteger(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  return node.composite("reduce_sum", centred32(node.builder, node.input(0), {}));
+}
+
+Results importMatMulInteger16(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  bool isUnsigned = graph::elementTypeOf(node.input(0)).isUnsignedInteger() &&
+                    graph::elementTypeOf(node.input(1)).isUnsignedInteger();
+  Type type = isUnsigned ? IntegerType::get(b.context(), 32, IntegerType::Unsigned) : b.operations.getI32Type();
+  return {b.matmul(b.cast(node.input(0), type), b.cast(node.input(1), type))};
+}
+
+/// As ONNX's QLinearConv, of a tensor whose channels may be last.
+Results importMicrosoftQLinearConv(Node &node) {
+  if (!node.hasInputs(8) || !node.attributes.getInt("channels_last") || rankOf(node.input(0)) < 3)
+    return node.composite("qlinear_conv", node.inputs);
+  int64_t last = rankOf(node.input(0)) - 1;
+  SmallVector<Value> inputs = node.inputs;
+  inputs[0] = moveAxis(node.builder, inputs[0], last, 1);
+  return {moveAxis(node.builder, node.composite("qlinear_conv", inputs)[0], 1, last)};
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+/// x / sqrt(mean x^2 + epsilon) over the last dimension, in f32.
+static Value rootNorm(Node &node, Value x) {
+  Builder &b = node.builder;
+  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-5));
+  return call(b, "rms_norm", b.cast(x, b.f32()), Attributes(b.context(), node.attribute("epsilon", epsilon)));
+}
+
+/// The last dimension in groups of `size`.
+static Value inGroups(Node &node, Value x, const SymbolicInt &size) {
+  Shape shape = shapeOf(x);
+  std::optional<SymbolicInt> count = shape.empty() ? std::nullopt : exactDiv(shape.back(), size);
+  if (!count)
+    return node.builder.fail("the last dimension of a tensor " + toString(shape) + " does not divide by " + size.str());
+  shape.back() = *count;
+  shape.push_back(size);
+  return node.builder.reshape(x, shape);
+}
+
+/// in: x [.., heads size], scale [size], gate. The norm of each head times the scale and the activated gate.
+Results importGatedRMSNorm(Node &node) {
+  StringRef activation = node.attributes.getString("activation", "silu");
+  if (!node.hasInputs(3) || rankOf(node.input(1)) != 1)
+    return {};
+  if (activation != "silu" && activation != "swish" && activation != "sigmoid")
+    return node.fail("expected the activation silu, swish or sigmoid, got '" + activation + "'");
+  Builder &b = node.builder;
+  Value x = node.input(0), grouped = inGroups(node, x, shapeOf(node.input(1))[0]);
+  Value normal = grouped ? graph::mul(b, rootNorm(node, grouped), b.cast(node.input(1), b.f32())) : grouped;
+  Value gate = call(b, activation == "sigmoid" ? "sigmoid" : "silu", b.cast(node.input(2), b.f32()));
+  return {normal ? castLike(b, graph::mul(b, b.reshape(normal, shapeOf(x)), gate), x) : normal};
+}
+
+/// in: x [.., branches, size], or [.., branches size] with num_branches; scale of branches and size, or of size.
+Results importBranchwiseRMSNorm(Node &node) {
+  if (!node.hasInputs(1) || rankOf(node.input(0)) < 1)
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(0), scale = node.input(1), grouped = x;
+  if (int64_t branches = node.attributes.getInt("num_branches"); branches > 0) {
+    std::optional<SymbolicInt> size = exactDiv(shapeOf(x).back(), SymbolicInt(branches));
+    grouped = inGroups(node, x, size.value_or(SymbolicInt(branches)));
+  }
+  if (!grouped || rankOf(grouped) < 2)
+    return {};
+  Shape shape = shapeOf(grouped);
+  Value normal = rootNorm(node, grouped);
+  if (scale) {
+    bool isWhole = rankOf(scale) == 1 && shapeOf(scale)[0] == shape.back() * shape[shape.size() - 2];
+    scale = isWhole ? b.reshape(scale, {shape[shape.size() - 2], shape.back()}) : scale;
+    normal = graph::mul(b, normal, b.cast(scale, b.f32()));
+  }
+  return {castLike(b, b.reshape(normal, shapeOf(x)), x)};
+}
+
+//===----------------------------------------------------------------------===//
+// Lookups
+//===----------------------------------------------------------------------===//
+
+Results importTorchEmbedding(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Value rows = normalIndices(node.builder, node.input(1), shapeOf(node.input(0))[0]);
+  return {node.builder.gather(node.input(0), rows, 0)};
+}
+
+/// in: angles [batch, length, size], query, the query's rotated half, key, the key's.
+Results importGemmaRotaryEmbedding(Node &node) {
+  if (!node.hasInputs(5) || rankOf(node.input(0)) != 3)
+    return {};
+  Builder &b = node.builder;
+  auto table = [&](StringRef function) {
+    return castLike(b, b.unsqueeze(call(b, function, node.input(0)), 1), node.input(1));
+  };
+  Value sine = table("sin"), cosine = table("cos");
+  auto rotated = [&](size_t index) {
+    return graph::add(b, graph::mul(b, node.input(index), cosine), graph::mul(b, node.input(index + 1), sine));
+  };
+  return {rotated(1), rotated(3)};
+}
+
+/// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
+Results importNGramRepeatBlock(Node &node) {
+  int64_t size = node.attributes.getInt("ngram_size");
+  if (!node.hasInputs(2) || rankOf(node.input(0)) != 2 || rankOf(node.input(1)) != 2)
+    return {};
+  if (size < 1)
+    return node.fail("expected a positive ngram_size, got " + Twine(size));
+  Builder &b = node.builder;
+  Value ids = b.cast(node.input(0), b.i64()), scores = node.input(1);
+  SymbolicInt length = shapeOf(ids)[1], count = max(length - SymbolicInt(size - 1), SymbolicInt(0));
+  Shape batch{shapeOf(ids)[0], count};
+  Value isSame = b.splat(batch, 1, b.operations.getI1Type());
+  for (int64_t i = 0; i + 1 < size; ++i) { // the row's last tokens against those at each place
+    SymbolicInt at = max(length - SymbolicInt(size - 1 - i), SymbolicInt(0));
+    Value last = b.gather(ids, b.broadcastTo(number(b, at, b.i64()), count), 1);
+    Value window = sliceAxis(b, ids, 1, min(SymbolicInt(i), length - count), count);
+    isSame = call(b, "logical_and", {isSame, call(b, "equal", {last, window})});
+  }
+  Value last = sliceAxis(b, ids, 1, length - count, count);
+  Value tokens = graph::where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // none of the vocabulary
+  Value rows = b.broadcastTo(b.unsqueeze(iota(b, batch[0], b.i64()), 1), batch);
+  Value places = tokens && rows ? b.concat({b.unsqueeze(rows, 2), b.unsqueeze(tokens, 2)}, 2) : Value();
+  Value blocked = b.splat(batch, -std::numeric_limits<double>::infinity(), graph::elementTypeOf(scores));
+  return {places ? b.scatter(scores, places, blocked) : places};
+}
+} // namespace perpend::onnx

@@ -1,0 +1,167 @@
+"""Operators of the domain com.microsoft that ONNX Runtime has for other processors only, against numpy."""
+
+import numpy as np
+import perpend
+import pytest
+from microsoft_cases import Case, bytes_of, int32
+from operator_cases import integers, normal
+from test_microsoft_operators import build
+
+
+def softmax(x, axes):
+    powers = np.exp(x - x.max(axes, keepdims=True))
+    return powers / powers.sum(axes, keepdims=True)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def complex_of(x):
+    return x[..., 0] + 1j * x[..., 1]
+
+
+def pair_of(z):
+    return np.stack([z.real, z.imag], -1)
+
+
+def conv(x, filters, bias):
+    """x [n, c, h, w], padded by 1; filters [o, c, 3, 3]."""
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, filters) + bias[:, None, None]
+
+
+def nhwc_conv(x, filters, bias, added=None):
+    result = conv(x.transpose(0, 3, 1, 2), filters, bias).transpose(0, 2, 3, 1)
+    return result if added is None else np.maximum(result + added, 0)
+
+
+def gemma(angles, query, query_half, key, key_half):
+    sine, cosine = np.sin(angles)[:, None], np.cos(angles)[:, None]
+    return query * cosine + query_half * sine, key * cosine + key_half * sine
+
+
+CASES = [
+    (
+        Case("BiasSoftmax", [normal(2, 3, 4, 5), normal(2, 1, 1, 5)], 1, {"axis": 3, "is_inner_broadcast": 1}),
+        lambda x, bias: softmax(x + bias, -1),
+    ),
+    (
+        Case("BiasSoftmax", [normal(2, 3, 4), normal(3, 4)], 1, {"axis": 1, "is_inner_broadcast": 0}),
+        lambda x, bias: softmax(x + bias, (1, 2)),
+    ),
+    (
+        Case("BiasDropout", [normal(2, 5), normal(5), normal(2, 5)], 2, {}),
+        lambda x, bias, residual: (x + bias + residual, np.ones(x.shape, bool)),
+    ),
+    (Case("GemmFastGelu", [normal(2, 3, 5), normal(5, 4), normal(4)], 1, {}), lambda x, w, b: gelu(x @ w + b)),
+    (
+        Case(
+            "FusedMatMulActivation", [normal(3, 5), normal(4, 5)], 1, {"activation": "Relu", "transB": 1, "alpha": 2.0}
+        ),
+        lambda a, b: np.maximum(2 * a @ b.T, 0),
+    ),
+    (Case("NhwcConv", [normal(2, 5, 6, 3), normal(4, 3, 3, 3), normal(4)], 1, {"pads": [1] * 4}), nhwc_conv),
+    (
+        Case(
+            "NhwcFusedConv",
+            [normal(2, 5, 6, 3), normal(4, 3, 3, 3), normal(4), normal(2, 5, 6, 4)],
+            1,
+            {"pads": [1] * 4, "activation": "Relu"},
+        ),
+        nhwc_conv,
+    ),
+    (Case("ComplexMul", [normal(3, 4, 2), normal(4, 2)], 1, {}), lambda a, b: pair_of(complex_of(a) * complex_of(b))),
+    (
+        Case("ComplexMulConj", [normal(3, 4, 2), normal(3, 4, 2)], 1, {}),
+        lambda a, b: pair_of(complex_of(a) * np.conj(complex_of(b))),
+    ),
+    (Case("Rfft", [normal(3, 8)], 1, {"signal_ndim": 1}), lambda x: pair_of(np.fft.rfft(x))),
+    (Case("Irfft", [normal(3, 5, 2)], 1, {"signal_ndim": 1}), lambda x: np.fft.irfft(complex_of(x))),
+    (
+        Case("MulInteger", [bytes_of(3, 4), np.array(7, np.uint8), bytes_of(4), None], 1, {}),
+        lambda a, zero, b: (a.astype(np.int32) - int(zero)) * b,
+    ),
+    (
+        Case("ReduceSumInteger", [bytes_of(3, 4, 5, dtype=np.int8)], 1, {"axes": [0, 2], "keepdims": 1}),
+        lambda x: x.astype(np.int32).sum((0, 2), keepdims=True),
+    ),
+    (
+        Case("TorchEmbedding", [normal(9, 4), integers(0, 9, 2, 3)], 1, {}),
+        lambda weights, indices: weights[indices],
+    ),
+    (
+        Case("GemmaRotaryEmbedding", [normal(2, 3, 4), *(normal(2, 5, 3, 4) for _ in range(4))], 2, {}),
+        gemma,
+    ),
+    *(
+        (
+            Case("IsAllFinite", [normal(2, 3), np.array([1, value], np.float32)], 1, attributes, label=str(value)),
+            lambda x, y, result=result: np.array(result),
+        )
+        for value, attributes, result in [
+            (1, {}, True),
+            (np.nan, {}, False),
+            (-np.inf, {}, False),
+            (np.inf, {"isnan_only": 1}, True),
+            (np.nan, {"isinf_only": 1}, True),
+            (np.nan, {"isnan_only": 1}, False),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "reference"), CASES, ids=lambda value: str(value) if isinstance(value, Case) else "")
+def test_operator(case, reference):
+    model, feeds = build(case, dynamic=False)
+    results, expected = perpend.compile(model)(**feeds), reference(*feeds.values())
+    as_tuple = lambda value: value if isinstance(value, tuple) else (value,)  # noqa: E731
+    for got, wanted in zip(as_tuple(results), as_tuple(expected), strict=True):
+        assert got.shape == wanted.shape
+        np.testing.assert_allclose(got, wanted, 2e-5, 2e-5)
+
+
+def test_experts_with_a_third_layer():
+    """Of the other processors' kernels: relu(x w1 + b1) (x w3 + b3) w2 + b2."""
+    x, scores = normal(5, 6), normal(5, 3)
+    w1, b1, w2, b2, w3, b3 = (normal(3, *shape) for shape in [(4, 6), (4,), (6, 4), (6,), (4, 6), (4,)])
+    model, feeds = build(Case("MoE", [x, scores, w1, b1, w2, b2, w3, b3], 1, {"k": 2}), dynamic=False)
+    shares, expected = softmax(scores, -1), np.zeros_like(x)
+    for token, row in enumerate(shares):
+        for expert in np.argsort(-row)[:2]:
+            hidden = np.maximum(w1[expert] @ x[token] + b1[expert], 0) * (w3[expert] @ x[token] + b3[expert])
+            expected[token] += row[expert] * (w2[expert] @ hidden + b2[expert])
+    np.testing.assert_allclose(perpend.compile(model)(**feeds), expected, 2e-5, 2e-5)
+
+
+REFUSED = [
+    ("Rfft", [normal(2, 8)], {"signal_ndim": 2}, "signals of one dimension"),
+    (
+        "MoE",
+        [normal(2, 8), normal(2, 3), normal(3, 4, 8), None, normal(3, 8, 4)],
+        {"use_sparse_mixer": 1},
+        "use_sparse_mixer",
+    ),
+    ("Inverse", [normal(2, 3)], {}, "expected square matrices"),
+    ("UnfoldTensor", [normal(2, 3)], {"size": 4}, "expected windows of at most 3 elements, got 4"),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)],
+        {"mrope_section": [1, 1]},
+        "three sizes in mrope_section",
+    ),
+    (
+        "CropAndResize",
+        [normal(1, 1, 2, 2), normal(1, 4), int32(0), int32(2, 2)],
+        {"mode": "cubic"},
+        "the mode bilinear or nearest",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "message"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_refusals_name_the_node(op, inputs, attributes, message):
+    model, _ = build(Case(op, inputs, 1, attributes), dynamic=False)
+    with pytest.raises(perpend.CompileError, match=f"node 'node' .*{message}"):
+        perpend.compile(model)
