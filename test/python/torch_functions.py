@@ -27,8 +27,7 @@ def tensors(values: Any) -> list[torch.Tensor]:
 
 
 def agrees(results: Any, expected: Any, tolerance: float = 1e-5) -> None:
-    results = results if isinstance(results, (tuple, list)) else (results,)
-    for position, (result, reference) in enumerate(zip(results, tensors(expected), strict=True)):
+    for position, (result, reference) in enumerate(zip(tensors(results), tensors(expected), strict=True)):
         torch.testing.assert_close(
             result,
             reference,
