@@ -164,7 +164,7 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped, tmp_pa
 @pytest.mark.parametrize(
     ("then_result", "else_result", "message"),
     [
-        ("r, t = Split <num_outputs = 2> (x)", "r = Neg (x)", "the then branch has 2 results, the else branch has 1"),
+        ("r, t = Split (x)", "r = Neg (x)", "the then branch has 2 results, the else branch has 1"),
         ("r = Neg (x)", "r = Cast <to = 7> (x)", r"f32\[n\] in the then branch and i64\[n\] in the else branch"),
     ],
 )

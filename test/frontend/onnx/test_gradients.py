@@ -318,8 +318,10 @@ def test_order_has_a_limit():
 
 def test_names_and_inputs():
     body = "g (float a, float b) => (float d) { y = Mul(a, b) d = Gradient <%s> (%s) }"
-    for attributes in ('xs = ["a"]', 'y = "y"', 'xs = [1], y = "y"', 'xs = ["a"], y = ["y"]', 'xs = [""], y = "y"'):
+    for attributes in ('xs = ["a"]', 'y = "y"', 'xs = [""], y = "y"'):
         assert "expected the attributes xs and y" in message(body % (attributes, "a"))
+    assert "attribute 'xs': expected texts, got integers" in message(body % ('xs = [1], y = "y"', "a"))
+    assert "attribute 'y': expected a text, got texts" in message(body % ('xs = ["a"], y = ["y"]', "a"))
     assert "expected an input for each of the 2 xs and 0 zs, got 1" in message(body % ('xs = ["a", "b"], y = "y"', "a"))
     assert "a name occurs twice in xs and zs" in message(body % ('xs = ["a"], zs = ["a"], y = "y"', "a, b"))
     assert "'q' is not defined anywhere" in message(body % ('xs = ["a"], y = "q"', "a"))
