@@ -32,7 +32,7 @@ static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> e
     indices.pop_back();
   };
   std::optional<int64_t> number = extents.front().constant();
-  if (number == 1 || (number && *number <= maxUnrolledExtent && extents.size() == 1 && !indices.empty()))
+  if (number == 1 || (number && *number <= maxUnrolledExtent && extents.size() == 1))
     return (void)llvm::for_each(llvm::seq<int64_t>(0, *number),
                                 [&](int64_t index) { recurse(builder, kernel.constant(index)); });
   Cuts ends = cuts.empty() ? Cuts() : cuts.front();

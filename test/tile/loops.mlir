@@ -27,3 +27,14 @@ func.func private @pool(%a: tensor<1x64x8x32xf32>) -> tensor<1x64x4x32xf32> attr
   %0 = graph.window_reduce max %a window [1, 1, 2, 1] strides [1, 1, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x64x8x32xf32> -> tensor<1x64x4x32xf32>
   return %0 : tensor<1x64x4x32xf32>
 }
+
+// The loop over the units is the one to vectorise.
+// CHECK-LABEL: func.func private @pairs
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK-COUNT-2: memref.store
+// CHECK: return
+func.func private @pairs(%a: tensor<2x4096xf32>) -> tensor<4096x2xf32> attributes {tile.kernel} {
+  %0 = graph.transpose %a [1, 0] : tensor<2x4096xf32> -> tensor<4096x2xf32>
+  return %0 : tensor<4096x2xf32>
+}
