@@ -29,7 +29,7 @@ constexpr int64_t partsPerThread = 4; // evens out cores of different speed and 
 
 struct Job {
   const ParallelTask *task;
-  int64_t threads, parts, partUnits, longerParts; // the first longerParts parts have one unit more
+  int64_t shares, parts, partUnits, longerParts; // the first longerParts parts have one unit more
   std::atomic<int64_t> unclaimed;
   std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries
   std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
@@ -47,6 +47,7 @@ struct Pool {
   pthread_cond_t workArrived, helpersLeft;
   Job *jobs;                      // first in, first served
   std::atomic<int32_t> openSeats; // over all jobs; polled without the mutex
+  std::atomic<int32_t> openJobs;  // with parts that nobody has claimed; polled, too
   std::atomic<int32_t> awake;     // workers that work or poll; read without the mutex
   int32_t workers, started, sleepers;
   int64_t spinNs; // 0 on one core
@@ -93,20 +94,22 @@ void resetFloatingPoint() {
 #endif
 }
 
-bool claim(Job &job, int64_t part) {
+bool claim(Pool &pool, Job &job, int64_t part) {
   if (job.isClaimed[part].exchange(true, std::memory_order_relaxed))
     return false;
-  job.unclaimed.fetch_sub(1, std::memory_order_relaxed);
+  if (job.unclaimed.fetch_sub(1, std::memory_order_relaxed) == 1)
+    pool.openJobs.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }
 
-// Every thread starts with its own share and then takes what others have not begun, so that a thread finds in its
-// cache what it wrote in the kernel before: reading it from another core's costs more than most kernels compute.
-void runParts(Job &job, int64_t thread) {
-  int64_t first = thread % job.threads * job.parts / job.threads;
+// The caller (share 0) and every helper start with a share of their own and then take what others have not begun, so
+// that a thread finds in its cache what it wrote in the kernel before: reading it from another core's costs more than
+// most kernels compute.
+void runParts(Pool &pool, Job &job, int64_t share) {
+  int64_t first = share * job.parts / job.shares;
   for (int64_t i = 0; i < job.parts && job.unclaimed.load(std::memory_order_relaxed) > 0; ++i) {
     int64_t part = first + i < job.parts ? first + i : first + i - job.parts;
-    if (!claim(job, part))
+    if (!claim(pool, job, part))
       continue;
     int64_t begin = part * job.partUnits + std::min(part, job.longerParts);
     int64_t end = begin + job.partUnits + (part < job.longerParts);
@@ -122,12 +125,12 @@ Job *findOpenJob(Pool &pool) {
 }
 
 // With the mutex held before and after; the job may end as soon as activeHelpers drops.
-void helpWith(Pool &pool, Job &job, int64_t thread) {
+void helpWith(Pool &pool, Job &job, int64_t worker) {
   --job.seats;
   pool.openSeats.fetch_sub(1, std::memory_order_relaxed);
   job.activeHelpers.fetch_add(1, std::memory_order_relaxed);
   pthread_mutex_unlock(&pool.mutex);
-  runParts(job, thread);
+  runParts(pool, job, 1 + worker % (job.shares - 1));
   pthread_mutex_lock(&pool.mutex);
   bool wakesCaller = job.callerSleeps && job.activeHelpers.load(std::memory_order_relaxed) == 1;
   job.activeHelpers.fetch_sub(1, std::memory_order_release);
@@ -140,15 +143,17 @@ void *workerMain(void *argument) {
   resetFloatingPoint();
   pthread_setname_np(pthread_self(), "perpend");
   pthread_mutex_lock(&pool.mutex);
-  int64_t thread = ++pool.started;
+  int64_t worker = pool.started++;
   pool.awake.fetch_add(1, std::memory_order_relaxed);
   while (true) {
     if (Job *job = findOpenJob(pool)) {
-      helpWith(pool, *job, thread);
+      helpWith(pool, *job, worker);
       continue;
     }
     pthread_mutex_unlock(&pool.mutex);
-    spin(pool.spinNs, [&pool] { return pool.openSeats.load(std::memory_order_relaxed) > 0; });
+    spin(pool.spinNs, [&pool] {
+      return pool.openJobs.load(std::memory_order_relaxed) > 0 && pool.openSeats.load(std::memory_order_relaxed) > 0;
+    });
     pthread_mutex_lock(&pool.mutex);
     if (findOpenJob(pool))
       continue;
@@ -184,6 +189,7 @@ void offer(Pool &pool, Job &job) {
     tail = &(*tail)->next;
   *tail = &job;
   pool.openSeats.fetch_add(job.seats, std::memory_order_relaxed);
+  pool.openJobs.fetch_add(1, std::memory_order_relaxed);
   int32_t wakeups = std::min(pool.sleepers, job.seats);
   pthread_mutex_unlock(&pool.mutex);
   for (; wakeups > 0; --wakeups)
@@ -217,16 +223,16 @@ void runInPool(Pool &pool, const ParallelTask &task) {
   int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, wholeGrains);
   Job job;
   job.task = &task;
-  job.threads = threads;
   job.parts = parts;
   job.partUnits = task.extent / parts;
   job.longerParts = task.extent % parts;
   job.unclaimed.store(parts, std::memory_order_relaxed);
   for (int64_t part = 0; part < parts; ++part)
     job.isClaimed[part].store(false, std::memory_order_relaxed);
-  job.seats = static_cast<int32_t>(std::min<int64_t>(threads, parts)) - 1;
+  job.shares = std::min<int64_t>(threads, parts);
+  job.seats = static_cast<int32_t>(job.shares) - 1;
   offer(pool, job);
-  runParts(job, 0);
+  runParts(pool, job, 0);
   withdraw(pool, job);
 }
 

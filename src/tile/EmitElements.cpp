@@ -142,6 +142,7 @@ static bool padsOnlyOuter(PadOp pad) {
 
 /// Where loops over the result's dimensions are cut so that each part lies wholly inside or outside of what a pad pads,
 /// and the optimiser sees it: a choice at every element keeps loops from being vectorised.
+/// Of the innermost two such dimensions, since the code grows threefold with each.
 static SmallVector<Cuts> cutsAtPadding(Value root) {
   Shape shape = shapeOf(root);
   SmallVector<Cuts> cuts(shape.size());
@@ -166,6 +167,10 @@ static SmallVector<Cuts> cutsAtPadding(Value root) {
       if (cut > 0 && cut < *all)
         cuts[dims[dim]].push_back(SymbolicInt(cut));
   }
+  int64_t kept = 0;
+  for (Cuts &cut : llvm::reverse(cuts))
+    if (!cut.empty() && ++kept > 2)
+      cut.clear();
   return cuts;
 }
 
