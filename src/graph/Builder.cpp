@@ -49,6 +49,8 @@ Value Builder::splat(Extents shape, double value, Type elementType) {
   if (isMinifloat(elementType))
     return cast(splat(shape, value, f32()), elementType);
   Type scalar = scalarType(elementType);
+  if (!isa<FloatType, IntegerType>(elementType))
+    return fail("expected numbers, got elements of type " + nameOf(elementType));
   auto type = RankedTensorType::get({}, elementType);
   Attribute element;
   if (auto floating = dyn_cast<FloatType>(scalar))

@@ -49,6 +49,8 @@ SmallVector<StringRef> textsOf(const Node &node, StringRef name) {
 }
 
 Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, Type elementType) {
+  if (!isa<FloatType, IntegerType>(elementType))
+    return b.fail("expected numbers, got elements of type " + graph::nameOf(elementType));
   SmallVector<Attribute> elements;
   for (double value : values) {
     if (isa<FloatType>(elementType))

@@ -280,6 +280,9 @@ static std::optional<std::pair<Shape, SmallVector<int64_t>>> padsOf(Node &node) 
 Results importPad11(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected a tensor and its pads");
+  for (int input : {1, 3})
+    if (Value list = node.input(input); list && rankOf(list) != 1)
+      return node.fail(Twine(input == 1 ? "pads" : "axes") + ": expected a vector, got " + toString(shapeOf(list)));
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
   auto pads = padsOf(node);
   return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2))

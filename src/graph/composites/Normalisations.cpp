@@ -40,11 +40,13 @@ Normalised normalise(Builder &b, Value input, ArrayRef<int64_t> axes, double eps
 namespace composites {
 /// x * scale + shift, in x's type, then rounded to the type of `like`.
 static Value affine(Builder &b, Value x, Value scale, Value shift, Value like) {
+  if (!x)
+    return x;
   if (scale)
     x = mul(b, x, castLike(b, scale, x));
   if (x && shift)
     x = add(b, x, castLike(b, shift, x));
-  return castLike(b, x, like);
+  return x ? castLike(b, x, like) : x;
 }
 
 /// Results: the normalised tensor, the mean, the inverse standard deviation.

@@ -112,6 +112,8 @@ Results lp_pool(Builder &b, Values in, const Attributes &a) {
 }
 
 Results global_lp_pool(Builder &b, Values in, const Attributes &a) {
+  if (!hasChannels(b, in[0]))
+    return {};
   Type type = elementTypeOf(in[0]);
   double p = a.getFloat("p", 2);
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(2, rankOf(in[0])));

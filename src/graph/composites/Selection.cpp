@@ -200,6 +200,8 @@ Value Suppression::selected(Value taken) {
 Value Suppression::run(Value limit, Value overlapThreshold, Value scoreThreshold) {
   boxes = b.broadcast(boxes, {0, 1, 2}, {shape[0], extent, SymbolicInt(4)}); // as many as there are scores
   order = b.sort(scores, 2, /*isDescending=*/true);
+  if (!boxes || !order)
+    return {};
   for (unsigned which = 0; which < 4; ++which)
     corners.push_back(corner(which));
   Value alive = b.splat(shape, 1, b.operations.getI1Type());

@@ -63,6 +63,8 @@ static Value differs(Builder &b, Value sorted) {
 /// `keys` is [n], or [n, m] for slices.
 static Groups groupsOf(Builder &b, Value keys) {
   Groups groups{shapeOf(keys)[0], {}, b.sort(keys, 0, false, rankOf(keys) == 2), {}, {}};
+  if (!groups.order)
+    return groups;
   Value isFirst = applyComposite(b, "equal", {iota(b, groups.extent, b.i64()), b.scalar(0, b.i64())})[0];
   Value different = differs(b, b.gather(keys, groups.order, 0));
   groups.begins = different ? applyComposite(b, "logical_or", {isFirst, different})[0] : different;

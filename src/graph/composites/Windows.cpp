@@ -125,6 +125,12 @@ Value transposedFilter(Builder &b, Value filter, int64_t groups) {
   return b.slice(result, starts, merged, steps);
 }
 
+bool hasChannels(Builder &b, Value x) {
+  if (rankOf(x) < 2)
+    b.fail("expected batch and channels, then the window's dimensions, got " + toString(shapeOf(x)));
+  return rankOf(x) >= 2;
+}
+
 namespace composites {
 /// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional). The result has the type `accumulator`, or x's.
 Results conv(Builder &b, Values in, const Attributes &a) {
@@ -267,10 +273,15 @@ Results average_pool(Builder &b, Values in, const Attributes &a) {
 }
 
 static SmallVector<int64_t> windowAxes(Value x) { return llvm::to_vector(llvm::seq<int64_t>(2, rankOf(x))); }
+
 Results global_average_pool(Builder &b, Values in, const Attributes &) {
+  if (!hasChannels(b, in[0]))
+    return {};
   return {graph::mean(b, in[0], windowAxes(in[0]), true)};
 }
 Results global_max_pool(Builder &b, Values in, const Attributes &) {
+  if (!hasChannels(b, in[0]))
+    return {};
   return {b.reduce(ReductionKind::Max, in[0], windowAxes(in[0]), true)};
 }
 } // namespace composites

@@ -27,6 +27,9 @@ mlir::Value transposedFilter(Builder &builder, mlir::Value filter, int64_t group
 
 /// What never wins a maximum.
 double lowestValue(mlir::Type elementType);
+
+/// Fails where x has no dimensions for the batch and the channels.
+bool hasChannels(Builder &b, mlir::Value x);
 } // namespace perpend::graph
 
 #endif
