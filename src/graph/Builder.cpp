@@ -212,6 +212,9 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
   if (!input)
     return {};
   Shape units = shapeOf(input);
+  auto isInside = [&](int64_t dim) { return dim >= 0 && dim < static_cast<int64_t>(shape.size()); };
+  if (units.size() != dims.size() || !llvm::all_of(dims, isInside))
+    return fail("cannot broadcast a tensor of shape " + toString(units) + " to " + toString(shape));
   for (auto [extent, dim] : llvm::zip(units, dims)) {
     if (extent == shape[dim])
       continue;

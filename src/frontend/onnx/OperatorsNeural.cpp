@@ -118,6 +118,8 @@ Results importReduction(Node &node) {
     return node.composite(name->second, node.input(0));
   if (elementCount(shapeOf(node.input(1))) == SymbolicInt(0))
     return node.composite(name->second, node.input(0));
+  if (!isa<IntegerType>(graph::elementTypeOf(node.input(1))))
+    return node.fail("axes: expected integers, got " + graph::nameOf(graph::elementTypeOf(node.input(1))));
   if (std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1)))
     return node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
   bool keepDims = node.attributes.getInt("keepdims", 1) != 0;

@@ -212,6 +212,8 @@ Results hardmax(Builder &b, Values in, const Attributes &a) {
 }
 
 static Value reversed(Builder &b, Value x, int64_t axis) {
+  if (!x)
+    return x;
   Shape shape = shapeOf(x), starts(shape.size(), SymbolicInt(0));
   SmallVector<int64_t> steps(shape.size(), 1);
   starts[axis] = shape[axis] - SymbolicInt(1);
