@@ -157,6 +157,35 @@ REFUSED = [
         {"mode": "cubic"},
         "the mode bilinear or nearest",
     ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)],
+        {"mrope_section": [2**62, 2**62, 2**62]},
+        "sizes in mrope_section .* 4 columns",
+    ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)],
+        {"mrope_section": [2**40, 0, 0]},
+        "sizes in mrope_section .* 4 columns",
+    ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 5)],
+        {"mrope_section": [2, 1, 1]},
+        "sizes in mrope_section .* 5 columns",
+    ),
+    ("GatedRMSNorm", [normal(2, 8), normal(2, 4), normal(2, 8)], {}, r"expected a scale of rank 1, got shape \[2, 4\]"),
+    ("BranchwiseRMSNorm", [normal(8)], {}, r"expected .*num_branches, got shape \[8\]"),
+    ("NGramRepeatBlock", [integers(0, 3, 2, 3, 1), normal(2, 5)], {"ngram_size": 2}, r"rank 2, got shape \[2, 3, 1\]"),
+    ("NhwcFusedConv", [normal(2, 8), normal(4, 8)], {}, r"channels.*, got shape \[2, 8\]"),
+    ("GemmaRotaryEmbedding", [normal(2, 8), *[normal(1, 1, 2, 8)] * 4], {}, r"angles of rank 3, got shape \[2, 8\]"),
+    (
+        "GroupQueryAttention",
+        [normal(2, 3, 33), None, None, None, None, int32(2, 2), np.array(3, np.int32)],
+        {"num_heads": 4, "kv_num_heads": 2},
+        "width divides by num_heads and twice kv_num_heads together, 8, got 33",
+    ),
 ]
 
 
