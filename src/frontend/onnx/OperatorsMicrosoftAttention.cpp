@@ -433,7 +433,7 @@ Results importGroupQueryAttention(Node &node) {
   SymbolicInt total = totalLength(node, node.input(3), queries);
   if (total.isPoison())
     return {};
-  SymbolicInt length = node.input(3) ? max(total, shapeOf(node.input(3))[2]) : total; // a longer buffer stays
+  SymbolicInt cached = node.input(3) ? shapeOf(node.input(3))[2] : total, length = max(total, cached);
   requireAll(b,
              pointwise(
                  b, {last, number(b, length, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); },
@@ -445,7 +445,7 @@ Results importGroupQueryAttention(Node &node) {
     return {};
   AttentionForm form = groupedForm(node, starts, last);
   form.mask = node.input(10);
-  if (form.mask && rankOf(form.mask) > 0 && shapeOf(form.mask).back() != length)
+  if (form.mask && rankOf(form.mask) > 0 && shapeOf(form.mask).back() != cached) // else it is for the buffer already
     form.mask = bufferMask(b, form.mask, "attention_bias", "total_sequence_length", total, length);
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;
