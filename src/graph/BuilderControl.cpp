@@ -193,10 +193,14 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
     auto outerContents = knownContents;
     operations.createBlock(&draft->getRegion(index));
     yielded[index] = index == 0 ? thenBody() : elseBody();
-    operations.create<YieldOp>(location, yielded[index]);
     knownContents = std::move(outerContents);
+    if (failed || llvm::is_contained(yielded[index], Value())) {
+      draft.erase();
+      return {};
+    }
+    operations.create<YieldOp>(location, yielded[index]);
   }
-  if (!failed && yielded[0].size() == yielded[1].size())
+  if (yielded[0].size() == yielded[1].size())
     dropUnits(*this, draft, yielded[0], yielded[1]);
   // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
   std::optional<bool> takesThen = failed ? std::nullopt : branchOfLeastRank(yielded[0], yielded[1]);
@@ -317,11 +321,12 @@ bool LoopBuilder::buildBody() {
       b.recordContents(carried.back(), *contents[index]);
   }
   yielded = body(number, carried);
-  bool isComplete = !b.failed && yielded.carried.size() == initial.size();
+  bool hasAll = !llvm::is_contained(yielded.carried, Value()) && !llvm::is_contained(yielded.elements, Value());
+  bool isComplete = !b.failed && hasAll && yielded.carried.size() == initial.size();
   if (isComplete) {
     yieldsTrue = isTrue(yielded.condition);
     yieldedContents = llvm::map_to_vector(yielded.carried, [&](Value value) { return b.contents(value); });
-  } else if (!b.failed) {
+  } else if (!b.failed && hasAll) {
     b.fail("expected " + Twine(initial.size()) + " carried values, got " + Twine(yielded.carried.size()));
   }
   b.knownContents = std::move(outerContents);

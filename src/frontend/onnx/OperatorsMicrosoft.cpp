@@ -103,8 +103,11 @@ Results importFusedConv(Node &node) {
 }
 /// As FusedConv, with channels last.
 Results importNhwcFusedConv(Node &node) {
-  if (!node.hasInputs(2) || rankOf(node.input(0)) < 3)
+  if (!node.hasInputs(2))
     return {};
+  if (rankOf(node.input(0)) < 3)
+    return node.fail("expected a tensor [batch, .., channels] of rank 3 or more, got shape " +
+                     toString(shapeOf(node.input(0))));
   int64_t last = rankOf(node.input(0)) - 1;
   Builder &b = node.builder;
   Value added = node.input(3) ? moveAxis(b, node.input(3), last, 1) : Value();
@@ -318,8 +321,9 @@ static Results normaliseEmbeddings(Node &node, const Embeddings &given) {
   Value normal =
       sum ? node.composite("layer_norm", {sum, given.scale, given.shift}, node.attribute("epsilon", epsilon))[0] : sum;
   Type counts = b.operations.getI32Type();
-  Value words32 = given.mask ? graph::sum(b, b.cast(given.mask, counts), {1}, false)
-                             : b.splat({shapeOf(given.words)[0]}, 0, counts);
+  Value isWord = given.mask ? call(b, "equal", {given.mask, b.scalar(1, graph::elementTypeOf(given.mask))}) : Value();
+  Value words32 =
+      isWord ? graph::sum(b, b.cast(isWord, counts), {1}, false) : b.splat({shapeOf(given.words)[0]}, 0, counts);
   return {normal, words32, sum};
 }
 

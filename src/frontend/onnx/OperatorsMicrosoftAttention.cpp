@@ -234,12 +234,13 @@ static SymbolicInt shareBuffer(Node &node, Heads &heads, Value used, AttentionFo
 }
 
 /// A mask [.., keys in use] for all keys of the buffer; those that are not in use are hidden by their number already.
-/// A mask [batch] stays as it is.
-static Value bufferMask(Builder &b, Value mask, StringRef name, const SymbolicInt &used, const SymbolicInt &length) {
+/// A mask [batch] stays as it is. `wanted` says what the keys in use are.
+static Value bufferMask(Builder &b, Value mask, StringRef name, StringRef wanted, const SymbolicInt &used,
+                        const SymbolicInt &length) {
   if (!mask || rankOf(mask) < 2)
     return mask;
   SymbolicInt extent = shapeOf(mask).back();
-  std::string message = (name + ": its last dimension is not past_sequence_length and the new keys").str();
+  std::string message = (name + ": its last dimension is not " + wanted).str();
   b.require(extent - used, message);
   b.require(used - extent, message);
   return padLast(b, mask, length, 0);
@@ -259,8 +260,9 @@ Results importMultiHeadAttention(Node &node) {
     SymbolicInt used = shareBuffer(node, heads, past, form);
     if (used.isPoison())
       return {};
-    mask = bufferMask(b, mask, "mask", used, shapeOf(pastKey)[2]);
-    bias = bufferMask(b, bias, "attention_bias", used, shapeOf(pastKey)[2]);
+    StringRef wanted = "past_sequence_length and the new keys";
+    mask = bufferMask(b, mask, "mask", wanted, used, shapeOf(pastKey)[2]);
+    bias = bufferMask(b, bias, "attention_bias", wanted, used, shapeOf(pastKey)[2]);
   } else {
     heads.key = afterPast(b, pastKey, heads.key);
     heads.value = afterPast(b, pastValue, heads.value);
@@ -334,8 +336,12 @@ static Heads readGroupedHeads(Node &node) {
   Value query = node.input(0), key = node.input(1), value = node.input(2);
   if (rankOf(query) == 3 && !key) {
     std::optional<SymbolicInt> size = exactDiv(shapeOf(query)[2], heads + keyHeads * 2);
-    if (!size)
+    if (!size) {
+      node.fail("expected a query, with key and value, whose width divides by num_heads and twice kv_num_heads "
+                "together, " +
+                (heads + keyHeads * 2).str() + ", got " + shapeOf(query)[2].str());
       return {};
+    }
     SymbolicInt width = heads * *size, keyWidth = keyHeads * *size;
     key = part(b, query, 2, width, keyWidth);
     value = part(b, query, 2, width + keyWidth, keyWidth);
@@ -372,7 +378,8 @@ static void prepareHeads(Node &node, Heads &heads, Value starts) {
   heads.key = rotate(b, heads.key, cosines, sines, form);
 }
 
-static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &queries) {
+/// The first query of each batch is at `starts`, the last key at `last`.
+static AttentionForm groupedForm(Node &node, Value starts, Value last) {
   AttentionForm form = formOf(node);
   bool isCausal = node.attributes.getInt("causal", 1);
   int64_t window = node.attributes.getInt("local_window_size", -1);
@@ -380,26 +387,24 @@ static AttentionForm groupedForm(Node &node, Value starts, const SymbolicInt &qu
   if (isCausal)
     form.right = 0;
   else
-    form.keyLengths = graph::add(node.builder, starts, number(node.builder, queries, node.builder.i64()));
+    form.keyLengths = graph::add(node.builder, last, number(node.builder, SymbolicInt(1), node.builder.i64()));
   if (window > 0)
     form.left = window - 1; // it counts the query's own position
-  if (Value bias = node.input(10))
-    form.mask = bias;
   form.sinks = node.input(11);
   if (!form.sinks && node.attributes.getInt("smooth_softmax") == 1)
     form.sinks = node.builder.splat(SymbolicInt(node.attributes.getInt("num_heads")), 0, node.builder.f32());
   return form;
 }
 
-/// How long the caches become: total_sequence_length, or the past where that is longer. Errors: poison.
-static SymbolicInt cacheLength(Node &node, Value past, const SymbolicInt &queries) {
+/// total_sequence_length; without a past there are as many keys as queries. Errors: poison.
+static SymbolicInt totalLength(Node &node, Value past, const SymbolicInt &queries) {
   if (!past)
     return queries;
   SymbolicInt total = node.builder.measure(node.input(6), "total"), cached = shapeOf(past)[2];
   node.builder.require(cached + queries - total, "total_sequence_length is more than past and new keys");
   node.builder.require(total - queries, "total_sequence_length is less than the number of new keys, which it counts "
                                         "too\nhint: give the length of the past and of the new keys together");
-  return max(total, cached);
+  return total;
 }
 
 static bool refusesQuantisedCache(Node &node) {
@@ -425,9 +430,10 @@ Results importGroupQueryAttention(Node &node) {
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Heads heads = readGroupedHeads(node);
   prepareHeads(node, heads, starts);
-  SymbolicInt length = cacheLength(node, node.input(3), queries);
-  if (length.isPoison())
+  SymbolicInt total = totalLength(node, node.input(3), queries);
+  if (total.isPoison())
     return {};
+  SymbolicInt cached = node.input(3) ? shapeOf(node.input(3))[2] : total, length = max(total, cached);
   requireAll(b,
              pointwise(
                  b, {last, number(b, length, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); },
@@ -437,7 +443,10 @@ Results importGroupQueryAttention(Node &node) {
   Value value = writtenCache(b, node.input(4), heads.value, starts, length);
   if (!heads.query || !key || !value)
     return {};
-  AttentionForm form = groupedForm(node, starts, queries);
+  AttentionForm form = groupedForm(node, starts, last);
+  form.mask = node.input(10);
+  if (form.mask && rankOf(form.mask) > 0 && shapeOf(form.mask).back() != cached) // else it is for the buffer already
+    form.mask = bufferMask(b, form.mask, "attention_bias", "total_sequence_length", total, length);
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;
   return {joinHeads(b, result.result), key, value, inner ? b.cast(inner, graph::elementTypeOf(heads.query)) : inner};

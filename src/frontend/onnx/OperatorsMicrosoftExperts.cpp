@@ -32,6 +32,14 @@ struct Routes {
 };
 } // namespace
 
+/// Half of the rows of the first layer, which has a gate in it. Errors: nullopt.
+static std::optional<SymbolicInt> halfOf(Node &node, const SymbolicInt &rows) {
+  std::optional<SymbolicInt> half = exactDiv(rows, SymbolicInt(2));
+  if (!half)
+    node.fail("expected an even number of rows in the weights of the first layer, got " + rows.str());
+  return half;
+}
+
 static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
   return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
 }
@@ -70,9 +78,9 @@ static Value applied(Node &node, const Layer &layer, Value rows, Value expert) {
 static std::pair<Value, Value> halves(Node &node, Value x) {
   Builder &b = node.builder;
   Shape sizes = shapeOf(x);
-  std::optional<SymbolicInt> half = exactDiv(sizes[1], SymbolicInt(2));
+  std::optional<SymbolicInt> half = halfOf(node, sizes[1]);
   if (!half)
-    return {b.fail("expected an even number of rows in fc1_experts_weights"), Value()};
+    return {};
   bool isInterleaved = node.attributes.getInt("swiglu_fusion") == 1;
   sizes[1] = *half;
   auto part = [&](const SymbolicInt &start) {
@@ -131,7 +139,7 @@ static Value expertOf(Node &node, const Experts &all, Value rows, Value expert) 
 //===----------------------------------------------------------------------===//
 
 /// `scores` choose; `weights`, or else softmax of the scores, say how much each expert counts.
-static Routes routesOf(Node &node, Value scores, Value weights, Type type) {
+static Routes routesOf(Node &node, Value scores, Value weights, bool normalises, Type type) {
   Builder &b = node.builder;
   SymbolicInt k(node.attributes.getInt("k", 1));
   Results best = node.composite("topk", scores, node.attribute("k", ArrayRef<SymbolicInt>(k)));
@@ -140,7 +148,7 @@ static Routes routesOf(Node &node, Value scores, Value weights, Type type) {
   Value all = weights ? b.cast(weights, type) : graph::softmax(b, b.cast(scores, type), 1, false);
   auto axis = node.attribute("axis", b.operations.getI64IntegerAttr(1));
   Value shares = call(b, "gather_elements", {all, best[1]}, Attributes(b.context(), axis));
-  if (node.attributes.getInt("normalize_routing_weights"))
+  if (normalises)
     shares = graph::div(b, shares, graph::sum(b, shares, {1}, true));
   return {best[1], shares};
 }
@@ -161,20 +169,89 @@ static Value addExpert(Node &node, const Experts &all, const Routes &routes, Val
         Value places = positionsWhere(b, mask);
         Value rows = places ? expertOf(node, all, b.gather(tokens, places, 0), expert) : places;
         Value weighted = rows ? graph::mul(b, rows, b.unsqueeze(b.gather(share, places, 0), 1)) : rows;
-        return {weighted ? b.scatter(total, b.unsqueeze(places, 1), weighted, ReductionKind::Sum) : weighted};
+        if (!weighted)
+          return {};
+        return {b.scatter(total, b.unsqueeze(places, 1), weighted, ReductionKind::Sum)};
       },
       [&]() -> SmallVector<Value> { return {total}; });
   return next.empty() ? Value() : next.front();
 }
 
-static Results mixExperts(Node &node, const Experts &all, Value routerWeights) {
+//===----------------------------------------------------------------------===//
+// Whether the inputs fit together
+//===----------------------------------------------------------------------===//
+
+static void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected) {
+  if (!x)
+    return;
+  Shape shape = shapeOf(x);
+  std::string message = (what + ": expected shape " + toString(expected) + ", got " + toString(shape)).str();
+  if (shape.size() != expected.size())
+    b.fail(message);
+  else
+    for (auto [extent, wanted] : llvm::zip(shape, expected)) {
+      b.require(extent - wanted, message);
+      b.require(wanted - extent, message);
+    }
+}
+
+static SymbolicInt ceilDiv(const SymbolicInt &x, int64_t divisor) {
+  return floorDiv(x + SymbolicInt(divisor - 1), SymbolicInt(divisor));
+}
+
+/// A layer of rows [.., from] to [.., to].
+static void requireLayer(Builder &b, const Layer &layer, StringRef name, const SymbolicInt &experts,
+                         const SymbolicInt &to, const SymbolicInt &from) {
+  auto inBytes = [&](const SymbolicInt &count) { return layer.scales ? ceilDiv(count * layer.bits, 8) : count; };
+  requireShape(b, layer.weights, name + " layer, weights", {experts, to, inBytes(from)});
+  requireShape(b, layer.bias, name + " layer, bias", {experts, to});
+  Shape scales{experts, to}, zeros{experts, inBytes(to)};
+  if (layer.scales && rankOf(layer.scales) == 3) {
+    scales.push_back(ceilDiv(from, layer.blockSize));
+    zeros = {experts, to, inBytes(scales.back())};
+  }
+  requireShape(b, layer.scales, name + " layer, scales", scales);
+  requireShape(b, layer.zeros, name + " layer, zero points", zeros);
+}
+
+/// Whether nothing contradicts; what is known at run time only is checked there.
+static bool requireExperts(Node &node, const Experts &all, Value routerWeights) {
+  Builder &b = node.builder;
+  Shape tokens = shapeOf(node.input(0)), first = shapeOf(all.first.weights);
+  SymbolicInt inner = first[1], width = tokens.back(), k(node.attributes.getInt("k", 1));
+  Shape routes{elementCount(ArrayRef(tokens).drop_back()), first[0]};
+  std::string message = "expected k from 1 to the number of experts, " + first[0].str() + ", got " + k.str();
+  b.require(first[0] - k, message);
+  b.require(k - SymbolicInt(1), message);
+  requireShape(b, node.input(1), "router_probs", routes);
+  requireShape(b, routerWeights, "router_weights", routes);
+  requireLayer(b, all.first, "first", first[0], inner, width);
+  if (all.third.weights)
+    requireLayer(b, all.third, "third", first[0], inner, width);
+  if (!all.third.weights && node.attributes.getString("activation_type") == "swiglu") {
+    std::optional<SymbolicInt> half = halfOf(node, inner);
+    if (!half)
+      return false;
+    inner = *half;
+  }
+  requireLayer(b, all.second, "second", first[0], width, inner);
+  return !b.hasFailed();
+}
+
+//===----------------------------------------------------------------------===//
+// The operators
+//===----------------------------------------------------------------------===//
+
+static Results mixExperts(Node &node, const Experts &all, Value routerWeights, bool normalises) {
+  if (!requireExperts(node, all, routerWeights))
+    return {};
   Builder &b = node.builder;
   Value x = node.input(0);
   Shape shape = shapeOf(x);
   Type type = computeType(graph::elementTypeOf(x));
   SymbolicInt count = shapeOf(all.first.weights)[0];
   Value tokens = b.reshape(b.cast(x, type), {elementCount(ArrayRef(shape).drop_back()), shape.back()});
-  Routes routes = routesOf(node, node.input(1), routerWeights, type);
+  Routes routes = routesOf(node, node.input(1), routerWeights, normalises, type);
   if (!tokens || !routes.shares || b.hasFailed())
     return {};
   SmallVector<Value> results = b.loop(
@@ -204,7 +281,7 @@ Results importMoE(Node &node) {
   if (!checkInputs(node, {2, 4}))
     return {};
   auto layer = [&](size_t index) { return Layer{node.input(index), node.input(index + 1), {}, {}}; };
-  return mixExperts(node, {layer(2), layer(4), layer(6)}, {});
+  return mixExperts(node, {layer(2), layer(4), layer(6)}, {}, node.attributes.getInt("normalize_routing_weights"));
 }
 
 /// in: tokens, scores, then weights, scales and bias of three layers, three zero points, shares [tokens, experts].
@@ -228,6 +305,7 @@ Results importQMoE(Node &node) {
         (!llvm::is_contained({2, 4, 8}, one.bits) || !graph::elementTypeOf(one.weights).isUnsignedInteger(8) ||
          rankOf(one.scales) < 2 || rankOf(one.scales) > 3 || (rankOf(one.scales) == 3 && block < 16)))
       return node.fail("expected weights of 2, 4 or 8 bits in bytes, and scales per row or per block of at least 16");
-  return mixExperts(node, all, node.input(14));
+  // Without shares of their own, ONNX Runtime takes the softmax of the k best scores, whatever the attribute says.
+  return mixExperts(node, all, node.input(14), !node.input(14) || a.getInt("normalize_routing_weights"));
 }
 } // namespace perpend::onnx

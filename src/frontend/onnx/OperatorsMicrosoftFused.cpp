@@ -177,8 +177,10 @@ static Value inGroups(Node &node, Value x, const SymbolicInt &size) {
 /// in: x [.., heads size], scale [size], gate. The norm of each head times the scale and the activated gate.
 Results importGatedRMSNorm(Node &node) {
   StringRef activation = node.attributes.getString("activation", "silu");
-  if (!node.hasInputs(3) || rankOf(node.input(1)) != 1)
+  if (!node.hasInputs(3))
     return {};
+  if (rankOf(node.input(1)) != 1)
+    return node.fail("expected a scale of rank 1, got shape " + toString(shapeOf(node.input(1))));
   if (activation != "silu" && activation != "swish" && activation != "sigmoid")
     return node.fail("expected the activation silu, swish or sigmoid, got '" + activation + "'");
   Builder &b = node.builder;
@@ -190,15 +192,19 @@ Results importGatedRMSNorm(Node &node) {
 
 /// in: x [.., branches, size], or [.., branches size] with num_branches; scale of branches and size, or of size.
 Results importBranchwiseRMSNorm(Node &node) {
-  if (!node.hasInputs(1) || rankOf(node.input(0)) < 1)
+  if (!node.hasInputs(1))
     return {};
   Builder &b = node.builder;
   Value x = node.input(0), scale = node.input(1), grouped = x;
-  if (int64_t branches = node.attributes.getInt("num_branches"); branches > 0) {
+  int64_t branches = node.attributes.getInt("num_branches");
+  if (rankOf(x) < (branches > 0 ? 1 : 2))
+    return node.fail("expected a tensor [.., branches, size], or [.., branches size] and num_branches, got shape " +
+                     toString(shapeOf(x)));
+  if (branches > 0) {
     std::optional<SymbolicInt> size = exactDiv(shapeOf(x).back(), SymbolicInt(branches));
     grouped = inGroups(node, x, size.value_or(SymbolicInt(branches)));
   }
-  if (!grouped || rankOf(grouped) < 2)
+  if (!grouped)
     return {};
   Shape shape = shapeOf(grouped);
   Value normal = rootNorm(node, grouped);
@@ -223,8 +229,10 @@ Results importTorchEmbedding(Node &node) {
 
 /// in: angles [batch, length, size], query, the query's rotated half, key, the key's.
 Results importGemmaRotaryEmbedding(Node &node) {
-  if (!node.hasInputs(5) || rankOf(node.input(0)) != 3)
+  if (!node.hasInputs(5))
     return {};
+  if (rankOf(node.input(0)) != 3)
+    return node.fail("expected angles of rank 3, got shape " + toString(shapeOf(node.input(0))));
   Builder &b = node.builder;
   auto table = [&](StringRef function) {
     return castLike(b, b.unsqueeze(call(b, function, node.input(0)), 1), node.input(1));
@@ -239,8 +247,11 @@ Results importGemmaRotaryEmbedding(Node &node) {
 /// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
 Results importNGramRepeatBlock(Node &node) {
   int64_t size = node.attributes.getInt("ngram_size");
-  if (!node.hasInputs(2) || rankOf(node.input(0)) != 2 || rankOf(node.input(1)) != 2)
+  if (!node.hasInputs(2))
     return {};
+  for (size_t index : {0, 1})
+    if (rankOf(node.input(index)) != 2)
+      return node.fail("expected ids and scores of rank 2, got shape " + toString(shapeOf(node.input(index))));
   if (size < 1)
     return node.fail("expected a positive ngram_size, got " + Twine(size));
   Builder &b = node.builder;

@@ -95,14 +95,32 @@ Results importSparseAttention(Node &node) {
 // MRotaryEmbedding
 //===----------------------------------------------------------------------===//
 
+/// Whether there are as many pairs as both tables have columns, and a number of them that a head can have.
+static bool checkSections(Node &node, ArrayRef<int64_t> sections) {
+  constexpr int64_t mostPairs = 1 << 16;
+  int64_t pairs = 0;
+  bool fits = sections.size() == 3;
+  for (int64_t size : sections)
+    fits = fits && size >= 0 && !llvm::AddOverflow(pairs, size, pairs);
+  if (sections.size() != 3)
+    return node.fail("expected three sizes in mrope_section, got " + Twine(sections.size())), false;
+  for (size_t index : {2, 3})
+    if (SymbolicInt columns = shapeOf(node.input(index))[1]; !fits || provablyDiffer(columns, SymbolicInt(pairs)))
+      return node.fail("expected three sizes in mrope_section that together are the table's " + columns.str() +
+                       " columns"),
+             false;
+  bool isPossible = pairs > 0 && pairs <= mostPairs;
+  if (!isPossible)
+    node.fail("expected sizes in mrope_section of 1 to " + Twine(mostPairs) + " together, got " + Twine(pairs));
+  return isPossible;
+}
+
 /// Which of the three positions (time, height, width) each pair of elements is rotated by. Errors: empty.
 static SmallVector<int64_t> pairSections(Node &node) {
   SmallVector<int64_t> sections = node.attributes.getInts("mrope_section"), result;
   bool takesTurns = node.attributes.getInt("mrope_layout") == 1;
-  if (sections.size() != 3 || llvm::any_of(sections, [](int64_t size) { return size < 0; })) {
-    node.fail("expected three sizes in mrope_section");
+  if (!checkSections(node, sections))
     return {};
-  }
   for (int64_t pair = 0; pair < sections[0] + sections[1] + sections[2]; ++pair) {
     int64_t turn = pair % 3, behind = pair < sections[0] ? 0 : pair < sections[0] + sections[1] ? 1 : 2;
     result.push_back(!takesTurns ? behind : turn > 0 && pair < 3 * sections[turn] ? turn : 0);
@@ -127,15 +145,13 @@ Results importMRotaryEmbedding(Node &node) {
     return {};
   Builder &b = node.builder;
   Value x = node.input(0), positions = node.input(1);
-  SmallVector<int64_t> sections = pairSections(node);
-  if (sections.empty())
-    return {};
   if (node.attributes.getFloat("scale", 1) != 1 || node.attributes.getInt("is_packed_batching") ||
       rankOf(positions) != 3 || rankOf(node.input(2)) != 2 || rankOf(node.input(3)) != 2 ||
       (rankOf(x) != 3 && rankOf(x) != 4))
     return node.fail("expected a tensor of rank 3 or 4, positions of rank 3, tables of rank 2 and the scale 1");
-  if (provablyDiffer(shapeOf(node.input(2))[1], SymbolicInt(static_cast<int64_t>(sections.size()))))
-    return node.fail("expected tables of as many columns as mrope_section has in all");
+  SmallVector<int64_t> sections = pairSections(node);
+  if (sections.empty())
+    return {};
   bool isPacked = rankOf(x) == 3;
   SymbolicInt size(2 * static_cast<int64_t>(sections.size())), heads(node.attributes.getInt("num_heads"));
   if (isPacked && heads == SymbolicInt(0))

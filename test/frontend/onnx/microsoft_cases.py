@@ -96,7 +96,7 @@ for with_mask in [False, True]:
             normal(2, 7),
             normal(7),
             normal(7),
-            integers(0, 2, B, S, dtype=np.int32) if with_mask else None,
+            integers(-1, 4, B, S, dtype=np.int32) if with_mask else None,  # only ones count
         ],
         3,
         epsilon=1e-5,
@@ -231,6 +231,16 @@ for past, tokens, lengths, label in [(EMPTY, GROUPED, PROMPT, "prompt"), (CACHE,
     total = int(lengths[1])
     bias = normal(B, 1, tokens[0].shape[1], total)
     case("GroupQueryAttention", [*inputs, None, None, None, bias], 3, constants=[6], label="bias-" + label, **HEADS)
+for last, keys in [((S - 1, 0), S), ((0, 1), S), ((S - 1, S - 1), S)]:
+    case(
+        "GroupQueryAttention",
+        [*GROUPED, None, None, int32(*last), np.array(keys, np.int32)],
+        3,
+        constants=[6],
+        label=f"both ways {last}",
+        causal=0,
+        **HEADS,
+    )
 ONE = [array[:1] for array in [*GROUPED, *CACHE]]
 case("GroupQueryAttention", [*ONE, int32(8), np.array(9, np.int32)], 3, constants=[6], label="chunk", **HEADS)
 UNEVEN = [*STEP, *CACHE, int32(6, 4), DECODE[1], *ANGLES]

@@ -66,7 +66,7 @@ for bits in [2, 4, 8]:
             symbols={(0, 0): "t", (1, 0): "t"},
             slack=4e-3 if bits == 8 and block else 0,  # ONNX Runtime rounds activations to 8 bits there
             k=2,
-            normalize_routing_weights=1,  # ONNX Runtime's QMoE does so in any case, its MoE does not
+            normalize_routing_weights=int(bits == 4),  # ONNX Runtime's QMoE does so in any case, its MoE does not
             expert_weight_bits=bits,
             activation_type="silu",
             **sizes,

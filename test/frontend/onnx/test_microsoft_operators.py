@@ -180,6 +180,23 @@ def test_masks_of_a_shared_buffer_cover_the_keys_in_use(position):
             compiled(**{**feeds, **wrong})
 
 
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_bias_of_a_cache_that_is_longer_than_its_keys(dynamic, causal):
+    new, caches = [normal(2, 1, 32), normal(2, 1, 16), normal(2, 1, 16)], [normal(2, 2, 8, 8), normal(2, 2, 8, 8)]
+    lengths = [np.array([5, 3], np.int32), np.array(6, np.int32)]
+    attributes = {"num_heads": 4, "kv_num_heads": 2, "causal": causal}
+    symbols = {(10, 3): "keys", (3, 2): "cached", (4, 2): "cached"}
+    inputs = [*new, *caches, *lengths, None, None, None, normal(2, 4, 1, 6)]
+    case = Case("GroupQueryAttention", inputs, 3, attributes, constants=() if dynamic else (6,), symbols=symbols)
+    model, feeds = build(case, dynamic)
+    compiled = perpend.compile(model)
+    np.testing.assert_allclose(compiled(**feeds)[0], expected_of(model, feeds)[0], 2e-5, 2e-5)
+    for extent in [5, 9] if dynamic else []:
+        with pytest.raises(ValueError, match="attention_bias: its last dimension"):
+            compiled(**feeds | {"input10": normal(2, 4, 1, extent)})
+
+
 def model_of(op, inputs, **attributes):
     return build(Case(op, inputs, 1, attributes), False)
 

@@ -157,6 +157,35 @@ REFUSED = [
         {"mode": "cubic"},
         "the mode bilinear or nearest",
     ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)],
+        {"mrope_section": [2**62, 2**62, 2**62]},
+        "sizes in mrope_section .* 4 columns",
+    ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)],
+        {"mrope_section": [2**40, 0, 0]},
+        "sizes in mrope_section .* 4 columns",
+    ),
+    (
+        "MRotaryEmbedding",
+        [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 5)],
+        {"mrope_section": [2, 1, 1]},
+        "sizes in mrope_section .* 5 columns",
+    ),
+    ("GatedRMSNorm", [normal(2, 8), normal(2, 4), normal(2, 8)], {}, r"expected a scale of rank 1, got shape \[2, 4\]"),
+    ("BranchwiseRMSNorm", [normal(8)], {}, r"expected .*num_branches, got shape \[8\]"),
+    ("NGramRepeatBlock", [integers(0, 3, 2, 3, 1), normal(2, 5)], {"ngram_size": 2}, r"rank 2, got shape \[2, 3, 1\]"),
+    ("NhwcFusedConv", [normal(2, 8), normal(4, 8)], {}, r"channels.*, got shape \[2, 8\]"),
+    ("GemmaRotaryEmbedding", [normal(2, 8), *[normal(1, 1, 2, 8)] * 4], {}, r"angles of rank 3, got shape \[2, 8\]"),
+    (
+        "GroupQueryAttention",
+        [normal(2, 3, 33), None, None, None, None, int32(2, 2), np.array(3, np.int32)],
+        {"num_heads": 4, "kv_num_heads": 2},
+        "width divides by num_heads and twice kv_num_heads together, 8, got 33",
+    ),
 ]
 
 
@@ -165,3 +194,80 @@ def test_refusals_name_the_node(op, inputs, attributes, message):
     model, _ = build(Case(op, inputs, 1, attributes), dynamic=False)
     with pytest.raises(perpend.CompileError, match=f"node 'node' .*{message}"):
         perpend.compile(model)
+
+
+def experts(tokens=5, router=(5, 4), first=(4, 16, 8), bias=(4, 16), second=(4, 8, 16)):
+    return [normal(tokens, 8), normal(*router), normal(*first), normal(*bias), normal(*second)]
+
+
+def quantised_experts(first=(4, 64, 16), scales=(4, 64), second=(4, 32, 32), others=(4, 32)):
+    return [normal(5, 32), normal(5, 4), bytes_of(*first), normal(*scales), None, bytes_of(*second), normal(*others)]
+
+
+SILU = {"activation_type": "silu", "k": 2}
+REFUSED_EXPERTS = [
+    ("MoE", experts(), {"activation_type": "foo"}, "the activation 'foo' is not supported"),
+    ("QMoE", quantised_experts(), {"activation_type": "foo"}, "the activation 'foo' is not supported"),
+    ("MoE", experts(first=(4, 16, 9)), {}, r"first layer, weights: expected shape \[4, 16, 8\], got \[4, 16, 9\]"),
+    ("MoE", experts(second=(4, 8, 17)), {}, r"second layer, weights: expected shape \[4, 8, 16\], got \[4, 8, 17\]"),
+    ("MoE", experts(second=(4, 9, 16)), {}, r"second layer, weights: expected shape \[4, 8, 16\], got \[4, 9, 16\]"),
+    ("MoE", experts(second=(3, 8, 16)), {}, r"second layer, weights: expected shape \[4, 8, 16\], got \[3, 8, 16\]"),
+    ("MoE", experts(bias=(3, 16)), {}, r"first layer, bias: expected shape \[4, 16\], got \[3, 16\]"),
+    ("MoE", experts(bias=(16,)), {}, r"first layer, bias: expected shape \[4, 16\], got \[16\]"),
+    (
+        "MoE",
+        experts(first=(4, 17, 8), bias=(4, 17)),
+        {"activation_type": "swiglu"},
+        "an even number of rows in the weights of the first layer, got 17",
+    ),
+    ("MoE", experts(router=(5, 6)), {}, r"router_probs: expected shape \[5, 4\], got \[5, 6\]"),
+    ("MoE", experts(router=(3, 4)), {}, r"router_probs: expected shape \[5, 4\], got \[3, 4\]"),
+    ("MoE", experts(), {"k": 0}, "expected k from 1 to the number of experts, 4, got 0"),
+    ("MoE", experts(), {"k": 5}, "expected k from 1 to the number of experts, 4, got 5"),
+    (
+        "QMoE",
+        quantised_experts(scales=(4, 32)),
+        SILU,
+        r"first layer, scales: expected shape \[4, 64\], got \[4, 32\]",
+    ),
+    (
+        "QMoE",
+        quantised_experts(scales=(4, 64, 3), others=(4, 32, 4)),
+        SILU | {"block_size": 16},
+        r"first layer, scales: expected shape \[4, 64, 2\], got \[4, 64, 3\]",
+    ),
+    ("QMoE", quantised_experts(first=(4, 64, 15)), SILU, r"first layer, weights: expected shape \[4, 64, 16\]"),
+    (
+        "QMoE",
+        [*quantised_experts(), *[None] * 4, bytes_of(4, 31)],
+        SILU,
+        r"first layer, zero points: expected shape \[4, 32\], got \[4, 31\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "message"), REFUSED_EXPERTS)
+def test_experts_that_do_not_fit(op, inputs, attributes, message):
+    model, _ = build(Case(op, inputs, 1, attributes), dynamic=False)
+    with pytest.raises(perpend.CompileError, match=f"node 'node' .*{message}"):
+        perpend.compile(model)
+
+
+@pytest.mark.parametrize(("position", "axis"), [(1, 0), (1, 1), (2, 0), (3, 1), (4, 1), (4, 2)])
+def test_experts_that_do_not_fit_when_they_run(position, axis):
+    inputs = experts()
+    model, feeds = build(Case("MoE", inputs, 1, {}, symbols={(position, axis): "n"}), dynamic=True)
+    compiled = perpend.compile(model)
+    compiled(**feeds)
+    shape = list(inputs[position].shape)
+    shape[axis] += 1
+    with pytest.raises(ValueError, match=r"router_probs|layer"):
+        compiled(**feeds | {f"input{position}": normal(*shape)})
+
+
+def test_sections_of_tables_known_at_run_time():
+    inputs = [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)]
+    symbols = {(2, 1): "pairs", (3, 1): "pairs"}
+    case = Case("MRotaryEmbedding", inputs, 1, {"mrope_section": [2**40, 0, 0]}, symbols=symbols)
+    with pytest.raises(perpend.CompileError, match="sizes in mrope_section"):
+        perpend.compile(build(case, dynamic=True)[0])
