@@ -302,6 +302,15 @@ def test_clip_keeps_what_is_no_number():
         expect(text, {"x": np.array([nan, 1, 7], np.float32), **scalars(low=low, high=high)}, expected)
 
 
+def test_norm_of_zeros():
+    """No infinity times 0."""
+    assert gradient_of("y = ReduceL2 <keepdims = 0> (x)", "float unused = {0.0}", [0, 0, 0]) == [0, 0, 0]
+    assert (
+        gradient_of("y = ReduceL2 <keepdims = 0> (x)", "float unused = {0.0}", [3, 4])
+        == np.float32([0.6, 0.8]).tolist()
+    )
+
+
 def test_attention_of_a_row_without_keys():
     text = """g (float[n, 2, 3, 4] q, float[n, 2, 5, 4] k, float[n, 2, 5, 4] v, bool[3, 5] mask)
         => (float[n, 2, 3, 4] y, float[n, 2, 3, 4] dq, float[n, 2, 5, 4] dk, float[n, 2, 5, 4] dv) {
