@@ -1,5 +1,8 @@
 #include "support/TemporaryFolders.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cerrno>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,6 +20,19 @@ Folders &folders() {
   return *all;
 }
 } // namespace
+
+std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVectorImpl<char> &folder) {
+  llvm::StringRef parent = llvm::sys::path::parent_path(path);
+  folder.assign(parent.begin(), parent.end());
+  llvm::sys::path::append(folder, ".perpend-XXXXXX");
+  folder.push_back('\0');
+  // mkdtemp: a private directory, and no missing parents are made.
+  if (!mkdtemp(folder.data()))
+    return std::error_code(errno, std::generic_category());
+  folder.pop_back();
+  noteTemporaryFolder(llvm::StringRef(folder.data(), folder.size()));
+  return {};
+}
 
 void noteTemporaryFolder(llvm::StringRef path) {
   std::lock_guard<std::mutex> lock(folders().mutex);

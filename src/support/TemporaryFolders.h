@@ -2,10 +2,14 @@
 #ifndef PERPEND_SUPPORT_TEMPORARYFOLDERS_H
 #define PERPEND_SUPPORT_TEMPORARYFOLDERS_H
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include <system_error>
 
 namespace perpend::support {
 
+/// A new folder in that of `path`, where a rename to `path` is atomic; it is noted.
+std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVectorImpl<char> &folder);
 /// The folder exists from now on.
 void noteTemporaryFolder(llvm::StringRef path);
 /// Removes the folder with its files; errors are ignored.

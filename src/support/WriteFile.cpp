@@ -1,5 +1,7 @@
 #include "support/WriteFile.h"
+#include "support/TemporaryFolders.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 
@@ -12,19 +14,75 @@ std::error_code takeError(raw_fd_ostream &stream) {
   return error;
 }
 
-Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
+static StringRef cureFor(std::error_code reason) {
+  if (reason == std::errc::no_such_file_or_directory || reason == std::errc::not_a_directory)
+    return "the folder must exist";
+  if (reason == std::errc::permission_denied || reason == std::errc::operation_not_permitted ||
+      reason == std::errc::read_only_file_system)
+    return "the folder, and the file if there is one, must be writable";
+  if (reason == std::errc::no_space_on_device || reason == std::errc::file_too_large)
+    return "make room, or choose another disk";
+  if (reason == std::errc::is_a_directory)
+    return "give the name of a file";
+  return "choose another file";
+}
+
+Error cannotWrite(StringRef path, std::error_code reason) {
+  return createStringError(reason, "cannot write '" + path + "': " + reason.message() + "\nhint: " + cureFor(reason));
+}
+
+using Write = function_ref<void(raw_ostream &)>;
+
+static std::error_code writeInPlace(StringRef path, Write write) {
+  const bool isNew = !sys::fs::exists(path);
   std::error_code error;
   raw_fd_ostream stream(path, error);
-  if (!error) {
-    write(stream);
-    stream.close();
-    error = takeError(stream);
-  }
-  if (error && sys::fs::is_regular_file(path))
-    sys::fs::remove(path); // half a file misleads
   if (error)
-    return createStringError(error, "cannot write '" + path + "': " + error.message() +
-                                        "\nhint: the folder must exist and be writable, and the disk have room");
-  return Error::success();
+    return error;
+  write(stream);
+  stream.close();
+  error = takeError(stream);
+  SmallString<128> created; // a link to a file that did not exist stays
+  if (error && isNew && !sys::fs::real_path(path, created))
+    sys::fs::remove(created); // half a file misleads
+  return error;
+}
+
+/// Whether another file may take its place: not that of a device, a pipe, or an open file under its name in /dev.
+static bool isReplaceable(StringRef path) {
+  if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/"))
+    return false;
+  sys::fs::file_status entry;
+  (void)sys::fs::status(path, entry, /*follow=*/false);
+  return entry.type() == sys::fs::file_type::file_not_found ||
+         (sys::fs::is_regular_file(path) && sys::fs::can_write(path));
+}
+
+/// Nullopt: the folder takes no further file.
+static std::optional<std::error_code> replace(StringRef path, Write write) {
+  SmallString<128> target(path);
+  if (sys::fs::exists(path))
+    (void)sys::fs::real_path(path, target);
+  SmallString<128> folder;
+  if (makeTemporaryFolderBeside(target, folder))
+    return std::nullopt;
+  SmallString<128> unfinished(folder);
+  sys::path::append(unfinished, "output");
+  std::error_code error = writeInPlace(unfinished, write);
+  if (ErrorOr<sys::fs::perms> old = sys::fs::getPermissions(target); old && !error)
+    error = sys::fs::setPermissions(unfinished, *old);
+  if (!error)
+    error = sys::fs::rename(unfinished, target);
+  removeTemporaryFolder(folder);
+  return error;
+}
+
+Error writeFile(StringRef path, Write write) {
+  std::optional<std::error_code> error;
+  if (isReplaceable(path))
+    error = replace(path, write);
+  if (!error)
+    error = writeInPlace(path, write);
+  return *error ? cannotWrite(path, *error) : Error::success();
 }
 } // namespace perpend::support

@@ -9,8 +9,13 @@
 
 namespace perpend::support {
 
-/// Replaces the file by what `write` prints. Errors: "cannot write 'PATH': reason"; nothing is left of the file.
+/// Replaces the file by what `write` prints, once it is whole: after an error an existing file is what it was, and none
+/// is new. A device or a pipe takes the bytes as they come, as does a file in a folder that takes no other. Errors:
+/// those of cannotWrite.
 llvm::Error writeFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+
+/// "cannot write 'PATH': reason", and the cure for this reason.
+llvm::Error cannotWrite(llvm::StringRef path, std::error_code reason);
 
 /// What went wrong with `stream` so far, which it then forgets: an error that nobody asks for ends the program when the
 /// stream is destroyed.

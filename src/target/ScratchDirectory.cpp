@@ -4,29 +4,18 @@
 #include "support/WriteFile.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cerrno>
-#include <cstdlib>
 
 using namespace llvm;
 
 namespace perpend::target {
 
-static Error cannotWrite(StringRef output, std::error_code reason) {
-  return createStringError(reason, formatv("cannot write '{0}': {1}\nhint: the folder must exist and be writable",
-                                           output, reason.message()));
-}
-
 Expected<ScratchDirectory> ScratchDirectory::createBeside(StringRef output) {
-  SmallString<128> model(sys::path::parent_path(output));
-  sys::path::append(model, ".perpend-XXXXXX");
-  // mkdtemp: a private directory, and no missing parents are made.
-  if (!mkdtemp(const_cast<char *>(model.c_str())))
-    return cannotWrite(output, std::error_code(errno, std::generic_category()));
-  support::noteTemporaryFolder(model);
-  return ScratchDirectory(model);
+  SmallString<128> folder;
+  if (std::error_code error = support::makeTemporaryFolderBeside(output, folder))
+    return support::cannotWrite(output, error);
+  return ScratchDirectory(folder);
 }
 
 ScratchDirectory::ScratchDirectory(ScratchDirectory &&other) : path(std::exchange(other.path, {})) {}
@@ -51,7 +40,7 @@ Expected<std::string> ScratchDirectory::write(StringRef name, StringRef bytes) c
 
 Error moveIntoPlace(StringRef from, StringRef output) {
   if (std::error_code reason = sys::fs::rename(from, output))
-    return cannotWrite(output, reason);
+    return support::cannotWrite(output, reason);
   return Error::success();
 }
 

@@ -1,6 +1,7 @@
 """Outputs that cannot be written: one error, status 1, and nothing half-written."""
 
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -89,6 +90,30 @@ def test_full_disk(tmp_path: Path, arguments: list[object]) -> None:
     assert code == USER_ERROR and message.startswith("error: ") and "File too large\nhint: " in message
     assert message.count("error: ") == 1 and "perpend bug" not in message
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_existing_file_of_a_running_program(tmp_path: Path) -> None:
+    """It is replaced, as by a linker: the program keeps what it started from."""
+    program = tmp_path / "program"
+    shutil.copy("/bin/sleep", program)
+    process = subprocess.Popen([program, "60"])
+    try:
+        code, message = run(
+            "compile", DIGITS, "--stop-after", "fuse", "-o", program, folder=tmp_path, stdout=subprocess.PIPE
+        )
+        assert (code, message, process.poll()) == (GOOD, "", None)
+    finally:
+        process.kill()
+        process.wait()
+    assert "func.func" in program.read_text() and list(tmp_path.iterdir()) == [program]
+
+
+def test_standard_output_by_its_name(tmp_path: Path) -> None:
+    for name, flags in [("/dev/stdout", {}), ("/dev/stderr", {"stderr": subprocess.STDOUT})]:
+        command = [PERPEND, "compile", DIGITS, "--stop-after", "fuse", "-o", name]
+        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=300, **flags)
+        assert done.returncode == GOOD and "func.func" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_full_file(tmp_path: Path) -> None:

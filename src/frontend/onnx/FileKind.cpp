@@ -89,7 +89,10 @@ static constexpr FileKind plainText = {"text", "a model is an .onnx file, or the
 
 static const FileKind *kindOfText(StringRef bytes) {
   StringRef start = bytes.take_front(4096);
-  if (llvm::any_of(start, [](char letter) { return !llvm::isPrint(letter) && !llvm::isSpace(letter) && letter >= 0; }))
+  auto isControl = [](unsigned char letter) { // the bytes of UTF-8 beyond ASCII are from 0x80 on
+    return letter < 0x80 && !llvm::isPrint(letter) && !llvm::isSpace(letter);
+  };
+  if (llvm::any_of(start, isControl))
     return nullptr;
   StringRef text = start.ltrim();
   if (text.empty())

@@ -116,12 +116,23 @@ Results mean(Builder &b, Values in, const Attributes &) {
   Value total = fold(b, in, graph::add)[0];
   return {total ? graph::div(b, total, b.scalar(static_cast<double>(in.size()), elementTypeOf(total))) : total};
 }
+
+/// max(x, low), and its derivative on the bound is that of x. NaN in either gives NaN.
+static Value atLeast(Builder &b, Value x, Value low) {
+  auto formula = [](Scalar x, Scalar low) { return select((x < low) | notEqual(low, low), low, x); };
+  return follow(b, {x, low}, binary(b, x, low, formula), [](ArrayRef<SymbolicInt> v) { return max(v[0], v[1]); });
+}
+/// min(x, high), likewise.
+static Value atMost(Builder &b, Value x, Value high) {
+  auto formula = [](Scalar x, Scalar high) { return select((x > high) | notEqual(high, high), high, x); };
+  return follow(b, {x, high}, binary(b, x, high, formula), [](ArrayRef<SymbolicInt> v) { return min(v[0], v[1]); });
+}
 Results clip(Builder &b, Values in, const Attributes &) {
   Value result = in[0];
   if (Value low = optionalInput(in, 1))
-    result = maximum(b, result, low);
+    result = atLeast(b, result, low);
   if (Value high = optionalInput(in, 2))
-    result = minimum(b, result, high);
+    result = atMost(b, result, high);
   return {result};
 }
 Results prelu(Builder &b, Values in, const Attributes &) {

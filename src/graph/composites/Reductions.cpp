@@ -148,7 +148,10 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return call(b, "abs", x); }, same);
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
-  auto root = [&](Value x) { return call(b, "sqrt", isFloat(x) ? x : b.cast(x, b.operations.getF64Type())); };
+  auto root = [&](Value x) { // the slope of sqrt at 0, infinity, would meet the 0 of the square's
+    x = isFloat(x) ? x : b.cast(x, b.operations.getF64Type());
+    return pointwise(b, x, [](ArrayRef<Scalar> v) { return select(equal(v[0], 0), v[0].constant(0), sqrt(v[0])); });
+  };
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
 Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {

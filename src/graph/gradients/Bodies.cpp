@@ -21,6 +21,8 @@ public:
   DerivedBody(OpBuilder &builder, Location loc, Block &body) : builder(builder), loc(loc), body(body) {}
 
   IRMapping mapping;
+  /// Arguments of the original code that are given constants.
+  SmallVector<Value> constants;
 
   /// `variable`: a value of the original code. Errors: false, and the operation that has no derivative.
   bool emit(Value variable);
@@ -39,6 +41,8 @@ private:
 
 bool DerivedBody::emit(Value variable) {
   ScalarDerivative derivative(builder, loc);
+  for (Value constant : constants)
+    derivative.noteConstant(mapping.lookup(constant));
   if (isa<BlockArgument>(variable))
     derivative.seed(mapping.lookup(variable));
   for (Operation &op : body.without_terminator()) {
@@ -79,6 +83,13 @@ static Value noDerivative(Builder &b, Operation *op) {
 /// Minifloats are integers to scalar code.
 static bool isScalarFloat(Value tensor) { return isa<FloatType>(scalarTypeOf(tensor)); }
 
+/// A tensor that the module states, perhaps broadcast.
+static bool isConstant(Value tensor) {
+  while (auto broadcast = tensor.getDefiningOp<BroadcastOp>())
+    tensor = broadcast.getInput();
+  return isa_and_nonnull<ConstantOp>(tensor.getDefiningOp());
+}
+
 Value MapOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
   if (!isScalarFloat(getResult()) || !isScalarFloat(getInputs()[operand]))
     return b.fail("no derivative of a conversion of minifloats");
@@ -91,6 +102,9 @@ Value MapOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
   Value result = b.map(inputs, type, [&](OpBuilder &builder, Location loc, ValueRange arguments) {
     DerivedBody derived(builder, loc, body);
     derived.mapping.map(body.getArguments(), arguments.drop_back());
+    for (auto [argument, input] : llvm::zip(body.getArguments(), getInputs()))
+      if (isConstant(input))
+        derived.constants.push_back(argument);
     derived.emit(body.getArgument(operand));
     obstacle = derived.obstacle;
     isZero = derived.isZero();

@@ -42,6 +42,7 @@ namespace {
 struct Pair {
   Scalar a, b, result;
   Tangent ta, tb;
+  bool hasConstant;
 
   Scalar zero() const { return result.constant(0); }
 };
@@ -77,12 +78,10 @@ static Scalar remainderRule(const Pair &p) {
   return sum(p.ta, times(p.tb, -roundEven(count)));
 }
 
-static bool isConstant(Scalar scalar) { return isa_and_nonnull<arith::ConstantOp>(scalar.value.getDefiningOp()); }
-
 /// `first`: a is the result; `second`: b is.
 static Scalar extremumRule(const Pair &p, Scalar first, Scalar second) {
   Scalar ta = p.ta.value_or(p.zero()), tb = p.tb.value_or(p.zero());
-  Scalar tie = isConstant(p.a) || isConstant(p.b) ? p.zero() : 0.5 * (ta + tb);
+  Scalar tie = p.hasConstant ? p.zero() : 0.5 * (ta + tb);
   return select(first, ta, select(second, tb, tie));
 }
 
@@ -98,6 +97,10 @@ static std::optional<Scalar> binaryRule(Operation *op, const Pair &p) {
       .Case([&](arith::MaximumFOp) { return extremumRule(p, p.a > p.b, p.a < p.b); })
       .Case([&](arith::MinimumFOp) { return extremumRule(p, p.a<p.b, p.a> p.b); })
       .Default([](Operation *) { return Rule(); });
+}
+
+bool ScalarDerivative::isConstant(Value value) const {
+  return constants.contains(value) || isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp());
 }
 
 void ScalarDerivative::seed(Value variable) { tangents.insert({variable, Scalar(builder, loc, variable).constant(1)}); }
@@ -121,7 +124,8 @@ bool ScalarDerivative::add(Operation *op) {
   else if (op->getNumOperands() == 1)
     found = times(slope(op, scalar(0), result), *tangent(0));
   else if (op->getNumOperands() == 2)
-    found = binaryRule(op, {scalar(0), scalar(1), result, tangent(0), tangent(1)});
+    found = binaryRule(op, {scalar(0), scalar(1), result, tangent(0), tangent(1),
+                            llvm::any_of(op->getOperands(), [&](Value operand) { return isConstant(operand); })});
   tangents.insert({op->getResult(0), found});
   return found.has_value();
 }

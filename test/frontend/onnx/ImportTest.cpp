@@ -151,6 +151,7 @@ TEST(OnnxImportErrors, TruncatedFile) {
 }
 
 TEST(OnnxImportErrors, NotAModel) { expectError(importBytes("hello, this is text"), "it seems to be text"); }
+TEST(OnnxImportErrors, NotAModelInUtf8) { expectError(importBytes("Grüße, 日本語"), "it seems to be text"); }
 TEST(OnnxImportErrors, Empty) { expectError(importBytes(""), "not an ONNX model: the file is empty"); }
 TEST(OnnxImportErrors, NoGraph) { expectError(importBytes("\x08\x08"), "not an ONNX model: the file has no graph"); }
 

@@ -253,6 +253,64 @@ def test_second_derivative_where_the_first_is_zero():
     expect(text, scalars(x=0, h0=0), 0, 2)
 
 
+def gradient_of(node, weights, x, version=17):
+    model = parse(
+        f"""g (float[n] x) => (float[n] d) <{weights}> {{
+      {node}
+      d = Gradient <xs = ["x"], y = "y"> (x)
+    }}"""
+    )
+    model.opset_import[0].version = version
+    return results(model, {"x": np.array(x, np.float32)})[0].tolist()
+
+
+def test_at_the_bounds_of_clip():
+    """As torch.clamp: a value on a bound is within."""
+    x, expected = [-2, 0, 0.5, 6, 7], [0, 1, 1, 1, 0]
+    assert gradient_of("y = Clip(x, low, high)", "float low = {0.0}, float high = {6.0}", x) == expected
+    assert gradient_of("y = Clip <min = 0.0, max = 6.0> (x)", "float unused = {0.0}", x, version=6) == expected
+    assert gradient_of("y = Clip(x, low)", "float low = {0.0}", x) == [0, 1, 1, 1, 1]
+
+
+def test_of_bounds_that_are_variables():
+    """Where x is on a bound, the bound has no part."""
+    text = """g (float[n] x, float low, float high) => (float[n] dx, float dlow, float dhigh) {
+      y = Clip(x, low, high)
+      dx, dlow, dhigh = Gradient <xs = ["x", "low", "high"], y = "y"> (x, low, high)
+    }"""
+    feeds = {"x": np.array([-2, 0, 0.5, 6, 7, 8], np.float32), **scalars(low=0, high=6)}
+    expect(text, feeds, [0, 1, 1, 1, 0, 0], 1, 2)
+
+
+def test_at_a_constant_extremum():
+    """As relu; that of two variables is shared."""
+    for zero in ("float zero = {0.0}", "float[1] zero = {0.0}"):
+        assert gradient_of("y = Max(x, zero)", zero, [-1, 0, 1]) == [0, 0, 1]
+        assert gradient_of("y = Min(zero, x)", zero, [-1, 0, 1]) == [1, 0, 0]
+    assert gradient_of("y = Max(x, several)", "float[3] several = {0.0, 1.0, 2.0}", [0, 1, 3]) == [0, 0, 1]
+    text = """g (float a, float b) => (float da, float db) {
+      y = Max(a, b)
+      da, db = Gradient <xs = ["a", "b"], y = "y"> (a, b)
+    }"""
+    expect(text, scalars(a=1, b=1), 0.5, 0.5)
+
+
+def test_clip_keeps_what_is_no_number():
+    text = """g (float[n] x, float low, float high) => (float[n] y) { y = Clip(x, low, high) }"""
+    nan = np.nan
+    for low, high, expected in [(0, 6, [nan, 1, 6]), (nan, 6, [nan] * 3), (0, nan, [nan] * 3), (6, 0, [nan, 0, 0])]:
+        expect(text, {"x": np.array([nan, 1, 7], np.float32), **scalars(low=low, high=high)}, expected)
+
+
+def test_norm_of_zeros():
+    """No infinity times 0."""
+    assert gradient_of("y = ReduceL2 <keepdims = 0> (x)", "float unused = {0.0}", [0, 0, 0]) == [0, 0, 0]
+    assert (
+        gradient_of("y = ReduceL2 <keepdims = 0> (x)", "float unused = {0.0}", [3, 4])
+        == np.float32([0.6, 0.8]).tolist()
+    )
+
+
 def test_attention_of_a_row_without_keys():
     text = """g (float[n, 2, 3, 4] q, float[n, 2, 5, 4] k, float[n, 2, 5, 4] v, bool[3, 5] mask)
         => (float[n, 2, 3, 4] y, float[n, 2, 3, 4] dq, float[n, 2, 5, 4] dk, float[n, 2, 5, 4] dv) {
