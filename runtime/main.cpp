@@ -283,5 +283,7 @@ int main(int count, char **arguments) {
   program.options.inputs = static_cast<const char **>(calloc(static_cast<size_t>(count) + 1, sizeof(char *)));
   bool isGood = program.options.inputs && perpend::runtime::runProgram(program, count, arguments);
   perpend::runtime::freeProgram(program);
+  if (fflush(stdout))
+    isGood = perpend::runtime::complain("cannot write the output", strerror(errno));
   return isGood ? 0 : 1;
 }

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.tool import COMMANDS, DIGITS, GOOD, PERPEND, USER_ERROR, reject
 
@@ -121,3 +122,19 @@ def test_full_file(tmp_path: Path) -> None:
         assert "cannot write '/dev/full': No space left" in reject(*arguments, "/dev/full", folder=tmp_path)
     message = reject("bench", DIGITS, "--time", "0", "--json", "/dev/full", folder=tmp_path)
     assert "cannot write '/dev/full': No space left" in message
+
+
+def test_a_compiled_program_says_that_its_output_is_full(tmp_path: Path) -> None:
+    assert run("compile", DIGITS, "-o", tmp_path / "digits", "--exe", folder=tmp_path, stdout=None)[0] == GOOD
+    np.save(tmp_path / "x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    with Path("/dev/full").open("w") as full:
+        command = [str(tmp_path / "digits"), "--input", str(tmp_path / "x.npy")]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["run", "compile", "inspect"])
+def test_a_device_is_no_model(tmp_path: Path, command: str) -> None:
+    assert "this is a device, which has no end" in reject(
+        command, "/dev/zero", *(["-o", "x.so"] if command == "compile" else []), folder=tmp_path
+    )
