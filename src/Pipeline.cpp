@@ -209,6 +209,20 @@ llvm::ArrayRef<Phase> phases() { return table; }
 // Running
 //===----------------------------------------------------------------------===//
 
+/// What a pass cannot do is the compiler's mistake, unless it has advice for the user.
+static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, const Phase &phase) {
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    std::string text = diagnostic.str();
+    if (!StringRef(text).contains("hint: "))
+      diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
+                 << phase.name << "')";
+    return failure(); // printed by the handler outside
+  });
+  PassManager passes(module.getContext(), module->getName().getStringRef());
+  phase.build(passes, context);
+  return failure(failed(passes.run(module)) || failed(phase.check(module)));
+}
+
 LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef first, StringRef last,
                         llvm::function_ref<LogicalResult(const Phase &, double)> after) {
   bool isRunning = first.empty();
@@ -216,18 +230,8 @@ LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef 
     isRunning |= phase.name == first;
     if (!isRunning)
       continue;
-    // What a pass cannot do is the compiler's mistake, unless it has advice for the user.
-    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-      std::string text = diagnostic.str();
-      if (!StringRef(text).contains("hint: "))
-        diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
-                   << phase.name << "')";
-      return failure(); // printed by the handler outside
-    });
     auto start = std::chrono::steady_clock::now();
-    PassManager passes(module.getContext(), module->getName().getStringRef());
-    phase.build(passes, context);
-    if (failed(passes.run(module)) || failed(phase.check(module)))
+    if (failed(runPhase(module, context, phase)))
       return failure();
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (failed(after(phase, seconds.count())))

@@ -138,3 +138,10 @@ def test_a_device_is_no_model(tmp_path: Path, command: str) -> None:
     assert "this is a device, which has no end" in reject(
         command, "/dev/zero", *(["-o", "x.so"] if command == "compile" else []), folder=tmp_path
     )
+
+
+def test_an_override_that_is_no_module_is_not_the_compilers_mistake(tmp_path: Path) -> None:
+    (tmp_path / "fuse.mlir").write_bytes(b"\x7fELF")
+    message = reject("compile", DIGITS, "-o", "x.so", "--override-phase", "fuse:fuse.mlir", folder=tmp_path)
+    assert "fuse.mlir:1:1" in message and "perpend bug" not in message
+    assert [path.name for path in tmp_path.iterdir()] == ["fuse.mlir"]
