@@ -64,8 +64,8 @@ static Value likelihoodLoss(Builder &b, Value scores, Value target, Value weight
   Shape shape = shapeOf(scores), targets = shapeOf(target);
   if (shape.size() < 2 || targets.size() + 1 != shape.size() || !isa<IntegerType>(elementTypeOf(target)) ||
       !isFloat(scores))
-    return b.fail("expected scores [n, classes, ...] of floats and integer targets [n, ...], got shapes " + toString(shape) +
-                  " and " + toString(targets));
+    return b.fail("expected scores [n, classes, ...] of floats and integer targets [n, ...], got shapes " +
+                  toString(shape) + " and " + toString(targets));
   Shape read = targets;
   read.insert(read.begin() + 1, shape[1]);
   requireExtents(b, shape, read, "the scores of the targets");
