@@ -223,6 +223,8 @@ Results importBranchwiseRMSNorm(Node &node) {
 Results importTorchEmbedding(Node &node) {
   if (!node.hasInputs(2))
     return {};
+  if (rankOf(node.input(0)) != 2)
+    return node.fail("expected a table [rows, size], got shape " + toString(shapeOf(node.input(0))));
   Value rows = normalIndices(node.builder, node.input(1), shapeOf(node.input(0))[0]);
   return {node.builder.gather(node.input(0), rows, 0)};
 }

@@ -338,3 +338,15 @@ def test_sparse_attention_of_different_lengths():
         alone["input7"] = np.array([length], np.int32)
         for got, wanted in zip(whole, compiled(**alone), strict=True):
             np.testing.assert_allclose(got[batch : batch + 1], wanted, 2e-5, 2e-5)
+
+
+def test_a_table_of_embeddings_has_rows():
+    node = onnx.helper.make_node("TorchEmbedding", ["w", "i"], ["y"], "node", domain="com.microsoft")
+    inputs = [
+        onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, []),
+        onnx.helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
+    ]
+    graph = onnx.helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
+    opsets = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)]
+    with pytest.raises(perpend.CompileError, match=r"expected a table \[rows, size\], got shape \[\]"):
+        perpend.compile(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9))
