@@ -55,6 +55,7 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
     return;
   tile::TilePackContractionsOptions options;
   options.lanes = context.target.vectorLanes(4);
+  options.integersPerWord = context.target.integersPerWord();
   passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions(options));
   passes.addPass(graph::createGraphSimplify());
 }
@@ -95,6 +96,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   tile::TileLowerMicroKernelsOptions microKernels;
   microKernels.vectorLanes = context.target.vectorLanes(4);
   microKernels.vectorRegisters = context.target.vectorRegisters;
+  microKernels.integersPerWord = context.target.integersPerWord();
   passes.addPass(tile::createTileLowerMicroKernels(microKernels));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());

@@ -239,20 +239,23 @@ struct MicroKernel {
     return cRange.isInside(c) && (readsNothing || (aRange.isInside(a) && bRange.isInside(b)));
   }
 
-  void run(const float *a, const float *b, float *c) const {
-    std::vector<double> sums(cols);
+  /// Words of b hold as many elements of a column as 32 bits do. Integers wrap.
+  template <typename Sum, typename Left, typename Right, typename Result>
+  void run(const Left *a, const Right *b, Result *c) const {
+    constexpr int64_t group = 4 / sizeof(Right);
+    std::vector<Sum> sums(cols);
     for (int64_t m = 0; m < rows; ++m) {
-      std::fill(sums.begin(), sums.end(), 0.0);
+      std::fill(sums.begin(), sums.end(), Sum(0));
       for (int64_t o = 0; o < outer; ++o)
         for (int64_t i = 0; i < inner; ++i)
           for (int64_t k = 0; k < depth; ++k) {
-            double factor = a[o * aOuter + i * aInner + m * aStride + k];
-            const float *row = b + o * bOuter + i * bInner + k * cols;
+            Sum factor = static_cast<Sum>(a[o * aOuter + i * aInner + m * aStride + k]);
+            const Right *row = b + o * bOuter + i * bInner + k / group * group * cols + k % group;
             for (int64_t n = 0; n < cols; ++n)
-              sums[n] += factor * row[n];
+              sums[n] += factor * static_cast<Sum>(row[n * group]);
           }
       for (int64_t n = 0; n < cols; ++n)
-        c[m * cStride + n] = static_cast<float>(sums[n]);
+        c[m * cStride + n] = static_cast<Result>(sums[n]);
     }
   }
 };
@@ -264,11 +267,6 @@ static bool executeMicroKernel(Executor &executor, const Instruction &instructio
   auto number = [&](unsigned operand) { return executor.integer(operands[operand]); };
   // a aOffset aStride b bOffset c cOffset cStride depth counts(2) aSteps(2) bSteps(2)
   MemoryView &a = executor.memory(operands[0]), &b = executor.memory(operands[3]), &c = executor.memory(operands[5]);
-  constexpr ElementFormat single{RegisterKind::Single, 32};
-  if (a.format != single || b.format != single || c.format != single) {
-    op.emitError("expected buffers of f32");
-    return false;
-  }
   MicroKernel kernel{static_cast<int64_t>(op.getRows()),
                      static_cast<int64_t>(op.getCols()),
                      number(8),
@@ -285,8 +283,16 @@ static bool executeMicroKernel(Executor &executor, const Instruction &instructio
         << describe(a.shape) << ", " << describe(b.shape) << " and " << describe(c.shape) << " elements";
     return false;
   }
-  kernel.run(reinterpret_cast<const float *>(a.data) + number(1), reinterpret_cast<const float *>(b.data) + number(4),
-             reinterpret_cast<float *>(c.data) + number(6));
+  auto run = [&]<typename Sum, typename Left, typename Right, typename Result>(Sum, Left, Right, Result) {
+    kernel.run<Sum>(reinterpret_cast<const Left *>(a.data) + number(1),
+                    reinterpret_cast<const Right *>(b.data) + number(4), reinterpret_cast<Result *>(c.data) + number(6));
+  };
+  if (b.format.isFloat()) // the verifier knows no other types
+    run(double(), float(), float(), float());
+  else if (b.format.width == 16)
+    run(uint32_t(), int16_t(), int16_t(), uint32_t());
+  else
+    run(uint32_t(), uint8_t(), int8_t(), uint32_t());
   return true;
 }
 

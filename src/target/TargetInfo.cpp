@@ -164,15 +164,21 @@ std::string sizeText(uint64_t bytes) {
 
 bool TargetInfo::hasIsa(StringRef extension) const { return llvm::is_contained(isa, extension); }
 
+unsigned TargetInfo::integersPerWord() const {
+  if (vectorBytes == 64)
+    return hasIsa("avx512vnni") ? 4 : hasIsa("avx512bw") ? 2 : 1;
+  return hasIsa("avxvnni") || (hasIsa("avx512vnni") && hasIsa("avx512vl")) ? 4 : 2;
+}
+
 double TargetInfo::leastSeconds(double flops, double bytes) const {
   return std::max(flops / flopsPerSecond(), bytes / bytesPerSecond);
 }
 
 std::string TargetInfo::describe() const {
-  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x {7} vectors, {8:F0} GFLOP/s and "
-                 "{9:F0} GB/s per thread, isa {10}",
+  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x {7} vectors, {8} integers "
+                 "per product, {9:F0} GFLOP/s and {10:F0} GB/s per thread, isa {11}",
                  name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemm.rows,
-                 gemm.vectors, flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
+                 gemm.vectors, integersPerWord(), flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
 }
 
 std::vector<StringRef> targetNames() {

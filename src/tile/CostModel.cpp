@@ -76,8 +76,10 @@ static bool isScattered(Operation &op) {
 /// Seconds of one operator, apart from memory.
 static double secondsOfOperator(Operation &op, const MachineModel &machine) {
   double flops = machine.flopsPerSecond * reachedPartOfPeak;
+  auto group = [](Value packed) { return elementsPerWord(tensorTypeOf(packed).getElementType()); };
   if (auto matmul = dyn_cast<MatmulOp>(op))
-    return 2 * elementsOf(matmul.getResult()) * estimate(shapeOf(matmul.getLhs()).back()) / flops;
+    return 2 * elementsOf(matmul.getResult()) * estimate(shapeOf(matmul.getLhs()).back()) /
+           (flops * group(matmul.getRhs()));
   if (auto conv = dyn_cast<ConvOp>(op)) {
     Shape filter = shapeOf(conv.getFilter());
     double depth = 1;

@@ -196,11 +196,12 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
   int64_t cols = body.schedule.cols, blockHeight = body.schedule.block;
   SymbolicInt groups = filter[0], panels = filter[1], perGroup = floorDiv(result[3], groups), channels = input[3];
   SymbolicInt width = input[2], rowStride = width * channels, blocks = ceilDiv(result[1], SymbolicInt(blockHeight));
+  SymbolicInt perPosition = filter[4] * SymbolicInt(elementsPerWord(tensorTypeOf(conv.getFilter()).getElementType()));
   // Neighbouring window columns are neighbours in memory: one longer sum instead of a loop.
   bool isRowContiguous = conv.getDilations()[1] == 1 && groups == SymbolicInt(1);
-  SymbolicInt depth = isRowContiguous ? filter[3] * filter[4] : filter[4];
+  SymbolicInt depth = isRowContiguous ? filter[3] * perPosition : perPosition;
   SymbolicInt windowColumns = isRowContiguous ? SymbolicInt(1) : filter[3];
-  SymbolicInt panelSize = filter[2] * filter[3] * filter[4] * SymbolicInt(cols);
+  SymbolicInt panelSize = filter[2] * filter[3] * perPosition * SymbolicInt(cols);
 
   auto extent = [&](const SymbolicInt &value) { return body.extent(builder, value); };
   Contraction contraction{
@@ -210,7 +211,7 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
       extent(depth),
       {extent(filter[2]), extent(windowColumns)},
       {extent(rowStride * SymbolicInt(conv.getDilations()[0])), extent(channels * SymbolicInt(conv.getDilations()[1]))},
-      {extent(filter[3] * filter[4] * SymbolicInt(cols)), extent(filter[4] * SymbolicInt(cols))},
+      {extent(filter[3] * perPosition * SymbolicInt(cols)), extent(perPosition * SymbolicInt(cols))},
       extent(channels * SymbolicInt(conv.getStrides()[1])),
       perGroup,
       result[3]};
@@ -229,7 +230,7 @@ SymbolicInt emitConv(OpBuilder &builder, KernelBody &body, ConvOp conv) {
     block.rhsOffset = mul(b, add(b, mul(b, at[2], panels), at[3]), panelSize);
     Value from = mul(b, at[1], SymbolicInt(blockHeight));
     Value to = b.create<arith::MinSIOp>(loc, add(b, from, body.constant(blockHeight)), body.extent(b, result[1]));
-    Value image = add(b, mul(b, at[0], input[1] * rowStride), mul(b, at[2], filter[4]));
+    Value image = add(b, mul(b, at[0], input[1] * rowStride), mul(b, at[2], perPosition));
     body.forEach(b, from, to, body.constant(1), [&](OpBuilder &rowBuilder, Value y) {
       block.outer = {at[0], y};
       Value line = add(rowBuilder, image, mul(rowBuilder, y, rowStride * SymbolicInt(conv.getStrides()[0])));

@@ -26,11 +26,24 @@ void TileDialect::initialize() {
       >();
 }
 
+/// Whether elements of these types can be multiplied word by word. Buffers have no signs.
+static bool areWordTypes(Type left, Type right, Type result) {
+  if (right.isF32())
+    return left.isF32() && result.isF32();
+  bool isPair = right.isSignlessInteger(16) && left == right;
+  bool isBytes = right.isSignlessInteger(8) && left.isInteger(8);
+  return (isPair || isBytes) && result.isSignlessInteger(32);
+}
+
 LogicalResult MicroKernelOp::verify() {
   if (getCounts().size() != 2 || getASteps().size() != 2 || getBSteps().size() != 2)
     return emitOpError("C1: expected two counts and two steps for a and b");
   if (getRows() < 1 || getCols() < 1)
     return emitOpError("C2: expected a block of at least 1 x 1, got ") << getRows() << " x " << getCols();
+  auto element = [](Value buffer) { return cast<BaseMemRefType>(buffer.getType()).getElementType(); };
+  if (!areWordTypes(element(getA()), element(getB()), element(getC())))
+    return emitOpError("C3: expected buffers of f32, or of i16 or i8 with sums of i32, got ")
+           << element(getA()) << ", " << element(getB()) << " and " << element(getC());
   return success();
 }
 
@@ -38,18 +51,28 @@ LogicalResult MicroKernelOp::verify() {
 // Intrinsics on tensors
 //===----------------------------------------------------------------------===//
 
+/// The left operand of bytes is unsigned.
+static LogicalResult verifyElements(Operation *op) {
+  auto element = [](Value value) { return perpend::graph::tensorTypeOf(value).getElementType(); };
+  Type left = element(op->getOperand(0)), right = element(op->getOperand(1)), result = element(op->getResult(0));
+  if (areWordTypes(left, right, result) && left.isUnsignedInteger() == right.isInteger(8))
+    return success();
+  return op->emitOpError("C2: expected elements of f32, i16 or ui8 and i8, and sums of f32 or i32, got ")
+         << left << ", " << right << " and " << result;
+}
+
 LogicalResult MatmulOp::verify() {
   size_t rank = shapeOf(getLhs()).size();
   if (rank < 2 || shapeOf(getRhs()).size() != rank + 1 || shapeOf(getResult()).size() != rank)
     return emitOpError("C1: expected ranks r, r + 1 and r with r >= 2");
-  return success();
+  return verifyElements(*this);
 }
 
 LogicalResult ConvOp::verify() {
   if (shapeOf(getInput()).size() != 4 || shapeOf(getFilter()).size() != 6 || shapeOf(getResult()).size() != 4 ||
       getStrides().size() != 2 || getDilations().size() != 2)
     return emitOpError("C1: expected ranks 4, 6 and 4 and two strides and dilations");
-  return success();
+  return verifyElements(*this);
 }
 
 ElementKind MatmulOp::elementKind() { return ElementKind::Reduction; }
@@ -57,46 +80,78 @@ ElementKind ConvOp::elementKind() { return ElementKind::Reduction; }
 bool MatmulOp::needsStoredOperands() { return true; }
 bool ConvOp::needsStoredOperands() { return true; }
 
+namespace {
+/// Index arithmetic on packed operands, and products of their elements.
+struct PackedElements {
+  OpBuilder &builder;
+  Location loc;
+  ElementEmitter &emitter;
+  Value lhs, rhs;
+  Type sumType;
+  int64_t group;
+
+  PackedElements(OpBuilder &builder, Operation *op, ElementEmitter &emitter)
+      : builder(builder), loc(op->getLoc()), emitter(emitter), lhs(op->getOperand(0)), rhs(op->getOperand(1)),
+        sumType(perpend::graph::tensorTypeOf(op->getResult(0)).getElementType()),
+        group(elementsPerWord(perpend::graph::tensorTypeOf(rhs).getElementType())) {}
+
+  Value extent(const SymbolicInt &value) { return emitter.extent(builder, loc, value); }
+  Value div(OpBuilder &b, Value x, Value y) { return b.createOrFold<arith::DivUIOp>(loc, x, y); }
+  Value rem(OpBuilder &b, Value x, Value y) { return b.createOrFold<arith::RemUIOp>(loc, x, y); }
+  Value zero() { return perpend::graph::initialValue(builder, loc, perpend::graph::ReductionKind::Sum, sumType); }
+
+  /// The index within a panel of words: k / g, and (column * g + k mod g).
+  std::pair<Value, Value> inPanel(OpBuilder &b, Value k, Value column) {
+    if (group == 1)
+      return {k, column};
+    Value size = extent(SymbolicInt(group));
+    Value first = b.create<arith::MulIOp>(loc, column, size);
+    return {div(b, k, size), b.create<arith::AddIOp>(loc, first, rem(b, k, size))};
+  }
+
+  Value multiplyAdd(OpBuilder &b, ValueRange left, ValueRange right, Value carried) {
+    Value x = perpend::graph::extend(b, loc, emitter.element(b, loc, lhs, left), lhs, sumType);
+    Value y = perpend::graph::extend(b, loc, emitter.element(b, loc, rhs, right), rhs, sumType);
+    return perpend::graph::multiplyAdd(b, loc, x, y, carried);
+  }
+};
+} // namespace
+
 Value MatmulOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
-  Value cols = emitter.extent(builder, loc, rhs.back());
-  Value panel = builder.create<arith::DivUIOp>(loc, index.back(), cols);
-  Value column = builder.create<arith::RemUIOp>(loc, index.back(), cols);
-  Type type = graph::tensorTypeOf(getResult()).getElementType();
-  Value zero = graph::initialValue(builder, loc, graph::ReductionKind::Sum, type);
-  return emitter.loop(builder, loc, lhs.back(), zero, [&](OpBuilder &b, Value k, Value carried) {
+  PackedElements packed(builder, *this, emitter);
+  Value cols = packed.extent(floorDiv(shapeOf(getRhs()).back(), SymbolicInt(packed.group)));
+  Value panel = packed.div(builder, index.back(), cols), column = packed.rem(builder, index.back(), cols);
+  return emitter.loop(builder, loc, shapeOf(getLhs()).back(), packed.zero(), [&](OpBuilder &b, Value k, Value carried) {
     SmallVector<Value> left(index.drop_back()), right(index.drop_back(2));
     left.push_back(k);
-    right.append({panel, k, column});
-    Value a = emitter.element(b, loc, getLhs(), left), c = emitter.element(b, loc, getRhs(), right);
-    return graph::multiplyAdd(b, loc, a, c, carried);
+    auto [word, place] = packed.inPanel(b, k, column);
+    right.append({panel, word, place});
+    return packed.multiplyAdd(b, left, right, carried);
   });
 }
 
 Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  PackedElements packed(builder, *this, emitter);
   Shape filter = shapeOf(getFilter()), result = shapeOf(getResult());
-  auto extent = [&](const SymbolicInt &value) { return emitter.extent(builder, loc, value); };
-  auto div = [&](Value a, Value b) { return builder.create<arith::DivUIOp>(loc, a, b).getResult(); };
-  auto rem = [&](Value a, Value b) { return builder.create<arith::RemUIOp>(loc, a, b).getResult(); };
-  Value perGroup = extent(floorDiv(result[3], filter[0])), cols = extent(filter[5]);
-  Value group = div(index[3], perGroup), inGroup = rem(index[3], perGroup);
-  Value firstChannel = builder.create<arith::MulIOp>(loc, group, extent(filter[4]));
-  Type type = graph::tensorTypeOf(getResult()).getElementType();
-  Value zero = graph::initialValue(builder, loc, graph::ReductionKind::Sum, type);
+  SymbolicInt channels = filter[4] * SymbolicInt(packed.group);
+  Value perGroup = packed.extent(floorDiv(result[3], filter[0]));
+  Value cols = packed.extent(floorDiv(filter[5], SymbolicInt(packed.group)));
+  Value group = packed.div(builder, index[3], perGroup), inGroup = packed.rem(builder, index[3], perGroup);
+  Value panel = packed.div(builder, inGroup, cols), column = packed.rem(builder, inGroup, cols);
+  Value firstChannel = builder.create<arith::MulIOp>(loc, group, packed.extent(channels));
   auto at = [&](OpBuilder &b, Value position, int64_t stride, Value window, int64_t dilation) {
-    Value scaled = b.create<arith::MulIOp>(loc, position, extent(SymbolicInt(stride)));
-    Value offset = b.create<arith::MulIOp>(loc, window, extent(SymbolicInt(dilation)));
+    Value scaled = b.create<arith::MulIOp>(loc, position, packed.extent(SymbolicInt(stride)));
+    Value offset = b.create<arith::MulIOp>(loc, window, packed.extent(SymbolicInt(dilation)));
     return b.create<arith::AddIOp>(loc, scaled, offset).getResult();
   };
-  return emitter.loop(builder, loc, filter[2], zero, [&](OpBuilder &b0, Value i, Value sum) {
+  return emitter.loop(builder, loc, filter[2], packed.zero(), [&](OpBuilder &b0, Value i, Value sum) {
     return emitter.loop(b0, loc, filter[3], sum, [&](OpBuilder &b1, Value j, Value rowSum) {
-      return emitter.loop(b1, loc, filter[4], rowSum, [&](OpBuilder &b, Value c, Value carried) {
+      return emitter.loop(b1, loc, channels, rowSum, [&](OpBuilder &b, Value c, Value carried) {
         Value channel = b.create<arith::AddIOp>(loc, firstChannel, c);
         Value y = at(b, index[1], getStrides()[0], i, getDilations()[0]);
         Value x = at(b, index[2], getStrides()[1], j, getDilations()[1]);
-        Value a = emitter.element(b, loc, getInput(), {index[0], y, x, channel});
-        Value w = emitter.element(b, loc, getFilter(), {group, div(inGroup, cols), i, j, c, rem(inGroup, cols)});
-        return graph::multiplyAdd(b, loc, a, w, carried);
+        auto [word, place] = packed.inPanel(b, c, column);
+        return packed.multiplyAdd(b, {index[0], y, x, channel}, {group, panel, i, j, word, place}, carried);
       });
     });
   });

@@ -15,4 +15,9 @@
 #define GET_OP_CLASSES
 #include "tile/TileOps.h.inc"
 
+namespace perpend::tile {
+/// How many elements one multiply-add of a lane takes: as many as 32 bits hold.
+inline int64_t elementsPerWord(mlir::Type packedElement) { return 32 / packedElement.getIntOrFloatBitWidth(); }
+} // namespace perpend::tile
+
 #endif

@@ -25,7 +25,9 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemon
 // Intrinsics on tensors: contractions in the form that the micro-kernels want
 //===----------------------------------------------------------------------===//
 
-/// Element types: f32. The operands lie in memory; the second is packed: blocks of cols columns, one after another.
+/// The operands lie in memory; the second is packed: blocks of cols columns, one after another, of words of 32 bits. A
+/// word holds g elements that follow one another in the sum: one f32, two i16, or four i8 (the left operand is ui8 then).
+/// Integers are summed as i32, modulo 2^32.
 class Tile_PackedOp<string mnemonic>
     : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>]> {
   let hasVerifier = 1;
@@ -34,8 +36,9 @@ class Tile_PackedOp<string mnemonic>
 def MatmulOp : Tile_PackedOp<"matmul"> {
   let summary = "Matrix product with a packed right-hand side";
   let description = [{
-    result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k, n mod cols].
-    Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k, cols], result [b..., m, n]. Errors: C1 ranks.
+    result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k / g, (n mod cols) * g + k mod g].
+    Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k / g, cols * g], result [b..., m, n]; k is a multiple of g.
+    Errors: C1 ranks, C2 element types.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -45,9 +48,10 @@ def MatmulOp : Tile_PackedOp<"matmul"> {
 def ConvOp : Tile_PackedOp<"conv"> {
   let summary = "2-d convolution, channels last, without padding, with a packed filter";
   let description = [{
-    result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], g*C + c] * filter[g, p, i, j, c, q],
-    where o = g * (O / groups) + p * cols + q and C = channels / groups.
-    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / groups / cols), kh, kw, C, cols], result [n, y, x, O]. Errors: C1 ranks.
+    result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], u*C + c] * filter[u, p, i, j, c / g, q * g + c mod g],
+    where o = u * (O / groups) + p * cols + q and C = channels / groups is a multiple of g.
+    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / groups / cols), kh, kw, C / g, cols * g], result [n, y, x, O].
+    Errors: C1 ranks, C2 element types.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations);
   let results = (outs AnyRankedTensor:$result);
@@ -62,9 +66,11 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
   let summary = "A rows x cols block of a contraction, accumulated in registers";
   let description = [{
     c[cOffset + m*cStride + n] = sum over o < counts[0], i < counts[1], k < depth of
-        a[aOffset + o*aSteps[0] + i*aSteps[1] + m*aStride + k] * b[bOffset + o*bSteps[0] + i*bSteps[1] + k*cols + n]
+        a[aOffset + o*aSteps[0] + i*aSteps[1] + m*aStride + k] *
+        b[bOffset + o*bSteps[0] + i*bSteps[1] + (k / g)*cols*g + n*g + k mod g]
     for m < rows, n < cols. A matrix product has counts 1, 1; a convolution sums over its window with them. b is packed: cols consecutive
-    values for each k. Types: f32. Effects: reads a and b, writes c; c does not overlap them.
+    words of g elements for every g of k, and depth is a multiple of g. Types: f32 (g = 1); a and b i16, c i32 (g = 2); a unsigned and b signed
+    i8, c i32 (g = 4), modulo 2^32. Effects: reads a and b, writes c; c does not overlap them. Errors: C1 counts, C2 block, C3 types.
   }];
   let arguments = (ins AnyMemRef:$a, Index:$aOffset, Index:$aStride, AnyMemRef:$b, Index:$bOffset, AnyMemRef:$c, Index:$cOffset,
                        Index:$cStride, Index:$depth, Variadic<Index>:$counts, Variadic<Index>:$aSteps, Variadic<Index>:$bSteps,

@@ -179,7 +179,14 @@ static Value centred(Builder &b, Value x, Value zeroPoint) {
   if (!isFloat && (!zeroPoint || constantNumber(zeroPoint) == 0.0))
     return x;
   Type wide = isFloat ? b.f32() : b.operations.getI16Type();
-  return zeroPoint ? sub(b, b.cast(x, wide), b.cast(zeroPoint, wide)) : b.cast(x, wide);
+  if (!zeroPoint)
+    return b.cast(x, wide);
+  return b.mapBroadcast({x, zeroPoint}, wide, [&](OpBuilder &builder, Location loc, ValueRange v) {
+    auto widened = [&](size_t i, Value tensor) {
+      return Scalar(builder, loc, convert(builder, loc, v[i], elementTypeOf(tensor), wide));
+    };
+    return (widened(0, x) - widened(1, zeroPoint)).value;
+  });
 }
 
 static Type accumulatorType(Builder &b, Value x) {

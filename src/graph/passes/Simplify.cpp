@@ -50,7 +50,8 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
     Value result = op->getResult(0);
-    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || op->getNumOperands() == 0)
+    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // all of its operands became immediates
+    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap))
       return failure();
     int64_t operandBytes = 0;
     bool repeats = isa<BroadcastOp>(op);

@@ -5,9 +5,10 @@
 // microsecond of work. Must come after tiling (which creates the ops) and before the conversion to the LLVM dialect.
 //
 // The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
-// loads one row of packed b, and multiplies it by the broadcast of one element of each row of a. When the block has too
-// few vectors to cover the latency of the fused multiply-add, consecutive k go to separate sets of accumulators, which
-// are added at the end.
+// loads one row of packed b, and multiplies it by the broadcast of one element of each row of a. Integers take the same
+// steps with words of two or four elements instead of one f32 (WordProducts.h). When the block has too few vectors to
+// cover the latency of the multiply-add, consecutive steps go to separate sets of accumulators, which are added at the
+// end.
 //
 //   tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %k window(%h, %w) steps(%ah, %aw)(%bh, %bw) block 8 x 32
 // becomes
@@ -23,8 +24,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "tile/Tile.h"
+#include "tile/passes/WordProducts.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -42,20 +43,20 @@ namespace {
 
 /// Independent multiply-adds that keep two pipes of latency 4 busy, with a little slack.
 constexpr int64_t minAccumulators = 10;
-/// Steps of k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators
+/// Steps along k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators
 /// or row addresses of tall blocks; a step of a tall block is long enough to hide the loop's own instructions.
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
 constexpr int64_t prefetchDistance = 8;
-constexpr int64_t floatsPerCacheLine = 16;
+constexpr int64_t wordsPerCacheLine = 16;
 
 /// How a block is laid out in vector registers.
 struct RegisterBlock {
   int64_t rows, cols;
-  int64_t lanes;   // f32 of one vector
+  int64_t lanes;   // words of one vector
   int64_t vectors; // vectors of one row
-  int64_t unroll;  // steps of k in the body of the main loop
+  int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
   RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers)
@@ -82,9 +83,8 @@ struct Arguments {
 
 class MicroKernelEmitter {
 public:
-  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments)
-      : builder(builder), block(block), arguments(arguments),
-        vectorType(VectorType::get(block.lanes, builder.getF32Type())) {}
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments, WordProducts words)
+      : builder(builder), block(block), arguments(arguments), words(words) {}
 
   void emit();
 
@@ -99,15 +99,15 @@ private:
 
   Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
-  void emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators);
-  void emitPrefetch(Value bIndex, int64_t k);
+  void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitPrefetch(Value bIndex, int64_t step);
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
 
   ImplicitLocOpBuilder &builder;
   RegisterBlock block;
   Arguments arguments;
-  VectorType vectorType;
+  WordProducts words;
 };
 
 MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial,
@@ -137,34 +137,36 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
     };
   };
   Value mainDepth = arguments.depth;
+  const int64_t body = block.unroll * words.group;
   if (block.unroll > 1)
-    mainDepth =
-        multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(block.unroll)), constant(block.unroll));
-  Values sums = emitLoop(constant(0), mainDepth, block.unroll, accumulators, emitSteps(block.unroll));
-  return block.unroll == 1 ? sums : emitLoop(mainDepth, arguments.depth, 1, sums, emitSteps(1));
+    mainDepth = multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(body)), constant(body));
+  Values sums = emitLoop(constant(0), mainDepth, body, accumulators, emitSteps(block.unroll));
+  return block.unroll == 1 ? sums : emitLoop(mainDepth, arguments.depth, words.group, sums, emitSteps(1));
 }
 
-/// One k for all rows and columns. The indices belong to the first k of the loop's body, `k` counts from there.
-void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t k, MutableArrayRef<Value> accumulators) {
-  emitPrefetch(bIndex, k);
+/// One word along k for all rows and columns. The indices belong to the first step of the loop's body.
+void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
+                                  MutableArrayRef<Value> accumulators) {
+  emitPrefetch(bIndex, step);
   Values bRow;
-  for (int64_t vector = 0; vector < block.vectors; ++vector)
-    bRow.push_back(
-        builder.create<vector::LoadOp>(vectorType, arguments.b, add(bIndex, k * block.cols + vector * block.lanes)));
-  MutableArrayRef<Value> set = accumulators.slice((k % block.sets) * block.accumulators(), block.accumulators());
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
+    int64_t position = (step * block.cols + vector * block.lanes) * words.group;
+    bRow.push_back(words.loadVector(arguments.b, add(bIndex, position)));
+  }
+  MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
-    Value element = builder.create<memref::LoadOp>(arguments.a, add(aIndices[row], k));
-    Value broadcast = builder.create<vector::BroadcastOp>(vectorType, element);
+    Value word = words.loadWord(arguments.a, add(aIndices[row], step * words.group));
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
-      accumulator = builder.create<vector::FMAOp>(broadcast, bRow[vector], accumulator);
+      accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
     }
   }
 }
 
-void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t k) {
-  for (int64_t column = 0; column < block.cols; column += floatsPerCacheLine)
-    builder.create<memref::PrefetchOp>(arguments.b, add(bIndex, (k + prefetchDistance) * block.cols + column),
+void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t step) {
+  for (int64_t column = 0; column < block.cols; column += wordsPerCacheLine)
+    builder.create<memref::PrefetchOp>(arguments.b,
+                                       add(bIndex, ((step + prefetchDistance) * block.cols + column) * words.group),
                                        /*isWrite=*/false,
                                        /*localityHint=*/3, /*isDataCache=*/true);
 }
@@ -174,7 +176,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) 
   for (int64_t sets = block.sets; sets > 1; sets /= 2) {
     int64_t half = sets / 2 * block.accumulators();
     for (int64_t i = 0; i < half; ++i)
-      sums[i] = builder.create<arith::AddFOp>(sums[i], sums[i + half]);
+      sums[i] = words.add(sums[i], sums[i + half]);
   }
   sums.resize(block.accumulators());
   return sums;
@@ -190,7 +192,7 @@ void MicroKernelEmitter::emitStores(ValueRange accumulators) {
 }
 
 void MicroKernelEmitter::emit() {
-  Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(vectorType));
+  Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(words.sumType));
   Values accumulators(block.sets * block.accumulators(), zero);
   auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
   Values sums = emitLoop(constant(0), arguments.counts[0], 1, accumulators, [&](Value outer, ValueRange outerSums) {
@@ -205,21 +207,24 @@ void MicroKernelEmitter::emit() {
   builder.create<func::ReturnOp>();
 }
 
-MemRefType bufferType(MLIRContext *context) {
-  return MemRefType::get({ShapedType::kDynamic}, Float32Type::get(context));
+/// A contiguous buffer of any size with these elements.
+MemRefType plainBuffer(Type buffer) {
+  return MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer).getElementType());
 }
 
-func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block) {
+func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, MicroKernelOp op, bool hasVnni) {
   ImplicitLocOpBuilder builder(module.getLoc(), module.getBodyRegion());
-  Type buffer = bufferType(module.getContext()), index = builder.getIndexType();
-  SmallVector<Type> inputs(15, index);
-  inputs[0] = inputs[3] = inputs[5] = buffer;
+  SmallVector<Type> inputs(op->getOperandTypes());
+  for (Type &type : inputs)
+    if (isa<BaseMemRefType>(type))
+      type = plainBuffer(type);
   auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(inputs, {}));
   function.setPrivate();
   function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  MicroKernelEmitter(builder, block, Arguments(function.getArguments())).emit();
+  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), block.lanes, hasVnni);
+  MicroKernelEmitter(builder, block, Arguments(function.getArguments()), words).emit();
   return function;
 }
 
@@ -239,30 +244,40 @@ public:
 
 private:
   LogicalResult lower(MicroKernelOp op);
-  func::FuncOp kernelFor(MicroKernelOp op);
+  FailureOr<func::FuncOp> kernelFor(MicroKernelOp op);
 };
 
-func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
+FailureOr<func::FuncOp> LowerMicroKernels::kernelFor(MicroKernelOp op) {
   int64_t rows = op.getRows(), cols = op.getCols();
-  std::string name = llvm::formatv("ukernel_f32_{0}x{1}", rows, cols);
+  Type element = cast<BaseMemRefType>(op.getB().getType()).getElementType();
+  std::string name = llvm::formatv("ukernel_{0}_{1}x{2}", element, rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  return createKernel(getOperation(), name, RegisterBlock(rows, cols, vectorLanes, vectorRegisters));
+  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters);
+  const bool hasVnni = integersPerWord == 4;
+  if (!WordProducts::exist(element, block.lanes, hasVnni))
+    return op.emitOpError("the target has no products of ")
+           << element << " for " << cols
+           << " columns; hint: pack the operands for this target (--start-from pack), or compile for one with VNNI";
+  return createKernel(getOperation(), name, block, op, hasVnni);
 }
 
 LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {
-  MemRefType expected = bufferType(op.getContext());
   OpBuilder builder(op);
   SmallVector<Value> operands(op.getOperands());
   for (Value &operand : operands) {
-    if (!isa<MemRefType>(operand.getType()) || operand.getType() == expected)
+    if (!isa<BaseMemRefType>(operand.getType()) || operand.getType() == plainBuffer(operand.getType()))
       continue;
+    MemRefType expected = plainBuffer(operand.getType());
     if (!memref::CastOp::areCastCompatible(operand.getType(), expected))
-      return op.emitOpError("expected contiguous one-dimensional f32 buffers, got ")
+      return op.emitOpError("expected contiguous one-dimensional buffers, got ")
              << operand.getType() << "; hint: address a part of a buffer by the offset operands";
     operand = builder.create<memref::CastOp>(op.getLoc(), expected, operand);
   }
-  builder.create<func::CallOp>(op.getLoc(), kernelFor(op), operands);
+  FailureOr<func::FuncOp> kernel = kernelFor(op);
+  if (failed(kernel))
+    return failure();
+  builder.create<func::CallOp>(op.getLoc(), *kernel, operands);
   op.erase();
   return success();
 }

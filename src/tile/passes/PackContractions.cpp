@@ -1,6 +1,6 @@
 //===- PackContractions.cpp - contractions for micro-kernels -----------------===//
 //
-// Rewrites contractions and channels-last convolutions of f32 as tile.matmul and
+// Rewrites contractions and channels-last convolutions as tile.matmul and
 // tile.conv: the left operand as rows, the right one packed into panels of cols
 // columns. Packing is pads, reshapes and transposes of the graph, so constant
 // weights are packed by folding and others by a kernel at run time. Depthwise
@@ -8,10 +8,15 @@
 //
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k, cols])
 //
+// Types: f32, and 8- and 16-bit integers that are summed as i32. Those become
+// pairs of i16 or, where the target multiplies them, quadruples of bytes; the
+// depth is padded to whole pairs or quadruples (docs/decisions/0010).
+//
 //===----------------------------------------------------------------------===//
 
 #include "graph/Builder.h"
 #include "tile/Tile.h"
+#include "tile/passes/IntegerOperands.h"
 #include "tile/passes/Passes.h"
 
 namespace perpend::tile {
@@ -42,46 +47,109 @@ static int64_t chooseCols(const SymbolicInt &columns, int64_t lanes) {
   return best;
 }
 
+static Type elementTypeOf(Value tensor) { return graph::tensorTypeOf(tensor).getElementType(); }
+
+/// f32, or integers whose products are summed as i32.
+static bool isMultipliedByWords(Operation *op, int64_t integersPerWord) {
+  Type sum = elementTypeOf(op->getResult(0));
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Type type = elementTypeOf(operand);
+    bool isInteger = integersPerWord > 1 && (type.isInteger(8) || type.isSignlessInteger(16));
+    return sum.isF32() ? type.isF32() : sum.isSignlessInteger(32) && isInteger;
+  });
+}
+
 namespace {
+/// Operands whose elements can be multiplied word by word; those of bytes may have zero points.
+struct WordOperands {
+  CentredBytes lhs, rhs;
+};
+
 class Packer {
 public:
-  Packer(OpBuilder &operations, Location loc, int64_t lanes)
-      : operations(operations), builder(operations, loc), lanes(lanes) {}
+  Packer(OpBuilder &operations, Location loc, int64_t lanes, int64_t integersPerWord)
+      : operations(operations), builder(operations, loc), lanes(lanes), integersPerWord(integersPerWord) {}
 
   Value contract(graph::ContractOp op);
   Value conv(graph::ConvOp op);
 
 private:
-  /// [outer..., inner..., columns] to [outer..., ceil(columns / cols), inner..., cols].
-  Value pack(Value matrix, size_t outerRank, int64_t cols) {
-    Shape shape = shapeOf(matrix), low(shape.size(), SymbolicInt(0)), high(low);
-    SymbolicInt panels = ceilDiv(shape.back(), SymbolicInt(cols));
-    high.back() = panels * SymbolicInt(cols) - shape.back();
-    if (high.back() != SymbolicInt(0))
-      matrix = builder.pad(matrix, low, high, operations.getF32FloatAttr(0));
-    shape.back() = panels;
-    shape.emplace_back(cols);
-    SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
-    int64_t panelDim = shape.size() - 2;
-    permutation.erase(permutation.begin() + panelDim);
-    permutation.insert(permutation.begin() + outerRank, panelDim);
-    return builder.transpose(builder.reshape(matrix, shape), permutation);
-  }
-
-  Value matmul(Value lhs, Value rhs) {
-    Shape shape = shapeOf(lhs);
-    shape.back() = shapeOf(rhs).back();
-    Value packed = pack(rhs, shape.size() - 2, chooseCols(shape.back(), lanes));
-    return operations.create<MatmulOp>(builder.location, graph::tensorType(shape, builder.f32()), lhs, packed);
-  }
-
-  Value pointwiseConv(graph::ConvOp op);
+  WordOperands words(Value lhs, Value rhs, bool mayHaveRightZero);
+  Value wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples);
+  Value pack(Value matrix, size_t outerRank, int64_t cols);
+  Value matmul(const WordOperands &operands);
+  Value pointwiseConv(graph::ConvOp op, const WordOperands &operands);
+  Value windowConv(graph::ConvOp op, const WordOperands &operands);
+  Type sumType(Value rhs) { return elementTypeOf(rhs).isF32() ? builder.f32() : operations.getI32Type(); }
 
   OpBuilder &operations;
   graph::Builder builder;
-  int64_t lanes;
+  int64_t lanes, integersPerWord;
 };
 } // namespace
+
+/// Bytes if they can be had, and else pairs, which hold any operand.
+WordOperands Packer::words(Value lhs, Value rhs, bool mayHaveRightZero) {
+  if (elementTypeOf(lhs).isF32())
+    return {{lhs, {}}, {rhs, {}}};
+  std::optional<CentredBytes> left, right;
+  if (integersPerWord == 4 && (right = asSignedBytes(builder, rhs)) && (mayHaveRightZero || !right->zero))
+    left = asUnsignedBytes(builder, lhs);
+  if (left)
+    return {*left, *right};
+  Type half = operations.getI16Type();
+  return {{builder.cast(lhs, half), {}}, {builder.cast(rhs, half), {}}};
+}
+
+/// A tensor with zeros behind some dimensions, so that their extents are multiples.
+Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples) {
+  Shape shape = shapeOf(tensor), low(shape.size(), SymbolicInt(0)), high(low);
+  for (auto [dim, multiple] : multiples)
+    high[dim] = ceilDiv(shape[dim], SymbolicInt(multiple)) * SymbolicInt(multiple) - shape[dim];
+  if (high == low)
+    return tensor;
+  return builder.pad(tensor, low, high, operations.getZeroAttr(graph::scalarTypeOf(tensor)));
+}
+
+/// [outer..., inner..., columns] to [outer..., ceil(columns / cols), inner..., cols], and where g elements of the last
+/// inner dimension k make a word to [outer..., ceil(columns / cols), inner..., ceil(k / g), cols * g].
+Value Packer::pack(Value matrix, size_t outerRank, int64_t cols) {
+  int64_t group = elementsPerWord(elementTypeOf(matrix)), rank = graph::tensorTypeOf(matrix).getRank();
+  matrix = wholeMultiples(matrix, {{rank - 1, cols}, {rank - 2, group}});
+  Shape shape = shapeOf(matrix);
+  shape.back() = floorDiv(shape.back(), SymbolicInt(cols));
+  shape.emplace_back(cols);
+  if (group > 1) {
+    shape[rank - 2] = floorDiv(shape[rank - 2], SymbolicInt(group));
+    shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
+  }
+  // The panels behind the outer dimensions, the elements of a word to the end.
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  int64_t panels = shape.size() - 2;
+  permutation.erase(permutation.begin() + panels);
+  if (group > 1)
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  permutation.insert(permutation.begin() + outerRank, panels);
+  Value packed = builder.transpose(builder.reshape(matrix, shape), permutation);
+  if (group == 1)
+    return packed;
+  Shape merged = shapeOf(packed);
+  merged.pop_back();
+  merged.back() = SymbolicInt(cols * group);
+  return builder.reshape(packed, merged);
+}
+
+/// [..., m, k] times [..., k, n].
+Value Packer::matmul(const WordOperands &operands) {
+  Value lhs = operands.lhs.numbers, rhs = operands.rhs.numbers;
+  Shape shape = shapeOf(lhs);
+  int64_t depth = shape.size() - 1;
+  shape.back() = shapeOf(rhs).back();
+  Value rows = wholeMultiples(lhs, {{depth, elementsPerWord(elementTypeOf(rhs))}});
+  Value packed = pack(rhs, shape.size() - 2, chooseCols(shape.back(), lanes));
+  Value product = operations.create<MatmulOp>(builder.location, graph::tensorType(shape, sumType(rhs)), rows, packed);
+  return subtractZeros(builder, product, operands.lhs, operands.rhs);
+}
 
 static SymbolicInt product(const Shape &shape, ArrayRef<int64_t> dims) {
   SymbolicInt count(1);
@@ -119,12 +187,14 @@ Value Packer::contract(graph::ContractOp op) {
   }
   lhsShape.append({product(left, leftFree), product(left, op.getLhsContracted())});
   rhsShape.append({lhsShape.back(), columns});
-  Value lhs = builder.reshape(ordered(op.getLhs(), {op.getLhsBatch(), leftFree, op.getLhsContracted()}), lhsShape);
-  Value rhs = builder.reshape(ordered(op.getRhs(), {op.getRhsBatch(), op.getRhsContracted(), rightFree}), rhsShape);
-  return builder.reshape(matmul(lhs, rhs), result);
+  WordOperands operands = words(op.getLhs(), op.getRhs(), /*mayHaveRightZero=*/true);
+  Value &lhs = operands.lhs.numbers, &rhs = operands.rhs.numbers;
+  lhs = builder.reshape(ordered(lhs, {op.getLhsBatch(), leftFree, op.getLhsContracted()}), lhsShape);
+  rhs = builder.reshape(ordered(rhs, {op.getRhsBatch(), op.getRhsContracted(), rightFree}), rhsShape);
+  return builder.reshape(matmul(operands), result);
 }
 
-Value Packer::pointwiseConv(graph::ConvOp op) {
+Value Packer::pointwiseConv(graph::ConvOp op, const WordOperands &operands) {
   Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
   ArrayRef<SymbolicInt> inputWindow = ArrayRef<SymbolicInt>(input).slice(1, input.size() - 2);
   ArrayRef<SymbolicInt> resultWindow = ArrayRef<SymbolicInt>(result).slice(1, input.size() - 2);
@@ -136,23 +206,34 @@ Value Packer::pointwiseConv(graph::ConvOp op) {
   if (!isPointwise && !coversInput)
     return {};
   SymbolicInt rows = isPointwise ? graph::elementCount(ArrayRef<SymbolicInt>(input).drop_back()) : input[0];
-  Value lhs = builder.reshape(op.getInput(), {rows, depth});
-  Value rhs = builder.reshape(op.getFilter(), {depth, result.back()});
-  return builder.reshape(matmul(lhs, rhs), result);
+  Value lhs = builder.reshape(operands.lhs.numbers, {rows, depth});
+  Value rhs = builder.reshape(operands.rhs.numbers, {depth, result.back()});
+  return builder.reshape(matmul({{lhs, operands.lhs.zero}, {rhs, operands.rhs.zero}}), result);
 }
 
 Value Packer::conv(graph::ConvOp op) {
-  Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
-  SymbolicInt groups(op.getGroups());
+  Shape filter = shapeOf(op.getFilter());
   bool isDepthwise = op.getGroups() > 1 && filter[filter.size() - 2] == SymbolicInt(1);
   bool isValid = llvm::all_of(op.getPadLow(), [](int64_t low) { return low == 0; }) &&
                  llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; });
   if (!op.getChannelsLast() || isDepthwise || !isValid || op.getStrides().size() > 2 || op.getStrides().empty())
     return {};
+  WordOperands operands = words(op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
   if (op.getGroups() == 1)
-    if (Value pointwise = pointwiseConv(op))
+    if (Value pointwise = pointwiseConv(op, operands))
       return pointwise;
-  Value x = op.getInput(), w = op.getFilter();
+  return windowConv(op, operands);
+}
+
+Value Packer::windowConv(graph::ConvOp op, const WordOperands &operands) {
+  Value x = operands.lhs.numbers, w = operands.rhs.numbers;
+  Shape input = shapeOf(x), filter = shapeOf(w), result = shapeOf(op.getResult());
+  int64_t group = elementsPerWord(elementTypeOf(w)), channelDim = input.size() - 1;
+  SymbolicInt groups(op.getGroups());
+  if (op.getGroups() > 1 && mod(filter[filter.size() - 2], SymbolicInt(group)) != SymbolicInt(0))
+    return {}; // channels of two groups in one word
+  x = wholeMultiples(x, {{channelDim, group}});
+  w = wholeMultiples(w, {{channelDim - 1, group}});
   SmallVector<int64_t> strides(op.getStrides()), dilations(op.getDilations());
   if (strides.size() == 1) { // one row
     x = builder.unsqueeze(x, {1});
@@ -179,9 +260,10 @@ Value Packer::conv(graph::ConvOp op) {
   Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, *perGroup});
   grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});
   Value packed = pack(grouped, 1, chooseCols(*perGroup, lanes));
-  Value y = operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, builder.f32()), x, packed, strides,
+  Value y = operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, sumType(w)), x, packed, strides,
                                       dilations);
-  return builder.reshape(y, result);
+  y = builder.reshape(y, result);
+  return subtractInputZero(builder, y, operands.lhs.zero, operands.rhs.numbers);
 }
 
 namespace {
@@ -191,14 +273,12 @@ struct PackContractions : perpend::tile::impl::TilePackContractionsBase<PackCont
   void runOnOperation() override {
     SmallVector<Operation *> operators;
     getOperation().walk([&](Operation *op) {
-      bool isCandidate = isa<graph::ContractOp, graph::ConvOp>(op);
-      auto isF32 = [](Type type) { return cast<RankedTensorType>(type).getElementType().isF32(); };
-      if (isCandidate && llvm::all_of(op->getOperandTypes(), isF32) && llvm::all_of(op->getResultTypes(), isF32))
+      if (isa<graph::ContractOp, graph::ConvOp>(op) && isMultipliedByWords(op, integersPerWord))
         operators.push_back(op);
     });
     for (Operation *op : operators) {
       OpBuilder operations(op);
-      Packer packer(operations, op->getLoc(), lanes);
+      Packer packer(operations, op->getLoc(), lanes, integersPerWord);
       auto contract = dyn_cast<graph::ContractOp>(op);
       Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
       if (!packed)

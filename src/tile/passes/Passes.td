@@ -6,9 +6,10 @@
 include "mlir/Pass/PassBase.td"
 
 def TilePackContractions : Pass<"tile-pack-contractions", "::mlir::func::FuncOp"> {
-  let summary = "Contractions and convolutions of f32 into the form that the micro-kernels want";
+  let summary = "Contractions and convolutions of f32 and of integers into the form that the micro-kernels want";
   let dependentDialects = ["::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
-  let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">];
+  let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
+                 Option<"integersPerWord", "integers-per-word", "int64_t", "4", "integers that a multiply-add of a lane takes at most: 4, 2 or 1">];
 }
 
 def TileScheduleKernels : Pass<"tile-schedule-kernels", "::mlir::ModuleOp"> {
@@ -47,7 +48,8 @@ def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
-                 Option<"vectorRegisters", "registers", "int64_t", "32", "vector registers">];
+                 Option<"vectorRegisters", "registers", "int64_t", "32", "vector registers">,
+                 Option<"integersPerWord", "integers-per-word", "int64_t", "4", "integers that a multiply-add of a lane takes at most: 4, 2 or 1">];
 }
 
 #endif

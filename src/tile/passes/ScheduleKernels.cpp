@@ -59,10 +59,10 @@ public:
 private:
   void scheduleMatmul(MatmulOp op) {
     Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
-    schedule.cols = *rhs.back().constant();
-    schedule.rows = blockRows(lhs[lhs.size() - 2]);
-    int64_t depth = estimate(lhs.back());
-    int64_t cached = std::max<int64_t>(1, machine.l2Bytes / 2 / (depth * 4) / schedule.rows) * schedule.rows;
+    schedule.cols = *rhs.back().constant() / groupOf(op.getRhs());
+    schedule.rows = blockRows(lhs[lhs.size() - 2], groupOf(op.getRhs()));
+    int64_t depthBytes = llvm::divideCeil(estimate(lhs.back()) * 4, groupOf(op.getRhs()));
+    int64_t cached = std::max<int64_t>(1, machine.l2Bytes / 2 / depthBytes / schedule.rows) * schedule.rows;
     int64_t rows = estimate(lhs[lhs.size() - 2]);
     int64_t columns = estimate(graph::elementCount(shapeOf(op.getResult()))) / rows; // of the whole batch
     int64_t panels = llvm::divideCeil(columns, schedule.cols);
@@ -73,9 +73,10 @@ private:
 
   void scheduleConv(ConvOp op) {
     Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
-    schedule.cols = *filter.back().constant();
-    schedule.rows = blockRows(result[2]);
-    int64_t rowBytes = estimate(input[2]) * estimate(input[3]) * 4 * op.getStrides()[0];
+    int64_t group = groupOf(op.getFilter());
+    schedule.cols = *filter.back().constant() / group;
+    schedule.rows = blockRows(result[2], group);
+    int64_t rowBytes = llvm::divideCeil(estimate(input[2]) * estimate(input[3]) * 4 * op.getStrides()[0], group);
     int64_t height = estimate(result[1]);
     int64_t cached = std::clamp<int64_t>(machine.l2Bytes / 4 / rowBytes, 1, height);
     int64_t panels = estimate(result[0]) * estimate(filter[0]) * estimate(filter[1]);
@@ -136,15 +137,18 @@ private:
   }
 
   /// Rows of the micro-kernel: as many accumulators as registers allow, spread evenly over the rows there are.
-  int64_t blockRows(const SymbolicInt &extent) const {
-    int64_t vectors = std::max<int64_t>(1, schedule.cols / machine.lanes);
-    int64_t most = std::min<int64_t>(24, (machine.registers - vectors - 1) / vectors);
+  /// Without VNNI, products of integers need a register before they are added.
+  int64_t blockRows(const SymbolicInt &extent, int64_t group) const {
+    int64_t vectors = std::max<int64_t>(1, schedule.cols / machine.lanes), others = vectors + (group > 1 ? 2 : 1);
+    int64_t most = std::min<int64_t>(24, (machine.registers - others) / vectors);
     if (vectors == 2)
       most = std::min(most, machine.rows);
     most = std::max<int64_t>(most, 1);
     std::optional<int64_t> count = extent.constant();
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
   }
+
+  static int64_t groupOf(Value packed) { return elementsPerWord(graph::tensorTypeOf(packed).getElementType()); }
 
   /// Into how many blocks to divide each of `panels` equal parts of the kernel, of at most `most`.
   int64_t dividable(int64_t panels, int64_t most) const {

@@ -1,0 +1,201 @@
+//===- IntegerOperands.cpp - operands of integer contractions ---------------===//
+
+#include "tile/passes/IntegerOperands.h"
+
+#include "graph/composites/Formulas.h"
+#include "tile/Buffers.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::elementTypeOf;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+static bool isBytes(Value tensor) { return elementTypeOf(tensor).isInteger(8); }
+
+static Value integer(graph::Builder &builder, int64_t value) {
+  return builder.scalar(static_cast<double>(value), builder.operations.getI32Type());
+}
+
+/// zero + value; a zero of 0 is null.
+static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
+  std::optional<double> known = zero ? graph::constantNumber(zero) : 0.0;
+  if (!known)
+    return graph::add(builder, zero, integer(builder, value));
+  value += static_cast<int64_t>(*known);
+  return value == 0 ? Value() : integer(builder, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes less a zero point
+//===----------------------------------------------------------------------===//
+
+/// The argument of a map that `value` widens, as its tensor of bytes says.
+static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
+  Operation *extension = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp>(extension))
+    return std::nullopt;
+  auto argument = dyn_cast<BlockArgument>(extension->getOperand(0));
+  if (!argument || !isBytes(map.getInputs()[argument.getArgNumber()]))
+    return std::nullopt;
+  bool isUnsigned = elementTypeOf(map.getInputs()[argument.getArgNumber()]).isUnsignedInteger();
+  if (isUnsigned != isa<arith::ExtUIOp>(extension))
+    return std::nullopt;
+  return argument.getArgNumber();
+}
+
+/// The scalar of i32 that an operand of the subtraction is, or null.
+static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return integer(builder, constant.getSExtValue());
+  std::optional<unsigned> number = widenedArgument(map, value);
+  auto repeated = number ? map.getInputs()[*number].getDefiningOp<graph::BroadcastOp>() : graph::BroadcastOp();
+  if (!repeated || graph::elementCount(shapeOf(repeated.getInput())) != SymbolicInt(1))
+    return {};
+  return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
+}
+
+/// map(x, zero) { widen(x) - widen(zero) }
+static std::optional<CentredBytes> ofDifference(graph::Builder &builder, graph::MapOp map) {
+  auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
+  if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
+    return std::nullopt;
+  std::optional<unsigned> numbers = widenedArgument(map, difference.getLhs());
+  Value zero = numbers ? scalarZero(builder, map, difference.getRhs()) : Value();
+  if (!zero)
+    return std::nullopt;
+  return CentredBytes{map.getInputs()[*numbers], zero};
+}
+
+static std::optional<CentredBytes> centredBytes(graph::Builder &builder, Value operand);
+
+/// Padding with 0 is padding with the zero point, before that is subtracted.
+static std::optional<CentredBytes> ofPad(graph::Builder &builder, graph::PadOp pad) {
+  auto value = dyn_cast<IntegerAttr>(pad.getValue());
+  std::optional<CentredBytes> inner =
+      value && value.getValue().isZero() ? centredBytes(builder, pad.getInput()) : std::nullopt;
+  std::optional<double> zero = inner && inner->zero ? graph::constantNumber(inner->zero) : 0.0;
+  if (!inner || !zero)
+    return std::nullopt;
+  Shape low(pad.getLow().values()), high = shapeOf(pad.getResult());
+  for (auto [total, before, extent] : llvm::zip(high, low, shapeOf(pad.getInput())))
+    total = total - before - extent;
+  auto fill = builder.operations.getI8IntegerAttr(static_cast<int8_t>(static_cast<int64_t>(*zero)));
+  return CentredBytes{builder.pad(inner->numbers, low, high, fill), inner->zero};
+}
+
+static std::optional<CentredBytes> centredBytes(graph::Builder &builder, Value operand) {
+  if (isBytes(operand))
+    return CentredBytes{operand, {}};
+  Operation *producer = operand.getDefiningOp();
+  if (auto map = dyn_cast_or_null<graph::MapOp>(producer))
+    return ofDifference(builder, map);
+  if (auto pad = dyn_cast_or_null<graph::PadOp>(producer))
+    return ofPad(builder, pad);
+  if (!isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer))
+    return std::nullopt;
+  std::optional<CentredBytes> inner = centredBytes(builder, producer->getOperand(0));
+  if (!inner)
+    return std::nullopt;
+  auto transpose = dyn_cast<graph::TransposeOp>(producer);
+  inner->numbers = transpose ? builder.transpose(inner->numbers, transpose.getPermutation())
+                             : builder.reshape(inner->numbers, shapeOf(operand));
+  return inner;
+}
+
+/// x + 128 as ui8, or x - 128 as i8: the same bits but the highest.
+static Value shifted(graph::Builder &builder, Value numbers, Type type) {
+  return builder.map({numbers}, type, [](OpBuilder &b, Location loc, ValueRange v) -> Value {
+    Value highest = b.create<arith::ConstantIntOp>(loc, -128, 8);
+    return b.create<arith::XOrIOp>(loc, v[0], highest);
+  });
+}
+
+std::optional<CentredBytes> perpend::tile::asUnsignedBytes(graph::Builder &builder, Value operand) {
+  std::optional<CentredBytes> bytes = centredBytes(builder, operand);
+  if (!bytes || elementTypeOf(bytes->numbers).isUnsignedInteger())
+    return bytes;
+  Type type = builder.operations.getIntegerType(8, /*isSigned=*/false);
+  return CentredBytes{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, 128)};
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// The least and the greatest element of a constant of i16.
+static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value tensor) {
+  auto constant = tensor.getDefiningOp<graph::ConstantOp>();
+  if (!constant || !elementTypeOf(tensor).isSignlessInteger(16))
+    return std::nullopt;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  std::pair<int64_t, int64_t> range(0, 0);
+  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    int16_t value;
+    std::memcpy(&value, bytes.data() + i, sizeof(value));
+    range = {std::min<int64_t>(range.first, value), std::max<int64_t>(range.second, value)};
+  }
+  return range;
+}
+
+std::optional<CentredBytes> perpend::tile::asSignedBytes(graph::Builder &builder, Value operand) {
+  Type type = builder.operations.getI8Type();
+  if (auto range = rangeOf(operand)) {
+    auto [low, high] = *range;
+    bool fits = low >= -128 && high <= 127;
+    if (!fits && high - low > 255)
+      return std::nullopt;
+    int64_t shift = fits ? 0 : low + 128;
+    Value numbers = fits ? operand : graph::sub(builder, operand, builder.scalar(shift, elementTypeOf(operand)));
+    return CentredBytes{builder.cast(numbers, type), addToZero(builder, {}, -shift)};
+  }
+  std::optional<CentredBytes> bytes = centredBytes(builder, operand);
+  if (!bytes || !elementTypeOf(bytes->numbers).isUnsignedInteger())
+    return bytes;
+  return CentredBytes{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, -128)};
+}
+
+//===----------------------------------------------------------------------===//
+// What zero points add to a sum
+//===----------------------------------------------------------------------===//
+
+/// Sums of bytes along `dims`, as i32. A product with ones: constants fold, whatever their number.
+static Value sumOf(graph::Builder &builder, Value bytes, ArrayRef<int64_t> dims) {
+  Shape shape = shapeOf(bytes), extents;
+  for (int64_t dim : dims)
+    extents.push_back(shape[dim]);
+  Value ones = builder.splat(extents, 1, builder.operations.getI8Type());
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, dims.size()));
+  return builder.contract(bytes, ones, {}, {}, dims, all, builder.operations.getI32Type());
+}
+
+Value perpend::tile::subtractZeros(graph::Builder &builder, Value product, const CentredBytes &lhs,
+                                   const CentredBytes &rhs) {
+  int64_t rank = graph::rankOf(lhs.numbers);
+  if (lhs.zero) {
+    Value sums = graph::mul(builder, sumOf(builder, rhs.numbers, {rank - 2}), lhs.zero);
+    product = graph::sub(builder, product, builder.unsqueeze(sums, {rank - 2}));
+  }
+  if (!rhs.zero)
+    return product;
+  Value sums = sumOf(builder, lhs.numbers, {rank - 1});
+  if (lhs.zero) {
+    Value depth = graph::number(builder, shapeOf(lhs.numbers).back(), builder.operations.getI32Type());
+    sums = graph::sub(builder, sums, graph::mul(builder, lhs.zero, depth));
+  }
+  sums = graph::mul(builder, sums, rhs.zero);
+  return graph::sub(builder, product, builder.unsqueeze(sums, {rank - 1}));
+}
+
+Value perpend::tile::subtractInputZero(graph::Builder &builder, Value product, Value zero, Value filter) {
+  if (!zero)
+    return product;
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, graph::rankOf(filter) - 1));
+  return graph::sub(builder, product, graph::mul(builder, sumOf(builder, filter, dims), zero));
+}
