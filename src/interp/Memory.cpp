@@ -285,7 +285,8 @@ static bool executeMicroKernel(Executor &executor, const Instruction &instructio
   }
   auto run = [&]<typename Sum, typename Left, typename Right, typename Result>(Sum, Left, Right, Result) {
     kernel.run<Sum>(reinterpret_cast<const Left *>(a.data) + number(1),
-                    reinterpret_cast<const Right *>(b.data) + number(4), reinterpret_cast<Result *>(c.data) + number(6));
+                    reinterpret_cast<const Right *>(b.data) + number(4),
+                    reinterpret_cast<Result *>(c.data) + number(6));
   };
   if (b.format.isFloat()) // the verifier knows no other types
     run(double(), float(), float(), float());

@@ -178,7 +178,8 @@ std::string TargetInfo::describe() const {
   return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x {7} vectors, {8} integers "
                  "per product, {9:F0} GFLOP/s and {10:F0} GB/s per thread, isa {11}",
                  name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemm.rows,
-                 gemm.vectors, integersPerWord(), flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
+                 gemm.vectors, integersPerWord(), flopsPerSecond() / 1e9, bytesPerSecond / 1e9,
+                 isa.empty() ? "sse2" : join(isa, " "));
 }
 
 std::vector<StringRef> targetNames() {

@@ -40,8 +40,8 @@ struct TargetInfo {
 
   bool hasIsa(llvm::StringRef extension) const;
   unsigned vectorLanes(unsigned elementBytes) const { return vectorBytes / elementBytes; }
-  /// Products of integers that one instruction adds to each 32-bit lane of a whole vector, exactly: 4 of bytes (VNNI), 2
-  /// of 16 bits, or 1 where there is no such instruction.
+  /// Products of integers that one instruction adds to each 32-bit lane of a whole vector, exactly: 4 of bytes (VNNI),
+  /// 2 of 16 bits, or 1 where there is no such instruction.
   unsigned integersPerWord() const;
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }

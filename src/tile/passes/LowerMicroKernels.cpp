@@ -43,8 +43,9 @@ namespace {
 
 /// Independent multiply-adds that keep two pipes of latency 4 busy, with a little slack.
 constexpr int64_t minAccumulators = 10;
-/// Steps along k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills accumulators
-/// or row addresses of tall blocks; a step of a tall block is long enough to hide the loop's own instructions.
+/// Steps along k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills
+/// accumulators or row addresses of tall blocks; a step of a tall block is long enough to hide the loop's own
+/// instructions.
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.

@@ -260,8 +260,8 @@ Value Packer::windowConv(graph::ConvOp op, const WordOperands &operands) {
   Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, *perGroup});
   grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});
   Value packed = pack(grouped, 1, chooseCols(*perGroup, lanes));
-  Value y = operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, sumType(w)), x, packed, strides,
-                                      dilations);
+  Value y =
+      operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, sumType(w)), x, packed, strides, dilations);
   y = builder.reshape(y, result);
   return subtractInputZero(builder, y, operands.lhs.zero, operands.rhs.numbers);
 }
