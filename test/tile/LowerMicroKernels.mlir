@@ -52,9 +52,19 @@ func.func @narrow(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: i
 
 // -----
 
-func.func @strided(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+func.func @strided(%a: memref<?x4xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
   %zero = arith.constant 0 : index
-  // expected-error @below {{expected contiguous one-dimensional f32 buffers, got 'memref<?xf64>'; hint: address a part of a buffer by the offset operands}}
+  // expected-error @below {{expected contiguous one-dimensional buffers, got 'memref<?x4xf32>'; hint: address a part of a buffer by the offset operands}}
+  tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %k] depth %k window(%k, %k) steps(%zero, %zero)(%zero, %zero) block 1 x 24
+    : memref<?x4xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @types(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{C3: expected buffers of f32, or of i16 or i8 with sums of i32, got 'f64', 'f32' and 'f32'}}
   tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %k] depth %k window(%k, %k) steps(%zero, %zero)(%zero, %zero) block 1 x 24
     : memref<?xf64>, memref<?xf32>, memref<?xf32>
   return
