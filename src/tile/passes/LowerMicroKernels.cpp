@@ -60,12 +60,14 @@ struct RegisterBlock {
   int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
-  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers)
+  /// `isFused`: products are added by the instruction that makes them. If not, LLVM adds up those of neighbouring steps
+  /// first, and needs registers for all.
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
       : rows(rows), cols(cols), sets(1) {
     lanes = cols < registerLanes ? cols : std::gcd(cols, registerLanes);
     vectors = cols / lanes;
-    unroll = rows > maxUnrolledRows ? 1 : unrollFactor;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
+    unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
     while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
       sets *= 2;
   }
@@ -254,8 +256,8 @@ FailureOr<func::FuncOp> LowerMicroKernels::kernelFor(MicroKernelOp op) {
   std::string name = llvm::formatv("ukernel_{0}_{1}x{2}", element, rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters);
   const bool hasVnni = integersPerWord == 4;
+  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters, element.isF32() || hasVnni);
   if (!WordProducts::exist(element, block.lanes, hasVnni))
     return op.emitOpError("the target has no products of ")
            << element << " for " << cols
