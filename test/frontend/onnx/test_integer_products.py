@@ -94,8 +94,8 @@ def test_every_depth(target, left, right):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_extremes_with_constant_weights(target):
-    """Sums of the largest products of one sign, over a depth that exceeds 2^31 with 16 bits and comes near with 8."""
-    depth, rows, columns = 20001, 9, 5
+    """Sums of the largest products of one sign, over a depth at which they leave 32 bits."""
+    depth, rows, columns = 70001, 9, 5
     nodes, inputs, constants, feeds, expected = [], {}, {}, {}, []
     for left, right in PAIRS:
         for number, ends in enumerate([("min", "min"), ("min", "max"), ("max", "min"), ("max", "max")]):
