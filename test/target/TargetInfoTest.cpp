@@ -58,6 +58,17 @@ TEST(TargetInfo, FeaturesAddAndTakeAway) {
   EXPECT_LE(less.gemm.rows * less.gemm.vectors + less.gemm.vectors + 1, less.vectorRegisters);
 }
 
+TEST(TargetInfo, ProductsOfIntegers) {
+  auto integers = [](StringRef name) { return expectValue(resolveTarget(name)).integersPerWord(); };
+  for (StringRef pairs : {"x86-64", "x86-64-v3", "x86-64-v4", "haswell", "skylake-avx512"})
+    EXPECT_EQ(integers(pairs), 2u) << pairs.str();
+  for (StringRef bytes : {"icelake-server", "sapphirerapids", "znver4", "znver5", "x86-64-v3,+avxvnni"})
+    EXPECT_EQ(integers(bytes), 4u) << bytes.str();
+  // Of the widest vectors only: these have the instruction for 32 bytes, and those none for pairs.
+  EXPECT_EQ(integers("x86-64-v4,+avxvnni"), 2u);
+  EXPECT_EQ(integers("x86-64-v4,-avx512bw"), 1u);
+}
+
 TEST(TargetInfo, OrderOfFeaturesDoesNotMatter) {
   EXPECT_EQ(expectValue(resolveTarget("x86-64-v4,+avx512vnni,+avx512bf16")).name,
             expectValue(resolveTarget("x86-64-v4, +avx512bf16, +avx512vnni")).name);

@@ -115,12 +115,12 @@ Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>>
 /// inner dimension k make a word to [outer..., ceil(columns / cols), inner..., ceil(k / g), cols * g].
 Value Packer::pack(Value matrix, size_t outerRank, int64_t cols) {
   int64_t group = elementsPerWord(elementTypeOf(matrix)), rank = graph::tensorTypeOf(matrix).getRank();
-  matrix = wholeMultiples(matrix, {{rank - 1, cols}, {rank - 2, group}});
   Shape shape = shapeOf(matrix);
-  shape.back() = floorDiv(shape.back(), SymbolicInt(cols));
+  matrix = wholeMultiples(matrix, {{rank - 1, cols}, {rank - 2, group}});
+  shape.back() = ceilDiv(shape.back(), SymbolicInt(cols));
   shape.emplace_back(cols);
   if (group > 1) {
-    shape[rank - 2] = floorDiv(shape[rank - 2], SymbolicInt(group));
+    shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
     shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
   }
   // The panels behind the outer dimensions, the elements of a word to the end.
