@@ -1,4 +1,5 @@
-// A list of blocks that are freed together: names and tables of a model or session. Zero-initialised memory.
+// A list of blocks that are freed together: names and tables of a model or session. Zero-initialised memory; the first
+// bytes are the region's own.
 #ifndef PERPEND_RUNTIME_REGION_H
 #define PERPEND_RUNTIME_REGION_H
 #include <cstddef>
@@ -36,6 +37,10 @@ private:
 
   void *allocateBytes(size_t bytes) {
     bytes = (bytes + 15) & ~size_t{15};
+    if (bytes <= sizeof own - ownUsed) {
+      ownUsed += bytes;
+      return own + ownUsed - bytes;
+    }
     if (!blocks || blocks->capacity - blocks->used < bytes) {
       size_t capacity = bytes > defaultCapacity ? bytes : defaultCapacity;
       auto *block = static_cast<Block *>(calloc(1, sizeof(Block) + capacity));
@@ -50,6 +55,8 @@ private:
     return result;
   }
 
+  alignas(16) unsigned char own[128] = {};
+  size_t ownUsed = 0;
   Block *blocks = nullptr;
 };
 

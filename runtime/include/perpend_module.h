@@ -87,7 +87,8 @@ struct perpend_frame {
   const int64_t *offsets;    /* byte offset in the arena of each planned buffer */
   int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols" */
   /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
-   * into parts of at least grain units when threads are available. extent <= 0 runs nothing. */
+   * into parts of at least grain units when threads are available. extent <= 0 runs nothing. kernelIndex -1: work that
+   * is no kernel, of a library call. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
   /* outputCount + growingCount buffers: those of outputs with extents from data, then those of intermediate values.

@@ -8,8 +8,9 @@
  * identities; 0 is the empty text.
  * Lists: an input or output of type PERPEND_SEQUENCE or PERPEND_OPTIONAL is the handle of a list, one int64_t; 0 is the
  * empty list. Lists are never changed once they are made.
- * Threads: a call runs on one thread; other sessions may run the same function at the same time.
- * Ownership: nothing that the call hands out may be used after the function returns. */
+ * Threads: a function is called on one thread, and may share work out (perpend_call_parallel); other sessions may run
+ * the same function at the same time. Ownership: nothing that the call hands out may be used after the function
+ * returns. */
 #ifndef PERPEND_OPERATOR_H
 #define PERPEND_OPERATOR_H
 #include "perpend.h"
@@ -21,6 +22,7 @@ extern "C" {
 
 typedef struct perpend_call perpend_call;
 typedef perpend_status (*perpend_operator)(perpend_call *call);
+typedef void (*perpend_call_body)(void *context, int64_t begin, int64_t end);
 
 /* What the caller can do for a function; reached through the inline functions below. */
 typedef struct perpend_call_services {
@@ -35,6 +37,9 @@ typedef struct perpend_call_services {
   int32_t (*integer)(perpend_call *call, const char *name, int64_t *value);
   int32_t (*number)(perpend_call *call, const char *name, double *value);
   int64_t (*word)(perpend_call *call, const char *name, char *text, int64_t capacity);
+  const int64_t *(*expectedShape)(perpend_call *call, int32_t output);
+  void *(*scratch)(perpend_call *call, int64_t bytes);
+  void (*parallel)(perpend_call *call, perpend_call_body body, void *context, int64_t extent, int64_t grain);
 } perpend_call_services;
 
 struct perpend_call {
@@ -51,6 +56,24 @@ struct perpend_call {
  * the output has been allocated before: return PERPEND_OUT_OF_MEMORY then (what was wrong has been noted). */
 static inline void *perpend_call_allocate(perpend_call *call, int32_t output, const int64_t *shape, int32_t rank) {
   return call->services->allocate(call, output, shape, rank);
+}
+
+/* What the model says of an output's extents: as many as its rank; -1 for one that the function chooses. */
+static inline const int64_t *perpend_call_expected_shape(perpend_call *call, int32_t output) {
+  return call->services->expectedShape(call, output);
+}
+
+/* Memory to work in until the function returns, 64-byte aligned, uninitialised; kept for the next run. NULL: there is
+ * none. */
+static inline void *perpend_call_scratch(perpend_call *call, int64_t bytes) {
+  return call->services->scratch(call, bytes);
+}
+
+/* Runs body over disjoint parts of [0, extent), each of at least grain units, on the threads of the session, and
+ * returns when all are done. A part worth a thread takes some microseconds. body must not use the call. */
+static inline void perpend_call_parallel(perpend_call *call, perpend_call_body body, void *context, int64_t extent,
+                                         int64_t grain) {
+  call->services->parallel(call, body, context, extent, grain);
 }
 
 /* Notes why the call failed, as printf; returns the status to return. */

@@ -69,6 +69,29 @@ perpend_status fail(perpend_call *base, const char *format, va_list arguments) {
   return note(Call::of(base), PERPEND_INVALID_DATA, text);
 }
 
+const int64_t *expectedShape(perpend_call *base, int32_t output) {
+  return Call::of(base).extents[base->inputCount + output];
+}
+
+struct SharedWork {
+  perpend_call_body body;
+  void *context;
+};
+
+// A kernel whose one buffer is the work.
+void runShare(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
+  auto *work = static_cast<SharedWork *>(buffers[0]);
+  work->body(work->context, begin, end);
+}
+
+void parallel(perpend_call *base, perpend_call_body body, void *context, int64_t extent, int64_t grain) {
+  constexpr int32_t noKernel = -1; // of those that profiles count
+  SharedWork work{body, context};
+  void *buffers[] = {&work};
+  perpend_frame *frame = Call::of(base).frame;
+  frame->parallel(frame, noKernel, runShare, buffers, extent, grain);
+}
+
 perpend_handles &handlesOf(perpend_call *base) { return *Call::of(base).frame->handles; }
 
 const perpend_call_services services = {
@@ -86,7 +109,10 @@ const perpend_call_services services = {
     [](perpend_call *call, int64_t list, int64_t position) { return handlesOf(call).lists.erase(list, position); },
     integerParameter,
     numberParameter,
-    wordParameter};
+    wordParameter,
+    expectedShape,
+    [](perpend_call *call, int64_t bytes) { return handlesOf(call).calls.allocate(bytes, 64); },
+    parallel};
 
 // Tables of one call, in one piece of memory.
 struct Tables {

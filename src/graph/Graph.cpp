@@ -1,6 +1,7 @@
 //===- Graph.cpp - dialect registration and attributes --------------------===//
 
 #include "graph/Graph.h"
+#include "graph/gradients/LinearCalls.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -30,6 +31,7 @@ void GraphDialect::initialize() {
 #define GET_OP_LIST
 #include "graph/GraphOps.cpp.inc"
       >();
+  registerLinearCalls(*getContext());
 }
 
 Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "interp/Boundary.h"
 #include "interp/Environment.h"
 #include "interp/Interpreter.h"
@@ -72,7 +73,8 @@ struct Call {
   perpend_call base;
   CallLibraryOp op;
   const Environment &environment;
-  Tensors results;
+  Tensors results, scratch;
+  SmallVector<SmallVector<int64_t>> expectedShapes;
   std::string message;
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
@@ -105,6 +107,15 @@ static perpend_status failCall(perpend_call *call, const char *format, va_list a
   return PERPEND_INVALID_DATA;
 }
 
+static void *allocateScratch(perpend_call *base, int64_t bytes) {
+  Call &call = Call::of(base);
+  FailureOr<Tensor> piece = call.environment.allocate(call.op, IntegerType::get(call.op.getContext(), 8), bytes);
+  if (failed(piece))
+    return nullptr;
+  call.scratch.push_back(*piece);
+  return call.scratch.back().mutableData();
+}
+
 static perpend_string textOf(perpend_call *call, int64_t identity) {
   StringRef text = Call::of(call).texts().textOf(identity);
   return {text.data(), static_cast<int64_t>(text.size())};
@@ -131,7 +142,13 @@ static const perpend_call_services services = {
     },
     library::integerParameter,
     library::numberParameter,
-    library::wordParameter};
+    library::wordParameter,
+    [](perpend_call *call, int32_t output) -> const int64_t * { return Call::of(call).expectedShapes[output].data(); },
+    allocateScratch,
+    [](perpend_call *, perpend_call_body body, void *context, int64_t extent, int64_t) {
+      if (extent > 0)
+        body(context, 0, extent);
+    }};
 
 //===----------------------------------------------------------------------===//
 // The call
@@ -150,14 +167,23 @@ FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, cons
     inputs.push_back({const_cast<std::byte *>(operand.data()), operand.shape.data(),
                       static_cast<int32_t>(operand.shape.size()), *type});
   }
-  for (Type type : op.getResultTypes())
-    types.push_back(interfaceType(cast<RankedTensorType>(type).getElementType()).value_or(PERPEND_F32));
+  SmallVector<SmallVector<int64_t>> expectedShapes;
+  for (Type type : op.getResultTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    types.push_back(interfaceType(tensor.getElementType()).value_or(PERPEND_F32));
+    expectedShapes.push_back(llvm::map_to_vector(shapeOf(tensor), [&](const SymbolicInt &extent) {
+      bool isChosen = mentionsAny(extent, op.definedSymbols());
+      return isChosen ? -1 : extent.evaluate(environment.symbols).value_or(-1);
+    }));
+  }
   std::string parameters = parametersText(op.getParameters());
   Call call{{&services, inputs.data(), types.data(), static_cast<int32_t>(inputs.size()),
              static_cast<int32_t>(types.size()), parameters.c_str()},
             op,
             environment,
             Tensors(types.size()),
+            {},
+            std::move(expectedShapes),
             ""};
   if (perpend_status status = function(&call.base))
     return op.emitError(call.message.empty() ? "the library function failed" : call.message)

@@ -51,6 +51,23 @@ void KernelBody::forEachIndex(OpBuilder &builder, ArrayRef<SymbolicInt> extents,
   nest(builder, *this, extents, cuts, indices, body);
 }
 
+SymbolicInt KernelBody::forEachUnit(OpBuilder &builder, ArrayRef<SymbolicInt> outer, const SymbolicInt &extent,
+                                    int64_t part, UnitBody unitBody) {
+  Shape units(outer);
+  if (part)
+    units.push_back(ceilDiv(extent, SymbolicInt(part)));
+  forEach(builder, begin, end, constant(1), [&](OpBuilder &inner, Value unit) {
+    SmallVector<Value> index = emitter.delinearize(inner, loc, units, unit);
+    Value from = constant(0), to = this->extent(inner, extent);
+    if (part) {
+      from = inner.create<arith::MulIOp>(loc, index.pop_back_val(), constant(part));
+      to = inner.create<arith::MinSIOp>(loc, inner.create<arith::AddIOp>(loc, from, constant(part)), to);
+    }
+    unitBody(inner, index, from, to);
+  });
+  return elementCount(units);
+}
+
 void KernelBody::storeElement(OpBuilder &builder, ValueRange index) {
   Value scalar = emitter.element(builder, loc, root, index);
   emitter.store(builder, loc, scalar, output, emitter.position(builder, loc, shapeOf(root), index));
@@ -174,6 +191,18 @@ static SmallVector<Cuts> cutsAtPadding(Value root) {
   return cuts;
 }
 
+/// Units are parts of the last dimension.
+static SymbolicInt emitParts(OpBuilder &builder, KernelBody &body, ArrayRef<SymbolicInt> outerShape) {
+  return body.forEachUnit(builder, outerShape, shapeOf(body.root).back(), body.schedule.part,
+                          [&](OpBuilder &unit, ArrayRef<Value> outer, Value from, Value to) {
+                            body.forEach(unit, from, to, body.constant(1), [&](OpBuilder &inner, Value last) {
+                              SmallVector<Value> index(outer);
+                              index.push_back(last);
+                              body.storeElement(inner, index);
+                            });
+                          });
+}
+
 SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   if (body.schedule.flatten)
     return emitFlat(builder, body);
@@ -184,10 +213,14 @@ SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   auto pad = body.root.getDefiningOp<PadOp>();
   if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))
     pad = {};
+  if (concat && static_cast<int64_t>(concat.getAxis()) < body.schedule.unitDims)
+    concat = {};
   SmallVector<Cuts> cuts = cutsAtPadding(body.root);
+  if (body.schedule.part && innerShape.size() == 1 && !concat && !pad && cuts.back().empty())
+    return emitParts(builder, body, unitShape);
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
     SmallVector<Value> outer = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
-    if (concat && static_cast<int64_t>(concat.getAxis()) >= body.schedule.unitDims)
+    if (concat)
       return emitPieces(unitBuilder, body, concat, outer);
     if (pad)
       return emitPadding(unitBuilder, body, pad, outer);
@@ -343,16 +376,16 @@ SymbolicInt emitRows(OpBuilder &builder, KernelBody &body, ReduceOp reduce) {
   int64_t unitDims = std::min<int64_t>(body.schedule.unitDims, shape.size() - 1);
   ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
   RowReduction rows(builder, body, reduce);
-  body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
-    SmallVector<Value> unitIndex = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
-    ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(shape).drop_front(unitDims).drop_back();
-    body.forEachIndex(unitBuilder, middle, [&](OpBuilder &inner, ValueRange indices) {
-      SmallVector<Value> outer(unitIndex);
-      llvm::append_range(outer, indices);
-      body.forEach(inner, body.constant(0), body.extent(inner, shape.back()), body.constant(body.schedule.row),
-                   [&](OpBuilder &chunk, Value first) { rows.emitChunk(chunk, outer, first); });
-    });
-  });
-  return elementCount(unitShape);
+  ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(shape).drop_front(unitDims).drop_back();
+  int64_t part = middle.empty() ? body.schedule.part : 0;
+  return body.forEachUnit(builder, unitShape, shape.back(), part,
+                          [&](OpBuilder &unit, ArrayRef<Value> unitIndex, Value from, Value to) {
+                            body.forEachIndex(unit, middle, [&](OpBuilder &inner, ValueRange indices) {
+                              SmallVector<Value> outer(unitIndex);
+                              llvm::append_range(outer, indices);
+                              body.forEach(inner, from, to, body.constant(body.schedule.row),
+                                           [&](OpBuilder &chunk, Value first) { rows.emitChunk(chunk, outer, first); });
+                            });
+                          });
 }
 } // namespace perpend::tile

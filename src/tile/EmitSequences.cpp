@@ -26,21 +26,15 @@ public:
 
   /// Returns the number of units.
   SymbolicInt emit(OpBuilder &builder) {
-    SymbolicInt chunk(std::max<int64_t>(1, body.schedule.row));
-    Shape units(shape.begin(), shape.begin() + outerDims);
-    if (!lanes.empty())
-      units.push_back(ceilDiv(lanes.front(), chunk));
-    body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &b, Value unit) {
-      outer = body.emitter.delinearize(b, body.loc, units, unit);
-      if (!lanes.empty()) {
-        Value size = body.extent(b, chunk);
-        begin = b.create<arith::MulIOp>(body.loc, outer.pop_back_val(), size);
-        end = b.create<arith::AddIOp>(body.loc, begin, size);
-        end = b.create<arith::MinSIOp>(body.loc, end, body.extent(b, lanes.front()));
-      }
-      op.emitSequence(b, body.loc, *this);
-    });
-    return elementCount(units);
+    ArrayRef<SymbolicInt> outerShape = ArrayRef(shape).take_front(outerDims);
+    int64_t chunk = lanes.empty() ? 0 : std::max<int64_t>(1, body.schedule.row);
+    return body.forEachUnit(builder, outerShape, lanes.empty() ? SymbolicInt(1) : lanes.front(), chunk,
+                            [&](OpBuilder &unit, ArrayRef<Value> index, Value from, Value to) {
+                              outer.assign(index.begin(), index.end());
+                              begin = from;
+                              end = to;
+                              op.emitSequence(unit, body.loc, *this);
+                            });
   }
 
   ValueRange outerIndex() override { return outer; }

@@ -31,6 +31,12 @@ struct KernelBody {
   /// Loops over all of `extents`, in parts where `cuts` has any for that dimension; body gets all indices.
   void forEachIndex(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> extents,
                     llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body, llvm::ArrayRef<Cuts> cuts = {});
+  using UnitBody =
+      llvm::function_ref<void(mlir::OpBuilder &, llvm::ArrayRef<mlir::Value> index, mlir::Value from, mlir::Value to)>;
+  /// The units to run: each has an index of the dimensions `outer` and a part [from, to) of [0, extent), `part`
+  /// elements long (0: all of it). Returns the number of all units.
+  graph::SymbolicInt forEachUnit(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> outer,
+                                 const graph::SymbolicInt &extent, int64_t part, UnitBody body);
   /// Stores the root's element at `index`.
   void storeElement(mlir::OpBuilder &builder, mlir::ValueRange index);
   /// Loads/stores of scratch memory for `count` elements, allocated at the start of the kernel.

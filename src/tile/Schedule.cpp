@@ -14,6 +14,7 @@ static constexpr llvm::StringLiteral attributeName = "tile.schedule";
 /// The entries of a schedule, each with its name: the one list.
 template <typename Visitor> static void visitEntries(Schedule &schedule, Visitor visit) {
   visit("unit_dims", schedule.unitDims);
+  visit("part", schedule.part);
   visit("row", schedule.row);
   visit("rows", schedule.rows);
   visit("cols", schedule.cols);

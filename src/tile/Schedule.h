@@ -5,10 +5,10 @@
 // machine's numbers; TileKernels carries it out. Entries, all optional:
 //
 //   unit_dims   how many leading dimensions of the result make up the parallel units
+//   part        elements of the last dimension in a unit, when the dimensions before it are too few units
 //   flatten     the kernel is elementwise over equal shapes: one dimension
 //   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
-//   of
-//               a result whose elements depend on one another
+//               of a result whose elements depend on one another
 //   rows, cols  block of the micro-kernel
 //   block       rows of the left-hand side per unit of work (a multiple of rows)
 //   grain       units that are worth a thread
@@ -26,6 +26,7 @@ namespace perpend::tile {
 
 struct Schedule {
   int64_t unitDims = 1;
+  int64_t part = 0;
   bool flatten = false;
   int64_t row = 0;
   int64_t rows = 0, cols = 0;

@@ -40,3 +40,13 @@ LIBRARY_CALLS = """calls (string[n] x) => (string[n] y, bool[n] isNumber, string
   isNumber = RegexFullMatch <pattern = "[0-9]+"> (x)
   parts, counts = StringSplit <delimiter = " "> (x)
 }"""
+# Lines along an axis in the middle, there and back, and a window that moves along signals. 74 needs a convolution.
+SPECTRA = """spectra (float[n, 74, 4] x) => (float[n, 74, 4, 2] y, float[n, 74, 4, 2] z, float[n, f, 4, 2] frames)
+    <int64[4] unsqueezed = {0, 0, 0, 1}, int64[3] signals = {0, -1, 1}, int64 axis = {1}, int64 step = {4},
+     float[6] window = {0.5, 1, 2, 2, 1, 0.5}> {
+  real = Reshape (x, unsqueezed)
+  y = DFT (real, , axis)
+  z = DFT <inverse = 1> (y, , axis)
+  waves = Reshape (x, signals)
+  frames = STFT (waves, step, window)
+}"""

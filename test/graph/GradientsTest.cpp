@@ -146,6 +146,11 @@ std::string mapOf(const std::string &arguments, const std::string &body) {
   return "graph.map " + arguments + " : TYPES {\n" + body + "  }";
 }
 
+std::string fourierCall(const std::string &parameters, const std::string &transposed) {
+  return "graph.call_library \"fourier.transform\"(%a, %b) {" + parameters + "} symbols [] {graph.transposed = {" +
+         transposed + "}}";
+}
+
 const std::vector<GradientCase> cases = {
     {"map",
      {{{2, n}}, {{2, n}}},
@@ -268,7 +273,15 @@ const std::vector<GradientCase> cases = {
     {"scan_sum", {{{3, n, 2}}}, "graph.scan sum %a dim 1", {3, n, 2}, false},
     {"scan_product", {{{2, n, 3}}}, "graph.scan product %a dim 1", {2, n, 3}, false},
     {"scan_max", {{{n, 7}}}, "graph.scan max %a dim 1", {n, 7}, false},
-    {"scan_min", {{{7, n}}}, "graph.scan min %a dim 0", {7, n}, false}};
+    {"scan_min", {{{7, n}}}, "graph.scan min %a dim 0", {7, n}, false},
+    {"half_a_spectrum",
+     {{{2, 4, n, 1}}, {{1}, {6}}},
+     fourierCall("inverse = 0, scaled = 0", "inverse = 1, scaled = 0"),
+     {2, 4, n, 2}},
+    {"part_of_an_inverse_spectrum",
+     {{{n, 7, 2, 2}}, {{1}, {5}}},
+     fourierCall("inverse = 1, scaled = 1", "inverse = 0, scaled = 1"),
+     {n, 6, 2, 1}}};
 
 class GradientsTest : public ::testing::TestWithParam<GradientCase> {};
 } // namespace

@@ -6,6 +6,8 @@
 #include "library/Parameters.h"
 #include "library/StringTable.h"
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,12 +48,14 @@ public:
   }
 
   perpend_status run(perpend_operator function, std::vector<FakeTensor> inputs, std::vector<perpend_type> types,
-                     const std::string &parameters = "{}") {
+                     const std::string &parameters = "{}", std::vector<int64_t> expectedShape = {}) {
     std::vector<perpend_tensor> views;
     for (FakeTensor &input : inputs)
       views.push_back(input.view());
     results.assign(types.size(), {});
     resultTypes = types;
+    expected = std::move(expectedShape);
+    pieces.clear();
     message.clear();
     Base base{{&services, views.data(), types.data(), static_cast<int32_t>(views.size()),
                static_cast<int32_t>(types.size()), parameters.c_str()},
@@ -61,6 +65,8 @@ public:
 
   std::vector<FakeTensor> results;
   std::vector<perpend_type> resultTypes;
+  std::vector<int64_t> expected;
+  std::vector<std::unique_ptr<char, void (*)(void *)>> pieces;
   std::string message;
   library::StringTable table;
   library::ListTable lists;
@@ -103,7 +109,17 @@ inline const perpend_call_services FakeCall::services = {
     [](perpend_call *call, int64_t list, int64_t position) { return of(call).lists.erase(list, position); },
     library::integerParameter,
     library::numberParameter,
-    library::wordParameter};
+    library::wordParameter,
+    [](perpend_call *call, int32_t) -> const int64_t * { return of(call).expected.data(); },
+    [](perpend_call *call, int64_t bytes) -> void * {
+      auto size = static_cast<size_t>((bytes + 63) / 64 * 64);
+      of(call).pieces.emplace_back(static_cast<char *>(aligned_alloc(64, size)), free);
+      return of(call).pieces.back().get();
+    },
+    [](perpend_call *, perpend_call_body body, void *context, int64_t extent, int64_t) {
+      for (int64_t unit = 0; unit < extent; ++unit)
+        body(context, unit, unit + 1);
+    }};
 
 } // namespace perpend::testing
 

@@ -34,3 +34,32 @@ func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tenso
   %0 = graph.gather %a[%i] axis 0 : (tensor<100000x64xf32>, tensor<16xi64>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
+
+// A long last dimension is divided where those before it are too few: here into eight parts for each of two rows.
+// CHECK: @long_rows({{.*}} tile.schedule = {part = 12544 : i64}
+func.func private @long_rows(%a: tensor<2x100000xf32>, %b: tensor<100000xf32>) -> tensor<2x100000xf32> attributes {tile.kernel} {
+  %0 = graph.broadcast %b dims [1] : tensor<100000xf32> -> tensor<2x100000xf32>
+  %1 = graph.map (%a, %0) : (tensor<2x100000xf32>, tensor<2x100000xf32>) -> tensor<2x100000xf32> {
+  ^bb0(%x: f32, %y: f32):
+    %2 = arith.addf %x, %y : f32
+    graph.yield %2 : f32
+  }
+  return %1 : tensor<2x100000xf32>
+}
+// Columns that are added up, in whole chunks of those that are at once.
+// CHECK: @columns({{.*}} tile.schedule = {part = 12500 : i64, row = 250 : i64, unit_dims = 0 : i64}
+func.func private @columns(%a: tensor<1000x200000xf32>) -> tensor<200000xf32> attributes {tile.kernel} {
+  %0 = graph.reduce sum %a dims [0] : tensor<1000x200000xf32> -> tensor<200000xf32>
+  return %0 : tensor<200000xf32>
+}
+// Of a symbolic extent, parts that take microseconds; a row of few elements is one unit.
+// CHECK: @symbolic({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64, part = 4096 : i64}
+func.func private @symbolic(%a: tensor<2x?xf32, #graph.shape<[2, "n"]>>) -> tensor<2x?xf32, #graph.shape<[2, "n"]>> attributes {tile.kernel} {
+  %0 = graph.slice %a <[0, "n - 1"]> [1, -1] : tensor<2x?xf32, #graph.shape<[2, "n"]>> -> tensor<2x?xf32, #graph.shape<[2, "n"]>>
+  return %0 : tensor<2x?xf32, #graph.shape<[2, "n"]>>
+}
+// CHECK: @few({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}
+func.func private @few(%a: tensor<2x700xf32>) -> tensor<2x700xf32> attributes {tile.kernel} {
+  %0 = graph.slice %a <[0, 699]> [1, -1] : tensor<2x700xf32> -> tensor<2x700xf32>
+  return %0 : tensor<2x700xf32>
+}

@@ -1,12 +1,13 @@
 //===- Signals.cpp - Fourier transforms and windows -----------------------===//
 //
-// Transforms are products with matrices of cosines and sines, in f64: what
-// cancels must leave less than single precision shows. Sources: ONNX DFT-20,
-// STFT-17, HannWindow-17, HammingWindow-17, BlackmanWindow-17, MelWeightMatrix-17.
+// Transforms are calls of fourier.transform (runtime/library), in f32 or f64.
+// Sources: ONNX DFT-20, STFT-17, HannWindow-17, HammingWindow-17,
+// BlackmanWindow-17, MelWeightMatrix-17.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Formulas.h"
+#include "graph/gradients/LinearCalls.h"
 
 #include <numbers>
 
@@ -14,61 +15,35 @@ using namespace mlir;
 
 namespace perpend::graph {
 namespace {
-enum class Wave { Cosine, Sine };
 struct Transform {
   int64_t axis;
-  /// Elements that go in, of a period that may be longer, and that come out.
-  SymbolicInt inputs, period, outputs;
+  /// Elements that come out, of a period that may be longer, and 1 (the real part) or 2 parts of each.
+  SymbolicInt period, outputs;
+  int64_t parts;
   bool isInverse;
 };
 } // namespace
 
-/// wave(2 pi j k / period), [j, k]
-static Value waves(Builder &b, const Transform &transform, Wave wave) {
-  Type f64 = b.operations.getF64Type();
-  return b.generate({}, {transform.inputs, transform.outputs}, f64,
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
-                      Scalar j(builder, loc, index[0]), k(builder, loc, index[1]);
-                      Scalar period = j.with(extent(builder, loc, transform.period));
-                      Scalar phase = (j * k % period).to(f64) * (2 * std::numbers::pi) / period.to(f64);
-                      Value value = wave == Wave::Cosine ? builder.create<math::CosOp>(loc, phase.value).getResult()
-                                                         : builder.create<math::SinOp>(loc, phase.value).getResult();
-                      return value;
-                    });
+static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isScaled) {
+  return b.operations.getDictionaryAttr(
+      {b.operations.getNamedAttr("inverse", b.operations.getI64IntegerAttr(isInverse)),
+       b.operations.getNamedAttr("scaled", b.operations.getI64IntegerAttr(isScaled))});
 }
 
-/// The sum over `axis` of x and a matrix [axis, new axis]; null stays null.
-static Value transformed(Builder &b, Value x, Value matrix, int64_t axis) {
-  if (!x || !matrix)
-    return {};
-  Value product = b.contract(x, matrix, {}, {}, {axis}, {0}, b.operations.getF64Type());
-  if (!product)
-    return {};
-  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x) - 1));
-  permutation.insert(permutation.begin() + axis, rankOf(x) - 1);
-  return b.transpose(product, permutation);
-}
-
-static Value part(Builder &b, Value x, int64_t position) {
-  int64_t last = rankOf(x) - 1;
-  Value slice = sliceAxis(b, x, last, SymbolicInt(position), SymbolicInt(1));
-  return slice ? b.squeeze(slice, last) : slice;
-}
-
-/// [.., 1 or 2] of f64 to the real and imaginary parts of its transform.
-static std::pair<Value, Value> fourier(Builder &b, Value real, Value imaginary, const Transform &transform) {
-  Value cosines = waves(b, transform, Wave::Cosine), sines = waves(b, transform, Wave::Sine);
-  auto times = [&](Value x, Value matrix) { return transformed(b, x, matrix, transform.axis); };
-  auto negated = [&](Value x) { return x ? applyComposite(b, "neg", x)[0] : x; };
-  Value straight = times(real, cosines), crossed = times(real, sines);
-  if (!transform.isInverse)
-    crossed = negated(crossed);
-  if (!imaginary)
-    return {straight, crossed};
-  Value turned = times(imaginary, sines);
-  if (transform.isInverse)
-    turned = negated(turned);
-  return {add(b, straight, turned), add(b, crossed, times(imaginary, cosines))};
+/// [.., 1 or 2] of f32 or f64. Elements beyond the period are left out, missing ones are 0.
+static Value fourier(Builder &b, Value x, const Transform &transform) {
+  Shape shape = shapeOf(x);
+  ArrayRef<SymbolicInt> around = ArrayRef(shape).drop_back();
+  Shape lines{elementCount(around.take_front(transform.axis)), shape[transform.axis],
+              elementCount(around.drop_front(transform.axis + 1)), shape.back()};
+  Shape spectra{lines[0], transform.outputs, lines[2], SymbolicInt(transform.parts)};
+  bool isInverse = transform.isInverse;
+  Value result =
+      callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)}, {spectra, elementTypeOf(x)},
+                 transformParameters(b, isInverse, isInverse), transformParameters(b, !isInverse, isInverse));
+  shape[transform.axis] = transform.outputs;
+  shape.back() = SymbolicInt(transform.parts);
+  return b.reshape(result, shape);
 }
 
 /// Cut or filled with zeros to `length` along an axis.
@@ -83,49 +58,35 @@ static Value fitted(Builder &b, Value x, int64_t axis, const SymbolicInt &length
   return sliceAxis(b, padTensor(b, x, low, high, "constant"), axis, SymbolicInt(0), length);
 }
 
-/// The other half of a spectrum of real values: element k is the conjugate of element length - k.
-static Value mirrored(Builder &b, Value half, int64_t axis, const SymbolicInt &length, bool isImaginary) {
+/// The first half of a spectrum of real values, with the weight of the other half, whose elements are the conjugates:
+/// the real part of its transform is that of the whole.
+static Value halfWeighted(Builder &b, Value half, int64_t axis, const SymbolicInt &period) {
   if (!half)
     return {};
-  Shape shape = shapeOf(half);
-  SymbolicInt count = shape[axis];
-  shape[axis] = length;
-  return b.generate(half, shape, elementTypeOf(half),
+  return b.generate(half, shapeOf(half), elementTypeOf(half),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-                      Scalar k(builder, loc, index[axis]);
-                      Scalar stored = k.with(extent(builder, loc, count)), whole = k.with(extent(builder, loc, length));
-                      Scalar isStored = k < stored;
-                      SmallVector<Value> source(index);
-                      source[axis] = select(isStored, k, max(min(whole - k, stored - 1), 0)).value;
-                      Scalar value(builder, loc, load(builder, loc, in[0], source));
-                      return isImaginary ? select(isStored, value, -value).value : value.value;
+                      Scalar k(builder, loc, index[axis]), whole = k.with(extent(builder, loc, period));
+                      Scalar value(builder, loc, load(builder, loc, in[0], index));
+                      Scalar standsAlone = equal(k, k.constant(0)) | equal(k + k, whole);
+                      return select(standsAlone, value, value + value).value;
                     });
 }
 
 /// The transform of x [.., parts] along a known axis; inverse and onesided as in dft.
 static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes &a) {
-  int64_t rank = rankOf(x);
   Type type = elementTypeOf(x);
-  bool isInverse = a.getInt("inverse"), isHalf = a.getInt("onesided");
-  SymbolicInt extent = shapeOf(x)[axis], period = isInverse && isHalf ? (extent - 1) * 2 : extent;
+  bool isInverse = a.getInt("inverse"), isHalf = a.getInt("onesided"), isReal = isInverse && isHalf;
+  SymbolicInt extent = shapeOf(x)[axis], period = isReal ? (extent - 1) * 2 : extent;
   if (std::optional<Shape> length = a.getDims("length"); length && length->size() == 1)
     period = length->front();
   SymbolicInt half = floorDiv(period, SymbolicInt(2)) + 1;
-  x = fitted(b, b.cast(x, b.operations.getF64Type()), axis, isInverse && isHalf ? half : period);
-  Value real = part(b, x, 0), imaginary = shapeOf(x).back() == SymbolicInt(2) ? part(b, x, 1) : Value();
-  if (isInverse && isHalf) {
-    real = mirrored(b, real, axis, period, false);
-    imaginary = mirrored(b, imaginary, axis, period, true);
-  }
-  Transform transform{axis, period, period, isHalf && !isInverse ? half : period, isInverse};
-  auto [first, second] = fourier(b, real, imaginary, transform);
-  if (!first || !second)
+  x = b.cast(x, type.isF64() ? type : b.f32());
+  if (isReal)
+    x = halfWeighted(b, fitted(b, x, axis, half), axis, period);
+  if (!x)
     return {};
-  Value result = b.unsqueeze(first, rank - 1);
-  if (!(isInverse && isHalf))
-    result = b.concat({result, b.unsqueeze(second, rank - 1)}, rank - 1);
-  if (result && isInverse)
-    result = div(b, result, number(b, period, elementTypeOf(result)));
+  Transform transform{axis, period, isHalf && !isInverse ? half : period, isReal ? 1 : 2, isInverse};
+  Value result = fourier(b, x, transform);
   return result ? b.cast(result, type) : result;
 }
 
@@ -178,9 +139,11 @@ Results dft(Builder &b, Values in, const Attributes &a) {
   std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;
   if (axis < 0)
     return {};
-  if (axis == rank - 1 || !parts || (*parts != 1 && *parts != 2))
+  if (rank < 2 || axis == rank - 1 || (parts && *parts != 1 && *parts != 2))
     return {
         b.fail("dft: expected a tensor [.., 1] or [.., 2] and another axis, got shape " + toString(shapeOf(in[0])))};
+  for (const SymbolicInt &difference : {shapeOf(in[0]).back() - 1, SymbolicInt(2) - shapeOf(in[0]).back()})
+    b.require(difference, "dft: the last dimension is neither 1 nor 2");
   if (Value measuredAxis = optionalInput(in, 1))
     return {transformMeasured(b, in[0], measuredAxis, a)};
   return {transformAlong(b, in[0], axis, a)};

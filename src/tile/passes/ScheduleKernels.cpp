@@ -111,7 +111,27 @@ private:
     while (dims < rank - 1 && outer < wantedUnits)
       outer *= estimate(shape[dims++]);
     schedule.unitDims = rank <= 1 && !schedule.row ? rank : dims;
-    units = estimate(graph::elementCount(ArrayRef(shape).take_front(schedule.unitDims)));
+    ArrayRef<SymbolicInt> unitShape = ArrayRef(shape).take_front(schedule.unitDims);
+    units = estimate(graph::elementCount(unitShape));
+    if (schedule.unitDims == rank - 1)
+      divideLast(unitShape, shape.back());
+  }
+
+  /// A last dimension that is long is divided where those before it may be too few units: a symbol may be 1.
+  void divideLast(ArrayRef<SymbolicInt> unitShape, const SymbolicInt &last) {
+    constexpr int64_t leastPart = 4096; // of elements that take no time worth mentioning
+    int64_t known = 1;
+    for (const SymbolicInt &extent : unitShape)
+      known *= std::max<int64_t>(1, extent.constant().value_or(1));
+    double secondsOfElement = seconds / units / estimate(last);
+    auto least = std::min<int64_t>(leastPart, leastSecondsOfPart / secondsOfElement + 1);
+    int64_t wanted = llvm::divideCeil(wantedUnits, known);
+    int64_t even = last.constant() ? llvm::divideCeil(estimate(last), wanted) : leastPart;
+    int64_t part = llvm::alignTo(std::max(even, least), schedule.row ? schedule.row : 64);
+    if (wanted == 1 || (last.constant() && part >= *last.constant()))
+      return;
+    schedule.part = part;
+    units *= static_cast<double>(estimate(last)) / part;
   }
 
   /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good
