@@ -13,6 +13,7 @@
 #include "frontend/onnx/InputShapes.h"
 #include "frontend/onnx/Maps.h"
 #include "frontend/onnx/Order.h"
+#include "graph/Repeats.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -231,6 +232,7 @@ OwningOpRef<ModuleOp> Importer::run() {
       failed(findMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
       failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
+  graph::inferRepeats(function);
   eraseUnused(function.getBody().front());
   if (failed(verify(*module)))
     return {};
