@@ -65,9 +65,11 @@ std::optional<unsigned> followContract(ContractOp op, OpOperand &operand, unsign
 } // namespace
 
 std::optional<unsigned> followingDim(OpOperand &operand, unsigned dim) {
+  if (!hasDimensionFlow(operand.getOwner()))
+    return std::nullopt;
   using Dim = std::optional<unsigned>;
   return llvm::TypeSwitch<Operation *, Dim>(operand.getOwner())
-      .Case([&](MapOp) { return dim; })
+      .Case<MapOp, CallLibraryOp>([&](auto) { return dim; })
       .Case([&](BroadcastOp op) { return op.getDims()[dim]; })
       .Case([&](TransposeOp op) { return position(op.getPermutation(), dim); })
       .Case([&](ReshapeOp op) { return followReshape(shapeOf(op.getInput()), shapeOf(op.getResult()), dim); })
@@ -82,6 +84,8 @@ std::optional<unsigned> followingDim(OpOperand &operand, unsigned dim) {
 }
 
 bool hasDimensionFlow(Operation *op) {
+  if (isa<CallLibraryOp>(op))
+    return op->hasAttr("graph.elementwise");
   return isa<MapOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, GatherOp, ReduceOp, ContractOp>(op);
 }
 } // namespace perpend::graph
