@@ -7,6 +7,7 @@
 #include "interp/FunctionRun.h"
 
 #include "graph/Repeats.h"
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 
@@ -66,6 +67,7 @@ public:
 private:
   LogicalResult checkTypes();
   LogicalResult checkExtents();
+  LogicalResult checkRequirements();
   void solve(const SymbolicInt &extent, int64_t value);
   void solveRepeats();
   InFlightDiagnostic fail(size_t input) {
@@ -133,6 +135,15 @@ LogicalResult SymbolBinder::checkExtents() {
   return success();
 }
 
+LogicalResult SymbolBinder::checkRequirements() {
+  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
+  std::vector<std::string> texts = describeRequirements(main, /*eachEquationOnce=*/false);
+  for (auto [number, requirement] : llvm::enumerate(given ? given.values() : Shape()))
+    if (std::optional<int64_t> got = requirement.evaluate(environment.symbols); got && *got < 0)
+      return main.emitError("inputs: their shapes do not fit together: ") << texts[number] << ", got " << *got;
+  return success();
+}
+
 /// Extents of 1 that stand for another one; all follow from the extents as given.
 void SymbolBinder::solveRepeats() {
   llvm::StringMap<int64_t> given = environment.symbols;
@@ -176,7 +187,7 @@ LogicalResult SymbolBinder::bind() {
           solve(extent, value);
       }
   solveRepeats();
-  return checkExtents();
+  return failure(failed(checkExtents()) || failed(checkRequirements()));
 }
 
 FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
