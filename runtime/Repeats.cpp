@@ -44,7 +44,8 @@ bool extentsOf(const perpend_session &session, uint32_t first, int64_t *to) {
   bool isRepeated = false;
   for (uint32_t i = first; i < repeats.count && repeats.entries[i].input == input; ++i) {
     const uint32_t dim = repeats.entries[i].dim;
-    to[dim] = session.symbols[repeats.entries[i].symbol];
+    if (from[dim] == 1)
+      to[dim] = session.symbols[repeats.entries[i].symbol];
     isRepeated |= to[dim] != from[dim];
   }
   return isRepeated;

@@ -234,7 +234,7 @@ STEPS = [binary] * 8 + [where, where, unary, unary, transpose, transpose, unsque
 
 def draw(g: Graph, rng: random.Random, likelihood: float) -> list[np.ndarray]:
     """Inputs whose dimensions have the extent of their label, or 1."""
-    sums = any(node.op_type in ("MatMul", "Einsum") for node in g.nodes)  # ONNX Runtime leaves empty ones undefined
+    sums = any(node.op_type in ("MatMul", "Einsum", "Reshape") for node in g.nodes)  # no meaning where empty
     extents = {label: rng.choice([2, 3, 4 if sums else 0, 5, 4]) for label in LABELS}
     numbers = np.random.default_rng(rng.randrange(2**32))
     shapes = [
