@@ -235,7 +235,7 @@ private:
         erase(region.front());
       if (!isOpTriviallyDead(&operation))
         continue;
-      if (isa<graph::BroadcastOp, graph::MapOp>(operation) && operation.getParentOp() == main)
+      if (isa<graph::BroadcastOp, graph::ContractOp, graph::ConcatOp>(operation) && operation.getParentOp() == main)
         keepEquations(operation);
       operation.erase();
     }
