@@ -242,9 +242,10 @@ perpend_status findRepeats(Region &region, Descriptor &d) {
         continue;
       uint32_t symbol = symbolOf(d, d.inputs.tensors[i], dim);
       if (symbol == d.symbols.count)
-        return fail(PERPEND_CORRUPT,
-                    "descriptor: input %u repeats along dimension %u, which is no symbol; hint: compile the model again",
-                    i, dim);
+        return fail(
+            PERPEND_CORRUPT,
+            "descriptor: input %u repeats along dimension %u, which is no symbol; hint: compile the model again", i,
+            dim);
       entries[d.repeats.count++] = {i, dim, symbol};
     }
   d.repeats.entries = entries;

@@ -80,7 +80,10 @@ void repeatInputs(perpend_session &session) {
   forEachRepeated(session, [&](uint32_t input, const int64_t *to) {
     const perpend_tensor_info &info = inputs.tensors[input];
     const int64_t *from = session.inputDims[input];
-    Copy copy{from, to, info.rank, static_cast<size_t>(perpend_type_size_bytes(elementType(info.type))),
+    Copy copy{from,
+              to,
+              info.rank,
+              static_cast<size_t>(perpend_type_size_bytes(elementType(info.type))),
               static_cast<const char *>(session.inputPointers[input]),
               static_cast<char *>(session.repeated[input].data)};
     bool isEmpty = false;

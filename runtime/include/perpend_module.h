@@ -25,12 +25,11 @@
  *                                 string sequence optional; the latter two have the key "element", an object with
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent).
  *                                 Optional "map": the map that this input has the keys of, and the next the values.
- *                                 Optional "repeats": [0, 2], increasing: dimensions that are symbols and may be 1 where
- *                                 the symbol, as bind writes it, is another number; the runtime repeats the input then
- *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
- *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
- *   "weightsBytes": 1234          equals perpend_module.weightsBytes
- *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
+ *                                 Optional "repeats": [0, 2], increasing: dimensions that are symbols and may be 1
+ * where the symbol, as bind writes it, is another number; the runtime repeats the input then "outputs": [...]
+ * outputCount entries, likewise; "labels" of the columns of one that is a list of maps "kernels": ["k0_conv"]
+ * kernelCount names, by kernelIndex "weightsBytes": 1234          equals perpend_module.weightsBytes "weightsChecksum":
+ * "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H

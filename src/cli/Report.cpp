@@ -84,7 +84,8 @@ static std::string textOf(Type type) {
 static std::string textOfRepeats(ArrayRef<int64_t> dims) {
   if (dims.empty())
     return "";
-  return "; may be 1 in dimension " + llvm::join(llvm::map_range(dims, [](int64_t dim) { return std::to_string(dim); }), ", ");
+  return "; may be 1 in dimension " +
+         llvm::join(llvm::map_range(dims, [](int64_t dim) { return std::to_string(dim); }), ", ");
 }
 
 static void collectSignature(func::FuncOp main, ModelReport &report) {
@@ -93,8 +94,8 @@ static void collectSignature(func::FuncOp main, ModelReport &report) {
     repeats[repeat.input].push_back(repeat.dim);
   for (BlockArgument argument : main.getArguments()) {
     unsigned input = argument.getArgNumber();
-    report.inputs.push_back({nameOf(main.getArgAttrDict(input), "input"),
-                             textOf(argument.getType()) + textOfRepeats(repeats[input])});
+    report.inputs.push_back(
+        {nameOf(main.getArgAttrDict(input), "input"), textOf(argument.getType()) + textOfRepeats(repeats[input])});
   }
   for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
     report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});

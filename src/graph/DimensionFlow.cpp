@@ -35,8 +35,8 @@ std::optional<unsigned> followSlice(SliceOp op, unsigned dim) {
 }
 
 std::optional<unsigned> followPad(PadOp op, unsigned dim) {
-  bool isWhole = op.getLow().values()[dim] == SymbolicInt(0) &&
-                 shapeOf(op.getInput())[dim] == shapeOf(op.getResult())[dim];
+  bool isWhole =
+      op.getLow().values()[dim] == SymbolicInt(0) && shapeOf(op.getInput())[dim] == shapeOf(op.getResult())[dim];
   return isWhole ? std::optional(dim) : std::nullopt;
 }
 
@@ -76,9 +76,7 @@ std::optional<unsigned> followingDim(OpOperand &operand, unsigned dim) {
       .Case([&](SliceOp op) { return followSlice(op, dim); })
       .Case([&](PadOp op) { return followPad(op, dim); })
       .Case([&](GatherOp op) { return followGather(op, operand, dim); })
-      .Case([&](ReduceOp op) {
-        return position(op.getDims(), dim) ? Dim() : Dim(dim - countBelow(op.getDims(), dim));
-      })
+      .Case([&](ReduceOp op) { return position(op.getDims(), dim) ? Dim() : Dim(dim - countBelow(op.getDims(), dim)); })
       .Case([&](ContractOp op) { return followContract(op, operand, dim); })
       .Default([](Operation *) { return Dim(); });
 }

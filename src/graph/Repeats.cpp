@@ -363,8 +363,7 @@ std::vector<Repeat> repeatsOf(func::FuncOp main) {
     auto list = main.getArgAttrOfType<ArrayAttr>(input, attributeName);
     for (auto [dim, others] : llvm::enumerate(list ? list.getValue() : ArrayRef<Attribute>()))
       if (SmallVector<SymbolicInt> values = cast<ShapeAttr>(others).values(); !values.empty())
-        repeats.push_back(
-            {input, static_cast<unsigned>(dim), shapeOf(argument)[dim].str(), std::move(values)});
+        repeats.push_back({input, static_cast<unsigned>(dim), shapeOf(argument)[dim].str(), std::move(values)});
   }
   return repeats;
 }

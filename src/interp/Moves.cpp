@@ -8,8 +8,8 @@
 
 #include "interp/Environment.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
 #include "graph/Shapes.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

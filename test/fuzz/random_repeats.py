@@ -67,7 +67,9 @@ class Graph:
 
     def model(self) -> onnx.ModelProto:
         read = {name for node in self.nodes for name in node.input}
-        results = [name for name, _ in self.values if name not in read and name not in self.inputs] or [self.values[-1][0]]
+        results = [name for name, _ in self.values if name not in read and name not in self.inputs] or [
+            self.values[-1][0]
+        ]
         declared = [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, [f"{name}_{i}" for i in range(len(dims))])
             for name, dims in self.inputs.items()
@@ -208,7 +210,10 @@ def branch(g: Graph) -> None:
     bodies = {}
     for label, nodes in {
         "then_branch": [helper.make_node("Add", [a, b], ["t"])],
-        "else_branch": [helper.make_node("ReduceSum", [b], ["sum"], keepdims=1), helper.make_node("Add", [a, "sum"], ["t"])],
+        "else_branch": [
+            helper.make_node("ReduceSum", [b], ["sum"], keepdims=1),
+            helper.make_node("Add", [a, "sum"], ["t"]),
+        ],
     }.items():
         bodies[label] = helper.make_graph(nodes, label, [], [onnx.ValueInfoProto(name="t")])
     total = g.hide("ReduceMax", [b], keepdims=0)
@@ -238,7 +243,8 @@ def draw(g: Graph, rng: random.Random, likelihood: float) -> list[np.ndarray]:
     extents = {label: rng.choice([2, 3, 4 if sums else 0, 5, 4]) for label in LABELS}
     numbers = np.random.default_rng(rng.randrange(2**32))
     shapes = [
-        [1 if label == "1" or rng.random() < likelihood else extents[label] for label in dims] for dims in g.inputs.values()
+        [1 if label == "1" or rng.random() < likelihood else extents[label] for label in dims]
+        for dims in g.inputs.values()
     ]
     return [numbers.standard_normal(shape).astype(np.float32) for shape in shapes]
 

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/gradients/Gradients.h"
 #include "graph/Repeats.h"
+#include "graph/gradients/Gradients.h"
 #include "graph/passes/Passes.h"
 
 namespace perpend::graph {

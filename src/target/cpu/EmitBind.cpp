@@ -39,7 +39,7 @@ public:
       for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
         if (!(repeating >> dim & 1))
           emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
-                  f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
+                    f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
     }
     if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
       SmallVector<SymbolicInt> requirements = attribute.values();

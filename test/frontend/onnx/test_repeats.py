@@ -19,7 +19,9 @@ def model_of(nodes: Nodes, ranks: dict[str, int], outputs: list[str], types: dic
              **constants: Any) -> onnx.ModelProto:  # fmt: skip
     """The dimensions of input x are x0, x1, ..."""
     infos = [
-        helper.make_tensor_value_info(name, (types or {}).get(name, TensorProto.FLOAT), [f"{name}{i}" for i in range(rank)])
+        helper.make_tensor_value_info(
+            name, (types or {}).get(name, TensorProto.FLOAT), [f"{name}{i}" for i in range(rank)]
+        )
         for name, rank in ranks.items()
     ]
     arrays = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
@@ -132,7 +134,9 @@ def test_uses_that_need_the_extent(nodes: Nodes, constants: dict[str, Any], tmp_
     ([("MatMul", ["y", "weight"], ["t"], {}), ("Add", ["x", "t"], ["z"], {})], 2),
 ])  # fmt: skip
 def test_ways_to_a_larger_operand(nodes: Nodes, rank: int, tmp_path: Path) -> None:
-    model = model_of(nodes, {"x": 2, "y": rank}, ["z"], axes=[0], level=np.float32(0.5), weight=np.eye(3, dtype=np.float32))
+    model = model_of(
+        nodes, {"x": 2, "y": rank}, ["z"], axes=[0], level=np.float32(0.5), weight=np.eye(3, dtype=np.float32)
+    )
     kind = model.graph.node[0].op_type
     wide = 3 if kind in ("MatMul", "ReduceMax") else 1
     agree(model, ramp(3, 3), ramp(*([wide] if rank == 1 else [1, wide])))
