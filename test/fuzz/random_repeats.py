@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
-
 import perpend
+from onnx import TensorProto, helper, numpy_helper
 
 LABELS = ["p", "q", "r", "s"]
 RUNS = 8
@@ -141,7 +140,7 @@ def reshape_by_shape(g: Graph) -> None:
     (a, dims), (b, _) = g.pick(), g.pick()
     first = g.hide("Gather", [g.hide("Shape", [b]), g.constant([0])])
     sizes = g.hide("Concat", [first, g.constant([-1])], axis=0)
-    g.add("Reshape", [a, sizes], dims[:1] + ["1"])
+    g.add("Reshape", [a, sizes], [*dims[:1], "1"])
 
 
 def reshape(g: Graph) -> None:
@@ -232,9 +231,10 @@ def einsum(g: Graph) -> None:
         g.add("Einsum", [a, b], left, equation=g.rng.choice(["ij,ij->ij", "ij,kj->ik", "ij,ij->i", "ij,ji->ij"]))
 
 
-STEPS = [binary] * 8 + [where, where, unary, unary, transpose, transpose, unsqueeze, reduce, reduce, product, product,
-         concat, reshape_by_shape, reshape, expand, filled, size, cut, gather, along, pad, tile, largest, branch, normalise,
-         einsum, with_constant]  # fmt: skip
+STEPS = [binary] * 8 + [
+    where, where, unary, unary, transpose, transpose, unsqueeze, reduce, reduce, product, product, concat, einsum,
+    reshape_by_shape, reshape, expand, filled, size, cut, gather, along, pad, tile, largest, branch, normalise,
+    with_constant]  # fmt: skip
 
 
 def draw(g: Graph, rng: random.Random, likelihood: float) -> list[np.ndarray]:

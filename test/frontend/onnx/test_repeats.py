@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,7 @@ def agree(model: onnx.ModelProto, *inputs: np.ndarray) -> None:
 
 def repeating(model: onnx.ModelProto, folder: Path) -> dict[str, list[int]]:
     """What the descriptor says."""
-    import json
-
     path = folder / "model.so"
-    perpend.Module.from_onnx(model.SerializeToString()).compile(str(path), {})
     report = perpend.Module.from_onnx(model.SerializeToString()).compile(str(path), {})
     return {x["name"]: x["repeats"] for x in json.loads(report.descriptor)["inputs"] if "repeats" in x}
 
@@ -125,7 +123,8 @@ def test_uses_that_need_the_extent(nodes: Nodes, constants: dict[str, Any], tmp_
 
 
 @pytest.mark.parametrize(("nodes", "rank"), [
-    ([("Unsqueeze", ["y", "axes"], ["t"], {}), ("Transpose", ["t"], ["u"], {"perm": [1, 0]}), ("Add", ["x", "u"], ["z"], {})], 1),
+    ([("Unsqueeze", ["y", "axes"], ["t"], {}), ("Transpose", ["t"], ["u"], {"perm": [1, 0]}),
+      ("Add", ["x", "u"], ["z"], {})], 1),
     ([("Exp", ["y"], ["t"], {}), ("Cast", ["t"], ["u"], {"to": TensorProto.FLOAT}), ("Add", ["x", "u"], ["z"], {})], 2),
     ([("ReduceMax", ["y", "axes"], ["t"], {}), ("Add", ["x", "t"], ["z"], {})], 2),
     ([("Greater", ["y", "x"], ["t"], {}), ("Where", ["t", "x", "y"], ["z"], {})], 2),
@@ -178,3 +177,16 @@ def test_names_that_two_inputs_share(tmp_path: Path) -> None:
     for info in model.graph.input:
         info.type.tensor_type.shape.dim[0].dim_param = "n"
     assert repeating(model, tmp_path) == {}
+
+
+@pytest.mark.parametrize("declared", [
+    "[]", "[1]", '[#graph.shape<["m"]>, #graph.shape<[]>]', '[#graph.shape<["k"]>]', '"n"',
+])  # fmt: skip
+def test_declarations_that_do_not_fit(declared: str) -> None:
+    vector = 'tensor<?xf32, #graph.shape<["n"]>>'
+    text = f"""func.func @main(%x: {vector} {{graph.repeats = {declared}}},
+        %y: tensor<?xf32, #graph.shape<["m"]>>) -> {vector} {{
+      return %x : {vector}
+    }}"""
+    with pytest.raises(perpend.CompileError, match="'graph.repeats' does not fit its dimensions"):
+        perpend.Module.from_text(text).compile("unused.so", {})
