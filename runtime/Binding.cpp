@@ -23,23 +23,33 @@ void describeShape(const perpend_tensor_info &info, char *text, size_t capacity)
   snprintf(text + used, capacity - used, "]");
 }
 
-perpend_status failDimension(const perpend_tensor_info &info, int32_t dim, int64_t expected, int64_t got) {
+bool isRepeating(const Descriptor &descriptor, const perpend_tensor_info &info, int32_t dim) {
+  const RepeatList &repeats = descriptor.repeats;
+  return std::any_of(repeats.entries, repeats.entries + repeats.count, [&](const Repeat &repeat) {
+    return &descriptor.inputs.tensors[repeat.input] == &info && repeat.dim == static_cast<uint32_t>(dim);
+  });
+}
+
+perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_info &info, int32_t dim,
+                             int64_t expected, int64_t got) {
   char shape[160];
   describeShape(info, shape, sizeof shape);
   const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
   // A model says at compile time what is repeated.
-  const bool isUnit = got == 1 && !isLeast && !isMost && info.dims[dim] < 0;
-  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected %s%lld, got %lld; hint: its shape is %s%s",
-              info.name, dim,
+  const bool isExact = !isLeast && !isMost, repeats = isExact && number != 1 && isRepeating(descriptor, info, dim);
+  const bool isUnit = got == 1 && isExact && info.dims[dim] < 0;
+  return fail(PERPEND_SHAPE_MISMATCH,
+              "input '%.60s', dimension %d: expected %s%lld%s, got %lld; hint: its shape is %s%s", info.name, dim,
               isLeast  ? "at least "
               : isMost ? "at most "
                        : "",
-              static_cast<long long>(number), static_cast<long long>(got), shape,
+              static_cast<long long>(number), repeats ? " or 1" : "", static_cast<long long>(got), shape,
               isUnit ? "; to repeat it, compile the model with this dimension as 1 (--dim)" : "");
 }
 
-perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor &input, bool needsData) {
+perpend_status checkInput(const Descriptor &descriptor, const perpend_tensor_info &info, const perpend_tensor &input,
+                          bool needsData) {
   if (input.type != info.type)
     return fail(PERPEND_TYPE_MISMATCH,
                 "input '%.60s': type: expected %s, got %s; hint: convert the data before the run", info.name,
@@ -56,7 +66,7 @@ perpend_status checkInput(const perpend_tensor_info &info, const perpend_tensor 
       return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected at least 0, got %lld", info.name, i,
                   static_cast<long long>(input.shape[i]));
     if (info.dims[i] >= 0 && input.shape[i] != info.dims[i])
-      return failDimension(info, i, info.dims[i], input.shape[i]);
+      return failDimension(descriptor, info, i, info.dims[i], input.shape[i]);
     isEmpty |= input.shape[i] == 0;
   }
   if (needsData && !input.data && !isEmpty)
@@ -78,14 +88,17 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
   return isSame;
 }
 
+perpend_status failSize(const char *kind, const perpend_tensor_info &info) {
+  return fail(PERPEND_OUT_OF_MEMORY, "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions",
+              kind, info.name);
+}
+
 // isLeftOut may be NULL.
 perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *const *dims, int64_t *bytes,
                            const bool *isLeftOut) {
   for (uint32_t i = 0; i < list.count; ++i)
     if (!(isLeftOut && isLeftOut[i]) && !tensorBytes(dims[i], list.tensors[i].rank, list.tensors[i].type, bytes[i]))
-      return fail(PERPEND_OUT_OF_MEMORY,
-                  "%s '%.60s': its size does not fit 64 bits; hint: use smaller input dimensions", kind,
-                  list.tensors[i].name);
+      return failSize(kind, list.tensors[i]);
   return PERPEND_OK;
 }
 
@@ -100,7 +113,7 @@ perpend_status bindSymbols(perpend_session &session) {
           PERPEND_SHAPE_MISMATCH,
           "inputs: their shapes do not fit together: %.200s, got %lld; hint: choose extents for which that holds",
           error.requirement ? error.requirement : "an operator has a requirement", static_cast<long long>(error.got));
-    return failDimension(descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
+    return failDimension(descriptor, descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
   for (uint32_t i = 0; i < descriptor.outputs.count; ++i) {
@@ -112,6 +125,8 @@ perpend_status bindSymbols(perpend_session &session) {
 
 } // namespace
 
+perpend_status failInputSize(const perpend_tensor_info &info) { return failSize("input", info); }
+
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData) {
   const TensorList &declared = session.model->descriptor.inputs;
   if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !inputs))
@@ -120,7 +135,7 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
                 "the order of perpend_model_input",
                 session.model->descriptor.name, declared.count, count, count && !inputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
-    perpend_status status = checkInput(declared.tensors[i], inputs[i], needsData);
+    perpend_status status = checkInput(session.model->descriptor, declared.tensors[i], inputs[i], needsData);
     if (status != PERPEND_OK)
       return status;
   }
@@ -147,6 +162,8 @@ perpend_status planArena(perpend_session &session) {
                   session.model->descriptor.name);
   }
   perpend_status status = reserve(session.arena, arenaBytes);
+  if (status == PERPEND_OK)
+    status = reserveRepeats(session);
   session.isPlanned = status == PERPEND_OK;
   return status;
 }

@@ -61,7 +61,21 @@ void readShape(JsonReader &reader, Region &region, perpend_tensor_info &info) {
 
 const perpend_tensor_info *readElement(JsonReader &reader, Region &region);
 
-void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, bool isElement) {
+// A bit for each dimension.
+uint32_t readDimensions(JsonReader &reader) {
+  uint32_t dims = 0;
+  reader.enter('[');
+  while (reader.more(']')) {
+    int64_t dim = reader.integer();
+    if (dim < 0 || dim >= PERPEND_MAX_RANK)
+      reader.fail();
+    else
+      dims |= 1u << dim;
+  }
+  return dims;
+}
+
+void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, uint32_t *repeats, bool isElement) {
   bool hasType = false;
   reader.enter('{');
   while (reader.more('}')) {
@@ -74,6 +88,8 @@ void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, b
       readShape(reader, region, info);
     else if (!strcmp(key, "element"))
       info.element = readElement(reader, region);
+    else if (!strcmp(key, "repeats") && repeats)
+      *repeats = readDimensions(reader);
     else
       reader.skip();
   }
@@ -89,7 +105,7 @@ void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, b
 const perpend_tensor_info *readElement(JsonReader &reader, Region &region) {
   auto *info = region.allocate<perpend_tensor_info>(1);
   if (info)
-    readTensor(reader, region, *info, true);
+    readTensor(reader, region, *info, nullptr, true);
   else
     reader.fail();
   return info;
@@ -97,16 +113,18 @@ const perpend_tensor_info *readElement(JsonReader &reader, Region &region) {
 
 TensorList readTensors(JsonReader &reader, Region &region, uint32_t capacity) {
   auto *tensors = region.allocate<perpend_tensor_info>(capacity);
+  auto *repeats = region.allocate<uint32_t>(capacity);
   uint32_t count = 0;
   reader.enter('[');
   while (reader.more(']')) {
-    if (!tensors || count == capacity) {
+    if (!tensors || !repeats || count == capacity) {
       reader.fail();
       break;
     }
-    readTensor(reader, region, tensors[count++], false);
+    readTensor(reader, region, tensors[count], &repeats[count], false);
+    ++count;
   }
-  return {tensors, count};
+  return {tensors, count, repeats};
 }
 
 uint32_t readChecksum(JsonReader &reader) {
@@ -202,6 +220,38 @@ perpend_status checkAgainstModule(const perpend_module &module, const Descriptor
   return status == PERPEND_OK ? checkCount("kernels", module.kernelCount, d.kernels.count) : status;
 }
 
+// The number of the symbol that a dimension is; the number of symbols when it is none.
+uint32_t symbolOf(const Descriptor &d, const perpend_tensor_info &info, uint32_t dim) {
+  uint32_t symbol = 0;
+  const bool isSymbolic = dim < static_cast<uint32_t>(info.rank) && info.dims[dim] < 0;
+  while (symbol < d.symbols.count && !(isSymbolic && !strcmp(d.symbols.names[symbol], info.dimTexts[dim])))
+    ++symbol;
+  return symbol;
+}
+
+perpend_status findRepeats(Region &region, Descriptor &d) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < d.inputs.count; ++i)
+    count += static_cast<size_t>(__builtin_popcount(d.inputs.repeats[i]));
+  auto *entries = region.allocate<Repeat>(count);
+  if (!entries)
+    return fail(PERPEND_OUT_OF_MEMORY, "descriptor: no memory for %zu dimensions", count);
+  for (uint32_t i = 0; i < d.inputs.count; ++i)
+    for (uint32_t dim = 0; dim < PERPEND_MAX_RANK; ++dim) {
+      if (!(d.inputs.repeats[i] >> dim & 1))
+        continue;
+      uint32_t symbol = symbolOf(d, d.inputs.tensors[i], dim);
+      if (symbol == d.symbols.count)
+        return fail(
+            PERPEND_CORRUPT,
+            "descriptor: input %u repeats along dimension %u, which is no symbol; hint: compile the model again", i,
+            dim);
+      entries[d.repeats.count++] = {i, dim, symbol};
+    }
+  d.repeats.entries = entries;
+  return PERPEND_OK;
+}
+
 } // namespace
 
 perpend_status parseDescriptor(const perpend_module &module, Region &region, Descriptor &descriptor) {
@@ -225,7 +275,8 @@ perpend_status parseDescriptor(const perpend_module &module, Region &region, Des
                   row.name);
     seen >>= 1;
   }
-  return checkAgainstModule(module, descriptor);
+  perpend_status status = checkAgainstModule(module, descriptor);
+  return status == PERPEND_OK ? findRepeats(region, descriptor) : status;
 }
 
 } // namespace perpend::runtime

@@ -14,6 +14,17 @@ struct NameList {
 struct TensorList {
   const perpend_tensor_info *tensors = nullptr;
   uint32_t count = 0;
+  const uint32_t *repeats = nullptr; // a bit for each dimension
+};
+
+// A dimension of an input that may be 1 in the place of its symbol's value.
+struct Repeat {
+  uint32_t input, dim, symbol;
+};
+
+struct RepeatList {
+  const Repeat *entries = nullptr; // by input, then dimension
+  uint32_t count = 0;
 };
 
 struct Descriptor {
@@ -21,6 +32,7 @@ struct Descriptor {
   int64_t abi = -1, weightsBytes = -1;
   NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;
+  RepeatList repeats;
   bool hasChecksum = false;
   uint32_t checksum = 0;
 };

@@ -104,12 +104,13 @@ bool allocateTables(perpend_session &session) {
   session.isCallers = region.allocate<bool>(module.outputCount);
   session.isFromData = region.allocate<bool>(module.outputCount);
   session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
+  session.repeated = region.allocate<perpend_buffer>(module.inputCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
          session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
-         session.inputPointers && session.outputPointers && session.kernelTimes;
+         session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes;
 }
 
 void fillFrame(perpend_session &session) {
@@ -165,6 +166,8 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   status = takeInputs(session, inputs, inputCount); // first: they may lie in memory that placing outputs frees
   if (status == PERPEND_OK)
     status = placeOutputs(session, outputs, outputCount);
+  if (status == PERPEND_OK)
+    repeatInputs(session);
   session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
   if (status == PERPEND_OK)
     status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
@@ -181,6 +184,8 @@ void destroy(perpend_session *session) {
   const perpend_module &module = *session->model->module;
   for (uint64_t i = 0; session->growing && i < uint64_t{module.outputCount} + module.growingCount; ++i)
     free(session->growing[i].data);
+  for (uint32_t i = 0; session->repeated && i < module.inputCount; ++i)
+    free(session->repeated[i].data);
   free(session->arena.data);
   if (session->handles)
     module.handles->destroy(session->handles);

@@ -40,6 +40,7 @@ struct perpend_session {
   bool *isFromData = nullptr;        // per output: an extent depends on data; dims and bytes are then the latest run's
   perpend_buffer *growing = nullptr; // for outputs that the caller left to the session, then for intermediate values
   perpend_buffer arena{};
+  perpend_buffer *repeated = nullptr; // per input; for those that a run repeats
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
   perpend_handles *handles = nullptr; // texts and lists
@@ -64,6 +65,15 @@ perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, 
 
 // Forgets what the session handed out before, as its memory may have moved. Outputs of the caller stay as they are.
 void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
+
+// The message of an input whose elements are too many.
+perpend_status failInputSize(const perpend_tensor_info &info);
+
+// Repeats.cpp. Makes room for the inputs that the bound shapes repeat.
+perpend_status reserveRepeats(perpend_session &session);
+
+// Replaces the pointers of these inputs by repeated copies.
+void repeatInputs(perpend_session &session);
 
 // Lays out the arena for the bound shapes, growing it if needed.
 perpend_status planArena(perpend_session &session);

@@ -2,6 +2,7 @@
 
 #include "Description.h"
 
+#include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -102,6 +103,8 @@ LogicalResult verifyMain(ModuleOp module) {
     }
   if (!main.getBody().hasOneBlock())
     return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
+  if (failed(graph::verifyRepeats(main)))
+    return failure();
   return verifyOperators(main.getBody().front());
 }
 
@@ -208,6 +211,8 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
     description.inputs.push_back(
         describeTensor(main.getArgumentTypes()[i], main.getArgAttrDict(i), "input" + std::to_string(i)));
+  for (const graph::Repeat &repeat : graph::repeatsOf(main))
+    description.inputs[repeat.input].repeats.push_back(repeat.dim);
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     description.outputs.push_back(
         describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
@@ -251,6 +256,8 @@ static llvm::json::Object toJson(const TensorDescription &tensor) {
     object["shape"] = std::move(shape);
   for (const TensorDescription &element : tensor.element)
     object["element"] = toJson(element);
+  if (!tensor.repeats.empty())
+    object["repeats"] = llvm::json::Array(tensor.repeats);
   if (!tensor.map.empty())
     object["map"] = llvm::json::fixUTF8(tensor.map);
   if (tensor.labels)

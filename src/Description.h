@@ -18,8 +18,9 @@ struct TensorDescription {
   std::vector<std::string> shape;           ///< numbers or expressions
   std::vector<TensorDescription> element{}; ///< of a list, if anything is known; without a name, "?" is any extent
   bool isRanked = true;
-  std::string map{};        ///< of inputs that are the keys or the values of a map; empty for others
-  mlir::ArrayAttr labels{}; ///< of the columns of an output that is a list of maps; null for others
+  std::vector<int64_t> repeats{}; ///< dimensions of an input that may be 1 in the place of their symbol's value
+  std::string map{};              ///< of inputs that are the keys or the values of a map; empty for others
+  mlir::ArrayAttr labels{};       ///< of the columns of an output that is a list of maps; null for others
 };
 
 /// Read from main when memory is planned.

@@ -24,11 +24,12 @@
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent).
- *                                 Optional "map": the map that this input has the keys of, and the next the values
- *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
- *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
- *   "weightsBytes": 1234          equals perpend_module.weightsBytes
- *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
+ *                                 Optional "map": the map that this input has the keys of, and the next the values.
+ *                                 Optional "repeats": [0, 2], increasing: dimensions that are symbols and may be 1
+ * where the symbol, as bind writes it, is another number; the runtime repeats the input then "outputs": [...]
+ * outputCount entries, likewise; "labels" of the columns of one that is a list of maps "kernels": ["k0_conv"]
+ * kernelCount names, by kernelIndex "weightsBytes": 1234          equals perpend_module.weightsBytes "weightsChecksum":
+ * "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H
@@ -129,7 +130,8 @@ struct perpend_module {
   const perpend_buffer_lifetime *lifetimes; /* bufferCount entries */
   const int64_t *staticOffsets;             /* bufferCount entries, or NULL when sizes depend on symbols */
   int64_t staticArenaBytes;                 /* meaningful with staticOffsets */
-  /* dims[i] points at the extents of input i. Writes the symbols of inputs. Returns 0, or 1 with *error filled. */
+  /* dims[i] points at the extents of input i, as the caller gave them. Writes the symbols of inputs. Returns 0, or 1
+   * with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs; an extent
    * that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.

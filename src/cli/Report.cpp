@@ -5,6 +5,7 @@
 #include "cli/CompiledModel.h"
 #include "graph/ElementTypes.h"
 #include "graph/Graph.h"
+#include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -79,10 +80,23 @@ static std::string textOf(Type type) {
   return text;
 }
 
+/// What is said of an input whose extents of 1 are repeated along these dimensions.
+static std::string textOfRepeats(ArrayRef<int64_t> dims) {
+  if (dims.empty())
+    return "";
+  return "; may be 1 in dimension " +
+         llvm::join(llvm::map_range(dims, [](int64_t dim) { return std::to_string(dim); }), ", ");
+}
+
 static void collectSignature(func::FuncOp main, ModelReport &report) {
-  for (BlockArgument argument : main.getArguments())
+  std::vector<SmallVector<int64_t>> repeats(main.getNumArguments());
+  for (const graph::Repeat &repeat : graph::repeatsOf(main))
+    repeats[repeat.input].push_back(repeat.dim);
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned input = argument.getArgNumber();
     report.inputs.push_back(
-        {nameOf(main.getArgAttrDict(argument.getArgNumber()), "input"), textOf(argument.getType())});
+        {nameOf(main.getArgAttrDict(input), "input"), textOf(argument.getType()) + textOfRepeats(repeats[input])});
+  }
   for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
     report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});
   report.symbols = graph::symbolsOf(main);
@@ -179,6 +193,14 @@ static std::vector<std::string> textsIn(const llvm::json::Object &facts, StringR
   return texts;
 }
 
+static SmallVector<int64_t> numbersIn(const llvm::json::Object &facts, StringRef key) {
+  SmallVector<int64_t> numbers;
+  if (const llvm::json::Array *array = facts.getArray(key))
+    for (const llvm::json::Value &number : *array)
+      numbers.push_back(number.getAsInteger().value_or(0));
+  return numbers;
+}
+
 std::optional<ModelReport> inspectLibrary(StringRef path) {
   ModelOwner model = loadLibrary(path);
   if (!model)
@@ -200,6 +222,9 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   if (!descriptor)
     return llvm::consumeError(descriptor.takeError()), report;
   const llvm::json::Object &facts = *descriptor->getAsObject();
+  if (const llvm::json::Array *inputs = facts.getArray("inputs"))
+    for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
+      entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
   report.target = facts.getString("target").value_or("").str();
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   report.symbols = textsIn(facts, "symbols");

@@ -6,6 +6,8 @@
 #include "interp/Evaluate.h"
 #include "interp/FunctionRun.h"
 
+#include "graph/Repeats.h"
+#include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 
@@ -57,13 +59,17 @@ namespace {
 class SymbolBinder {
 public:
   SymbolBinder(func::FuncOp main, ArrayRef<Tensor> inputs, Environment &environment)
-      : main(main), inputs(inputs), environment(environment) {}
+      : main(main), inputs(inputs), environment(environment), repeats(repeatsOf(main)) {}
   LogicalResult bind();
+  /// The inputs as main wants them, after bind().
+  FailureOr<Tensors> repeated();
 
 private:
   LogicalResult checkTypes();
   LogicalResult checkExtents();
+  LogicalResult checkRequirements();
   void solve(const SymbolicInt &extent, int64_t value);
+  void solveRepeats();
   InFlightDiagnostic fail(size_t input) {
     return main.emitError("input ") << input << " of '" << main.getSymName() << "': ";
   }
@@ -71,6 +77,7 @@ private:
   func::FuncOp main;
   ArrayRef<Tensor> inputs;
   Environment &environment;
+  std::vector<Repeat> repeats;
 };
 } // namespace
 
@@ -113,7 +120,7 @@ LogicalResult SymbolBinder::checkExtents() {
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       int64_t got = inputs[i].shape[dim];
       std::optional<int64_t> expected = shape[dim].evaluate(environment.symbols);
-      if (expected == got)
+      if (expected == got || repeatingDims(repeats, i) >> dim & 1)
         continue;
       InFlightDiagnostic error = fail(i);
       error << "expected dimension " << dim << " to be " << shape[dim].str();
@@ -126,6 +133,43 @@ LogicalResult SymbolBinder::checkExtents() {
     }
   }
   return success();
+}
+
+LogicalResult SymbolBinder::checkRequirements() {
+  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
+  std::vector<std::string> texts = describeRequirements(main, /*eachEquationOnce=*/false);
+  for (auto [number, requirement] : llvm::enumerate(given ? given.values() : Shape()))
+    if (std::optional<int64_t> got = requirement.evaluate(environment.symbols); got && *got < 0)
+      return main.emitError("inputs: their shapes do not fit together: ") << texts[number] << ", got " << *got;
+  return success();
+}
+
+/// Extents of 1 that stand for another one; all follow from the extents as given.
+void SymbolBinder::solveRepeats() {
+  llvm::StringMap<int64_t> given = environment.symbols;
+  for (const Repeat &repeat : repeats)
+    for (const SymbolicInt &other : repeat.others)
+      if (int64_t &value = environment.symbols[repeat.symbol]; value == 1)
+        value = other.evaluate(given).value_or(1);
+}
+
+FailureOr<Tensors> SymbolBinder::repeated() {
+  Tensors all(inputs);
+  for (const Repeat &repeat : repeats) {
+    Tensor &tensor = all[repeat.input];
+    int64_t wanted = environment.symbols[repeat.symbol];
+    if (tensor.shape[repeat.dim] == wanted)
+      continue;
+    SmallVector<int64_t> shape = tensor.shape, strides = rowMajorStrides(shape);
+    shape[repeat.dim] = wanted;
+    strides[repeat.dim] = 0;
+    FailureOr<Tensor> larger = environment.allocate(main, tensor.elementType, shape);
+    if (failed(larger))
+      return failure();
+    copyStrided(larger->mutableData(), rowMajorStrides(shape), tensor.data(), strides, shape, tensor.format().bytes());
+    tensor = *larger;
+  }
+  return all;
 }
 
 LogicalResult SymbolBinder::bind() {
@@ -142,7 +186,8 @@ LogicalResult SymbolBinder::bind() {
         if (isPlain == wantsPlain)
           solve(extent, value);
       }
-  return checkExtents();
+  solveRepeats();
+  return failure(failed(checkExtents()) || failed(checkRequirements()));
 }
 
 FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
@@ -152,9 +197,13 @@ FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const I
     environment.lists = options.lists;
   if (main.isExternal())
     return main.emitError("expected a function with a body");
-  if (failed(SymbolBinder(main, inputs, environment).bind()))
+  SymbolBinder binder(main, inputs, environment);
+  if (failed(binder.bind()))
     return failure();
-  return FunctionRun(environment, options).run(main, inputs);
+  FailureOr<Tensors> repeated = binder.repeated();
+  if (failed(repeated))
+    return failure();
+  return FunctionRun(environment, options).run(main, *repeated);
 }
 
 //===----------------------------------------------------------------------===//

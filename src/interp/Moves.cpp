@@ -8,7 +8,9 @@
 
 #include "interp/Environment.h"
 
+#include "graph/Shapes.h"
 #include "mlir/IR/BuiltinAttributes.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cstring>
@@ -135,9 +137,10 @@ LogicalResult Move::run(BroadcastOp op) {
   const Tensor &input = operands[0];
   Extents strides(result.shape.size(), 0), inputStrides = rowMajorStrides(input.shape);
   for (auto [i, dim] : llvm::enumerate(op.getDims())) {
-    if (input.shape[i] != 1 && input.shape[i] != result.shape[dim])
+    bool isUnit = input.shape[i] == 1 && graph::isAtMostOne(graph::shapeOf(op.getInput())[i]);
+    if (!isUnit && input.shape[i] != result.shape[dim])
       return mismatch(op, input.shape);
-    strides[dim] = input.shape[i] == 1 ? 0 : inputStrides[i];
+    strides[dim] = isUnit ? 0 : inputStrides[i];
   }
   copyWhole(input, strides);
   return success();

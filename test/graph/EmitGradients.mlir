@@ -46,3 +46,14 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
   } loc("repeat")
   return %y : tensor<f32>
 }
+
+// -----
+
+// A gradient has the shape of the caller's input, so no input is repeated.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: graph.repeats
+// CHECK: return
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>> {graph.repeats = [#graph.shape<["m"]>]}, %y: tensor<?xf32, #graph.shape<["m"]>>) -> (tensor<?xf32, #graph.shape<["m"]>>) {
+  %r = graph.broadcast %x dims [0] : tensor<?xf32, #graph.shape<["n"]>> -> tensor<?xf32, #graph.shape<["m"]>>
+  return %r : tensor<?xf32, #graph.shape<["m"]>>
+}

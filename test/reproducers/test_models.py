@@ -44,14 +44,32 @@ def test_equal_results(tmp_path):
 
 
 def test_symbolic_extents_that_do_not_broadcast(tmp_path):
-    """An extent of 1 that is a symbol is not broadcast: refused, and nothing read outside of it."""
-    nodes = [("Add", ["x", "y"], ["z"], {})]
-    model, feeds = build(nodes, {"x": (ramp(4), ["n"]), "y": (ramp(1), ["m"])}, ["z"])
+    """The second sum makes the first one's extent a number, so an extent of 1 is refused, and nothing read outside."""
+    nodes = [("Add", ["x", "y"], ["z"], {}), ("ReduceSum", ["y"], ["total"], {})]
+    model, feeds = build(nodes, {"x": (ramp(4), ["n"]), "y": (ramp(1), ["m"])}, ["z", "total"])
     onnx.save(model, tmp_path / "model.onnx")
     for name, array in feeds.items():
         np.save(tmp_path / f"{name}.npy", array)
     with pytest.raises(RuntimeError, match=r"(?s)input 'y', dimension 0: expected 4, got 1.*--dim"):
-        compiled_results(tmp_path / "model.onnx", feeds, ["z"], "host", 3, tmp_path)
+        compiled_results(tmp_path / "model.onnx", feeds, ["z", "total"], "host", 3, tmp_path)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_extents_of_a_sum_whose_shape_alone_is_used(rows, tmp_path):
+    """Without the sum itself, its extents must be those of both operands all the same."""
+    nodes = [
+        ("Sub", ["x", "y"], ["difference"], {}),
+        ("Shape", ["difference"], ["shape"], {}),
+        ("ConstantOfShape", ["shape"], ["zeros"], {}),
+    ]
+    model, feeds = build(nodes, {"x": (ramp(rows), ["n"]), "y": (ramp(3), ["m"])}, ["zeros"])
+    module = perpend.Module.from_onnx(model.SerializeToString())
+    for run in (perpend.compile(model), lambda *arrays: module.evaluate(*arrays)[0]):
+        if rows == 3:
+            assert run(*feeds.values()).shape == (3,)
+            continue
+        with pytest.raises(ValueError, match="got"):
+            run(*feeds.values())
 
 
 def test_extent_that_is_always_one(tmp_path):

@@ -136,6 +136,22 @@ TEST(Model, RefusesDescriptorsThatDoNotMatchTheModule) {
   EXPECT_EQ(other.open(), PERPEND_CORRUPT);
 }
 
+TEST(Model, OnlySymbolsRepeat) {
+  auto open = [](const char *repeats) {
+    std::string text = fake::descriptor;
+    text.insert(text.find("\"type\""), std::string("\"repeats\":") + repeats + ",");
+    return Candidate(text).open();
+  };
+  EXPECT_EQ(open("[0]"), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(open("[]"), PERPEND_OK) << perpend_error_message();
+  for (const char *bad : {"[1]", "[2]", "[31]"}) {
+    EXPECT_EQ(open(bad), PERPEND_CORRUPT) << bad;
+    expectMessage("which is no symbol");
+  }
+  for (const char *bad : {"[-1]", "[32]", "0", "[\"n\"]"})
+    EXPECT_EQ(open(bad), PERPEND_CORRUPT) << bad;
+}
+
 TEST(Model, ReadsAllOfJson) {
   EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )"))
                 .open(),

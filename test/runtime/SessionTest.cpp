@@ -134,6 +134,62 @@ TEST_F(Session, ReportsWrongInputs) {
   expectResult();
 }
 
+/// The model, where x and y may have one row for n.
+class RepeatingSession : public Session {
+protected:
+  static int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error) {
+    symbols[0] = dims[0][0];
+    symbols[1] = dims[1][0];
+    for (int i : {0, 1})
+      if (dims[i][0] == 1)
+        symbols[i] = dims[1 - i][0];
+    *error = {1, 0, symbols[0], dims[1][0], nullptr};
+    return symbols[0] != symbols[1];
+  }
+  void SetUp() override {
+    module.descriptor = descriptor;
+    module.descriptorBytes = sizeof descriptor - 1;
+    module.symbolCount = 2;
+    module.bind = bind;
+    Session::SetUp();
+  }
+  static constexpr char descriptor[] =
+      R"({"perpend":"0.1.0","abi":2,"name":"fake","symbols":["n","m"],)"
+      R"("inputs":[{"name":"x","type":"f32","shape":["n",3],"repeats":[0]},)"
+      R"({"name":"y","type":"f32","shape":["m",3],"repeats":[0]}],)" FAKE_OUTPUTS FAKE_TAIL "}";
+  int64_t one[2] = {1, 3};
+};
+constexpr char RepeatingSession::descriptor[];
+
+TEST_F(RepeatingSession, RepeatsInputsOfOneRow) {
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  expectResult();
+  inputs[1].shape = one;
+  y = {1, 1, 1};
+  for (int64_t n : {4, 7, 1, 2}) {
+    shape[0] = n;
+    x.assign(static_cast<size_t>(n) * 3, 5.0f);
+    inputs[0].data = x.data();
+    inputs[1].data = y.data();
+    ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+    EXPECT_EQ(outputs[0].shape[0], n);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(static_cast<float *>(outputs[0].data)[i], 12.0f) << n;
+  }
+  setBatch(4);
+  std::vector<float> row{10, 20, 30};
+  inputs[0] = {row.data(), one, 2, PERPEND_F32};
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(static_cast<float *>(outputs[0].data)[11], 62.0f);
+}
+
+TEST_F(RepeatingSession, SaysThatADimensionMayBeOne) {
+  int64_t other[] = {3, 3};
+  inputs[1].shape = other;
+  EXPECT_EQ(run(), PERPEND_SHAPE_MISMATCH);
+  expectMessage("input 'y', dimension 0: expected 4 or 1, got 3; hint: its shape is [m, 3]");
+}
+
 TEST_F(Session, ReportsSizesBeyond64Bits) {
   setBatch(4);
   shape[0] = INT64_MAX / 8;

@@ -13,6 +13,9 @@
 #include "frontend/onnx/InputShapes.h"
 #include "frontend/onnx/Maps.h"
 #include "frontend/onnx/Order.h"
+#include "graph/Repeats.h"
+#include "graph/Requirements.h"
+#include "graph/Symbols.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -210,15 +213,52 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
   return success();
 }
 
-/// Shape computations that became shapes are not needed any more.
-static void eraseUnused(Block &block) {
-  for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block))) {
-    for (Region &region : operation.getRegions())
-      eraseUnused(region.front());
-    if (isOpTriviallyDead(&operation))
-      operation.erase();
+namespace {
+/// Erases shape computations that became shapes, and what else nobody needs. Where a shape was taken from the result of
+/// such an operator, the extents that it takes for equal still are: they become requirements of main.
+class UnusedOperators {
+public:
+  explicit UnusedOperators(func::FuncOp main) : main(main), dataSymbols(graph::dataSymbolsOf(main)) {}
+
+  void erase() {
+    erase(main.getBody().front());
+    if (equations.list.empty())
+      return;
+    main->setAttr("graph.requirements", graph::ShapeAttr::get(main.getContext(), equations.list));
+    main->setAttr("graph.requirement_subjects", mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
   }
-}
+
+private:
+  void erase(Block &block) {
+    for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block))) {
+      for (Region &region : operation.getRegions())
+        erase(region.front());
+      if (!isOpTriviallyDead(&operation))
+        continue;
+      if (isa<graph::BroadcastOp, graph::ContractOp, graph::ConcatOp>(operation) && operation.getParentOp() == main)
+        keepEquations(operation);
+      operation.erase();
+    }
+  }
+
+  void keepEquations(Operation &operation) {
+    cast<graph::RequirementInterface>(operation).addRequirements(equations);
+    auto name = operation.getLoc()->findInstanceOf<NameLoc>();
+    for (size_t i = subjects.size(); i < equations.list.size();)
+      if (graph::mentionsAny(equations.list[i], dataSymbols)) {
+        equations.list.erase(equations.list.begin() + i);
+      } else {
+        subjects.push_back(name ? name.getName().getValue() : "");
+        ++i;
+      }
+  }
+
+  func::FuncOp main;
+  std::vector<std::string> dataSymbols;
+  graph::Requirements equations;
+  SmallVector<StringRef> subjects;
+};
+} // namespace
 
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(fileLocation);
@@ -231,7 +271,8 @@ OwningOpRef<ModuleOp> Importer::run() {
       failed(findMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
       failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
-  eraseUnused(function.getBody().front());
+  graph::inferRepeats(function);
+  UnusedOperators(function).erase();
   if (failed(verify(*module)))
     return {};
   return module;

@@ -62,6 +62,13 @@ const GraphProto *Node::graph(StringRef name) const {
   return nullptr;
 }
 
+void Node::assumeLength(size_t index, size_t count) {
+  Value vector = input(index);
+  if (vector && graph::shapeOf(vector).size() == 1 && !graph::shapeOf(vector)[0].isConstant() &&
+      !builder.contents(vector))
+    inputs[index] = builder.reshape(vector, SymbolicInt(static_cast<int64_t>(count)));
+}
+
 std::optional<Shape> Node::sizes(size_t index, StringRef what) const {
   if (!input(index)) {
     builder.fail("the input " + Twine(index) + " (" + what + ") is missing");

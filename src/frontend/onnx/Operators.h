@@ -57,6 +57,8 @@ struct Node {
   Results fail(const llvm::Twine &message) const;
   /// The graph in an attribute; null, with an error, when it is missing.
   const GraphProto *graph(StringRef name) const;
+  /// Of an input that is a vector of unknown length: it has as many elements as the node needs. Binding checks that.
+  void assumeLength(size_t index, size_t count);
   /// The elements of an input that gives sizes, measured at run time where they are not known.
   std::optional<Shape> sizes(size_t index, StringRef what) const;
   /// The known elements of an input that decides about shapes; an error otherwise.

@@ -42,6 +42,7 @@ Results importMaxUnpool(Node &node) {
   Value result = b.reshape(flat, shape);
   if (!node.input(2) || !result)
     return {result};
+  node.assumeLength(2, shape.size());
   std::optional<Shape> wanted = b.sizes(node.input(2), "unpool");
   if (!wanted || wanted->size() != shape.size())
     return wanted ? node.fail("expected an output shape of rank " + Twine(shape.size())) : Results();
@@ -78,10 +79,13 @@ Results importRoiAlign10(Node &node) {
 /// Cut in the middle, or with zeros around it, where an odd difference is larger behind.
 Results importCenterCropPad(Node &node) {
   Value x = node.input(0);
-  std::optional<Shape> wanted = node.sizes(1, "size");
-  if (!wanted || !x)
+  if (!x)
     return {};
   SmallVector<int64_t> axes = node.attributes.getInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x))));
+  node.assumeLength(1, axes.size());
+  std::optional<Shape> wanted = node.sizes(1, "size");
+  if (!wanted)
+    return {};
   if (axes.size() != wanted->size())
     return node.fail("expected " + Twine(axes.size()) + " extents, got " + Twine(wanted->size()));
   for (auto [axis, extent] : llvm::zip(axes, *wanted)) {

@@ -234,6 +234,8 @@ Results importUpsample(Node &node) {
   return importResize10(node);
 }
 Results importResize10(Node &node) {
+  if (node.input(0))
+    node.assumeLength(1, rankOf(node.input(0)));
   return node.hasInputs(2) ? resizeByScales(node, node.input(1), asymmetric(node)) : Results();
 }
 
@@ -260,12 +262,16 @@ static std::optional<ResizeContext> withRegion(Node &node) {
 }
 
 Results importResize(Node &node) {
-  Value x = node.input(0), scales = node.input(2), sizes = node.input(3);
-  if (!x || (isEmpty(scales) && isEmpty(sizes)))
+  Value x = node.input(0);
+  bool hasScales = !isEmpty(node.input(2));
+  if (!x || (!hasScales && isEmpty(node.input(3))))
     return node.fail("expected a tensor and its scales or sizes");
+  size_t count = node.attributes.getInts("axes", SmallVector<int64_t>(rankOf(x))).size();
+  node.assumeLength(1, 2 * count);
+  node.assumeLength(hasScales ? 2 : 3, count);
   std::optional<ResizeContext> context = withRegion(node);
   if (!context)
     return {};
-  return isEmpty(scales) ? resizeBySizes(node, *context) : resizeByScales(node, scales, *context);
+  return hasScales ? resizeByScales(node, node.input(2), *context) : resizeBySizes(node, *context);
 }
 } // namespace perpend::onnx

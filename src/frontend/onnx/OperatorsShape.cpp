@@ -165,6 +165,8 @@ Results importExpand(Node &node) {
 }
 
 Results importTile(Node &node) {
+  if (node.input(0))
+    node.assumeLength(1, rankOf(node.input(0)));
   std::optional<Shape> repeats = node.sizes(1, "repeats");
   return {repeats ? tileTensor(node.builder, node.input(0), *repeats) : Value()};
 }
@@ -209,6 +211,7 @@ Results importSlice(Node &node) {
 /// Sizes are an attribute before operator set 13, then an input; without them the parts are equal.
 Results importSplit(Node &node) {
   std::optional<Shape> sizes = node.attributes.getDims("split");
+  node.assumeLength(1, node.proto.outputs.size());
   if (node.input(1) && !(sizes = node.sizes(1, "split")))
     return {};
   if (sizes && sizes->size() != node.proto.outputs.size())
@@ -283,6 +286,9 @@ Results importPad11(Node &node) {
   for (int input : {1, 3})
     if (Value list = node.input(input); list && rankOf(list) != 1)
       return node.fail(Twine(input == 1 ? "pads" : "axes") + ": expected a vector, got " + toString(shapeOf(list)));
+  std::optional<int64_t> padded = node.input(3) ? shapeOf(node.input(3))[0].constant() : rankOf(node.input(0));
+  if (padded)
+    node.assumeLength(1, 2 * *padded);
   std::optional<double> value = node.input(2) ? constantNumber(node.input(2)) : 0.0;
   auto pads = padsOf(node);
   return pads ? padOnnx(node, pads->first, pads->second, value.value_or(0), value ? Value() : node.input(2))

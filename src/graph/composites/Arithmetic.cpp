@@ -54,10 +54,15 @@ Value where(Builder &b, Value condition, Value then, Value otherwise) {
     return {};
   if (elementTypeOf(then) != elementTypeOf(otherwise) || !elementTypeOf(condition).isInteger(1))
     return b.fail("where: expected a boolean condition and two tensors of one element type");
-  Value result = b.mapBroadcast({condition, then, otherwise}, elementTypeOf(then),
-                                [](OpBuilder &builder, Location loc, ValueRange v) {
-                                  return builder.create<arith::SelectOp>(loc, v[0], v[1], v[2]).getResult();
-                                });
+  // Of extents that are equal when the model runs, a condition is the one that may be 1 instead: it is often a mask.
+  std::optional<Shape> shape = b.broadcastShapes({then, otherwise, condition});
+  if (!shape)
+    return {};
+  Value result =
+      b.map({b.broadcastTo(condition, *shape), b.broadcastTo(then, *shape), b.broadcastTo(otherwise, *shape)},
+            elementTypeOf(then), [](OpBuilder &builder, Location loc, ValueRange v) {
+              return builder.create<arith::SelectOp>(loc, v[0], v[1], v[2]).getResult();
+            });
   return follow(b, {condition, then, otherwise}, result, [](ArrayRef<SymbolicInt> v) -> Known {
     if (v[1] == v[2])
       return v[1];

@@ -55,6 +55,24 @@ static Results recur(Builder &b, const Recurrence &r) {
   return {b.transpose(results[1], {1, 0, 2}), results[0]};
 }
 
+/// x [batch, length, n] as [batch, heads, length, size], where a run decides whether n is 1, heads or heads * size: a
+/// number for all, for each head or for each element.
+static Value splitUnknown(Builder &b, Value x, int64_t heads, const SymbolicInt &size) {
+  Shape shape = shapeOf(x);
+  SymbolicInt n = shape[2], perHead = floorDiv(n, SymbolicInt(heads));
+  SymbolicInt misfit = (n - SymbolicInt(1)) * (n - SymbolicInt(heads)) * (n - SymbolicInt(heads) * size);
+  for (const SymbolicInt &value : {misfit, -misfit})
+    b.require(value, "linear attention: decay or beta fits neither the heads nor their elements");
+  return b.generate({x}, {shape[0], SymbolicInt(heads), shape[1], size}, elementTypeOf(x),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                      Scalar head(builder, loc, index[1]), element(builder, loc, index[3]);
+                      Scalar width(builder, loc, extent(builder, loc, perHead));
+                      Scalar last(builder, loc, extent(builder, loc, n - SymbolicInt(1)));
+                      Scalar at = min(head * width + min(element, max(width - 1, 0)), last);
+                      return load(builder, loc, tensors[0], {index[0], index[2], at.value});
+                    });
+}
+
 /// Rates [batch, length, heads] or [batch, length, 1], as [batch, heads or 1, length, 1].
 static Value splitRate(Builder &b, Value rate, int64_t heads, Value like) {
   if (!rate)
@@ -62,6 +80,8 @@ static Value splitRate(Builder &b, Value rate, int64_t heads, Value like) {
   Shape shape = shapeOf(rate);
   if (shape.size() != 3)
     return b.fail("linear attention: expected a rate [batch, length, heads], got shape " + toString(shape));
+  if (!shape[2].isConstant())
+    return castLike(b, splitUnknown(b, rate, heads, SymbolicInt(1)), like);
   SymbolicInt count = shape[2] == SymbolicInt(1) ? shape[2] : SymbolicInt(heads);
   Value perHead = b.reshape(rate, {shape[0], shape[1], count, SymbolicInt(1)});
   return castLike(b, b.transpose(perHead, {0, 2, 1, 3}), like);
@@ -71,6 +91,8 @@ static Value splitRate(Builder &b, Value rate, int64_t heads, Value like) {
 static Value splitGate(Builder &b, Value gate, int64_t heads, Value like) {
   if (!gate)
     return {};
+  if (rankOf(gate) == 3 && !shapeOf(gate)[2].isConstant())
+    return castLike(b, splitUnknown(b, gate, heads, shapeOf(like)[3]), like);
   bool isShared = rankOf(gate) == 3 && shapeOf(gate)[2] == SymbolicInt(1);
   return castLike(b, splitHeads(b, gate, SymbolicInt(isShared ? 1 : heads)), like);
 }

@@ -75,8 +75,11 @@ Results string_concat(Builder &b, Values in, const Attributes &) {
   std::optional<Shape> shape = b.broadcastShapes(in);
   if (!shape || !checkTexts(b, in))
     return {};
-  return b.callLibrary("string.concat", {b.broadcastTo(in[0], *shape), b.broadcastTo(in[1], *shape)},
-                       CallResult{*shape, elementTypeOf(in[0])});
+  Results joined = b.callLibrary("string.concat", {b.broadcastTo(in[0], *shape), b.broadcastTo(in[1], *shape)},
+                                 CallResult{*shape, elementTypeOf(in[0])});
+  if (joined[0])
+    joined[0].getDefiningOp()->setAttr("graph.elementwise", b.operations.getUnitAttr());
+  return joined;
 }
 
 Results string_split(Builder &b, Values in, const Attributes &a) {

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Repeats.h"
 #include "graph/gradients/Gradients.h"
 #include "graph/passes/Passes.h"
 
@@ -33,6 +34,7 @@ struct EmitGradients : perpend::graph::impl::GraphEmitGradientsBase<EmitGradient
     Operation *end = main.getBody().front().getTerminator();
     mlir::OpBuilder operations(end);
     perpend::graph::Builder builder(operations, main.getLoc());
+    forgetRepeats(main); // a gradient has the shape that the caller's input has
     SmallVector<Value> floats;
     for (Value argument : main.getArguments())
       if (isa<FloatType>(tensorTypeOf(argument).getElementType()))

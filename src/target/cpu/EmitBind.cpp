@@ -2,6 +2,7 @@
 
 #include "target/cpu/ModuleFunctions.h"
 
+#include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -20,7 +21,7 @@ namespace {
 class BindEmitter {
 public:
   explicit BindEmitter(func::FuncOp main)
-      : main(main), symbols(graph::symbolsOf(main)), types(main.getContext()),
+      : main(main), symbols(graph::symbolsOf(main)), repeats(graph::repeatsOf(main)), types(main.getContext()),
         pointer(FunctionEmitter::pointerType(main->getParentOfType<ModuleOp>())),
         f(main->getParentOfType<ModuleOp>(), "perpend_bind",
           types.getFunctionType({pointer, pointer, pointer}, {types.getI32Type()}), main.getLoc()) {}
@@ -31,11 +32,14 @@ public:
     SmallVector<Type> refusal{i32, i32, types.getI64Type(), types.getI64Type(), pointer};
     refuse->addArguments(refusal, SmallVector<Location>(refusal.size(), f.loc));
     emitSymbols(refuse);
+    emitRepeats();
     for (BlockArgument argument : main.getArguments()) {
       Value dims = f.loadPointer(f.argument(0), argument.getArgNumber());
+      uint32_t repeating = graph::repeatingDims(repeats, argument.getArgNumber());
       for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
-        emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
-                  f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
+        if (!(repeating >> dim & 1))
+          emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
+                    f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
     }
     if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
       SmallVector<SymbolicInt> requirements = attribute.values();
@@ -67,6 +71,25 @@ private:
       Value above = f.builder.create<arith::SubIOp>(f.loc, got, f.integer(source->offset));
       f.store(f.builder.create<arith::DivSIOp>(f.loc, above, f.integer(source->factor)), f.argument(1), number);
     }
+  }
+
+  /// The symbol of a dimension that is 1 and repeats gets the extent to which it repeats. All are computed from the
+  /// extents as given.
+  void emitRepeats() {
+    SmallVector<Value> values;
+    for (const graph::Repeat &repeat : repeats) {
+      SmallVector<SymbolicInt> extents{SymbolicInt::symbol(repeat.symbol)};
+      extents.append(repeat.others);
+      Value value;
+      for (const SymbolicInt &extent : extents) {
+        Value other = f.evaluate(extent, f.argument(1), symbols);
+        Value isOne = value ? f.compare(arith::CmpIPredicate::eq, value, f.integer(1)) : Value();
+        value = value ? f.builder.create<arith::SelectOp>(f.loc, isOne, other, value) : other;
+      }
+      values.push_back(value);
+    }
+    for (auto [repeat, value] : llvm::zip_equal(repeats, values))
+      f.store(value, f.argument(1), llvm::find(symbols, repeat.symbol) - symbols.begin());
   }
 
   /// Refuses a dimension that does not compare as it must.
@@ -123,6 +146,7 @@ private:
 
   func::FuncOp main;
   std::vector<std::string> symbols;
+  std::vector<graph::Repeat> repeats;
   Builder types;
   Type pointer;
   FunctionEmitter f;

@@ -1,0 +1,383 @@
+//===- Repeats.cpp - inputs that may be 1 where others are not -------------===//
+//
+// A candidate is an input dimension with a symbol of its own. Two runs are
+// compared: ONNX's, in which some candidates are 1, and ours, in which these are
+// repeated to the extent n that they meet. The claim is that each value of ours
+// is ONNX's, repeated along dimensions that are 1 there ("thin"), and that no
+// result of the model can be thin. Of a dimension that may be thin, we follow
+// which candidates it has met: it is thin only where all of these are 1.
+//
+// An operator that keeps a thin dimension (followingDim) keeps the claim. Any
+// other one, a result of the model, and each use of a candidate's symbol as a
+// number needs to know that the dimension is not thin: candidates that could
+// make it so are given up, and all starts again, until nothing is given up.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Repeats.h"
+
+#include "graph/DimensionFlow.h"
+#include "graph/Shapes.h"
+#include "graph/SubstituteSymbols.h"
+#include "graph/Symbols.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/IntEqClasses.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+namespace {
+
+class RepeatAnalysis {
+public:
+  explicit RepeatAnalysis(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) { findCandidates(); }
+
+  void run() {
+    for (hasChanged = llvm::any_of(candidates, isAlive); hasChanged;) {
+      hasChanged = false;
+      visitAll();
+      checkNeeds();
+      checkGroups();
+    }
+  }
+  void declare();
+
+private:
+  struct Candidate {
+    unsigned input, dim;
+    std::string symbol;
+    bool isAlive;
+    SmallVector<SymbolicInt> limits; ///< extents it meets that are no candidates
+  };
+  /// Thin at most where all these candidates are 1; nullopt: never.
+  using Thin = std::optional<llvm::SmallBitVector>;
+  struct Need {
+    llvm::SmallBitVector met;
+    unsigned candidate;
+  };
+
+  static bool isAlive(const Candidate &candidate) { return candidate.isAlive; }
+  void findCandidates();
+  void giveUp(unsigned candidate) {
+    hasChanged |= candidates[candidate].isAlive;
+    candidates[candidate].isAlive = false;
+  }
+  void giveUp(const std::set<std::string> &symbols);
+  void giveUpSymbols(ArrayRef<SymbolicInt> values);
+  /// The candidate whose symbol this is, unless it has been given up.
+  std::optional<unsigned> candidateOf(const SymbolicInt &extent) const;
+  void need(const llvm::SmallBitVector &met, const SymbolicInt &extent) {
+    needs.push_back({met, numberOf.lookup(extent.str())});
+  }
+  Thin thinness(Value value, unsigned dim) const;
+
+  void visitAll();
+  void visit(Operation &op);
+  void visitUse(Value value);
+  void visitFlow(Operation &op);
+  void visitResultDim(Operation &op, unsigned dim, ArrayRef<std::pair<Value, unsigned>> sources);
+  void meet(const SymbolicInt &a, const SymbolicInt &b);
+  void checkNeeds();
+  void checkGroups();
+  bool isOneGroup(unsigned a, unsigned b) const { return groups[a] == groups[b]; }
+  SmallVector<SymbolicInt> limitsOf(unsigned candidate) const;
+
+  func::FuncOp main;
+  std::vector<std::string> dataSymbols;
+  std::vector<Candidate> candidates;
+  llvm::StringMap<unsigned> numberOf; ///< of candidates, by symbol
+  bool hasChanged = false;
+
+  // Of one pass over main.
+  DenseMap<Value, SmallVector<Thin>> thin; ///< values without a thin dimension are left out
+  llvm::IntEqClasses groups;               ///< candidates that meet
+  std::vector<Need> needs;
+};
+} // namespace
+
+static std::optional<std::string> bareSymbol(const SymbolicInt &extent) {
+  std::set<std::string> names;
+  extent.symbols(names);
+  if (names.size() == 1 && extent == SymbolicInt::symbol(*names.begin()))
+    return *names.begin();
+  return std::nullopt;
+}
+
+/// Symbols that are the extent of one dimension of one input, and mentioned by no other one.
+void RepeatAnalysis::findCandidates() {
+  llvm::StringMap<unsigned> mentions;
+  for (BlockArgument argument : main.getArguments())
+    for (const SymbolicInt &extent : shapeOf(argument)) {
+      std::set<std::string> names;
+      extent.symbols(names);
+      for (const std::string &name : names)
+        ++mentions[name];
+    }
+  for (BlockArgument argument : main.getArguments())
+    for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
+      if (std::optional<std::string> symbol = bareSymbol(extent); symbol && mentions[*symbol] == 1) {
+        numberOf[*symbol] = candidates.size();
+        candidates.push_back({argument.getArgNumber(), static_cast<unsigned>(dim), *symbol, true, {}});
+      }
+}
+
+std::optional<unsigned> RepeatAnalysis::candidateOf(const SymbolicInt &extent) const {
+  std::optional<std::string> symbol = extent.isConstant() ? std::nullopt : bareSymbol(extent);
+  auto found = symbol ? numberOf.find(*symbol) : numberOf.end();
+  if (found == numberOf.end() || !candidates[found->second].isAlive)
+    return std::nullopt;
+  return found->second;
+}
+
+void RepeatAnalysis::giveUpSymbols(ArrayRef<SymbolicInt> values) {
+  std::set<std::string> names;
+  for (const SymbolicInt &value : values)
+    value.symbols(names);
+  giveUp(names);
+}
+
+void RepeatAnalysis::giveUp(const std::set<std::string> &symbols) {
+  for (const std::string &name : symbols)
+    if (auto found = numberOf.find(name); found != numberOf.end())
+      giveUp(found->second);
+}
+
+RepeatAnalysis::Thin RepeatAnalysis::thinness(Value value, unsigned dim) const {
+  auto found = thin.find(value);
+  return found == thin.end() ? Thin() : found->second[dim];
+}
+
+//===----------------------------------------------------------------------===//
+// One pass over main
+//===----------------------------------------------------------------------===//
+
+void RepeatAnalysis::visitAll() {
+  thin.clear();
+  needs.clear();
+  groups = llvm::IntEqClasses(candidates.size());
+  for (auto [number, candidate] : llvm::enumerate(candidates)) {
+    candidate.limits.clear();
+    if (!candidate.isAlive)
+      continue;
+    BlockArgument argument = main.getArgument(candidate.input);
+    auto &dims = thin.try_emplace(argument, shapeOf(argument).size()).first->second;
+    dims[candidate.dim].emplace(candidates.size()).set(number);
+  }
+  if (auto given = main->getAttrOfType<ShapeAttr>("graph.requirements"))
+    giveUpSymbols(given.values());
+  for (Operation &op : main.getBody().front())
+    visit(op);
+  groups.compress();
+}
+
+/// No dimension of the value may be thin.
+void RepeatAnalysis::visitUse(Value value) {
+  auto found = thin.find(value);
+  if (found == thin.end())
+    return;
+  for (auto [extent, met] : llvm::zip_equal(shapeOf(value), found->second))
+    if (met)
+      need(*met, extent);
+}
+
+void RepeatAnalysis::visit(Operation &op) {
+  for (NamedAttribute attribute : op.getAttrs())
+    if (auto values = dyn_cast<ShapeAttr>(attribute.getValue()))
+      giveUpSymbols(values.values());
+  std::set<std::string> numbers;
+  for (Region &region : op.getRegions())
+    collectSymbols(region, numbers);
+  if (!hasDimensionFlow(&op)) {
+    llvm::SetVector<Value> used(op.operand_begin(), op.operand_end());
+    getUsedValuesDefinedAbove(op.getRegions(), used);
+    llvm::for_each(used, [&](Value value) { visitUse(value); });
+    collectSymbols(&op, numbers);
+  }
+  giveUp(numbers);
+  if (hasDimensionFlow(&op))
+    visitFlow(op);
+}
+
+void RepeatAnalysis::visitFlow(Operation &op) {
+  Value result = op.getResult(0);
+  SmallVector<SmallVector<std::pair<Value, unsigned>>> sources(shapeOf(result).size());
+  for (OpOperand &operand : op.getOpOperands())
+    for (unsigned dim = 0, rank = shapeOf(operand.get()).size(); dim < rank; ++dim) {
+      if (std::optional<unsigned> next = followingDim(operand, dim))
+        sources[*next].push_back({operand.get(), dim});
+      else if (Thin met = thinness(operand.get(), dim))
+        need(*met, shapeOf(operand.get())[dim]);
+    }
+  for (auto [dim, list] : llvm::enumerate(sources))
+    visitResultDim(op, dim, list);
+}
+
+void RepeatAnalysis::visitResultDim(Operation &op, unsigned dim, ArrayRef<std::pair<Value, unsigned>> sources) {
+  Value result = op.getResult(0);
+  SymbolicInt extent = shapeOf(result)[dim];
+  bool isThin = true, isFollowed = isa<BroadcastOp>(op);
+  llvm::SmallBitVector met(candidates.size());
+  for (auto [value, sourceDim] : sources) {
+    SymbolicInt own = shapeOf(value)[sourceDim];
+    if (own == SymbolicInt(1))
+      continue; // of a broadcast
+    isFollowed = true;
+    meet(own, extent);
+    if (Thin source = thinness(value, sourceDim))
+      met |= *source;
+    else
+      isThin = false;
+  }
+  if (!candidateOf(extent) || !isFollowed)
+    return giveUpSymbols(bareSymbol(extent) && isFollowed ? ArrayRef<SymbolicInt>() : ArrayRef(extent));
+  if (isThin)
+    thin.try_emplace(result, shapeOf(result).size()).first->second[dim] = met;
+}
+
+/// Two extents that the model takes for equal, unless one is 1.
+void RepeatAnalysis::meet(const SymbolicInt &a, const SymbolicInt &b) {
+  if (a == b)
+    return;
+  std::optional<unsigned> left = candidateOf(a), right = candidateOf(b);
+  if (!left && !right)
+    return;
+  if (left && right)
+    return static_cast<void>(groups.join(*left, *right));
+  candidates[left ? *left : *right].limits.push_back(left ? b : a);
+}
+
+//===----------------------------------------------------------------------===//
+// What is given up
+//===----------------------------------------------------------------------===//
+
+SmallVector<SymbolicInt> RepeatAnalysis::limitsOf(unsigned candidate) const {
+  SmallVector<SymbolicInt> limits;
+  for (auto [number, other] : llvm::enumerate(candidates))
+    if (isOneGroup(number, candidate))
+      for (const SymbolicInt &limit : other.limits)
+        if (!llvm::is_contained(limits, limit))
+          limits.push_back(limit);
+  return limits;
+}
+
+/// A dimension that has met all candidates of its group is thin only if that is no repetition: n is 1 then, unless
+/// something else says what n is.
+void RepeatAnalysis::checkNeeds() {
+  for (const Need &need : needs) {
+    bool isSafe = limitsOf(need.candidate).empty();
+    for (unsigned number = 0; number < candidates.size(); ++number)
+      isSafe &= !candidates[number].isAlive || !isOneGroup(number, need.candidate) || need.met.test(number);
+    if (isSafe)
+      continue;
+    int first = need.met.find_first(); // masks and biases come after what they are added to
+    giveUp(first < 0 ? need.candidate : first);
+  }
+}
+
+/// Binding must know n from other input dimensions alone.
+void RepeatAnalysis::checkGroups() {
+  for (unsigned number = 0; number < candidates.size(); ++number) {
+    if (!candidates[number].isAlive)
+      continue;
+    SmallVector<SymbolicInt> limits = limitsOf(number);
+    bool isAlone = limits.empty();
+    for (unsigned other = 0; other < candidates.size(); ++other)
+      isAlone &= other == number || !candidates[other].isAlive || !isOneGroup(other, number);
+    std::set<std::string> names;
+    for (const SymbolicInt &limit : limits)
+      limit.symbols(names);
+    bool isUnknown = mentionsAny(limits, dataSymbols) || llvm::any_of(names, [&](const std::string &name) {
+                       return candidateOf(SymbolicInt::symbol(name)).has_value();
+                     });
+    if (isAlone || isUnknown)
+      giveUp(number);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef attributeName = "graph.repeats";
+
+void RepeatAnalysis::declare() {
+  MLIRContext *context = main.getContext();
+  std::map<unsigned, SmallVector<Attribute>> declared;
+  for (auto [number, candidate] : llvm::enumerate(candidates)) {
+    if (!candidate.isAlive)
+      continue;
+    SmallVector<SymbolicInt> others = limitsOf(number);
+    for (auto [other, inGroup] : llvm::enumerate(candidates))
+      if (other != number && inGroup.isAlive && isOneGroup(other, number))
+        others.push_back(SymbolicInt::symbol(inGroup.symbol));
+    auto &list = declared[candidate.input];
+    list.resize(shapeOf(main.getArgument(candidate.input)).size(), ShapeAttr::get(context, ArrayRef<SymbolicInt>()));
+    list[candidate.dim] = ShapeAttr::get(context, others);
+  }
+  for (auto &[input, list] : declared)
+    main.setArgAttr(input, attributeName, ArrayAttr::get(context, list));
+}
+
+void inferRepeats(func::FuncOp main) {
+  RepeatAnalysis analysis(main);
+  analysis.run();
+  analysis.declare();
+}
+
+LogicalResult verifyRepeats(func::FuncOp main) {
+  std::vector<std::string> symbols = symbolsOf(main), dataSymbols = dataSymbolsOf(main);
+  auto sources = symbolSourcesOf(main);
+  auto isSourceOf = [&](const SymbolicInt &extent, unsigned input, unsigned dim) {
+    const auto &source = sources[llvm::find(symbols, extent.str()) - symbols.begin()];
+    return source && source->input == input && source->dim == dim;
+  };
+  for (BlockArgument argument : main.getArguments()) {
+    auto list = main.getArgAttr(argument.getArgNumber(), attributeName);
+    Shape shape = shapeOf(argument);
+    auto dims = dyn_cast_or_null<ArrayAttr>(list);
+    bool fits = !list || (dims && dims.size() == shape.size() && llvm::all_of(dims, llvm::IsaPred<ShapeAttr>));
+    for (unsigned dim = 0; list && fits && dim < shape.size(); ++dim) {
+      Shape others = cast<ShapeAttr>(dims[dim]).values();
+      std::set<std::string> names;
+      for (const SymbolicInt &other : others)
+        other.symbols(names);
+      fits = others.empty() || (bareSymbol(shape[dim]) && isSourceOf(shape[dim], argument.getArgNumber(), dim) &&
+                                !mentionsAny(others, dataSymbols));
+      for (const std::string &name : names)
+        fits &= llvm::is_contained(symbols, name);
+    }
+    if (!fits)
+      return main.emitError("input ") << argument.getArgNumber() << ": '" << attributeName
+                                      << "' does not fit its dimensions\nhint: leave it out";
+  }
+  return success();
+}
+
+std::vector<Repeat> repeatsOf(func::FuncOp main) {
+  std::vector<Repeat> repeats;
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned input = argument.getArgNumber();
+    auto list = main.getArgAttrOfType<ArrayAttr>(input, attributeName);
+    for (auto [dim, others] : llvm::enumerate(list ? list.getValue() : ArrayRef<Attribute>()))
+      if (SmallVector<SymbolicInt> values = cast<ShapeAttr>(others).values(); !values.empty())
+        repeats.push_back({input, static_cast<unsigned>(dim), shapeOf(argument)[dim].str(), std::move(values)});
+  }
+  return repeats;
+}
+
+uint32_t repeatingDims(ArrayRef<Repeat> repeats, unsigned input) {
+  uint32_t dims = 0;
+  for (const Repeat &repeat : repeats)
+    if (repeat.input == input)
+      dims |= 1u << repeat.dim;
+  return dims;
+}
+
+void forgetRepeats(func::FuncOp main) {
+  for (unsigned input = 0; input < main.getNumArguments(); ++input)
+    main.removeArgAttr(input, attributeName);
+}
+} // namespace perpend::graph
