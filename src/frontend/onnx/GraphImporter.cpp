@@ -132,7 +132,7 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
-  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, version); !complaint.empty())
+  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, *entry, version); !complaint.empty())
     return builder.fail(complaint), failure();
   Results results = own               ? importUserOperator(node, *own)
                     : entry->function ? entry->function(node)

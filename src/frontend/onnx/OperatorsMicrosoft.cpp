@@ -16,9 +16,6 @@ namespace perpend::onnx {
 static Attributes floatAttribute(Builder &b, StringRef name, double value) {
   return Attributes(b.context(), b.operations.getNamedAttr(name, b.operations.getF64FloatAttr(value)));
 }
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
 
 //===----------------------------------------------------------------------===//
 // Activations

@@ -13,10 +13,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
-
 /// In f32 where the tensor is of 16 bits.
 static Value widened(Builder &b, Value x) { return x ? b.cast(x, computeType(graph::elementTypeOf(x))) : x; }
 static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, graph::elementTypeOf(like)) : x; }

@@ -13,9 +13,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs)[0];
-}
 static Value i64(Builder &b, Value x) { return x ? b.cast(x, b.i64()) : x; }
 
 //===----------------------------------------------------------------------===//

@@ -11,7 +11,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
 static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
 static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
 static Value addNumber(Builder &b, Value x, double number) {

@@ -103,7 +103,6 @@ static Reduction reductionOf(Value x, const Attributes &attributes) {
 }
 
 static Value square(Builder &b, Value x) { return mul(b, x, x); }
-static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
 
 /// sum over the axes of f(x), in the compute type, then g of it.
 static Results reduceWith(Builder &b, Value input, const Attributes &attributes,
