@@ -25,6 +25,9 @@ Value alongAxis(Builder &b, Value vector, int64_t axis, ArrayRef<SymbolicInt> sh
     return {};
   if (rankOf(vector) != 1)
     vector = b.reshape(vector, {elementCount(shapeOf(vector))});
+  if (vector && provablyDiffer(shapeOf(vector)[0], shape[axis]) && shapeOf(vector)[0] != SymbolicInt(1))
+    return b.fail("expected a vector of " + shape[axis].str() + " elements, for dimension " + Twine(axis) + " of " +
+                  toString(shape) + ", got " + shapeOf(vector)[0].str());
   return b.broadcast(vector, axis, shape);
 }
 
