@@ -302,19 +302,18 @@ static Value windowsOfWords(Builder &b, Value isCharacter, const SymbolicInt &si
   return isThere ? b.unsqueeze(isThere, {1}) : isThere;
 }
 
-/// in: words [.., characters], filters [size, 1, window, character size], bias, the embeddings of characters. The
+/// in: words [words, characters], filters [size, 1, window, character size], bias, the embeddings of characters. The
 /// largest of the activated windows of each word; 0 for a word that begins with 0.
 Results importWordConvEmbedding(Node &node) {
   if (!node.hasInputs(4))
     return {};
   Builder &b = node.builder;
   Shape shape = shapeOf(node.input(0)), filters = shapeOf(node.input(1));
-  if (shape.empty() || filters.size() != 4 || rankOf(node.input(3)) != 2)
-    return node.fail(
-        "expected words [.., characters], filters [size, 1, window, character size] and embeddings of rank 2");
-  Shape flat{elementCount(ArrayRef(shape).drop_back()), shape.back()};
-  Value words = b.reshape(node.input(0), flat);
-  Value embedded = words ? b.unsqueeze(b.gather(node.input(3), words, 0), {1}) : words;
+  if (shape.size() != 2 || filters.size() != 4 || rankOf(node.input(3)) != 2)
+    return node.fail("expected words [words, characters], filters [size, 1, window, character size] and embeddings of "
+                     "rank 2");
+  Value words = node.input(0);
+  Value embedded = b.unsqueeze(b.gather(node.input(3), words, 0), {1});
   Value windows = call(b, "conv", {embedded, node.input(1), node.input(2)});
   if (!windows)
     return {};
@@ -326,7 +325,6 @@ Results importWordConvEmbedding(Node &node) {
   Value isThere = windowsOfWords(b, isCharacter, filters[2], shapeOf(active)[2]);
   Value shown = graph::where(b, isThere, active, b.scalar(-2, type)); // below every activation
   Value isWord = isCharacter ? sliceAxis(b, isCharacter, 1, SymbolicInt(0), SymbolicInt(1)) : isCharacter;
-  shape.back() = filters[0];
-  return {b.reshape(graph::where(b, isWord, b.reduce(ReductionKind::Max, shown, 2, false), b.scalar(0, type)), shape)};
+  return {graph::where(b, isWord, b.reduce(ReductionKind::Max, shown, 2, false), b.scalar(0, type))};
 }
 } // namespace perpend::onnx

@@ -88,14 +88,9 @@ for rows, columns in [(4, 5), (1, 1), (1, 6), (7, 1), (6, 3)]:
     case("DynamicTimeWarping", [positive(rows, columns)], label=f"{rows}x{columns}", symbols={(0, 0): "m", (0, 1): "n"})
 case("DynamicTimeWarping", [np.zeros((3, 4), np.float32)], label="equal")
 case("DynamicTimeWarping", [positive(1, 5, 4) - 1], label="rank 3")
-WORDS = np.array([[1, 2, 3, 0, 0], [3, 0, 0, 0, 0], [0, 0, 0, 0, 0], [1, 2, 0, 3, 4], [5, 4, 3, 2, 1]], np.int32)
-for words in [WORDS, WORDS[:4].reshape(2, 2, 5)]:
-    case(
-        "WordConvEmbedding",
-        [words, normal(4, 1, 2, 3), normal(4), normal(6, 3)],
-        label=str(words.ndim),
-        symbols={(0, 0): "w"},
-    )
+# Of words that begin with 0 ONNX Runtime leaves the result as it was.
+WORDS = np.array([[1, 2, 3, 0, 0], [3, 0, 0, 0, 0], [1, 2, 0, 3, 4], [5, 4, 3, 2, 1]], np.int32)
+case("WordConvEmbedding", [WORDS, normal(4, 1, 2, 3), normal(4), normal(6, 3)], symbols={(0, 0): "w"})
 
 
 def blocks_of_4_bits(rows, columns, has_zeros):
