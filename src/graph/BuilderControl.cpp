@@ -55,7 +55,7 @@ Value Builder::oneElement(Value tensor, Type elementType, StringRef what) {
 SymbolicInt Builder::measure(Value scalar, StringRef base) {
   if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
     return known->front();
-  Value count = oneElement(scalar, i64(), "size");
+  Value count = oneElement(scalar, i64(), base);
   if (!count)
     return SymbolicInt::poison();
   StringAttr name = freshSymbol(base);
@@ -76,7 +76,7 @@ void Builder::require(const SymbolicInt &value, StringRef message) {
 SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
   if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
     return known->front();
-  Value number = oneElement(scalar, i64(), "size");
+  Value number = oneElement(scalar, i64(), base);
   if (!number)
     return SymbolicInt::poison();
   auto part = [&](bool isNegated) {

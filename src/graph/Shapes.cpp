@@ -54,7 +54,9 @@ std::string toString(ArrayRef<SymbolicInt> shape) {
 
 std::string toString(ArrayRef<int64_t> numbers) { return toString(Shape(numbers.begin(), numbers.end())); }
 
-std::string typeText(Value tensor) { return nameOf(tensorTypeOf(tensor).getElementType()) + " " + toString(shapeOf(tensor)); }
+std::string typeText(Value tensor) {
+  return nameOf(tensorTypeOf(tensor).getElementType()) + " " + toString(shapeOf(tensor));
+}
 
 bool isAtMostOne(const SymbolicInt &extent) {
   if (std::optional<int64_t> number = extent.constant())

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -139,12 +139,20 @@ static bool checkInputs(Node &node) {
   for (size_t index : {Sequence, Weights, Recurrent, QueryWeights, MemoryWeights, Scores, Memory})
     if (!node.input(index))
       return node.fail("the input " + Twine(index) + " is missing"), false;
-  for (size_t index : {Sequence, Weights, Recurrent, QueryWeights, MemoryWeights, Memory})
-    if (rankOf(node.input(index)) != 3)
-      return node.fail("input " + Twine(index) + ": expected a tensor of rank 3, got shape " +
-                       toString(shapeOf(node.input(index)))),
-             false;
-  return true;
+  return hasRanks(node, {{Sequence, 3},
+                         {Weights, 3},
+                         {Recurrent, 3},
+                         {Bias, 2},
+                         {Lengths, 1},
+                         {FirstHidden, 3},
+                         {FirstCell, 3},
+                         {Peepholes, 2},
+                         {QueryWeights, 3},
+                         {MemoryWeights, 3},
+                         {Scores, 2},
+                         {Memory, 3},
+                         {MemoryLengths, 1},
+                         {ReadWeights, 3}});
 }
 
 /// Results: all states [length, directions, batch, hidden], the last states and cells [directions, batch, hidden].

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
 
 using namespace mlir;
@@ -306,10 +306,8 @@ static Value scaledNorm(Node &node, Value x, Value scale) {
 /// result. The value times a gate that says how alike key and query are: sigmoid(sign(d) sqrt(max(|d|, 1e-6))) of
 /// d = norm(key) norm(query) / sqrt(size). Results: that, and its norm.
 Results importEngramGate(Node &node) {
-  if (!node.hasInputs(5))
+  if (!node.hasInputs(5) || !hasRanks(node, {{0, 4}, {1, 4}, {2, 3}}))
     return {};
-  if (rankOf(node.input(0)) != 4 || rankOf(node.input(2)) != 3)
-    return node.fail("expected keys [batch, length, streams, size] and values [batch, length, size]");
   Builder &b = node.builder;
   Value key = scaledNorm(node, node.input(0), node.input(3));
   Value query = scaledNorm(node, node.input(1), node.input(4));

@@ -1,6 +1,6 @@
 //===- OperatorsMicrosoftHashes.cpp - hashes of numbers and of n-grams ----===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -135,12 +135,11 @@ Results importNGramHashMapping(Node &node) {
   Builder &b = node.builder;
   Value ids = node.input(0), end = node.input(5);
   int64_t longest = node.attributes.getInt("max_ngram_size"), heads = node.attributes.getInt("n_head_per_ngram");
-  if (rankOf(ids) != 2 || rankOf(node.input(1)) != 1 || rankOf(node.input(2)) != 1 || longest < 2 || longest > 64 ||
-      heads < 1)
-    return node.fail(
-        "expected ids [batch, length], vectors of multipliers and sizes, max_ngram_size from 2 to 64 and a "
-        "positive n_head_per_ngram, got " +
-        Twine(longest) + " and " + Twine(heads));
+  if (!hasRanks(node, {{0, 2}, {1, 1}, {2, 1}, {3, 2}, {4, 1}, {6, 2}}))
+    return {};
+  if (longest < 2 || longest > 64 || heads < 1)
+    return node.fail("expected max_ngram_size from 2 to 64 and a positive n_head_per_ngram, got " + Twine(longest) +
+                     " and " + Twine(heads));
   Shape shape = shapeOf(ids), past{shape[0], SymbolicInt(longest - 1)};
   Type type = graph::elementTypeOf(ids);
   requireAll(b, call(b, "greater", {node.input(2), b.scalar(0, type)}), "vocab_sizes: expected positive sizes");

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
 
 using namespace mlir;
@@ -54,10 +54,8 @@ static bool checkOffsets(Node &node, Value tokens, Value offsets) {
 /// in: [batch, length, size], the number of tokens per batch. Results: tokens [tokens, size]; the places of the tokens,
 /// then of the padding [batch, length]; the sums of the numbers so far [batch + 1]; the largest.
 Results importRemovePadding(Node &node) {
-  if (!node.hasInputs(2))
+  if (!node.hasInputs(2) || !hasRanks(node, {{0, 3}, {1, 1}}))
     return {};
-  if (rankOf(node.input(0)) != 3 || rankOf(node.input(1)) != 1)
-    return node.fail("expected a tensor [batch, length, size] and a number of tokens per batch");
   Builder &b = node.builder;
   Shape shape = shapeOf(node.input(0)), places{shape[0], shape[1]};
   Type type = graph::elementTypeOf(node.input(1));
@@ -102,7 +100,7 @@ static Results attendPacked(Node &node, Value offsets, Value ends, ImportFunctio
 
 /// in: tokens, weights, bias, places of the tokens, sums of lengths, bias of the scores.
 Results importPackedAttention(Node &node) {
-  if (!node.hasInputs(5))
+  if (!node.hasInputs(5) || !hasRanks(node, {{0, 2}, {1, 2}, {2, 1}, {3, 2}, {4, 1}, {5, 4}}))
     return {};
   Value offsets = node.input(3);
   return attendPacked(node, offsets, node.input(4), importMicrosoftAttention, [&](Value lengths) {
@@ -117,7 +115,7 @@ Results importPackedAttention(Node &node) {
 
 /// in: query, key, value, bias, places of the tokens, sums of lengths, bias of the scores.
 Results importPackedMultiHeadAttention(Node &node) {
-  if (!node.hasInputs(1))
+  if (!node.hasInputs(1) || !hasRanks(node, {{1, 2}, {2, 2}, {3, 1}, {4, 2}, {5, 1}, {6, 4}}))
     return {};
   Value offsets = node.input(4);
   return attendPacked(node, offsets, node.input(5), importMultiHeadAttention, [&](Value lengths) {
@@ -175,14 +173,14 @@ Results importRelativePositionBias(Node &node) {
 /// in: query, its bias, bias by position [1, heads, length, length], weight [size, d], bias [d], eco_a, places of the
 /// tokens. With u and r the sigmoids of the sums of both halves of a query's d: (u (r eco_a - 1) + 2) bias.
 Results importGatedRelativePositionBias(Node &node) {
-  if (!node.hasInputs(6))
+  if (!node.hasInputs(6) || !hasRanks(node, {{1, 1}, {2, 4}, {3, 2}, {4, 1}, {5, 4}, {6, 2}}))
     return {};
   Builder &b = node.builder;
   Value query = node.input(0);
   if (node.input(6) && (!checkOffsets(node, query, node.input(6)) || !(query = withPadding(b, query, node.input(6)))))
     return {};
-  if (rankOf(query) != 3 || rankOf(node.input(4)) != 1)
-    return node.fail("expected a query [batch, length, heads * size] and a bias of rank 1");
+  if (rankOf(query) != 3)
+    return node.fail("expected a query [batch, length, heads * size], got shape " + toString(shapeOf(query)));
   Value split = splitHeads(b, graph::add(b, query, node.input(1)), SymbolicInt(node.attributes.getInt("num_heads")));
   std::optional<SymbolicInt> half = exactDiv(shapeOf(node.input(4))[0], SymbolicInt(2));
   if (!half)

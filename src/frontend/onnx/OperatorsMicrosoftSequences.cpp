@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
 
 using namespace mlir;
@@ -305,13 +305,10 @@ static Value windowsOfWords(Builder &b, Value isCharacter, const SymbolicInt &si
 /// in: words [words, characters], filters [size, 1, window, character size], bias, the embeddings of characters. The
 /// largest of the activated windows of each word; 0 for a word that begins with 0.
 Results importWordConvEmbedding(Node &node) {
-  if (!node.hasInputs(4))
+  if (!node.hasInputs(4) || !hasRanks(node, {{0, 2}, {1, 4}, {2, 1}, {3, 2}}))
     return {};
   Builder &b = node.builder;
-  Shape shape = shapeOf(node.input(0)), filters = shapeOf(node.input(1));
-  if (shape.size() != 2 || filters.size() != 4 || rankOf(node.input(3)) != 2)
-    return node.fail("expected words [words, characters], filters [size, 1, window, character size] and embeddings of "
-                     "rank 2");
+  Shape filters = shapeOf(node.input(1));
   Value words = node.input(0);
   Value embedded = b.unsqueeze(b.gather(node.input(3), words, 0), {1});
   Value windows = call(b, "conv", {embedded, node.input(1), node.input(2)});
