@@ -16,7 +16,7 @@
  *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
  *   "symbols": ["n", "count0"]    symbolCount names
  *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
- *   "requirements": ["node 'conv' needs n - 5 >= 0"]
+ *   "requirements": ["node 'conv' needs n >= 5"]
  *                                 optional; for people: what binding asks of the inputs' extents
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.

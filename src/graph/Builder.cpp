@@ -9,15 +9,19 @@ namespace perpend::graph {
 static bool anyNull(ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }
 
 Value Builder::fail(const Twine &message) {
-  failed = true;
-  emitError(location) << subject << message.str();
+  if (std::exchange(failed, true))
+    return {};
+  std::string text = message.str();
+  if (size_t end = std::min(text.find("\nhint: "), text.size()); !operands.empty())
+    text.insert(end, "\n" + operands);
+  emitError(location) << subject << text;
   return {};
 }
 
 bool Builder::checkAxis(int64_t axis, int64_t rank, StringRef what) {
   if (axis >= 0 && axis < rank)
     return true;
-  fail(what + ": axis " + Twine(axis) + " of a tensor of rank " + Twine(rank));
+  fail(what + ": expected an axis from 0 to " + Twine(rank - 1) + ", got " + Twine(axis));
   return false;
 }
 
@@ -37,7 +41,7 @@ Value Builder::create(Extents extents, Type elementType, Arguments &&...argument
 }
 
 //===----------------------------------------------------------------------===//
-// Constants and contents
+// Constants
 //===----------------------------------------------------------------------===//
 
 Value Builder::constant(ElementsAttr value) {
@@ -80,48 +84,6 @@ Value Builder::dims(Extents values, bool isScalar) {
     result = create<DimsOp>(shape, i64(), ShapeAttr::get(context(), values));
   recordContents(result, values);
   return result;
-}
-
-void Builder::recordContents(Value tensor, Extents values) {
-  if (tensor)
-    knownContents[tensor] = Shape(values);
-}
-
-std::optional<Shape> Builder::contents(Value tensor) {
-  if (!tensor)
-    return std::nullopt;
-  if (auto known = knownContents.find(tensor); known != knownContents.end())
-    return known->second;
-  auto type = tensorTypeOf(tensor);
-  auto constant = tensor.getDefiningOp<ConstantOp>();
-  auto integerType = dyn_cast<IntegerType>(type.getElementType());
-  if (!constant || !integerType || !type.hasStaticShape() || type.getNumElements() > maxFollowedElements)
-    return std::nullopt;
-  auto elements = constant.getValue().tryGetValues<APInt>();
-  if (!elements)
-    return std::nullopt;
-  Shape values;
-  for (const APInt &element : *elements) {
-    if (element.getSignificantBits() > 64)
-      return std::nullopt;
-    values.emplace_back(isUnsigned(integerType) ? static_cast<int64_t>(element.getZExtValue())
-                                                : element.getSExtValue());
-  }
-  knownContents[tensor] = values;
-  return values;
-}
-
-std::optional<SmallVector<int64_t>> Builder::constantContents(Value tensor) {
-  std::optional<Shape> values = contents(tensor);
-  if (!values)
-    return std::nullopt;
-  SmallVector<int64_t> numbers;
-  for (const SymbolicInt &value : *values) {
-    if (!value.constant())
-      return std::nullopt;
-    numbers.push_back(*value.constant());
-  }
-  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,7 +222,8 @@ Value Builder::transpose(Value input, Ints permutation) {
   SmallVector<int64_t> sorted(permutation);
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, shape.size())))
-    return fail("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions");
+    return fail("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions, got " +
+                toString(permutation));
   for (int64_t dim : permutation)
     result.push_back(shape[dim]);
   Value transposed = create<TransposeOp>(result, tensorTypeOf(input).getElementType(), input, permutation);
@@ -278,7 +241,8 @@ Value Builder::reshape(Value input, Extents shape) {
     return {};
   if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
     return fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
-                ": the numbers of elements differ");
+                ": the numbers of elements differ, " + elementCount(shapeOf(input)).str() + " and " +
+                elementCount(shape).str());
   if (elementCount(shapeOf(input)) != elementCount(shape))
     emitWarning(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
                           << " assumes that these have the same number of elements";
@@ -332,12 +296,16 @@ Value Builder::concat(Values inputs, int64_t axis) {
     return {};
   for (Value input : inputs.drop_front()) {
     Shape shape = shapeOf(input);
-    bool fits = shape.size() == result.size();
-    for (size_t i = 0; fits && i < shape.size(); ++i)
-      fits = static_cast<int64_t>(i) == axis || !provablyDiffer(shape[i], result[i]);
-    if (!fits)
-      return fail("concat along axis " + Twine(axis) + ": shape " + toString(shape) + " does not fit beside " +
-                  toString(result));
+    if (shape.size() != result.size())
+      return fail("concat: expected inputs of one rank, got shapes " + toString(result) + " and " + toString(shape));
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (static_cast<int64_t>(i) != axis && provablyDiffer(shape[i], result[i]))
+        return fail("concat along axis " + Twine(axis) + ": expected dimension " + Twine(i) + " to be " +
+                    result[i].str() + ", as in " + toString(shapeOf(inputs[0])) + ", got shape " + toString(shape));
+    if (Type type = tensorTypeOf(input).getElementType(), first = tensorTypeOf(inputs[0]).getElementType();
+        type != first)
+      return fail("concat: expected inputs of one element type, got " + nameOf(first) + " and " + nameOf(type) +
+                  "\nhint: cast them to one type");
     result[axis] = result[axis] + shape[axis];
   }
   Value joined = create<ConcatOp>(result, tensorTypeOf(inputs[0]).getElementType(), inputs, axis);
@@ -412,8 +380,9 @@ Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints
   llvm::append_range(rightUsed, rhsContracted);
   for (auto [l, r] : llvm::zip(leftUsed, rightUsed))
     if (provablyDiffer(left[l], right[r]))
-      return fail("matrix multiplication: dimension " + Twine(l) + " of " + toString(left) + " and dimension " +
-                  Twine(r) + " of " + toString(right) + " must be equal");
+      return fail("matrix multiplication: expected dimension " + Twine(l) + " of " + toString(left) +
+                  " to be dimension " + Twine(r) + " of " + toString(right) + ", got " + left[l].str() + " and " +
+                  right[r].str());
   for (int64_t dim : lhsBatch)
     result.push_back(left[dim]);
   result.append(dropDims(left, leftUsed));
@@ -463,7 +432,11 @@ Value Builder::conv(Value input, Value filter, const Window &window, Extents win
   size_t windows = window.strides.size(), channel = window.channelsLast ? windows + 1 : 1;
   SymbolicInt channels = filterShape[window.channelsLast ? windows : 1] * SymbolicInt(window.groups);
   if (window.groups < 1 || provablyDiffer(shape[channel], channels))
-    return fail("conv: the input has " + shape[channel].str() + " channels, the filter expects " + channels.str());
+    return fail("conv: expected an input with " + channels.str() + " channels, for a filter " + toString(filterShape) +
+                " in " + Twine(window.groups) + " groups, got " + shape[channel].str() + " in " + toString(shape) +
+                (shape.back() == channels
+                     ? "\nhint: channels are dimension " + std::to_string(channel) + ": transpose the input"
+                     : std::string()));
   SymbolicInt outputs = filterShape[window.channelsLast ? windows + 1 : 0];
   if (!window.channelsLast)
     result.push_back(outputs);

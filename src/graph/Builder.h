@@ -48,6 +48,8 @@ struct Iteration {
 struct CallResult {
   Shape shape;
   mlir::Type elementType;
+  /// What these symbols are called, by dimension; as the function without.
+  llvm::SmallVector<std::string> names = {};
 };
 
 class Builder {
@@ -68,8 +70,11 @@ public:
   mlir::Location location;
   /// What error messages begin with: "node 'conv1' (Conv): ".
   std::string subject;
+  /// What they add: "inputs: 'x' f32 [2, 3], 'w' f32 [4, 5]".
+  std::string operands;
 
-  /// Emits the subject and `message` as an error at the current location. Always returns null.
+  /// Emits the subject, `message` and the operands as an error at the current location, unless an earlier error has
+  /// led to this one. Always returns null.
   mlir::Value fail(const llvm::Twine &message);
   bool hasFailed() const { return failed; }
   mlir::MLIRContext *context() { return operations.getContext(); }

@@ -27,11 +27,10 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
       if (isAtMostOne(extent))
         extent = shape[i];
       else if (provablyDiffer(shape[i], extent)) {
-        std::string shapes;
-        for (Value value : inputs)
-          shapes += " " + toString(shapeOf(value));
-        fail("cannot broadcast the shapes" + shapes + " together: dimension " + Twine(i) + " is " + shape[i].str() +
-             " and " + extent.str());
+        fail("cannot broadcast the shapes " +
+             llvm::join(llvm::map_range(inputs, [](Value value) { return toString(shapeOf(value)); }), " and ") +
+             " together: expected extents that are equal or 1, got " + extent.str() + " and " + shape[i].str() +
+             " for dimension " + Twine(offset + i));
         return std::nullopt;
       } else if (shape[i].isConstant()) {
         extent = shape[i]; // an equality: prefer the number
@@ -88,7 +87,8 @@ Value Builder::squeeze(Value input, Ints axes) {
     if (!checkAxis(dim, rank, "squeeze"))
       return {};
     if (provablyDiffer(shape[dim], SymbolicInt(1)))
-      return fail("squeeze: dimension " + Twine(dim) + " of " + toString(shape) + " is not 1");
+      return fail("squeeze: expected dimension " + Twine(dim) + " of " + toString(shape) + " to be 1, got " +
+                  shape[dim].str());
     dropped.push_back(dim);
   }
   return reshape(input, dropDims(shape, dropped));

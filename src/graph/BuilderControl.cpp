@@ -55,7 +55,7 @@ Value Builder::oneElement(Value tensor, Type elementType, StringRef what) {
 SymbolicInt Builder::measure(Value scalar, StringRef base) {
   if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
     return known->front();
-  Value count = oneElement(scalar, i64(), "size");
+  Value count = oneElement(scalar, i64(), base);
   if (!count)
     return SymbolicInt::poison();
   StringAttr name = freshSymbol(base);
@@ -76,7 +76,7 @@ void Builder::require(const SymbolicInt &value, StringRef message) {
 SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
   if (std::optional<Shape> known = contents(scalar); known && known->size() == 1)
     return known->front();
-  Value number = oneElement(scalar, i64(), "size");
+  Value number = oneElement(scalar, i64(), base);
   if (!number)
     return SymbolicInt::poison();
   auto part = [&](bool isNegated) {
@@ -143,12 +143,6 @@ static SmallVector<StringAttr> symbolsDefinedIn(Region &region) {
 static bool sameKind(Value a, Value b) {
   RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
   return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();
-}
-
-static std::string describe(Value value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << tensorTypeOf(value).getElementType() << toString(shapeOf(value));
-  return text;
 }
 
 /// Whether the first branch has fewer dimensions, where the ranks of results differ.
@@ -227,7 +221,7 @@ SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseV
   SmallVector<Attribute> symbols;
   for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
     if (!sameKind(a, b)) {
-      fail("result " + Twine(index) + " is " + describe(a) + " in the then branch and " + describe(b) +
+      fail("result " + Twine(index) + " is " + typeText(a) + " in the then branch and " + typeText(b) +
            " in the else branch\nhint: element types and numbers of dimensions must be equal");
       return {};
     }
@@ -337,8 +331,8 @@ bool LoopBuilder::buildBody() {
 /// Gives up what this iteration changes of a carried value. False when there is nothing of the kind.
 bool LoopBuilder::adapt(size_t index) {
   if (!sameKind(initial[index], yielded.carried[index])) {
-    b.fail("carried value " + Twine(index) + " begins as " + describe(initial[index]) + " and continues as " +
-           describe(yielded.carried[index]) + "\nhint: element types and numbers of dimensions must stay the same");
+    b.fail("carried value " + Twine(index) + " begins as " + typeText(initial[index]) + " and continues as " +
+           typeText(yielded.carried[index]) + "\nhint: element types and numbers of dimensions must stay the same");
     return false;
   }
   Type joined = joinElementTypes(elementTypes[index], tensorTypeOf(yielded.carried[index]).getElementType());

@@ -29,9 +29,9 @@ SmallVector<Value> Builder::callLibrary(StringRef function, Values inputs, Array
   StringRef name = function.split('.').second;
   for (const CallResult &result : results) {
     Shape shape = result.shape;
-    for (SymbolicInt &extent : shape)
+    for (auto [dim, extent] : llvm::enumerate(shape))
       if (extent.isPoison()) {
-        symbols.push_back(freshSymbol(name));
+        symbols.push_back(freshSymbol(dim < result.names.size() ? StringRef(result.names[dim]) : name));
         extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
       }
     types.push_back(tensorType(shape, result.elementType));

@@ -2,6 +2,7 @@
 
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "support/Inequality.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -59,8 +60,8 @@ std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main,
       continue;
     StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
     bool isEquality = llvm::is_contained(all, -requirement);
-    texts.push_back((subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " + requirement.str() +
-                    (isEquality ? " = 0" : " >= 0"));
+    texts.push_back((subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " +
+                    support::Inequality(requirement, isEquality).text);
   }
   return texts;
 }

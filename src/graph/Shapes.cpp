@@ -1,6 +1,7 @@
 //===- Shapes.cpp - symbolic shapes of tensor types -----------------------===//
 
 #include "graph/Shapes.h"
+#include "graph/ElementTypes.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -49,6 +50,12 @@ Shape rowMajorStrides(ArrayRef<SymbolicInt> shape) {
 
 std::string toString(ArrayRef<SymbolicInt> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](const SymbolicInt &extent) { return extent.str(); }), ", ") + "]";
+}
+
+std::string toString(ArrayRef<int64_t> numbers) { return toString(Shape(numbers.begin(), numbers.end())); }
+
+std::string typeText(Value tensor) {
+  return nameOf(tensorTypeOf(tensor).getElementType()) + " " + toString(shapeOf(tensor));
 }
 
 bool isAtMostOne(const SymbolicInt &extent) {

@@ -33,6 +33,9 @@ SymbolicInt elementCount(llvm::ArrayRef<SymbolicInt> shape);
 Shape rowMajorStrides(llvm::ArrayRef<SymbolicInt> shape);
 /// "[n, 3, 4*m]"
 std::string toString(llvm::ArrayRef<SymbolicInt> shape);
+std::string toString(llvm::ArrayRef<int64_t> numbers);
+/// "f32 [n, 3]"
+std::string typeText(mlir::Value tensor);
 /// Provably 1, or 0: what broadcasting takes for 1, as in x - x[:1].
 bool isAtMostOne(const SymbolicInt &extent);
 /// Provably different; equal or unknown extents are not.

@@ -3,6 +3,7 @@
 #include "interp/FunctionRun.h"
 
 #include "graph/Shapes.h"
+#include "support/Inequality.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -59,11 +60,12 @@ LogicalResult FunctionRun::measure(MeasureOp op) {
 
 LogicalResult FunctionRun::require(RequireOp op) {
   SymbolicInt expression = op.getValue().values()[0];
-  FailureOr<int64_t> value = environment.evaluate(op, expression);
-  if (failed(value))
+  support::Inequality inequality(expression);
+  FailureOr<int64_t> value = environment.evaluate(op, expression), left = environment.evaluate(op, inequality.left);
+  if (failed(value) || failed(left))
     return failure();
   if (*value < 0)
-    return op.emitError() << op.getMessage() << " (expected " << expression.str() << " >= 0, got " << *value << ")";
+    return op.emitError() << op.getMessage() << ": expected " << inequality.text << ", got " << *left;
   return success();
 }
 

@@ -11,6 +11,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace perpend::python {
@@ -151,6 +153,15 @@ std::optional<GraphBuilder::Handle> GraphBuilder::constant(const Array &array, s
   return state->add(value);
 }
 
+/// The types of a composite's inputs, for error messages.
+static std::string describe(ArrayRef<Value> operands) {
+  std::string text;
+  for (Value operand : operands)
+    if (operand)
+      text += (text.empty() ? "inputs: " : ", ") + graph::typeText(operand);
+  return text;
+}
+
 std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const std::string &name,
                                                                          const std::vector<Handle> &inputs,
                                                                          const AttributeList &attributes,
@@ -167,6 +178,7 @@ std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const s
       return std::nullopt;
     list.set(key, attribute);
   }
+  llvm::SaveAndRestore described(state->builder.operands, describe(operands));
   auto results = graph::applyComposite(state->builder, name, operands, list.getDictionary(&state->context));
   if (state->builder.hasFailed() || results.empty() || llvm::is_contained(results, Value())) {
     error = state->errors.take(state->builder.subject + name + ": a required input is missing");

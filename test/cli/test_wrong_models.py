@@ -52,7 +52,7 @@ def zipped(name: str) -> bytes:
         (b'\x30\0\0\0\0\0\0\0{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "safetensors.*weights"),
         (b"GGUF" + bytes(20), "GGUF.*weights"),
         (b"\x93NUMPY\x01\0" + bytes(20), "numpy array.*--input"),
-        (gzip.compress(b"x"), "gzip.*unpack"),
+        (gzip.compress(b"x", mtime=0), "gzip.*unpack"),
         (b'{"a": 1}', "JSON.*--operators"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS.*git lfs pull"),
         (b"<!DOCTYPE html>\n<p>Not found", "web page.*download"),

@@ -343,7 +343,7 @@ def test_errors_of_a_run(build: Run) -> None:
     x = floats(6, 3)
     with pytest.raises(ValueError, match=r"at least 0 for kept, got -4; hint"):
         model(np.int64(-4), x)
-    with pytest.raises(ValueError, match=r"too many rows: expected -kept \+ n >= 0, got -1"):
+    with pytest.raises(ValueError, match=r"too many rows: expected n >= kept, got"):
         model(np.int64(7), x)
     np.testing.assert_array_equal(model(np.int64(2), x)[0], x[:2])
 

@@ -74,8 +74,9 @@ def test_errors() -> None:
     with pytest.raises(perpend.CompileError, match="a value of another graph"):
         perpend.GraphBuilder("other").composite("relu", [x])
     graph.set_location("layer3", "demo.reshape")
-    with pytest.raises(perpend.CompileError, match=r"node 'layer3' \(demo.reshape\): "):
+    with pytest.raises(perpend.CompileError, match=r"node 'layer3' \(demo.reshape\): .*") as raised:
         graph.composite("concat", [x, graph.input("z", [2, 2], "f32")], {"axis": 0})
+    assert str(raised.value).endswith("\ninputs: f32 [n, 3], f32 [2, 2]")
 
 
 def test_a_finished_graph_is_closed() -> None:

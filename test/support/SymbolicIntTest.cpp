@@ -1,5 +1,5 @@
 // What SymbolicInt promises, by example; SymbolicIntFuzz covers the breadth.
-#include "support/SymbolicInt.h"
+#include "support/Inequality.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
@@ -23,6 +23,20 @@ std::string simplified(llvm::StringRef text) {
 }
 
 SymbolicInt parsed(llvm::StringRef text) { return SymbolicInt::parse(text).value_or(SymbolicInt::poison()); }
+
+TEST(Inequality, ReadsFromLeftToRight) {
+  auto text = [](llvm::StringRef value, bool isEquality = false) { return Inequality(parsed(value), isEquality).text; };
+  EXPECT_EQ(text("n - 4"), "n >= 4");
+  EXPECT_EQ(text("n + 2*m - k - 4"), "2*m + n >= k + 4");
+  EXPECT_EQ(text("4 - n"), "n <= 4");
+  EXPECT_EQ(text("-n"), "n <= 0");
+  EXPECT_EQ(text("n - m + 4", true), "n + 4 = m");
+  EXPECT_EQ(text("4 - n", true), "n = 4");
+  EXPECT_EQ(text("n // 2 - 1"), "floordiv(n, 2) >= 1");
+  EXPECT_EQ(text("Max(n - 1, 3 - m)"), "m <= 3 or n >= 1");
+  EXPECT_EQ(Inequality(parsed("n - m - 4")).left.str(), "n");
+  EXPECT_EQ(Inequality(parsed("4 - n")).left.str(), "n");
+}
 
 TEST(SymbolicInt, ArithmeticIsInNormalForm) {
   SymbolicInt n = sym("n"), m = sym("m");

@@ -7,29 +7,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace perpend::onnx {
-namespace {
-struct Schema {
-  StringRef domain, name;
-  int64_t since;
-  StringRef attributes;
-};
-} // namespace
-
-static constexpr Schema schemas[] = {
-#define ONNX_ATTRIBUTES(DOMAIN, NAME, SINCE, ATTRIBUTES) {DOMAIN, NAME, SINCE, ATTRIBUTES},
-#include "frontend/onnx/AttributeNames.def"
-};
-
-static const Schema *findSchema(StringRef domain, StringRef name, int64_t operatorSet) {
-  if (domain == "ai.onnx")
-    domain = "";
-  const Schema *best = nullptr;
-  for (const Schema &schema : schemas)
-    if (schema.name == name && schema.domain == domain && schema.since <= operatorSet)
-      best = &schema; // rows are in order
-  return best;
-}
-
 /// Empty for types that are not compared.
 static StringRef lettersOf(AttributeProto::Kind kind) {
   using Kind = AttributeProto::Kind;
@@ -54,14 +31,11 @@ static StringRef nameOfType(StringRef letters) {
   return "another type";
 }
 
-std::string complaintAboutAttributes(const NodeProto &node, int64_t operatorSet) {
-  const Schema *schema = findSchema(node.domain, node.operation, operatorSet);
-  if (node.attributes.empty() || !schema)
-    return "";
+std::string complaintAboutAttributes(const NodeProto &node, const Operator &entry, int64_t operatorSet) {
   std::vector<std::string> names;
   llvm::SmallVector<StringRef> types;
-  for (StringRef entry : llvm::split(schema->attributes, ' '))
-    if (auto [name, type] = entry.split(':'); !name.empty()) {
+  for (StringRef known : llvm::split(entry.attributes, ' '))
+    if (auto [name, type] = known.split(':'); !name.empty()) {
       names.push_back(name.str());
       types.push_back(type);
     }

@@ -3,13 +3,13 @@
 #ifndef PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H
 #define PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/Operators.h"
 
 namespace perpend::onnx {
 
 /// What is wrong with a node's attributes: one that its operator does not have in this operator set, of another
-/// type, or given twice. Empty: nothing, or no schema of the operator is known.
-std::string complaintAboutAttributes(const NodeProto &node, int64_t operatorSet);
+/// type, or given twice. Empty: nothing.
+std::string complaintAboutAttributes(const NodeProto &node, const Operator &entry, int64_t operatorSet);
 } // namespace perpend::onnx
 
 #endif

@@ -8,10 +8,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
-
 static SmallVector<double> elementsOf(ElementsAttr elements) {
   SmallVector<double> numbers;
   if (auto floats = elements.tryGetValues<APFloat>())

@@ -6,9 +6,6 @@
 #include "frontend/onnx/Operators.h"
 
 namespace perpend::onnx {
-/// The first result of a composite; null when an input is.
-Value call(Builder &builder, StringRef composite, llvm::ArrayRef<Value> inputs, const Attributes &attributes = {});
-
 /// The elements of a list or tensor attribute, or of the first of several that is there.
 llvm::SmallVector<double> numbersOf(const Node &node, llvm::ArrayRef<StringRef> names);
 inline llvm::SmallVector<double> numbersOf(const Node &node, const char *name) {

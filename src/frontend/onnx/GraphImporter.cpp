@@ -5,6 +5,8 @@
 #include "frontend/onnx/Order.h"
 #include "graph/ElementTypes.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace perpend::onnx {
@@ -121,9 +123,20 @@ LogicalResult GraphImporter::bindOutputs(const NodeProto &proto, ArrayRef<Value>
   return success();
 }
 
+/// The first inputs of a node with their types, for error messages.
+static std::string describeInputs(const Node &node) {
+  static constexpr size_t most = 8;
+  std::string text;
+  for (auto [name, value] : llvm::zip(node.proto.inputs, ArrayRef(node.inputs).take_front(most)))
+    if (value)
+      text += ((text.empty() ? "inputs: '" : ", '") + name + "' " + graph::typeText(value)).str();
+  return text + (node.inputs.size() > most ? " and " + std::to_string(node.inputs.size() - most) + " more" : "");
+}
+
 LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   builder.location = NameLoc::get(StringAttr::get(builder.context(), nodeName(proto)));
   builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
+  builder.operands.clear();
   Node node{builder, proto, {}, attributesOf(proto), freedDimensions, *this};
   for (StringRef name : proto.inputs)
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));
@@ -132,8 +145,9 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
-  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, version); !complaint.empty())
+  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, *entry, version); !complaint.empty())
     return builder.fail(complaint), failure();
+  builder.operands = describeInputs(node);
   Results results = own               ? importUserOperator(node, *own)
                     : entry->function ? entry->function(node)
                                       : node.composite(entry->composite, node.inputs);
@@ -155,6 +169,7 @@ LogicalResult GraphImporter::importNodes() {
       error);
   if (!order) {
     builder.subject.clear();
+    builder.operands.clear();
     builder.fail(error);
     return failure();
   }
@@ -171,8 +186,8 @@ std::optional<Results> GraphImporter::importSubgraph(const GraphProto &graph, Ar
                  Twine(inputs.size()));
     return std::nullopt;
   }
-  Location location = builder.location;
-  std::string subject = builder.subject;
+  llvm::SaveAndRestore location(builder.location);
+  llvm::SaveAndRestore subject(builder.subject), operands(builder.operands);
   std::optional<Results> results;
   if (succeeded(enter(graph))) {
     for (auto [input, value] : llvm::zip_equal(graph.inputs, inputs))
@@ -182,8 +197,6 @@ std::optional<Results> GraphImporter::importSubgraph(const GraphProto &graph, Ar
       results = llvm::map_to_vector<4>(graph.outputs, [&](const ValueInfo &output) { return outputOf(output); });
   }
   scopes.pop_back();
-  builder.location = location;
-  builder.subject = subject;
   return builder.hasFailed() ? std::nullopt : results;
 }
 
@@ -219,8 +232,8 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   if (llvm::count_if(scopes, [](const Scope &scope) { return !scope.graph; }) >= mostAnew)
     return builder.fail("expected derivatives of at most order " + Twine(mostAnew) +
                         "\nhint: compute derivatives of derivatives of lower order");
-  Location location = builder.location;
-  std::string subject = builder.subject;
+  llvm::SaveAndRestore location(builder.location);
+  llvm::SaveAndRestore subject(builder.subject), operands(builder.operands);
   std::vector<const NodeProto *> nodes = nodesBetween(replacements, name);
   scopes.push_back(Scope{nullptr, builder.operations.getInsertionBlock(), replacements, {}, {}});
   bool isDone = llvm::all_of(nodes, [&](const NodeProto *node) {
@@ -231,8 +244,6 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   });
   Value result = isDone ? valueOf(name) : Value();
   scopes.pop_back();
-  builder.location = location;
-  builder.subject = subject;
   return result;
 }
 

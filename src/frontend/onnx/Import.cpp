@@ -190,6 +190,7 @@ LogicalResult Importer::findMaps() {
 LogicalResult Importer::returnOutputs(func::FuncOp function) {
   SmallVector<Value> results;
   builder.subject.clear();
+  builder.operands.clear();
   builder.location = fileLocation;
   SmallVector<Attribute> names;
   for (const ValueInfo &output : model.graph.outputs) {

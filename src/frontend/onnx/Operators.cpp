@@ -7,8 +7,9 @@ using namespace mlir;
 namespace perpend::onnx {
 
 static const Operator operators[] = {
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE) {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr},
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION) {DOMAIN, NAME, SINCE, "", FUNCTION},
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, ATTRIBUTES)                                                     \
+  {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr, ATTRIBUTES},
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, ATTRIBUTES) {DOMAIN, NAME, SINCE, "", FUNCTION, ATTRIBUTES},
 #include "frontend/onnx/Operators.def"
 };
 

@@ -78,14 +78,16 @@ struct Operator {
   /// Either a composite that takes the inputs and attributes as they are, or a function.
   StringRef composite;
   ImportFunction function;
+  /// "alpha:f axis:i": names and types, as Operators.def says.
+  StringRef attributes;
 };
 
 /// Null when the operator is not supported.
 const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operatorSet);
 
 // The functions of the table.
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE)
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION) Results FUNCTION(Node &node);
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, ATTRIBUTES)
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, ATTRIBUTES) Results FUNCTION(Node &node);
 #include "frontend/onnx/Operators.def"
 } // namespace perpend::onnx
 

@@ -16,9 +16,6 @@ namespace perpend::onnx {
 static Attributes floatAttribute(Builder &b, StringRef name, double value) {
   return Attributes(b.context(), b.operations.getNamedAttr(name, b.operations.getF64FloatAttr(value)));
 }
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
 
 //===----------------------------------------------------------------------===//
 // Activations
@@ -125,6 +122,18 @@ static Results activatedProduct(Node &node, Value product) {
 
 Results importFusedGemm(Node &node) {
   return node.hasInputs(2) ? activatedProduct(node, node.composite("gemm", node.inputs)[0]) : Results();
+}
+
+/// in: x, filter, pads, bias.
+Results importConvTransposeWithDynamicPads(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Value operands[] = {node.input(0), node.input(1), node.input(3)};
+  if (!node.input(2))
+    return node.composite("conv_transpose", operands);
+  std::optional<SmallVector<int64_t>> pads = node.knownNumbers(2, "pads");
+  return pads ? node.composite("conv_transpose", operands, node.attribute("pads", ArrayRef<int64_t>(*pads)))
+              : Results();
 }
 
 //===----------------------------------------------------------------------===//

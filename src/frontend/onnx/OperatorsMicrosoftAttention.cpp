@@ -20,9 +20,6 @@ struct Heads {
 } // namespace
 
 static Value i64(Builder &b, Value x) { return x ? b.cast(x, b.i64()) : x; }
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs)[0];
-}
 static Value afterPast(Builder &b, Value past, Value present) {
   return past && present ? b.concat({past, present}, 2) : present;
 }

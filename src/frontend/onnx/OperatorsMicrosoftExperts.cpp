@@ -40,10 +40,6 @@ static std::optional<SymbolicInt> halfOf(Node &node, const SymbolicInt &rows) {
   return half;
 }
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
-
 //===----------------------------------------------------------------------===//
 // One expert
 //===----------------------------------------------------------------------===//

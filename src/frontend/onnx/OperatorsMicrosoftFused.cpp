@@ -5,17 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
-#include "graph/composites/Formulas.h"
+#include "frontend/onnx/Ranks.h"
+#include "graph/composites/Attention.h"
 
 using namespace mlir;
 using namespace perpend::graph;
 
 namespace perpend::onnx {
-
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs, const Attributes &attributes = {}) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs, attributes)[0];
-}
 
 /// In f32 where the tensor is of 16 bits.
 static Value widened(Builder &b, Value x) { return x ? b.cast(x, computeType(graph::elementTypeOf(x))) : x; }
@@ -49,6 +45,29 @@ Results importBiasDropout(Node &node) {
     results[0] = graph::add(node.builder, results[0], node.input(2));
   return results;
 }
+
+/// Booleans as bits of words of 32, the first in the lowest bit of the first word.
+static Value packedBits(Builder &b, Value mask) {
+  if (!mask)
+    return {};
+  SymbolicInt count = elementCount(shapeOf(mask)), words = ceilDiv(count, SymbolicInt(32));
+  Type word = b.operations.getIntegerType(32, /*isSigned=*/false);
+  Value bits = padLast(b, b.cast(b.reshape(mask, count), b.i64()), words * 32, 0);
+  Value weights = call(b, "shift_left", {b.scalar(1, b.i64()), iota(b, SymbolicInt(32), b.i64())});
+  if (!bits || !weights)
+    return {};
+  return b.cast(graph::sum(b, graph::mul(b, b.reshape(bits, {words, SymbolicInt(32)}), weights), {1}, false), word);
+}
+
+static Results withPackedMask(Builder &b, Results results) {
+  if (results.size() > 1)
+    results[1] = packedBits(b, results[1]);
+  return results;
+}
+Results importBitmaskDropout(Node &node) {
+  return withPackedMask(node.builder, node.composite("dropout", node.inputs));
+}
+Results importBitmaskBiasDropout(Node &node) { return withPackedMask(node.builder, importBiasDropout(node)); }
 
 /// x + y gate, with the product rounded to the tensors' type.
 Results importGatedAdd(Node &node) {
@@ -216,6 +235,94 @@ Results importBranchwiseRMSNorm(Node &node) {
   return {castLike(b, b.reshape(normal, shapeOf(x)), x)};
 }
 
+//===----------------------------------------------------------------------===//
+// Streams: hidden states side by side
+//===----------------------------------------------------------------------===//
+
+/// Streams [.., streams, size], or [.., streams * size] where num_branches says how many there are, as the former in
+/// the compute type. Null after an error.
+static Value groupedStreams(Node &node, Value x) {
+  Shape shape = shapeOf(x);
+  int64_t count = node.attributes.getInt("num_branches");
+  if (count < 0 || shape.size() < (count == 0 ? 2 : 1))
+    return node.builder.fail("expected streams [.., streams, size], or num_branches and [.., num_branches * size], got "
+                             "shape " +
+                             toString(shape) + " and " + Twine(count) + " branches");
+  if (count == 0)
+    return widened(node.builder, x);
+  std::optional<SymbolicInt> size = exactDiv(shape.back(), SymbolicInt(count));
+  return widened(node.builder, inGroups(node, x, size.value_or(SymbolicInt(count))));
+}
+
+/// Gates of streams of this shape: [.., streams], [.., streams, 1], [.., streams, size] or that flat.
+static Value gatesOf(Builder &b, Value gates, ArrayRef<SymbolicInt> streams) {
+  if (!gates || rankOf(gates) != static_cast<int64_t>(streams.size()) - 1)
+    return widened(b, gates);
+  Shape flat(streams.begin(), streams.end() - 1);
+  flat.back() = streams.back() * flat.back();
+  bool isFlat = shapeOf(gates).back() == flat.back();
+  return widened(b, isFlat ? b.reshape(gates, streams) : b.unsqueeze(gates, {rankOf(gates)}));
+}
+
+/// scale sum_c x[.., c, :] gate[.., c, :].
+Results importHyperConnectionPreMix(Node &node) {
+  if (!node.hasInputs(2))
+    return {};
+  Builder &b = node.builder;
+  Value x = groupedStreams(node, node.input(0));
+  if (!x)
+    return {};
+  Value product = graph::mul(b, x, gatesOf(b, node.input(1), shapeOf(x)));
+  Value mixed = product ? graph::sum(b, product, {rankOf(x) - 2}, false) : product;
+  double scale = node.attributes.getFloat("reduction_scale", 1);
+  if (mixed && scale != 1)
+    mixed = graph::mul(b, mixed, b.scalar(scale, graph::elementTypeOf(mixed)));
+  return {b.cast(mixed, graph::elementTypeOf(node.input(0)))};
+}
+
+/// in: streams, the result of a block [.., size], its gates, a matrix [.., streams, streams]. The matrix's transpose
+/// times the streams, plus the gated result.
+Results importHyperConnectionPostMix(Node &node) {
+  if (!node.hasInputs(3))
+    return {};
+  Builder &b = node.builder;
+  Value x = groupedStreams(node, node.input(0)), mixed = x, matrix = widened(b, node.input(3));
+  if (!x || rankOf(node.input(1)) != rankOf(x) - 1)
+    return x ? node.fail("expected a block_output with a dimension less than the streams") : Results();
+  if (matrix && rankOf(matrix) < 2)
+    return node.fail("expected a stream_mix [.., streams, streams], got shape " + toString(shapeOf(matrix)));
+  if (matrix)
+    mixed = b.matmul(moveAxis(b, matrix, rankOf(matrix) - 1, rankOf(matrix) - 2), x);
+  Value block = b.unsqueeze(widened(b, node.input(1)), {rankOf(x) - 2});
+  Value sum = graph::add(b, mixed, graph::mul(b, gatesOf(b, node.input(2), shapeOf(x)), block));
+  return {b.reshape(b.cast(sum, graph::elementTypeOf(node.input(0))), shapeOf(node.input(0)))};
+}
+
+static Value scaledNorm(Node &node, Value x, Value scale) {
+  return x ? graph::mul(node.builder, rootNorm(node, x), node.builder.cast(scale, node.builder.f32())) : x;
+}
+
+/// in: key and query [batch, length, streams, size], value [batch, length, size], scales of the norms of key, query and
+/// result. The value times a gate that says how alike key and query are: sigmoid(sign(d) sqrt(max(|d|, 1e-6))) of
+/// d = norm(key) norm(query) / sqrt(size). Results: that, and its norm.
+Results importEngramGate(Node &node) {
+  if (!node.hasInputs(5) || !hasRanks(node, {{0, 4}, {1, 4}, {2, 3}}))
+    return {};
+  Builder &b = node.builder;
+  Value key = scaledNorm(node, node.input(0), node.input(3));
+  Value query = scaledNorm(node, node.input(1), node.input(4));
+  Value product = graph::mul(b, key, query), dots = product ? graph::sum(b, product, {3}, true) : product;
+  Value size = number(b, shapeOf(node.input(0))[3], b.f32());
+  Value gate = !dots ? dots : pointwise(b, {dots, size}, [](ArrayRef<Scalar> v) {
+    Scalar dot = v[0] / sqrt(v[1]), root = sqrt(max(abs(dot), 1e-6));
+    Scalar signedRoot = select(dot < 0, -root, select(dot > 0, root, dot));
+    return 1.0 / (exp(-signedRoot) + 1.0);
+  });
+  Value result = graph::mul(b, gate, b.unsqueeze(widened(b, node.input(2)), {2}));
+  Type type = graph::elementTypeOf(node.input(0));
+  Value norm = node.input(5) && result ? b.cast(scaledNorm(node, result, node.input(5)), type) : Value();
+  return {b.cast(result, type), norm};
+}
 //===----------------------------------------------------------------------===//
 // Lookups
 //===----------------------------------------------------------------------===//

@@ -33,6 +33,105 @@ Results importMatMulNBits(Node &node) {
   return node.composite("linear", {node.input(0), weights, node.input(5)});
 }
 
+/// x times `rows` packed rows of weights, inputs `first` (numbers, scales, bias).
+static Value packedProduct(Node &node, Value x, size_t first, StringRef rows) {
+  auto count = node.builder.operations.getI64IntegerAttr(node.attributes.getInt(rows));
+  if (!x || !node.input(first) || !node.input(first + 1))
+    return node.builder.fail("expected packed weights and scales, inputs " + Twine(first) + " and " + Twine(first + 1));
+  Value weights =
+      node.composite("dequantize_packed", {node.input(first), node.input(first + 1)}, node.attribute("N", count))[0];
+  return weights ? node.composite("linear", {x, weights, node.input(first + 2)})[0] : weights;
+}
+
+/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2.
+static std::pair<Value, Value> summedNorm(Node &node) {
+  Builder &b = node.builder;
+  Value sum = node.input(1) ? graph::add(b, node.input(0), node.input(1)) : node.input(0);
+  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-5));
+  if (!sum || !node.input(2))
+    return {sum, sum};
+  return {sum, node.composite("rms_norm", {sum, node.input(2)}, node.attribute("epsilon", epsilon))[0]};
+}
+
+/// in: x, what is added to it, scale of the norm, then numbers, scales and bias of gate and up. Results: the activated
+/// gate times up; the sum.
+Results importMatMulNBitsMlp(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  StringRef activation = node.attributes.getString("activation");
+  if (activation != "silu" && activation != "gelu" && activation != "relu")
+    return node.fail("expected the activation silu, gelu or relu, got '" + activation + "'");
+  auto [sum, x] = summedNorm(node);
+  Value gate = packedProduct(node, x, 3, "N"), up = gate ? packedProduct(node, x, 6, "N") : gate;
+  return {graph::mul(node.builder, call(node.builder, activation, gate), up), sum};
+}
+
+/// in: x, what is added to it, scale of the norm, then numbers, scales and bias of query, key and value. Results: the
+/// three, and the sum.
+Results importMatMulNBitsQkv(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  auto [sum, x] = summedNorm(node);
+  Value query = packedProduct(node, x, 3, "Nq"), key = query ? packedProduct(node, x, 6, "Nkv") : query;
+  return {query, key, key ? packedProduct(node, x, 9, "Nkv") : key, sum};
+}
+
+/// in: a [.., K], blocks, [K, N]. Blocks of 32 numbers along K, column by column: a scale as the bytes of an f32, the
+/// zero point in a byte where blk_quant_type is 1 (else it is 8), then 16 bytes with number i in the low bits of byte i
+/// and number i + 16 in the high ones. Source: MatMulFpQ4 of ONNX Runtime.
+Results importMatMulFpQ4(Node &node) {
+  std::optional<SmallVector<int64_t>> size = node.hasInputs(3) ? node.knownNumbers(2, "shape of b") : std::nullopt;
+  int64_t kind = node.attributes.getInt("blk_quant_type", 1), bytes = kind == 1 ? 21 : 20;
+  if (!size)
+    return {};
+  if (size->size() != 2 || (*size)[0] < 1 || (*size)[1] < 1 || (kind != 0 && kind != 1))
+    return node.fail("expected a matrix [K, N] in blocks of 32 (blk_quant_type 0 or 1), got blk_quant_type " +
+                     Twine(kind) + " and shape " + toString(*size));
+  Builder &b = node.builder;
+  SymbolicInt columns((*size)[1]), blocks = ceilDiv(SymbolicInt((*size)[0]), SymbolicInt(32));
+  Value packed = b.reshape(node.input(1), {columns, blocks, SymbolicInt(bytes)});
+  auto part = [&](int64_t start, int64_t count) {
+    return packed ? b.cast(sliceAxis(b, packed, 2, SymbolicInt(start), SymbolicInt(count)), b.i64()) : packed;
+  };
+  Value weights = call(b, "shift_left", {b.scalar(1, b.i64()), b.integers({0, 8, 16, 24})});
+  Value bits = call(b, "reduce_sum", graph::mul(b, part(0, 4), weights),
+                    Attributes(b.context(), node.attribute("axes", ArrayRef<int64_t>{2})));
+  Value scale = call(b, "bit_cast", b.cast(bits, b.operations.getI32Type()),
+                     Attributes(b.context(), node.attribute("to", TypeAttr::get(b.f32()))));
+  Value pairs = part(bytes - 16, 16), sixteen = b.scalar(16, b.i64());
+  Value low = pointwise(b, {pairs, sixteen}, [](ArrayRef<Scalar> v) { return floorMod(v[0], v[1]); });
+  Value numbers = b.concat({low, graph::div(b, pairs, sixteen)}, 2);
+  Value centred = graph::sub(b, numbers, kind == 1 ? part(4, 1) : b.scalar(8, b.i64()));
+  Value matrix = b.reshape(graph::mul(b, b.cast(centred, b.f32()), scale), {columns, blocks * 32});
+  return {call(b, "linear", {node.input(0), matrix ? sliceAxis(b, matrix, 1, SymbolicInt(0), (*size)[0]) : matrix})};
+}
+
+/// in: a [.., K], b [N, K] of 8-bit floats, scales [N, blocks of b], scale of a, bias.
+Results importMatMulBlockQuantizedFp8Weight(Node &node) {
+  if (!node.hasInputs(3))
+    return {};
+  int64_t block = node.attributes.getInt("block_size", 128);
+  if (rankOf(node.input(1)) != 2 || rankOf(node.input(2)) != 2 || block < 1)
+    return node.fail("expected a weight [N, K] and scales [N, blocks] of a positive block_size, got shapes " +
+                     toString(shapeOf(node.input(1))) + " and " + toString(shapeOf(node.input(2))));
+  Builder &b = node.builder;
+  Shape shape = shapeOf(node.input(1));
+  Value wide = b.reshape(
+      b.broadcastTo(b.unsqueeze(node.input(2), {2}), {shape[0], shapeOf(node.input(2))[1], SymbolicInt(block)}),
+      {shape[0], shapeOf(node.input(2))[1] * block});
+  Value weights =
+      wide ? graph::mul(b, b.cast(node.input(1), b.f32()), sliceAxis(b, wide, 1, SymbolicInt(0), shape[1])) : wide;
+  Value x = b.cast(node.input(0), b.f32());
+  if (Value scale = node.input(3)) {
+    scale = b.reshape(scale, {});
+    x = graph::mul(b, b.cast(b.cast(graph::div(b, x, scale), graph::elementTypeOf(node.input(1))), b.f32()), scale);
+  }
+  Value product = call(b, "linear", {x, weights});
+  if (node.input(4) && product)
+    product = graph::add(b, product, b.cast(node.input(4), b.f32()));
+  return {b.cast(product, graph::elementTypeOf(node.input(0)))};
+}
+
 /// in: a, b, a scale, b scale, a zero point, b zero point, bias.
 Results importMatMulIntegerToFloat(Node &node) { return node.composite("scaled_matmul_integer", node.inputs); }
 

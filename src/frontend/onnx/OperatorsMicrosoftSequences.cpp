@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
 
 using namespace mlir;
@@ -13,9 +13,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value call(Builder &b, StringRef composite, ArrayRef<Value> inputs) {
-  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(b, composite, inputs)[0];
-}
 static Value i64(Builder &b, Value x) { return x ? b.cast(x, b.i64()) : x; }
 
 //===----------------------------------------------------------------------===//
@@ -179,5 +176,152 @@ Results importMicrosoftCausalConv(Node &node) {
   if (a.getInt("state_window") || a.getInt("channels_last") || a.getInt("dilation", 1) != 1 || a.getInt("ndim", 1) != 1)
     return node.fail("expected one dimension, channels first, the dilation 1 and no window of states");
   return node.composite("causal_conv", node.inputs);
+}
+
+//===----------------------------------------------------------------------===//
+// DynamicTimeWarping
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Where a path to a point comes from, as DynamicTimeWarping numbers it.
+enum class Origin : int64_t { Diagonal = 0, Above = 1, Left = 2 };
+
+/// The least costs of paths to the points of one diagonal, by row; in front of them, and outside of the matrix, is
+/// infinity.
+struct Diagonal {
+  Value costs, origins;
+};
+} // namespace
+
+/// The cheapest of three ways to go on; a diagonal or a step down is taken only where it is the one cheapest.
+static Scalar cheapest(ArrayRef<Scalar> ways, Scalar ifDiagonal, Scalar ifAbove, Scalar ifLeft) {
+  Scalar isDiagonal = (ways[0] < ways[1]) & (ways[0] < ways[2]);
+  Scalar isAbove = (ways[1] < ways[0]) & (ways[1] < ways[2]);
+  return select(isDiagonal, ifDiagonal, select(isAbove, ifAbove, ifLeft));
+}
+
+/// Diagonal `number` of costs [rows, columns] from the two before it.
+static Diagonal nextDiagonal(Builder &b, Value costs, Value number, Value last, Value before) {
+  Shape shape = shapeOf(costs);
+  Type i64 = b.i64();
+  auto body = [&](bool wantsCosts) {
+    return [shape, i64, wantsCosts](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+      Type position = builder.getIndexType();
+      Scalar row(builder, loc, index[0]), one = row.integer(1);
+      Scalar at = row.with(load(builder, loc, tensors[1], {})).to(position);
+      Scalar columns = row.with(extent(builder, loc, shape[1])), column = at - row;
+      Scalar isInside = (column >= row.integer(0)) & (column < columns);
+      Scalar own =
+          row.with(load(builder, loc, tensors[0], {index[0], max(min(column, columns - one), row.integer(0)).value}));
+      auto read = [&](Value tensor, Scalar place) { return own.with(load(builder, loc, tensor, place.value)); };
+      Scalar isFirst = equal(at, at.integer(0)), infinity = own.constant(std::numeric_limits<double>::infinity());
+      Scalar ways[] = {select(isFirst, own.constant(0), read(tensors[3], row)), read(tensors[2], row),
+                       read(tensors[2], row + one)};
+      if (!wantsCosts) {
+        auto origin = [&](Origin way) { return row.integer(static_cast<int64_t>(way)); };
+        return cheapest(ways, origin(Origin::Diagonal), origin(Origin::Above), origin(Origin::Left)).to(i64).value;
+      }
+      return select(isInside, own + cheapest(ways, ways[0], ways[1], ways[2]), infinity).value;
+    };
+  };
+  Value tensors[] = {costs, number, last, before};
+  return {b.generate(tensors, shape[0], graph::elementTypeOf(costs), body(true)),
+          b.generate(tensors, shape[0], i64, body(false))};
+}
+
+/// Where the cheapest path to each point comes from, [diagonals, rows].
+static Value pathOrigins(Builder &b, Value costs) {
+  Shape shape = shapeOf(costs);
+  double infinity = std::numeric_limits<double>::infinity();
+  Type type = graph::elementTypeOf(costs);
+  Value border = b.splat({SymbolicInt(1)}, infinity, type),
+        nothing = b.splat(shape[0] + SymbolicInt(1), infinity, type);
+  Value count = b.dims(shape[0] + shape[1] - SymbolicInt(1), /*isScalar=*/true);
+  SmallVector<Value> results = b.loop({count, {}}, {nothing, nothing}, [&](Value number, ValueRange carried) {
+    Diagonal next = nextDiagonal(b, costs, number, carried[0], carried[1]);
+    return Iteration{{}, {b.concat({border, next.costs}, 0), carried[0]}, {next.origins}};
+  });
+  return results.size() == 3 ? results[2] : Value();
+}
+
+/// The path that ends at the last row and column: pairs, the last first.
+static Value pathBack(Builder &b, Value origins, ArrayRef<SymbolicInt> shape) {
+  Value flat = b.reshape(origins, elementCount(shapeOf(origins)));
+  Value rows = number(b, shape[0], b.i64()), zero = b.scalar(0, b.i64()), one = b.scalar(1, b.i64());
+  Value start[] = {b.dims(shape[0] - SymbolicInt(1), /*isScalar=*/true),
+                   b.dims(shape[1] - SymbolicInt(1), /*isScalar=*/true)};
+  Value most = b.dims(shape[0] + shape[1], /*isScalar=*/true), isTrue = call(b, "equal", {one, one});
+  SmallVector<Value> results = b.loop({most, isTrue}, start, [&](Value, ValueRange at) -> Iteration {
+    Value place = graph::add(b, graph::mul(b, graph::add(b, at[0], at[1]), rows), at[0]);
+    Value origin = b.gather(flat, place, 0);
+    auto step = [&](Value from, Origin other) {
+      Value stays = call(b, "equal", {origin, b.scalar(static_cast<double>(other), b.i64())});
+      return graph::sub(b, from, graph::where(b, stays, zero, one));
+    };
+    Value row = step(at[0], Origin::Left), column = step(at[1], Origin::Above);
+    Value goesOn =
+        call(b, "logical_and", {call(b, "greater_equal", {row, zero}), call(b, "greater_equal", {column, zero})});
+    return {goesOn, {row, column}, {b.concat({b.unsqueeze(at[0], {0}), b.unsqueeze(at[1], {0})}, 0)}};
+  });
+  return results.size() == 3 ? results[2] : Value();
+}
+
+/// The path [2, length] from the first to the last row and column whose costs have the least sum.
+Results importDynamicTimeWarping(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value costs = node.input(0);
+  Shape shape = shapeOf(costs);
+  if (shape.size() == 3 && !provablyDiffer(shape[0], SymbolicInt(1)))
+    costs = b.reshape(costs, ArrayRef(shape).drop_front());
+  if (!costs || rankOf(costs) != 2)
+    return node.fail("expected costs [rows, columns] or [1, rows, columns], got shape " + toString(shape));
+  shape = shapeOf(costs);
+  for (const SymbolicInt &extent : shape)
+    b.require(extent - SymbolicInt(1), "expected costs of at least one row and column");
+  Value origins = b.hasFailed() ? Value() : pathOrigins(b, costs),
+        pairs = origins ? pathBack(b, origins, shape) : origins;
+  if (!pairs)
+    return {};
+  SymbolicInt length = shapeOf(pairs)[0];
+  Value inOrder = b.slice(pairs, {length - SymbolicInt(1), SymbolicInt(0)}, {length, SymbolicInt(2)}, {-1, 1});
+  return {b.cast(b.transpose(inOrder, {1, 0}), b.operations.getI32Type())};
+}
+
+//===----------------------------------------------------------------------===//
+// WordConvEmbedding
+//===----------------------------------------------------------------------===//
+
+/// Which windows of `size` characters each word of as many characters as are not 0 has: booleans [words, 1, windows].
+static Value windowsOfWords(Builder &b, Value isCharacter, const SymbolicInt &size, const SymbolicInt &windows) {
+  Value lengths = isCharacter ? graph::sum(b, b.cast(isCharacter, b.i64()), {1}, true) : isCharacter;
+  Value least = number(b, size, b.i64());
+  Value ends = graph::add(b, iota(b, windows, b.i64()), least);
+  Value isThere = call(b, "less_equal", {ends, call(b, "max", {lengths, least})});
+  return isThere ? b.unsqueeze(isThere, {1}) : isThere;
+}
+
+/// in: words [words, characters], filters [size, 1, window, character size], bias, the embeddings of characters. The
+/// largest of the activated windows of each word; 0 for a word that begins with 0.
+Results importWordConvEmbedding(Node &node) {
+  if (!node.hasInputs(4) || !hasRanks(node, {{0, 2}, {1, 4}, {2, 1}, {3, 2}}))
+    return {};
+  Builder &b = node.builder;
+  Shape filters = shapeOf(node.input(1));
+  Value words = node.input(0);
+  Value embedded = b.unsqueeze(b.gather(node.input(3), words, 0), {1});
+  Value windows = call(b, "conv", {embedded, node.input(1), node.input(2)});
+  if (!windows)
+    return {};
+  Value active = call(b, "tanh", b.squeeze(windows, {3}));
+  if (!active)
+    return {};
+  Type type = graph::elementTypeOf(active);
+  Value isCharacter = call(b, "not_equal", {words, b.scalar(0, graph::elementTypeOf(words))});
+  Value isThere = windowsOfWords(b, isCharacter, filters[2], shapeOf(active)[2]);
+  Value shown = graph::where(b, isThere, active, b.scalar(-2, type)); // below every activation
+  Value isWord = isCharacter ? sliceAxis(b, isCharacter, 1, SymbolicInt(0), SymbolicInt(1)) : isCharacter;
+  return {graph::where(b, isWord, b.reduce(ReductionKind::Max, shown, 2, false), b.scalar(0, type))};
 }
 } // namespace perpend::onnx

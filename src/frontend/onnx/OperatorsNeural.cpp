@@ -144,6 +144,24 @@ Results importAffine(Node &node) {
   return {graph::add(node.builder, scaled, like(node.builder, node.attributes.getFloat("beta", 0), x))};
 }
 
+/// alpha f(beta x).
+static Results scaledInside(Node &node, StringRef function) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(0), inner = graph::mul(b, x, like(b, node.attributes.getFloat("beta"), x));
+  return {graph::mul(b, call(b, function, inner), like(b, node.attributes.getFloat("alpha"), x))};
+}
+Results importScaledTanh(Node &node) { return scaledInside(node, "tanh"); }
+Results importParametricSoftplus(Node &node) { return scaledInside(node, "softplus"); }
+
+Results importScale(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Value x = node.input(0);
+  return {graph::mul(node.builder, x, like(node.builder, node.attributes.getFloat("scale", 1), x))};
+}
+
 /// border: left, top, right, bottom; or the extents `scale` from the top left border on.
 Results importCrop(Node &node) {
   Value x = node.input(0);

@@ -176,7 +176,7 @@ static void requireExtent(Node &node, const UserOperator &description, const Sym
 static void failInput(Node &node, size_t index, const UserOperator &description) {
   Value input = node.inputs[index];
   node.fail("input " + Twine(index) + ": expected " + describe(description.inputs[index]) + ", got " +
-            (input ? graph::nameOf(graph::elementTypeOf(input)) + " " + graph::toString(shapeOf(input)) : "nothing"));
+            (input ? graph::typeText(input) : "nothing"));
 }
 
 /// False after an error.
@@ -213,13 +213,15 @@ static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern
   if (!type)
     return std::nullopt;
   Shape shape;
+  SmallVector<std::string> names;
   for (const SymbolicInt &extent : pattern.shape) {
+    names.push_back(isName(extent) ? extent.str() : "extent");
     bool isKnown = unknownNames(extent, bindings).empty();
     shape.push_back(isKnown ? extent.substitute(bindings.extents) : SymbolicInt::poison());
     if (std::optional<int64_t> most = isKnown ? shape.back().upperBound() : std::nullopt; most && *most < 0)
       b.fail(subject + "its result would have the extent " + shape.back().str());
   }
-  return graph::CallResult{shape, type};
+  return graph::CallResult{shape, type, names};
 }
 
 namespace {

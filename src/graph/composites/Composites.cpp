@@ -137,4 +137,8 @@ Results applyComposite(Builder &builder, StringRef name, Values inputs, const At
                Twine(llvm::count_if(inputs, [](Value input) { return !!input; })));
   return Results(1);
 }
+
+Value call(Builder &builder, StringRef name, Values inputs, const Attributes &attributes) {
+  return llvm::is_contained(inputs, Value()) ? Value() : applyComposite(builder, name, inputs, attributes)[0];
+}
 } // namespace perpend::graph

@@ -47,6 +47,8 @@ Composite lookupComposite(llvm::StringRef name);
 
 /// Checks the number of inputs and expands a composite, which must exist. At least one result, null after an error.
 Results applyComposite(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
+/// Its first result; null when an input is.
+mlir::Value call(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
 
 namespace composites {
 #define COMPOSITE(NAME, LEAST, MOST, FORMULA) Results NAME(Builder &builder, Values in, const Attributes &attributes);

@@ -19,8 +19,6 @@ static Value rowsFrom(Builder &b, Value x, int64_t dim, int64_t first, int64_t c
   return sliceAxis(b, x, dim, SymbolicInt(first), SymbolicInt(count));
 }
 
-static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
-
 /// The position of the largest |x[.., i, 0]| as [.., 1, 1].
 static Value pivotOf(Builder &b, Value matrix) {
   int64_t rank = rankOf(matrix);

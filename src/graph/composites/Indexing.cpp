@@ -33,7 +33,7 @@ Value normalIndices(Builder &b, Value indices, const SymbolicInt &extent) {
 static bool checkIndices(Builder &b, Value indices) {
   if (isa<IntegerType>(elementTypeOf(indices)))
     return true;
-  b.fail("expected integer indices, got floating-point elements");
+  b.fail("expected integer indices, got elements of type " + nameOf(elementTypeOf(indices)) + "\nhint: cast them");
   return false;
 }
 
@@ -58,7 +58,7 @@ void requireAll(Builder &b, Value condition, StringRef message) {
   if (!wrong)
     return;
   Value count = sum(b, b.cast(wrong, b.i64()), llvm::to_vector(llvm::seq<int64_t>(0, rankOf(wrong))), false);
-  b.require(-b.measure(count, "wrong"), message);
+  b.require(-b.measure(count, "wrong_elements"), message);
 }
 
 namespace composites {

@@ -11,7 +11,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
 static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
 static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
 static Value addNumber(Builder &b, Value x, double number) {
@@ -26,6 +25,9 @@ Value alongAxis(Builder &b, Value vector, int64_t axis, ArrayRef<SymbolicInt> sh
     return {};
   if (rankOf(vector) != 1)
     vector = b.reshape(vector, {elementCount(shapeOf(vector))});
+  if (vector && provablyDiffer(shapeOf(vector)[0], shape[axis]) && shapeOf(vector)[0] != SymbolicInt(1))
+    return b.fail("expected a vector of " + shape[axis].str() + " elements, for dimension " + Twine(axis) + " of " +
+                  toString(shape) + ", got " + shapeOf(vector)[0].str());
   return b.broadcast(vector, axis, shape);
 }
 

@@ -10,7 +10,8 @@ int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank) {
   int64_t dim = axis < 0 ? axis + rank : axis;
   if (dim >= 0 && dim < rank)
     return dim;
-  builder.fail("axis " + Twine(axis) + " of a tensor of rank " + Twine(rank));
+  builder.fail(rank == 0 ? "expected a tensor with dimensions, got one of rank 0 and the axis " + Twine(axis)
+                         : "expected an axis from " + Twine(-rank) + " to " + Twine(rank - 1) + ", got " + Twine(axis));
   return -1;
 }
 
@@ -103,7 +104,6 @@ static Reduction reductionOf(Value x, const Attributes &attributes) {
 }
 
 static Value square(Builder &b, Value x) { return mul(b, x, x); }
-static Value call(Builder &b, StringRef name, Value x) { return x ? applyComposite(b, name, x)[0] : x; }
 
 /// sum over the axes of f(x), in the compute type, then g of it.
 static Results reduceWith(Builder &b, Value input, const Attributes &attributes,

@@ -20,7 +20,9 @@ static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes 
   auto isPositive = [](int64_t value) { return value > 0; };
   if (pads.size() != 2 * dims || window.strides.size() != dims || window.dilations.size() != dims ||
       !llvm::all_of(window.strides, isPositive) || !llvm::all_of(window.dilations, isPositive)) {
-    b.fail("expected " + Twine(dims) + " positive strides and dilations and " + Twine(2 * dims) + " pads");
+    b.fail("expected " + Twine(dims) + " positive strides and dilations and " + Twine(2 * dims) +
+           " pads, got strides " + toString(window.strides) + ", dilations " + toString(window.dilations) +
+           " and pads " + toString(pads));
     return std::nullopt;
   }
   window.padLow.assign(pads.begin(), pads.begin() + dims);
@@ -70,7 +72,7 @@ static bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attribut
   for (size_t i = 0; fits && i < wanted.size(); ++i)
     fits = !provablyDiffer(kernel[i], SymbolicInt(wanted[i]));
   if (!fits)
-    b.fail("the filter has the window " + toString(kernel) + ", which is not the attribute kernel_shape");
+    b.fail("expected kernel_shape " + toString(kernel) + ", the window of the filter, got " + toString(wanted));
   return fits;
 }
 
@@ -85,7 +87,7 @@ static bool checkFilter(Builder &b, Value input, Value filter) {
 std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, double fill) {
   SmallVector<int64_t> size = a.getInts("kernel_shape");
   if (size.empty() || rankOf(input) != static_cast<int64_t>(size.size()) + 2) {
-    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + Twine(size.size()) +
+    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + toString(size) +
            " for shape " + toString(shapeOf(input)));
     return std::nullopt;
   }
@@ -200,8 +202,8 @@ Results conv_transpose(Builder &b, Values in, const Attributes &a) {
   if (!window || !checkKernel(b, kernel, a))
     return {};
   if (window->groups < 1 || provablyDiffer(shape[1], filterShape[0]))
-    return {b.fail("conv_transpose: the input has " + shape[1].str() + " channels, the filter expects " +
-                   filterShape[0].str())};
+    return {b.fail("conv_transpose: expected an input with " + filterShape[0].str() + " channels, for a filter " +
+                   toString(filterShape) + ", got " + shape[1].str() + " in " + toString(shape))};
   auto padding = transposedPadding(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
   if (!padding)
     return {};

@@ -6,6 +6,7 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/Inequality.h"
 #include "target/cpu/FunctionEmitter.h"
 
 #include "perpend_module.h"
@@ -131,8 +132,9 @@ private:
 
   /// An expression that must not be negative; names the dimension that is to blame if there is one.
   void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
-    Value got = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
-    Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, got, f.integer(0));
+    Value value = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
+    Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, value, f.integer(0));
+    Value got = f.evaluate(support::Inequality(requirement).left, f.argument(1), symbols);
     int64_t input = -1, dim = -1;
     if (std::optional<Condition> condition = conditionOf(requirement, all)) {
       input = condition->source.input, dim = condition->source.dim;

@@ -4,6 +4,7 @@
 #include "target/cpu/RunEmitter.h"
 
 #include "graph/Symbols.h"
+#include "support/Inequality.h"
 #include "tile/Schedule.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -134,9 +135,9 @@ void RunEmitter::emitMeasure(graph::MeasureOp measure) {
 
 void RunEmitter::emitRequire(graph::RequireOp require) {
   SymbolicInt expression = require.getValue().values()[0];
-  Value value = evaluate(expression);
-  check(f.compare(arith::CmpIPredicate::sge, value, f.integer(0)), require,
-        require.getMessage() + ": expected " + expression.str() + " >= 0", value);
+  support::Inequality inequality(expression);
+  check(f.compare(arith::CmpIPredicate::sge, evaluate(expression), f.integer(0)), require,
+        require.getMessage() + ": expected " + inequality.text, evaluate(inequality.left));
 }
 
 namespace {

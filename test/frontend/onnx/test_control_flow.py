@@ -165,7 +165,7 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped, tmp_pa
     ("then_result", "else_result", "message"),
     [
         ("r, t = Split (x)", "r = Neg (x)", "the then branch has 2 results, the else branch has 1"),
-        ("r = Neg (x)", "r = Cast <to = 7> (x)", r"f32\[n\] in the then branch and i64\[n\] in the else branch"),
+        ("r = Neg (x)", "r = Cast <to = 7> (x)", r"f32 \[n\] in the then branch and i64 \[n\] in the else branch"),
     ],
 )
 def test_branches_that_do_not_fit(then_result, else_result, message):
@@ -218,7 +218,7 @@ def test_branches_of_one_element(taken, is_swapped, tmp_path):
               y = Loop (t, , x) <body = b (int64 i, bool g, float[n] s) => (bool o, int64[n] u)
                 { o = Identity(g) u = Cast <to = 7> (s) }>
             }""",
-            "carried value 0 begins as f32[n] and continues as i64[n]",
+            "carried value 0 begins as f32 [n] and continues as i64 [n]",
         ),
         (
             """endless (float[n] x) => (float[m] y) {

@@ -8,7 +8,7 @@ import onnxruntime
 import perpend
 import pytest
 from microsoft_cases import Case
-from microsoft_fused_cases import CASES
+from microsoft_token_cases import CASES
 from operator_cases import normal
 from test_operators import run
 

@@ -1,0 +1,158 @@
+"""Nodes that do not fit their operands: the message names the node, what was expected and got, and every operand."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from onnx import TensorProto, helper
+
+F, I64, S = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+
+
+def model(operation: str, operands: list[Any], attributes: dict[str, Any], version: int = 21) -> Any:
+    """An operand is a pair of type and shape, or an array: an initializer."""
+    names = [f"in{index}" for index in range(len(operands))]
+    inputs, constants = [], []
+    for name, operand in zip(names, operands, strict=True):
+        if isinstance(operand, np.ndarray):
+            constants.append(onnx.numpy_helper.from_array(operand, name))
+        else:
+            inputs.append(helper.make_tensor_value_info(name, *operand))
+    count = attributes.pop("outputs", 1)
+    outputs = [helper.make_empty_tensor_value_info(f"out{index}") for index in range(count)]
+    node = helper.make_node(operation, names, [output.name for output in outputs], name="here", **attributes)
+    graph = helper.make_graph([node], "mistake", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+IMAGE = (F, [1, 3, 8, 8])
+# The operator, its operands, its attributes, and what the message says besides the node and the operands.
+MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("Add", [(F, [2, 3]), (F, [4, 5])], {},
+     "cannot broadcast the shapes [2, 3] and [4, 5] together: expected extents that are equal or 1, got 2 and 4 "
+     "for dimension 0"),
+    ("Mul", [(F, [2, 3]), (F, [4])], {}, "got 3 and 4 for dimension 1"),
+    ("Add", [(F, [2, 3]), (I64, [2, 3])], {}, "expected inputs of one element type, got f32 and i64"),
+    ("MatMul", [(F, [2, 3]), (F, [2, 3])], {},
+     "expected dimension 1 of [2, 3] to be dimension 0 of [2, 3], got 3 and 2"),
+    ("MatMul", [(F, [2, 2, 3]), (F, [3, 3, 4])], {}, "cannot broadcast the shapes [2] and [3] together"),
+    ("MatMul", [(F, []), (F, [2])], {}, "expected tensors of rank 1 or more, got shapes [] and [2]"),
+    ("Gemm", [(F, [2, 3]), (F, [3, 4]), (F, [5])], {}, "cannot broadcast the shapes [2, 4] and [5] together"),
+    ("Concat", [(F, [2, 3]), (F, [4, 5])], {"axis": 0},
+     "concat along axis 0: expected dimension 1 to be 3, as in [2, 3], got shape [4, 5]"),
+    ("Concat", [(F, [2, 3]), (F, [2])], {"axis": 0}, "expected inputs of one rank, got shapes [2, 3] and [2]"),
+    ("Concat", [(F, [2, 3]), (I64, [2, 3])], {"axis": 0},
+     "expected inputs of one element type, got f32 and i64\nHINT: cast them to one type"),
+    ("Concat", [(F, [2, 3]), (F, [2, 3])], {"axis": 4}, "expected an axis from -2 to 1, got 4"),
+    ("Reshape", [(F, [2, 3]), ints(7)], {},
+     "cannot reshape a tensor of shape [2, 3] to [7]: the numbers of elements differ, 6 and 7"),
+    ("Reshape", [(F, [2, 3]), ints(4, -1)], {}, "cannot reshape a tensor of shape [2, 3] to [4, -1]"),
+    ("Reshape", [(F, [2, 3]), ints(-1, -1)], {}, "at most one dimension may be -1, got [-1, -1]"),
+    ("Conv", [IMAGE, (F, [4, 2, 3, 3])], {},
+     "expected an input with 2 channels, for a filter [4, 2, 3, 3] in 1 groups, got 3 in [1, 3, 8, 8]"),
+    ("Conv", [(F, [1, 8, 8, 3]), (F, [4, 3, 3, 3])], {},
+     "expected an input with 3 channels, for a filter [4, 3, 3, 3] in 1 groups, got 8 in [1, 8, 8, 3]\n"
+     "HINT: channels are dimension 1: transpose the input"),
+    ("Conv", [IMAGE, (F, [4, 3, 3])], {}, "expected an input of rank 3 or more and a filter of the same rank"),
+    ("Conv", [IMAGE, (F, [4, 3, 3, 3]), (F, [5])], {},
+     "expected a vector of 4 elements, for dimension 1 of [1, 4, 6, 6], got 5"),
+    ("Conv", [IMAGE, (F, [4, 3, 3, 3])], {"pads": [1, 1]},
+     "expected 2 positive strides and dilations and 4 pads, got strides [1, 1], dilations [1, 1] and pads [1, 1]"),
+    ("Conv", [IMAGE, (F, [4, 3, 3, 3])], {"kernel_shape": [5, 5]},
+     "expected kernel_shape [3, 3], the window of the filter, got [5, 5]"),
+    ("ConvTranspose", [IMAGE, (F, [4, 2, 3, 3])], {}, "expected an input with 4 channels"),
+    ("MaxPool", [IMAGE], {"kernel_shape": [3]},
+     "expected kernel_shape with one entry per dimension after the channels, got [3]"),
+    ("BatchNormalization", [(F, [1, 3, 4]), *[(F, [4])] * 4], {}, "expected a vector of 3 elements"),
+    ("Transpose", [(F, [2, 3])], {"perm": [0, 1, 2]}, "expected a permutation of 2 dimensions, got [0, 1, 2]"),
+    ("Softmax", [(F, [2, 3])], {"axis": 3}, "expected an axis from -2 to 1, got 3"),
+    ("ArgMax", [(F, [])], {"axis": 1}, "expected a tensor with dimensions, got one of rank 0 and the axis 1"),
+    ("Squeeze", [(F, [2, 3]), ints(0)], {}, "expected dimension 0 of [2, 3] to be 1, got 2"),
+    ("Gather", [(F, [2, 3]), (F, [2])], {}, "expected integer indices, got elements of type f32\nHINT: cast them"),
+    ("Split", [(F, [5, 3]), ints(2, 2)], {"axis": 0, "outputs": 2}, "the sizes [2, 2] add up to 4, dimension 0 has 5"),
+    ("Sqrt", [(I64, [2])], {}, "expected floating-point elements, got i64"),
+    ("Abs", [(S, [2])], {}, "no arithmetic on elements of type string\nHINT: cast them to numbers first"),
+    ("TopK", [(F, [2, 3]), ints(5)], {"outputs": 2}, "expected k of at most 3, got 5"),
+    ("OneHot", [(I64, [2, 3]), ints(3, 4), np.zeros(2, np.float32)], {}, "depth: expected one integer, got a tensor of shape [2]"),
+]  # fmt: skip
+
+TYPES = {F: "f32", I64: "i64", S: "string"}
+
+
+def described(operands: list[Any]) -> str:
+    texts = []
+    for index, operand in enumerate(operands):
+        kind, shape = ("f32" if operand.dtype == np.float32 else "i64", list(operand.shape)) if isinstance(
+            operand, np.ndarray) else (TYPES[operand[0]], operand[1])  # fmt: skip
+        texts.append(f"'in{index}' {kind} {shape}")
+    return "inputs: " + ", ".join(texts)
+
+
+@pytest.mark.parametrize(("operation", "operands", "attributes", "message"), MISTAKES)
+def test_one_message_that_names_everything(
+    operation: str, operands: list[Any], attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(perpend.CompileError) as raised:
+        perpend.import_model(model(operation, operands, dict(attributes)))
+    text, (before, _, cure) = str(raised.value), message.partition("\nHINT: ")
+    assert text.startswith(f"node 'here' ({operation}): ") and before in text
+    assert text.count("node '") == 1 and "poison" not in text
+    assert described(operands) in text
+    assert cure in text.partition("\nhint: ")[2]
+
+
+def refused(text: str, *shapes: tuple[int, ...]) -> list[str]:
+    """What the compiled model and the interpreter say of inputs of these shapes."""
+    given = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> ' + text)
+    inputs, messages = [np.ones(shape, np.float32) for shape in shapes], []
+    for run in (perpend.compile(given), perpend.import_model(given).evaluate):
+        with pytest.raises(ValueError) as raised:
+            run(*inputs)
+        messages.append(str(raised.value))
+    return messages
+
+
+def test_extents_that_do_not_fit_when_they_are_bound() -> None:
+    text = "f (float[n, m] x, float[k, l] z) => (float[p, q] y) { y = MatMul (x, z) }"
+    compiled, _ = refused(text, (2, 3), (4, 5))
+    assert re.search(r"input '[xz]', dimension [01]: expected [34], got [34]", compiled)
+    text = "f (float[n] x, float[m] z) => (float[p] y) { w = Concat <axis = 0> (x, x) y = Add (w, z) }"
+    compiled, _ = refused(text, (2,), (5,))
+    assert ">= 0" not in compiled and "= 0" not in compiled
+
+
+def test_requirements_read_as_inequalities() -> None:
+    text = "f (float[n, m] x) => (float[p] y) { s = Constant <value_ints = [6]> () y = Reshape (x, s) }"
+    compiled, _ = refused(text, (2, 4))
+    assert "node 'y' needs m*n = 6, got 8" in compiled
+
+
+def test_an_operator_of_a_user() -> None:
+    operator = perpend.Operator(
+        "mine",
+        "Keep",
+        lambda x: x[1:],
+        inputs=[("f32", ["n"])],
+        outputs=[("f32", ["kept + 2"])],
+    )
+    head = '<ir_version: 8, opset_import: ["" : 17, "mine" : 1]> '
+    text = head + "f (float[n] x) => (float[p] y) { y = mine.Keep (x) }"
+    given = onnx.parser.parse_model(text)
+    loaded = perpend.import_model(given, operators=[operator])
+    for run in (perpend.compile(given, operators=[operator]), loaded.evaluate):
+        with pytest.raises(ValueError) as raised:
+            run(np.ones(2, np.float32))
+        assert "call0" not in str(raised.value) and ">= 0" not in str(raised.value)
+        assert re.search(r"'Keep': .*expected \w+ >= 2, got 1", str(raised.value))
+    wrong = head + "f (float[n, 3] x) => (float[p] y) { y = mine.Keep (x) }"
+    with pytest.raises(perpend.CompileError, match=r"node 'y' \(Keep\): input 0: expected f32 \[n\], got f32 \[n, 3\]"):
+        perpend.import_model(onnx.parser.parse_model(wrong), operators=[operator])
