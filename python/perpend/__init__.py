@@ -168,7 +168,7 @@ def compile(
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
-    Errors: CompileError with the compiler's text.
+    Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes

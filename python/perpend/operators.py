@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from numbers import Integral, Real
 from os import PathLike, fspath
+from os.path import exists
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -138,7 +139,9 @@ def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
 
 
 def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: Operators) -> _perpend.Module:
-    """The module of a model; it keeps its operators in Python alive."""
+    """The module of a model; it keeps its operators in Python alive. Errors: FileNotFoundError, CompileError."""
+    if isinstance(source, str) and not exists(source):
+        raise FileNotFoundError(f"cannot read the model '{source}': there is no such file\nhint: check the path")
     operators = _as_list(operators)
     own = [operator for operator in operators if isinstance(operator, Operator)]
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
