@@ -240,6 +240,7 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("help", &OptionInfo::help);
   module.def("compile_options", &compileOptions);
   module.def("host_parameters", &hostParameters, "number"_a);
+  module.def("error_of_operator", &errorOfOperator, "description"_a);
 }
 
 //===----------------------------------------------------------------------===//
