@@ -19,7 +19,7 @@ class Report:
 
 class Module:
     operators: list[Any]
-    structure: Callable[[Any], Any]
+    structure: Any
     @staticmethod
     def from_onnx(
         source: str | bytes, dims: Mapping[str, int | str] = ..., operators: Sequence[str] = ...
