@@ -85,4 +85,10 @@ Error writeFile(StringRef path, Write write) {
     error = writeInPlace(path, write);
   return *error ? cannotWrite(path, *error) : Error::success();
 }
+
+Error writePrivateFile(StringRef path, Write write) {
+  std::error_code error = writeInPlace(path, write);
+  return error ? cannotWrite(path, error) : Error::success();
+}
+
 } // namespace perpend::support

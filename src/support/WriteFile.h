@@ -14,6 +14,9 @@ namespace perpend::support {
 /// those of cannotWrite.
 llvm::Error writeFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
+/// The same for a file that nobody else looks at: it is written where it lies, with fewer calls of the system.
+llvm::Error writePrivateFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+
 /// "cannot write 'PATH': reason", and the cure for this reason.
 llvm::Error cannotWrite(llvm::StringRef path, std::error_code reason);
 

@@ -33,7 +33,7 @@ std::string ScratchDirectory::pathOf(StringRef name) const {
 
 Expected<std::string> ScratchDirectory::write(StringRef name, StringRef bytes) const {
   std::string filePath = pathOf(name);
-  if (Error error = support::writeFile(filePath, [&](raw_ostream &stream) { stream << bytes; }))
+  if (Error error = support::writePrivateFile(filePath, [&](raw_ostream &stream) { stream << bytes; }))
     return std::move(error);
   return filePath;
 }

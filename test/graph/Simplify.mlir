@@ -35,6 +35,50 @@ func.func @repeated() -> (tensor<2x100xf32>, tensor<2x3xf32>) {
   return %r, %s : tensor<2x100xf32>, tensor<2x3xf32>
 }
 
+// What is computed from repeated elements is computed before they are repeated: constants are folded.
+// CHECK-LABEL: func.func @map_of_broadcasts
+// CHECK-DAG: %[[WIDE:.*]] = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG: %[[BIAS:.*]] = graph.broadcast %[[WIDE]] dims [1] : tensor<2xf32> -> tensor<500x2x90xf32>
+// CHECK-DAG: %[[SUM:.*]] = graph.map (%arg0, %arg1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+// CHECK-DAG: %[[REPEATED:.*]] = graph.broadcast %[[SUM]] dims [1] : tensor<2xf32> -> tensor<500x2x90xf32>
+// CHECK: return %[[BIAS]], %[[REPEATED]]
+func.func @map_of_broadcasts(%x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<500x2x90xf32>, tensor<500x2x90xf32>) {
+  %c = graph.constant dense<[1.0, 2.0]> : tensor<2xf16> : tensor<2xf16>
+  %cb = graph.broadcast %c dims [1] : tensor<2xf16> -> tensor<500x2x90xf16>
+  %wide = graph.map (%cb) : (tensor<500x2x90xf16>) -> tensor<500x2x90xf32> {
+  ^bb0(%p: f16):
+    %z = arith.extf %p : f16 to f32
+    graph.yield %z : f32
+  }
+  %xb = graph.broadcast %x dims [1] : tensor<2xf32> -> tensor<500x2x90xf32>
+  %yb = graph.broadcast %y dims [1] : tensor<2xf32> -> tensor<500x2x90xf32>
+  %s = graph.map (%xb, %yb) : (tensor<500x2x90xf32>, tensor<500x2x90xf32>) -> tensor<500x2x90xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %z = arith.addf %p, %q : f32
+    graph.yield %z : f32
+  }
+  return %wide, %s : tensor<500x2x90xf32>, tensor<500x2x90xf32>
+}
+
+// Repeated along different dimensions, they meet only in the result.
+// CHECK-LABEL: func.func @map_of_different_broadcasts
+// CHECK: graph.map {{.*}} -> tensor<2x2xf32>
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @map_of_different_broadcasts(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2x2xf32> {
+  %xb = graph.broadcast %x dims [0] : tensor<2xf32> -> tensor<2x2xf32>
+  %yb = graph.broadcast %y dims [1] : tensor<2xf32> -> tensor<2x2xf32>
+  %s = graph.map (%xb, %yb) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %z = arith.addf %p, %q : f32
+    graph.yield %z : f32
+  }
+  return %s : tensor<2x2xf32>
+}
+
 // The scale of a batch normalisation goes into the filter; the shift stays.
 // CHECK-LABEL: func.func @batch_normalisation
 // CHECK-DAG: %[[FILTER:.*]] = graph.constant dense<{{.*}}[6.000000e+00, 8.000000e+00]{{.*}}> : tensor<2x1x1x2xf32>

@@ -147,6 +147,33 @@ struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
   }
 };
 
+/// map(broadcast(x), broadcast(y)) = broadcast(map(x, y)): the few elements are computed, or folded, instead of the
+/// many.
+struct MapOfBroadcasts : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MapOp map, PatternRewriter &rewriter) const override {
+    SmallVector<Value> small;
+    BroadcastOp first;
+    for (Value input : map.getInputs()) {
+      auto broadcast = input.getDefiningOp<BroadcastOp>();
+      if (!broadcast)
+        return failure();
+      first = first ? first : broadcast;
+      if (broadcast.getDims() != first.getDims() || shapeOf(broadcast.getInput()) != shapeOf(first.getInput()))
+        return failure();
+      small.push_back(broadcast.getInput());
+    }
+    if (!first || elementCount(shapeOf(small[0])) == elementCount(shapeOf(map.getResult())))
+      return failure();
+    Type element = tensorTypeOf(map.getResult()).getElementType();
+    auto few = rewriter.create<MapOp>(map.getLoc(), tensorType(shapeOf(small[0]), element), small);
+    rewriter.inlineRegionBefore(map.getBody(), few.getBody(), few.getBody().begin());
+    rewriter.replaceOpWithNewOp<BroadcastOp>(map, map.getType(), few, first.getDims());
+    return success();
+  }
+};
+
 /// conv(x, w) * s + t with a constant s per output channel: conv(x, w * s) + t. (Batch normalisation.)
 struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -242,8 +269,8 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, FoldScaleIntoFilter,
-                 SeparateWindow>(context);
+    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts,
+                 FoldScaleIntoFilter, SeparateWindow>(context);
     addControlFlowPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
