@@ -14,6 +14,11 @@ static int check(perpend_status status) {
   return status == PERPEND_OK;
 }
 
+static int fail(const char *message, const char *detail) {
+  fprintf(stderr, "%s%s\n", message, detail);
+  return 1;
+}
+
 /* Memory for one input: f32 elements are 1, the bytes of all other types 0. */
 static void fill(perpend_tensor *tensor, const perpend_tensor_info *info, int64_t *shape) {
   int64_t count = 1;
@@ -32,11 +37,13 @@ int main(int argc, char **argv) {
   perpend_session *session = NULL;
   perpend_tensor inputs[MAX_TENSORS] = {{0}}, outputs[MAX_TENSORS] = {{0}}; /* no data: the session allocates */
   static int64_t shapes[MAX_TENSORS][PERPEND_MAX_RANK];
-  if (argc != 2 || !check(perpend_model_load(argv[1], &model)) || !check(perpend_session_create(model, NULL, &session)))
+  if (argc != 2)
+    return fail("usage: run_model MODEL.so\nhint: `perpend compile model.onnx -o model.so` makes one", "");
+  if (!check(perpend_model_load(argv[1], &model)) || !check(perpend_session_create(model, NULL, &session)))
     return 1;
   int32_t inputCount = perpend_model_input_count(model), outputCount = perpend_model_output_count(model);
   if (inputCount > MAX_TENSORS || outputCount > MAX_TENSORS)
-    return 1;
+    return fail("error: the model has more inputs or outputs than MAX_TENSORS: ", argv[1]);
   for (int32_t i = 0; i < inputCount; ++i)
     fill(&inputs[i], perpend_model_input(model, i), shapes[i]);
   int isGood = check(perpend_session_run(session, inputs, inputCount, outputs, outputCount));

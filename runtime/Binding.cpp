@@ -6,6 +6,7 @@
 #include "Types.h"
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace perpend::runtime {
@@ -30,11 +31,43 @@ bool isRepeating(const Descriptor &descriptor, const perpend_tensor_info &info, 
   });
 }
 
+// Whether `text` is "4*h", "4*h + 1" or "4*h - 1" and no value of the symbol makes it `got`.
+bool isNoMultiple(const char *text, int64_t got, int64_t &factor, int64_t &offset) {
+  char *end = nullptr;
+  factor = strtoll(text, &end, 10);
+  if (factor < 2 || *end != '*')
+    return false;
+  end += 1 + strspn(end + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+  offset = 0;
+  if (*end) {
+    bool isSum = !strncmp(end, " + ", 3);
+    if (!isSum && strncmp(end, " - ", 3))
+      return false;
+    offset = strtoll(end + 3, &end, 10) * (isSum ? 1 : -1);
+  }
+  return !*end && (got - offset) % factor;
+}
+
+perpend_status failMultiple(const perpend_tensor_info &info, int32_t dim, int64_t got, int64_t factor, int64_t offset) {
+  char shape[160], rest[32] = "";
+  describeShape(info, shape, sizeof shape);
+  if (offset)
+    snprintf(rest, sizeof rest, " %s %lld", offset > 0 ? "plus" : "minus",
+             static_cast<long long>(offset > 0 ? offset : -offset));
+  return fail(PERPEND_SHAPE_MISMATCH,
+              "input '%.60s', dimension %d: expected %s, a multiple of %lld%s, got %lld; hint: its shape is %s",
+              info.name, dim, info.dimTexts[dim], static_cast<long long>(factor), rest, static_cast<long long>(got),
+              shape);
+}
+
 perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_info &info, int32_t dim,
                              int64_t expected, int64_t got) {
   char shape[160];
   describeShape(info, shape, sizeof shape);
   const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
+  int64_t factor, offset;
+  if (!isLeast && !isMost && isNoMultiple(info.dimTexts[dim], got, factor, offset))
+    return failMultiple(info, dim, got, factor, offset);
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
   // A model says at compile time what is repeated.
   const bool isExact = !isLeast && !isMost, repeats = isExact && number != 1 && isRepeating(descriptor, info, dim);

@@ -82,6 +82,9 @@ private:
 };
 } // namespace
 
+static constexpr StringRef overrideHint =
+    "\nhint: --override-phase PHASE:FILE, where FILE is one that --dump-phases DIR wrote and you changed";
+
 LogicalResult Compilation::lower() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
@@ -102,6 +105,8 @@ LogicalResult Compilation::lower() {
       return module.emitError("no phase is called '")
              << name << "'\nhint: the phases are "
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
+  if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
+    return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
     if (next.name == options.startFrom && failed(checkGiven(phase)))
       return failure();
@@ -113,6 +118,9 @@ LogicalResult Compilation::lower() {
 }
 
 LogicalResult Compilation::replaceModule(StringRef file) {
+  if (auto opened = llvm::MemoryBuffer::getFileSlice(file, 1, 0); !opened)
+    return module.emitError("cannot read '")
+           << file << "', the module of --override-phase: " << opened.getError().message() << overrideHint;
   ParserConfig config(module.getContext());
   OwningOpRef<ModuleOp> replacement = parseSourceFile<ModuleOp>(file, config);
   if (!replacement)

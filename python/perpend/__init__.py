@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,12 +105,13 @@ class Model(_perpend.Model):
 
 
 class _StructuredModel(Model):
-    """A model from PyTorch, whose call returns what the module returns, such as a dict."""
+    """A model from PyTorch, whose call takes and returns what the module does, such as a dict."""
 
-    structure: Callable[[Any], Any]
+    structure: Any  # torch_structure.Structure
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        return self.structure(super().__call__(*inputs, **named))
+        flat, by_name = self.structure.arguments.flat(inputs, named)
+        return self.structure(super().__call__(*flat, **by_name))
 
 
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
@@ -168,7 +169,7 @@ def compile(
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
-    Errors: CompileError with the compiler's text.
+    Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
@@ -178,7 +179,7 @@ def compile(
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **_native_names(options)})
-        structure: Callable[[Any], Any] | None = getattr(module, "structure", None)
+        structure: Any = getattr(module, "structure", None)
         compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
         if structure and isinstance(compiled, _StructuredModel):
             compiled.structure = structure

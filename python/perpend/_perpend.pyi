@@ -19,7 +19,7 @@ class Report:
 
 class Module:
     operators: list[Any]
-    structure: Callable[[Any], Any]
+    structure: Any
     @staticmethod
     def from_onnx(
         source: str | bytes, dims: Mapping[str, int | str] = ..., operators: Sequence[str] = ...
@@ -41,6 +41,7 @@ class OptionInfo:
 
 def compile_options() -> list[OptionInfo]: ...
 def host_parameters(number: int) -> dict[str, int]: ...
+def error_of_operator(description: str) -> str: ...
 
 class Type:
     def __init__(self, name: str) -> None: ...

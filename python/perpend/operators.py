@@ -6,6 +6,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from itertools import count
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -35,6 +36,8 @@ def _default(label: str, name: str, value: Any) -> Any:
     """A default as the kernel gets it. Errors: TypeError."""
     is_list = isinstance(value, (list, tuple))
     elements = [_plain(element) for element in (value if is_list else [value])]
+    if is_list and len({isinstance(element, str) for element in elements}) > 1 and None not in elements:
+        raise TypeError(f"{label}: attribute '{name}': expected a list of numbers or of texts, got both: {value!r}")
     if None not in elements:
         return elements if is_list else elements[0]
     wrong = (value if is_list else [value])[elements.index(None)]
@@ -46,8 +49,16 @@ def _default(label: str, name: str, value: Any) -> Any:
     )
 
 
+def _kind(value: Any) -> str:
+    """The kind of a default, as descriptions name it."""
+    if isinstance(value, list):
+        return _kind(value[0]) + "s"
+    return "text" if isinstance(value, str) else "number"
+
+
 def _defaults(label: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Errors: TypeError, ValueError for a reserved name."""
+    _expect(label, "attributes", attributes, Mapping, "a dict of defaults")
     for name in attributes:
         if not isinstance(name, str):
             raise TypeError(
@@ -62,15 +73,48 @@ def _defaults(label: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _default(label, name, value) for name, value in attributes.items()}
 
 
+def _expect(label: str, what: str, value: Any, kind: Any, expected: str) -> None:
+    """Errors: TypeError."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{label}: {what}: expected {expected}, got {type(value).__name__}")
+
+
 def _described(patterns: Sequence[Pattern], name: str) -> list[dict[str, Any]]:
     """As in a description in JSON. Errors: TypeError for what is no list of (type, [extent, ...])."""
     described = []
-    for pattern in patterns:
+    for pattern in patterns if isinstance(patterns, Sequence) else [patterns]:
         is_pair = isinstance(pattern, Sequence) and not isinstance(pattern, str) and len(pattern) == 2
         if not is_pair or isinstance(pattern[1], str) or not isinstance(pattern[1], Sequence):
             raise TypeError(f'{name}: expected a list of (type, shape) such as [("f32", ["n", 3])], got {pattern!r}')
-        described.append({"type": pattern[0], "shape": list(pattern[1])})
+        shape = [int(extent) if isinstance(extent, Integral) else extent for extent in pattern[1]]
+        described.append({"type": pattern[0], "shape": shape})
     return described
+
+
+def _check_kernel(label: str, kernel: Callable[..., Any], inputs: int, attributes: Sequence[str]) -> None:
+    """Errors: TypeError for a kernel that does not take as many arrays, or an attribute."""
+    try:
+        taken = signature(kernel)
+    except ValueError:
+        return  # a function of C does not say what it takes
+    try:
+        taken.bind_partial(*range(inputs), **dict.fromkeys(attributes))
+    except TypeError as error:
+        named = f" and the attributes {', '.join(attributes)}" if attributes else ""
+        raise TypeError(
+            f"{label}: the kernel cannot be called with {inputs} array{'s' * (inputs != 1)}{named}: {error}\n"
+            "hint: kernel(*inputs, **attributes), with the attributes by their names"
+        ) from None
+
+
+def _check(label: str, description: Mapping[str, Any]) -> None:
+    """Errors: TypeError for what JSON cannot say, ValueError for a description that the compiler refuses."""
+    try:
+        text = json.dumps(description)
+    except TypeError as error:
+        raise TypeError(f"{label}: {error}\nhint: types and names are texts, extents numbers or texts") from None
+    if wrong := _perpend.error_of_operator(text):
+        raise ValueError(wrong)
 
 
 class Operator:
@@ -85,6 +129,7 @@ class Operator:
     attributes: defaults; each a number, a text or a list of these.
     pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
         pure are neither merged nor left out.
+    Errors: TypeError, ValueError for what cannot describe an operator, or does not fit the kernel.
     """
 
     def __init__(
@@ -99,11 +144,14 @@ class Operator:
         since: int = 1,
         pure: bool = True,
     ) -> None:
+        _expect("Operator", "domain", domain, str, "a text")
+        _expect("Operator", "name", name, str, "a text")
         self.label = f"{domain}.{name}"
+        if not callable(kernel):
+            raise TypeError(f"{self.label}: kernel: expected a function, got {type(kernel).__name__}")
         self._kernel = kernel
         self._defaults = _defaults(self.label, attributes or {})
         number = next(_numbers)
-        table[number] = self
         self.description = {
             "domain": domain,
             "name": name,
@@ -112,8 +160,12 @@ class Operator:
             "inputs": _described(inputs, "inputs"),
             "outputs": _described(outputs, "outputs"),
             "attributes": _perpend.host_parameters(number),  # defaults would lose their types on the way
+            "kinds": {key: _kind(value) for key, value in self._defaults.items() if value != []},
             "pure": pure,
         }
+        _check(self.label, self.description)
+        _check_kernel(self.label, kernel, len(inputs), list(self._defaults))
+        table[number] = self
 
     def call(self, arrays: list[Any], parameters: str) -> list[Any]:
         """What the kernel returns for these inputs and attributes (a JSON object); the extension module's way here."""
@@ -138,7 +190,9 @@ def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
 
 
 def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: Operators) -> _perpend.Module:
-    """The module of a model; it keeps its operators in Python alive."""
+    """The module of a model; it keeps its operators in Python alive. Errors: FileNotFoundError, CompileError."""
+    if isinstance(source, str) and not Path(source).exists():
+        raise FileNotFoundError(f"cannot read the model '{source}': there is no such file\nhint: check the path")
     operators = _as_list(operators)
     own = [operator for operator in operators if isinstance(operator, Operator)]
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]

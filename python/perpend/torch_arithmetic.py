@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ._perpend import Value
+from .torch_types import torch_dtype
 
 if TYPE_CHECKING:
     from .torch_frontend import Call
@@ -78,6 +79,13 @@ def divide(call: Call) -> Value:
     return truncated(call, quotient) if mode == "trunc" and is_float(call.dtype) else quotient
 
 
+def sign(call: Call) -> Value:
+    """(x > 0) - (x < 0): 0 for NaN."""
+    value, zero = call.tensor("self"), call.number(0, torch_dtype(call.tensor("self").dtype))
+    signs = [call.cast(call.op(test, value, zero), call.dtype) for test in ("greater", "less")]
+    return call.op("sub", *signs) if call.dtype != torch.bool else signs[0]
+
+
 def truncated(call: Call, value: Value) -> Value:
     return call.op("mul", call.op("sign", value), call.op("floor", call.op("abs", value)))
 
@@ -129,8 +137,6 @@ def logarithm(base: float) -> Operator:
 
 
 def round_even(call: Call) -> Value:
-    if call.get("decimals", 0) != 0:
-        raise call.fail("decimals other than 0 are not supported")
     return call.op("round", call.tensor("self", call.dtype))
 
 
@@ -246,6 +252,9 @@ def variance(call: Call) -> Value:
 def vector_norm(call: Call) -> Value:
     value, order, keep = call.tensor("self", call.dtype), call["ord"], int(call["keepdim"])
     axes = axes_of(call)
+    if order == 0:
+        value = call.cast(call.op("not_equal", value, call.number(0, call.dtype)), call.dtype)
+        return call.op("reduce_sum", value, axes=axes, keepdims=keep)
     if order in (1, 2):
         return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
     magnitude = call.op("abs", value)

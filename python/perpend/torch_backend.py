@@ -1,8 +1,8 @@
 """torch.compile(net, backend="perpend"): graphs of Dynamo through the table of torch_operators.
 
 Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
-are constants of the artifact (frozen) and are compiled again when they change; `options={"freeze": False}` makes them
-inputs.
+are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
+a counter or a cache, are inputs from then on. `options={"freeze": False}` makes all of them inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch._functorch.aot_autograd import make_boxed_func
 
 from . import CompileError, Model, compile
 from .torch_frontend import Converter, check_operators
-from .torch_operators import decompositions
+from .torch_operators import decompositions, has_effect
 from .torch_types import extent_of, naming
 
 Function = Callable[..., Any]
@@ -88,26 +88,40 @@ def is_view_of_input(node: torch.fx.Node) -> bool:
     return node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
 
 
+def is_token(node: torch.fx.Node) -> bool:
+    """An input that only orders effects: None is given for it."""
+    return bool(node.users) and all(has_effect(user) and user.args[0] is node for user in node.users)
+
+
 class _Compiled:
     """One graph. It is compiled at its first call, and again when a frozen tensor has changed."""
 
     def __init__(self, module: torch.fx.GraphModule, frozen: Sequence[int], settings: dict[str, Any]) -> None:
         self.module = module
-        self.frozen = list(frozen)
         self.settings = settings
-        self.versions: list[tuple[int, int]] = []
         self.model: Model | None = None
         self.is_refused = False
-        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.placeholders = placeholders
-        self.tensors = [
-            index
-            for index, node in enumerate(placeholders)
-            if index not in self.frozen and isinstance(node.meta.get("val"), torch.Tensor)
-        ]
-        self.sizes = self._sizes_without_tensor()
+        self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.changed: set[int] = set()  # frozen tensors that have changed once
+        self._freeze(frozen)
         self.outputs: list[Any] = []
         self.kept: list[torch.Tensor] = []
+
+    def _freeze(self, frozen: Sequence[int]) -> None:
+        self.frozen = list(frozen)
+        self.versions: list[tuple[int, int]] = []
+        self.tensors = [
+            index
+            for index, node in enumerate(self.placeholders)
+            if index not in self.frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
+        ]
+        self.sizes = self._sizes_without_tensor()
+
+    def _note_changes(self, versions: list[tuple[int, int]]) -> None:
+        """Before the model is compiled again."""
+        changed = {i for i, old, new in zip(self.frozen, self.versions, versions, strict=False) if old != new}
+        self._freeze([index for index in self.frozen if index not in changed & self.changed])
+        self.changed |= changed
 
     def _sizes_without_tensor(self) -> list[int]:
         """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
@@ -120,6 +134,8 @@ class _Compiled:
             return self._in_pytorch(*inputs)
         versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
         if self.model is None or versions != self.versions:
+            self._note_changes(versions)
+            versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
             try:
                 self.model = self._compile(inputs)
             except CompileError as error:
@@ -192,7 +208,7 @@ class _Compiled:
                 self.outputs.append(("view", node))
             elif isinstance(node, torch.fx.Node):
                 value = converter.map_argument(node)
-                if isinstance(value, int):
+                if isinstance(value, int) or value is None:
                     self.outputs.append(("number", value))
                     continue
                 kind = "size" if isinstance(value, str) else "tensor"

@@ -11,6 +11,9 @@ from torch import Tensor
 from torch._decomp import get_decompositions
 from torch.nn import functional
 
+from .torch_linear_algebra import IN_OTHERS
+from .torch_random import DISTRIBUTIONS
+
 aten: Any = torch.ops.aten
 
 
@@ -118,6 +121,53 @@ def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -
     return difference.norm(p=p, dim=-1)
 
 
+def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
+    return torch.linalg.vector_norm(x - y, p)
+
+
+def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
+    """aten._pdist_forward: those of rows i < j, in order."""
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
+    return torch.linalg.vector_norm(x[first] - x[second], p, dim=-1)
+
+
+def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes."""
+    rows, labels = (part.reshape(-1, part.shape[-1]) for part in (x, target))
+    classes = rows.shape[-1]
+    is_given = (labels < 0).long().cumsum(-1) == 0
+    is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes))).any(-2)
+    wanted = rows.gather(-1, labels.clamp(min=0))
+    margins = (1 - wanted[..., :, None] + rows[..., None, :]).clamp(min=0)
+    losses = (margins * (is_given[..., :, None] & ~is_target[..., None, :])).sum((-2, -1)) / classes
+    result = {0: losses.reshape(x.shape[:-1]), 1: losses.mean(), 2: losses.sum()}[reduction]
+    return result, is_target.reshape(x.shape).to(x.dtype)
+
+
+def trilinear(
+    x: Tensor,
+    y: Tensor,
+    z: Tensor,
+    expand1: list[int],
+    expand2: list[int],
+    expand3: list[int],
+    sumdim: list[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """The product of three tensors, with new dimensions where the lists say so, summed over `sumdim`."""
+    parts = []
+    for part, dims in ((x, expand1), (y, expand2), (z, expand3)):
+        for dim in dims:
+            part = part.unsqueeze(dim)
+        parts.append(part)
+    return (parts[0] * parts[1] * parts[2]).sum(sumdim)
+
+
+def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    product = alpha * (y @ z).sum(0)
+    return product if beta == 0 else beta * x + product
+
+
 def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.long)
@@ -156,6 +206,20 @@ def running_extreme(is_maximum: bool) -> Callable[[Tensor, int], tuple[Tensor, T
     return function
 
 
+def nan_median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower one of two, without NaN; NaN of nothing else."""
+    if x.dim() == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.long)
+    values, positions = torch.sort(x, dim=dim, stable=True)
+    place = ((x == x).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
+    results = (values.gather(dim, place), positions.gather(dim, place))
+    return results if keepdim else (results[0].squeeze(dim), results[1].squeeze(dim))
+
+
+def nan_median(x: Tensor) -> Tensor:
+    return nan_median_along(x.reshape(-1), 0)[0]
+
+
 def log_cumulated(x: Tensor, dim: int) -> Tensor:
     """log(e^x[0] + .. + e^x[i]), shifted by the maximum of all."""
     if x.dim() == 0:
@@ -163,23 +227,6 @@ def log_cumulated(x: Tensor, dim: int) -> Tensor:
     highest = x.amax(dim, keepdim=True)
     highest = torch.where(highest.abs() == float("inf"), 0.0, highest)
     return (x - highest).exp().cumsum(dim).log() + highest
-
-
-ERFC_FIT = (
-    *(0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807),
-    *(-0.18628806, 0.09678418, 0.37409196, 1.00002368),
-)
-
-
-def erfc(x: Tensor) -> Tensor:
-    """1 - erf(x); where that cancels, a Chebyshev fit (relative error 1.2e-7). Source: Numerical Recipes, erfcc."""
-    z = x.abs()
-    t = 1 / (1 + 0.5 * z)
-    polynomial = torch.full_like(t, ERFC_FIT[0])
-    for coefficient in ERFC_FIT[1:]:
-        polynomial = polynomial * t + coefficient
-    far = t * torch.exp(-z * z - 1.26551223 + t * polynomial)
-    return torch.where(x > 0.5, far, 1 - torch.erf(x))
 
 
 def scatter_reduce(
@@ -203,6 +250,51 @@ def scatter_reduce(
     return result / number if x.is_floating_point() else torch.div(result, number, rounding_mode="floor").to(x.dtype)
 
 
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """result[.., index[i], ..] with source[.., i, ..]"""
+    shape = [-1 if axis == dim % x.dim() else 1 for axis in range(x.dim())]
+    return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
+
+
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Elements of the flattened tensor."""
+    flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
+    return flat.reshape(x.shape)
+
+
+def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The places of the diagonal, as its dimension is the last of the source."""
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    places = torch.arange(rows)[:, None] + offset == torch.arange(columns)
+    moved = x.movedim((dim1, dim2), (-2, -1))
+    along = torch.arange(rows) if offset >= 0 else torch.arange(rows) + offset
+    spread = source.index_select(-1, along.clamp(0, source.shape[-1] - 1)).unsqueeze(-1)
+    return torch.where(places, spread, moved).movedim((-2, -1), (dim1, dim2))
+
+
+def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least of the most frequent values, and the last position where it is."""
+    if x.dim() == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.long)
+    values, order = torch.sort(x.movedim(dim, -1), dim=-1, stable=True)
+    is_new = torch.ones_like(values, dtype=torch.bool)
+    is_new = torch.cat([is_new[..., :1], values[..., 1:] != values[..., :-1]], -1)
+    run = is_new.long().cumsum(-1) - 1
+    lengths = torch.zeros_like(run).scatter_add(-1, run, torch.ones_like(run))
+    longest = lengths.argmax(-1, keepdim=True)
+    last = lengths.cumsum(-1).gather(-1, longest) - 1
+    results = (values.gather(-1, last), order.gather(-1, last))
+    first, second = (part.movedim(-1, dim) if keepdim else part.squeeze(-1) for part in results)
+    return first, second
+
+
+def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
+    divisor = torch.gcd(x, y)
+    return (torch.div(x, divisor.clamp(min=1), rounding_mode="trunc") * y).abs()
+
+
 def fake_quantize(
     x: Tensor, scale: float | Tensor, zero_point: int | Tensor, quant_min: int, quant_max: int
 ) -> tuple[Tensor, Tensor]:
@@ -218,8 +310,33 @@ def fake_quantize_channels(
     return fake_quantize(x, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
 
 
-def copy_sign(x: Tensor, y: Tensor) -> Tensor:
-    return torch.where((y < 0) | ((y == 0) & (1 / y < 0)), -x.abs(), x.abs())
+def sign_bit(x: Tensor) -> Tensor:
+    """-0.0 has one; that of a NaN is taken as 0."""
+    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
+
+
+def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
+    if not isinstance(y, Tensor):
+        return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
+    return torch.where(sign_bit(y), -x.abs(), x.abs())
+
+
+def greater(x: Tensor, y: Tensor) -> Tensor:
+    """Of a number and NaN, the number."""
+    return torch.where(x != x, y, torch.where(y != y, x, torch.maximum(x, y)))
+
+
+def lesser(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x != x, y, torch.where(y != y, x, torch.minimum(x, y)))
+
+
+def round_to(x: Tensor, *, decimals: int) -> Tensor:
+    factor = 10.0 ** abs(decimals)
+    return torch.round(x * factor) / factor if decimals >= 0 else torch.round(x / factor) * factor
+
+
+def normal_quantile(x: Tensor) -> Tensor:
+    return torch.erfinv(2 * x - 1) * math.sqrt(2)
 
 
 def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
@@ -254,6 +371,8 @@ TABLE_OF_TORCH = [
 ]
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    **DISTRIBUTIONS,
+    **IN_OTHERS,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,
@@ -265,8 +384,25 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.cummax.default: running_extreme(is_maximum=True),
     aten.cummin.default: running_extreme(is_maximum=False),
     aten.logcumsumexp.default: log_cumulated,
-    aten.erfc.default: erfc,
+    aten.nanmedian.default: nan_median,
+    aten.nanmedian.dim: nan_median_along,
+    aten.mode.default: mode,
+    aten.lcm.default: least_common_multiple,
+    aten.index_reduce.default: index_reduce,
+    aten.put.default: put,
+    aten.diagonal_scatter.default: diagonal_scatter,
+    aten.dist.default: distance,
+    aten._pdist_forward.default: distances_of_pairs,
+    aten.multilabel_margin_loss_forward.default: multilabel_margin,
+    aten._trilinear.default: trilinear,
+    aten.addbmm.default: add_sum_of_products,
+    aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
+    aten.copysign.Scalar: copy_sign,
+    aten.fmax.default: greater,
+    aten.fmin.default: lesser,
+    aten.round.decimals: round_to,
+    aten.special_ndtri.default: normal_quantile,
     aten.hypot.default: hypotenuse,
     aten.angle.default: angle,
     aten.rrelu_with_noise_functional.default: randomised_relu,

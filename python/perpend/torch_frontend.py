@@ -7,19 +7,19 @@ text: the expressions of PyTorch's symbolic integers.
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from inspect import signature
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
-from torch.utils import _pytree as pytree
 
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, GraphBuilder, Module, Type, Value
 from .torch_complex import Complex
+from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
 from .torch_types import Extent, dtype_name, extent_of, is_unnamed, name_expression, naming, torch_dtype
 
@@ -32,11 +32,12 @@ class Call:
         self.node = node
         self.result = node.meta.get("val")
         self.part: int | None = None  # which part of complex operands is meant
-        schema = cast(Any, node.target)._schema
+        target, given = torch_operators.called(node)
+        schema = target._schema
         self._arguments: dict[str, Any] = {}
         for index, argument in enumerate(schema.arguments):
-            if index < len(node.args):
-                value: Any = node.args[index]
+            if index < len(given):
+                value: Any = given[index]
             elif argument.name in node.kwargs:
                 value = node.kwargs[argument.name]
             else:
@@ -188,6 +189,8 @@ class Converter:
             return self.inline(_attribute(module, cast(Any, arguments[0]).target), arguments[1:])
         if name in torch_control.CONTROL:
             return torch_control.CONTROL[name](self, lambda node: _attribute(module, node.target), node.args)
+        if torch_operators.has_effect(node):
+            return [None, torch_operators.OPERATORS[name](Call(self, node))]
         if torch_complex.concerns(node):
             return torch_complex.convert(Call(self, node), name, torch_operators.OPERATORS)
         return torch_operators.OPERATORS[name](Call(self, node))
@@ -283,31 +286,43 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
             program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     finally:
         model.train(was_training)
-    return import_program(program, type(model).__name__, given_dims(model, positional, named, dynamic_shapes))
+    parameters = list(signature(model.forward).parameters)
+    dims = given_dims(model, positional, named, dynamic_shapes)
+    return import_program(program, type(model).__name__, dims, parameters)
 
 
-def import_program(program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = ()) -> Module:
-    """A program of torch.export as a module at graph level. Its outputs are those of the model, flattened;
-    `structure` makes of them what the model returns.
+def import_program(
+    program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = (), parameters: Sequence[str] = ()
+) -> Module:
+    """A program of torch.export as a module at graph level. Its inputs and outputs are those of the model, flattened;
+    `structure` makes of them what the model takes and returns.
 
-    leaves: what the user's dynamic_shapes says of each input.
+    leaves: what the user's dynamic_shapes says of each input. parameters: those of the module's forward.
     """
     _check_mutations(program)
-    program = program.run_decompositions(torch_operators.decompositions())
+    program = _decomposed(program)
     _check_mutations(program)
     check_operators(program.graph_module)
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
     with naming(names):
-        return _convert(program, name, limits_of(program, dims, names))
+        return _convert(program, name, limits_of(program, dims, names), parameters)
 
 
-def _convert(program: ExportedProgram, name: str, limits: Sequence[str]) -> Module:
+def _decomposed(program: ExportedProgram) -> ExportedProgram:
+    with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
+        warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
+        return program.run_decompositions(torch_operators.decompositions())
+
+
+def _convert(program: ExportedProgram, name: str, limits: Sequence[str], parameters: Sequence[str]) -> Module:
     converter = Converter(name)
     if limits:
         converter.graph.require(limits)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
+        if spec.kind == InputKind.TOKEN:
+            continue  # operators stay in order
         if spec.kind == InputKind.USER_INPUT:
             if isinstance(spec.arg, TensorArgument):
                 converter.input(node, node.name)
@@ -317,7 +332,7 @@ def _convert(program: ExportedProgram, name: str, limits: Sequence[str]) -> Modu
         else:
             raise CompileError(f"input '{node.name}': objects of kind {spec.kind.name} are not supported")
     converter.convert(program.graph_module, list(program.graph.nodes))
-    return _finish(program, converter)
+    return _finish(program, converter, parameters)
 
 
 def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
@@ -327,24 +342,30 @@ def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
 
 
 def _check_mutations(program: ExportedProgram) -> None:
-    allowed = (OutputKind.USER_OUTPUT,)
-    mutated = [
-        spec.target or spec.arg.name for spec in program.graph_signature.output_specs if spec.kind not in allowed
-    ]
+    """A compiled model is a function that any number of threads call at once: it has no state between calls."""
+    allowed = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
+    mutated = [spec for spec in program.graph_signature.output_specs if spec.kind not in allowed]
+    names = ", ".join(sorted(f"'{spec.target or spec.arg.name}'" for spec in mutated))
+    if any(spec.kind == OutputKind.USER_INPUT_MUTATION for spec in mutated):
+        raise CompileError(
+            f"the model changes its inputs or buffers in place: {names}\nhint: return new tensors instead"
+        )
     if mutated:
         raise CompileError(
-            f"the model changes its buffers or inputs in place: {', '.join(sorted(map(str, mutated)))}"
-            "\nhint: export it in eval mode (model.eval()), and return new tensors instead"
+            f"the model changes its buffers in place: {names}; a compiled model keeps nothing between calls\n"
+            "hint: export it in eval mode (model.eval()), or return the new values and take them as arguments of the "
+            'next call, or use torch.compile(model, backend="perpend"), which keeps buffers'
         )
 
 
-def _finish(program: ExportedProgram, converter: Converter) -> Module:
-    specs = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
+    outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
+    pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
+    nodes, specs = zip(*[pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT], strict=True)
     names = output_names(program.call_spec.out_spec, len(specs))
-    nodes = _output_of(program.graph_module).args[0]
     results: dict[str, Value] = {}
     leaves: list[Leaf] = []
-    for name, spec, node in zip(names, specs, cast(Sequence[Any], nodes), strict=True):
+    for name, spec, node in zip(names, specs, nodes, strict=True):
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             leaves.append(Leaf.NONE)
             continue
@@ -362,41 +383,5 @@ def _finish(program: ExportedProgram, converter: Converter) -> Module:
     if not results:
         raise CompileError("the model has no outputs")
     module = converter.graph.finish(list(results), list(results.values()))
-    module.structure = Structure(program.call_spec.out_spec, leaves)
+    module.structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
     return module
-
-
-class Leaf(Enum):
-    """What a module returns at one place: None has no output of the compiled model, an integer has a scalar."""
-
-    TENSOR = 0
-    INTEGER = 1
-    NONE = 2
-
-
-class Structure:
-    """Outputs in the form in which the module returns them: a tensor, tuples, lists, dicts, dataclasses and so on."""
-
-    def __init__(self, spec: Any, leaves: Sequence[Leaf]) -> None:
-        self.spec = spec
-        self.leaves = leaves
-
-    def __call__(self, results: Any) -> Any:
-        """results: those of the compiled model, one array or a tuple of them."""
-        rest = iter(results if isinstance(results, tuple) else (results,))
-        values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
-        numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
-        values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
-        return pytree.tree_unflatten(values, self.spec)
-
-
-def output_names(spec: Any, count: int) -> list[str]:
-    """Keys of dicts, positions in tuples: "logits", "hidden_states_0"; "output" for a single tensor."""
-    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(count)), spec))
-    names = []
-    for path, _value in paths:
-        keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
-        text = "_".join(keys) or "output"
-        names.append(f"output{text}" if text[0].isdigit() else text)
-    repeated = {name for name, times in Counter(names).items() if times > 1}
-    return [f"{name}_{index}" if name in repeated else name for index, name in enumerate(names)]

@@ -286,6 +286,14 @@ def triangle_indices(function: Callable[..., torch.Tensor]) -> Operator:
     return convert
 
 
+def evaluated(call: Call) -> Value:
+    """A constant, of operators whose arguments are numbers."""
+    target: Any = call.node.target
+    options = {name: value for name, value in call.node.kwargs.items() if name != "device"}
+    value: Value = call.converter.constant(target(*call.node.args, **options))
+    return value
+
+
 def embedding(call: Call) -> Value:
     return call.op("gather", call.tensor("weight"), call.tensor("indices"), axis=0)
 

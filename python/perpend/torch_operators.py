@@ -5,7 +5,7 @@ Decompositions leave core ATen and the operators that composites express directl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,6 +40,7 @@ from .torch_arithmetic import (
     reduction,
     rms_norm,
     round_even,
+    sign,
     softmax,
     softplus,
     truncated,
@@ -52,6 +53,7 @@ from .torch_arithmetic import (
 )
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
+from .torch_linear_algebra import LINEAR_ALGEBRA
 from .torch_movement import (
     arange,
     as_strided,
@@ -60,6 +62,7 @@ from .torch_movement import (
     diagonal,
     dropout,
     embedding,
+    evaluated,
     filled,
     flip,
     gather,
@@ -117,9 +120,19 @@ IGNORED = {
 REGIONS = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
 
 
+def has_effect(node: torch.fx.Node) -> bool:
+    """Whether torch keeps the node in its place among others; its results are a token and those of what it calls."""
+    return isinstance(node.target, torch._ops.HigherOrderOperator) and node.target.name() == "with_effects"
+
+
+def called(node: torch.fx.Node) -> tuple[Any, Sequence[Any]]:
+    """The operator and its arguments by position."""
+    return (node.args[1], node.args[2:]) if has_effect(node) else (node.target, node.args)
+
+
 def name_of(node: torch.fx.Node) -> str:
     """ "aten.add" for every overload of it."""
-    target: Any = node.target
+    target, _ = called(node)
     if isinstance(target, torch._ops.OpOverload):
         return f"{target.namespace}.{target._schema.name.split('::')[1]}"
     if isinstance(target, torch._ops.HigherOrderOperator):
@@ -144,19 +157,22 @@ def decompositions() -> Any:
 
 # Operators whose name is that of a composite.
 UNARY = """
-    abs neg sign reciprocal sqrt rsqrt exp log log1p expm1 erf sin cos tan asin acos atan sinh cosh tanh asinh acosh
-    atanh ceil floor relu sigmoid silu mish
+    abs neg reciprocal sqrt rsqrt exp log log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin acos atan sinh
+    cosh tanh asinh acosh atanh ceil floor relu sigmoid silu mish
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
-ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted"
+ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
+WINDOWS = "hamming_window kaiser_window blackman_window bartlett_window"
 
 OPERATORS: dict[str, Operator] = {
     **RECURRENT,
     **SELECTIONS,
     **SAMPLINGS,
     **GROUPED,
+    **LINEAR_ALGEBRA,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
+    "aten.sign": sign,
     "aten.round": round_even,
     "aten._neg_view": unary("neg"),
     "aten.trunc": lambda call: truncated(call, call.tensor("self")),
@@ -191,6 +207,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.fmod": binary("fmod"),
     "aten.maximum": binary("max"),
     "aten.minimum": binary("min"),
+    "aten.gcd": binary("gcd"),
     "aten.pow": power,
     "aten.addcmul": addcmul("mul"),
     "aten.addcdiv": addcmul("div"),
@@ -313,6 +330,7 @@ OPERATORS: dict[str, Operator] = {
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,
+    **{f"aten.{name}": evaluated for name in WINDOWS.split()},
     "aten.rand": random_values("random_uniform"),
     "aten.rand_like": random_values("random_uniform"),
     "aten.randn": random_values("random_normal"),

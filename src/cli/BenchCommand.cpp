@@ -115,6 +115,10 @@ static int benchAgainst(const BenchOptions &options) {
                 "run build/bin/perpend of a source tree after ./dev setup");
   if (options.source.kind != ModelKind::Onnx)
     return fail("option '--against' needs an .onnx file");
+  if (!options.inputs.files.empty())
+    return fail("option '--input' is not for --against, which measures on random inputs",
+                "--symbol NAME=N gives their extents"),
+           UsageError;
   TemporaryFolder folder;
   std::vector<std::string> arguments = {
       tree + "/bench/models.py", options.source.path, "--peers", options.against, "--threads", options.threads, "--out",
@@ -131,7 +135,8 @@ static int benchAgainst(const BenchOptions &options) {
 static int benchAlone(const BenchOptions &options) {
   std::vector<int64_t> threads;
   if (!parseCounts(options.threads, threads))
-    return fail("option '--threads': expected numbers such as 1,2, got '" + options.threads + "'"), UsageError;
+    return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
+           UsageError;
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
@@ -166,8 +171,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
   list.add("json", options.json, "FILE", "write the times as JSON");
   list.add("profile", options.wantsProfile, "", "print the time of each kernel");
-  list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000)");
-  options.inputs.addTo(list, "random");
+  list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
+  options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O"});

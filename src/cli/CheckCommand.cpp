@@ -79,7 +79,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   CheckOptions options;
   OptionList list;
   list.add("against", options.against, "NAMES", "references, separated by commas: interpreter (default), onnxruntime");
-  options.inputs.addTo(list, "seed");
+  options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "override-phase"});

@@ -37,7 +37,7 @@ MODEL is a compiled .so, or an .onnx or .mlir file, which is compiled first. Inp
 examples:
   perpend run model.so --input x.npy --output-dir out
   perpend run model.onnx --input image=x.npy --input mask=m.npy
-  perpend run model.onnx --random 7 --symbol batch=3 --repeat 100 --threads 2
+  perpend run model.onnx --seed 7 --symbol batch=3 --repeat 100 --threads 2
 )",
      runRun},
     {"check", "compare a compiled model with a reference, tensor by tensor", "perpend check MODEL [options]",

@@ -78,8 +78,8 @@ static void runOutOfMemory() {
 }
 
 void Limits::addTo(OptionList &list) {
-  list.add("max-time", seconds, "SECONDS", "stop with an error after this time");
-  list.add("max-mem", megabytes, "MB", "stop with an error beyond this much allocated memory");
+  list.add("max-time", seconds, "SECONDS", "stop with an error after this time (default 0: never)");
+  list.add("max-mem", megabytes, "MB", "stop with an error beyond this much allocated memory (default 0: never)");
 }
 
 bool Limits::apply() const {

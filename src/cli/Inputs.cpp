@@ -74,13 +74,15 @@ static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt1993
   return array;
 }
 
-void InputOptions::addTo(OptionList &options, StringRef seedFlag) {
+void InputOptions::addTo(OptionList &options) {
   options.add(
       "input", files, "[NAME=]FILE.npy",
       "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
       "a folder with 0.npy, 1.npy, ...");
-  options.add("symbol", symbols, "NAME=N", "value of a symbolic dimension in random inputs (default 2)");
-  options.add(seedFlag, seed, "SEED", "seed of the random inputs (default 0)");
+  options.add("symbol", symbols, "NAME=N",
+              "value of a symbolic dimension in random inputs (default: that of the arrays from files, else 2)");
+  options.add("seed", seed, "SEED", "seed of the random inputs (default 0)");
+  options.add("random", seed, "SEED", "");
 }
 
 namespace {
@@ -104,6 +106,7 @@ public:
 private:
   bool readFiles();
   bool readSymbols();
+  bool agreeWithFiles(const llvm::StringMap<int64_t> &given) const;
   std::set<std::string> knownSymbols() const;
   void bindSymbols(const perpend_tensor_info &info, const Array &array);
   bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
@@ -166,8 +169,27 @@ std::set<std::string> InputMaker::knownSymbols() const {
   return names;
 }
 
+/// Symbols that --symbol gives and the extents of arrays from files say the same, or the user means one of them.
+bool InputMaker::agreeWithFiles(const llvm::StringMap<int64_t> &given) const {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+    for (size_t dim = 0; arrays[i] && dim < arrays[i]->shape.size() && dim < static_cast<size_t>(info->rank); ++dim) {
+      std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info->dimTexts[dim]);
+      std::optional<int64_t> value = extent ? extent->evaluate(given) : std::nullopt;
+      if (info->dims[dim] < 0 && value && *value != arrays[i]->shape[dim])
+        return fail("option '--symbol': dimension " + Twine(dim) + " of the input '" + info->name + "' is " +
+                        info->dimTexts[dim] + " = " + Twine(*value) + ", and its file has " +
+                        Twine(arrays[i]->shape[dim]),
+                    "leave --symbol out where a file gives the extent"),
+               false;
+    }
+  }
+  return true;
+}
+
 bool InputMaker::readSymbols() {
   std::set<std::string> known = knownSymbols();
+  llvm::StringMap<int64_t> given;
   for (StringRef text : options.symbols) {
     auto [name, number] = text.split('=');
     int64_t value = 0;
@@ -178,8 +200,9 @@ bool InputMaker::readSymbols() {
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),
              false;
     symbols.insert_or_assign(name, value);
+    given.insert_or_assign(name, value);
   }
-  return true;
+  return agreeWithFiles(given);
 }
 
 /// Two elements of the declared type, whose unknown extents are 2.

@@ -13,7 +13,7 @@ struct InputOptions {
   std::vector<std::string> symbols; ///< "n=3"
   int64_t seed = 0;
 
-  void addTo(OptionList &options, StringRef seedFlag);
+  void addTo(OptionList &options);
 };
 
 /// The arrays of a run, and what was made up because nobody said it.

@@ -52,10 +52,11 @@ void OptionList::add(StringRef flag, std::string &value, StringRef valueName, St
   });
 }
 
-void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, StringRef help) {
+void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, StringRef help, int64_t least) {
   add(
-      flag, valueName, help, [&value](StringRef text) { return !text.getAsInteger(10, value) && value >= 0; },
-      ", a whole number of at least 0");
+      flag, valueName, help,
+      [&value, least](StringRef text) { return !text.getAsInteger(10, value) && value >= least; },
+      ", a whole number of at least " + std::to_string(least));
 }
 
 void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
@@ -133,6 +134,8 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
 
 void OptionList::print(llvm::raw_ostream &out) const {
   for (const Option &option : options) {
+    if (option.help.empty())
+      continue;
     std::string left = option.spelling();
     if (!option.valueName.empty())
       left +=

@@ -36,10 +36,11 @@ int fail(llvm::Error error);
 
 class OptionList {
 public:
-  /// An empty value name: a switch. One letter: `-x value` or `-xvalue`; else `--flag value` or `--flag=value`.
+  /// An empty value name: a switch. One letter: `-x value` or `-xvalue`; else `--flag value` or `--flag=value`. Without
+  /// help it is an older name of another option, which works and is not listed.
   void add(StringRef flag, bool &value, StringRef valueName, StringRef help);
   void add(StringRef flag, std::string &value, StringRef valueName, StringRef help);
-  void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help);
+  void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help, int64_t least = 0);
   /// May be given several times.
   void add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help);
   /// Every option of src/Options.def, or those named.

@@ -43,11 +43,11 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   std::string directory;
   int64_t threads = 0, repetitions = 1;
   OptionList list;
-  inputOptions.addTo(list, "random");
+  inputOptions.addTo(list);
   list.add("output-dir", directory, "DIR",
            "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
-  list.add("threads", threads, "N", "at most N threads (default: all usable cores)");
-  list.add("repeat", repetitions, "N", "run N times and print the times");
+  list.add("threads", threads, "N", "at most N threads (default 0: all usable cores)");
+  list.add("repeat", repetitions, "N", "run N times and print the times (default 1: without times)", 1);
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O"});

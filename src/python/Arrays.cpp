@@ -4,6 +4,7 @@
 
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace nb = nanobind;
@@ -200,6 +201,22 @@ static bool isContiguous(const nb::dlpack::dltensor &tensor) {
   return true;
 }
 
+static std::string textOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+/// A tensor that has no elements in memory, those of another device, or of a type that is none of ours.
+[[noreturn]] static void rejectTensor(nb::handle tensor, const char *what) {
+  PyErr_Clear();
+  std::string layout = textOf(tensor.attr("layout")), device = textOf(tensor.attr("device"));
+  throw nb::type_error((std::string(what) + ": expected a dense tensor of numbers on the CPU, got " +
+                        textOf(tensor.type().attr("__name__")) + " of " + textOf(tensor.attr("dtype")) + ", " + layout +
+                        ", on " + device + "\nhint: use .to_dense(), .cpu() or .to(dtype)")
+                           .c_str());
+}
+
+static bool hasData(const nb::dlpack::dltensor &tensor) {
+  return tensor.data || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim;
+}
+
 void InputArray::readTensor(nb::handle object, const char *what) {
   nb::dlpack::dltensor tensor;
   keeper = nb::borrow(object);
@@ -207,18 +224,15 @@ void InputArray::readTensor(nb::handle object, const char *what) {
     PyErr_Clear();
     keeper = keeper.attr("detach")();
     if (api->borrow(keeper.ptr(), &tensor))
-      throw nb::python_error();
+      rejectTensor(keeper, what);
   }
   std::optional<perpend_type> found = typeOf(tensor.dtype);
-  if (tensor.device.device_type != nb::device::cpu::value || !found)
-    throw nb::type_error((std::string(what) + ": expected a tensor of numbers on the CPU, got " +
-                          nb::cast<std::string>(nb::str(keeper.attr("dtype"))) + " on " +
-                          nb::cast<std::string>(nb::str(keeper.attr("device"))) + "\nhint: use .cpu() or .to(dtype)")
-                             .c_str());
+  if (tensor.device.device_type != nb::device::cpu::value || !found || !hasData(tensor))
+    rejectTensor(keeper, what);
   if (!isContiguous(tensor)) {
     keeper = keeper.attr("contiguous")();
     if (api->borrow(keeper.ptr(), &tensor))
-      throw nb::python_error();
+      rejectTensor(keeper, what);
   }
   data = static_cast<char *>(tensor.data) + tensor.byte_offset;
   extents = tensor.shape;
@@ -251,6 +265,20 @@ bool InputArray::readBuffer(nb::handle object, const char *what) {
   return true;
 }
 
+/// What numpy makes of numbers and lists of them.
+static nb::object asArray(nb::handle object, const char *what, std::optional<perpend_type> wanted) {
+  try {
+    return wanted ? numpyFunction("asarray")(object, namesOf(*wanted).numpy) : numpyFunction("asarray")(object);
+  } catch (nb::python_error &error) {
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError))
+      throw;
+    throw nb::type_error((std::string(what) + ": expected an array" +
+                          (wanted ? std::string(" of ") + perpend_type_name(*wanted) : "") + ", got " +
+                          textOf(object.type().attr("__name__")) + ": " + textOf(error.value()))
+                             .c_str());
+  }
+}
+
 void InputArray::read(nb::handle object, const char *what, std::optional<perpend_type> wanted) {
   api = exchangeApiOf(object);
   if (api)
@@ -267,9 +295,8 @@ void InputArray::read(nb::handle object, const char *what, std::optional<perpend
     throw nb::type_error((std::string(what) + ": expected an array, got " +
                           nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
                              .c_str());
-  nb::object array = wanted && dtype.empty() && !namesOf(*wanted).extension
-                         ? numpyFunction("asarray")(object, namesOf(*wanted).numpy)
-                         : numpyFunction("asarray")(object);
+  bool converts = wanted && dtype.empty() && !namesOf(*wanted).extension;
+  nb::object array = asArray(object, what, converts ? wanted : std::nullopt);
   if (!readBuffer(array, what))
     throw nb::type_error((std::string(what) + ": expected an array of numbers, got elements of type " +
                           nb::cast<std::string>(nb::str(array.attr("dtype"))))

@@ -240,6 +240,7 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("help", &OptionInfo::help);
   module.def("compile_options", &compileOptions);
   module.def("host_parameters", &hostParameters, "number"_a);
+  module.def("error_of_operator", &errorOfOperator, "description"_a);
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,8 +385,11 @@ static std::unique_ptr<Program> finish(BuilderHandle &handle, nb::sequence names
   if (nb::len(names) != nb::len(values))
     throw CompileError("expected as many names as outputs");
   std::vector<std::pair<std::string, GraphBuilder::Handle>> outputs;
-  for (size_t i = 0; i < nb::len(names); ++i)
+  for (size_t i = 0; i < nb::len(names); ++i) {
+    if (nb::object(values[i]).is_none())
+      throw CompileError("output '" + nb::cast<std::string>(names[i]) + "': expected a value, got None");
     outputs.emplace_back(nb::cast<std::string>(names[i]), handleOf(handle, values[i]));
+  }
   std::string error;
   return orThrow(builderOf(handle).finish(outputs, error), error);
 }
@@ -462,6 +466,7 @@ static void bindModel(nb::module_ &module) {
 
 NB_MODULE(_perpend, module) {
   module.doc() = "The compiler and the runtime of Perpend.";
+  nb::set_leak_warnings(false); // PyTorch's caches of compiled functions hold models until the process ends
   nb::exception<perpend::python::CompileError>(module, "CompileError", PyExc_ValueError);
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);

@@ -5,6 +5,8 @@
 #include "Compiler.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/OperatorDescription.h"
+#include "graph/Graph.h"
 #include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -128,6 +130,17 @@ std::vector<std::string> Program::inputNames() const {
       names.push_back(name ? name.str() : "input" + std::to_string(i));
     }
   return names;
+}
+
+std::string errorOfOperator(const std::string &description) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<graph::GraphDialect>();
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(description);
+  if (!value)
+    return llvm::toString(value.takeError());
+  std::string error;
+  onnx::readOperator(&context, *value, error);
+  return error;
 }
 
 //===----------------------------------------------------------------------===//

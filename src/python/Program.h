@@ -40,6 +40,9 @@ struct OptionInfo {
 };
 const std::vector<OptionInfo> &compileOptions();
 
+/// What is wrong with the description (JSON) of an operator that a user brings; empty: nothing.
+std::string errorOfOperator(const std::string &description);
+
 /// What a compilation reports; times in seconds by phase, in order.
 struct Report {
   std::vector<std::pair<std::string, double>> times;

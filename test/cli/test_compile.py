@@ -67,7 +67,7 @@ def test_stop_after_and_override_phase(tmp_path: Path, tiny: Path) -> None:
     assert "arith.minimumf" in changed
     (tmp_path / "changed.mlir").write_text(changed)
     succeed("compile", tiny, "-o", "tiny.so", "--override-phase", "simplify:changed.mlir", folder=tmp_path)
-    succeed("run", "tiny.so", "--random", 3, "--symbol", "n=4", "--output-dir", "out", folder=tmp_path)
+    succeed("run", "tiny.so", "--seed", 3, "--symbol", "n=4", "--output-dir", "out", folder=tmp_path)
     result = np.load(tmp_path / "out" / "y.npy")
     assert (result <= 0).all() and (result < 0).any()
 
@@ -80,7 +80,7 @@ def test_module_text_is_a_model(tmp_path: Path) -> None:
     succeed("compile", model, "--stop-after", "simplify", "-o", "m.mlir", folder=tmp_path)
     assert "the outputs agree" in succeed("check", "m.mlir", folder=tmp_path)
     for name in ["m.onnx", "m.mlir"]:
-        succeed("run", name, "--random", 1, "--symbol", "n=3", "--output-dir", f"{name}.out", folder=tmp_path)
+        succeed("run", name, "--seed", 1, "--symbol", "n=3", "--output-dir", f"{name}.out", folder=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "m.onnx.out/y.npy"), np.load(tmp_path / "m.mlir.out/y.npy"))
     assert "needs an .onnx file" in reject("compile", "m.mlir", "-o", "x.so", "--dim", "n=3", folder=tmp_path)
     text = succeed("inspect", "m.mlir", "--stage", "graph", folder=tmp_path)

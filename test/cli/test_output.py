@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import COMMANDS, DIGITS, GOOD, PERPEND, USER_ERROR, reject
+from cli.tool import COMMANDS, DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, reject
 
 
 def run(*arguments: object, folder: Path, stdout: object, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
@@ -138,6 +138,21 @@ def test_a_device_is_no_model(tmp_path: Path, command: str) -> None:
     assert "this is a device, which has no end" in reject(
         command, "/dev/zero", *(["-o", "x.so"] if command == "compile" else []), folder=tmp_path
     )
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("fuse", "no file for --override-phase, got 'fuse'"),
+        ("fuse:", "no file for --override-phase, got 'fuse'"),
+        ("fuse:none.mlir", "cannot read 'none.mlir', the module of --override-phase: No such file"),
+        ("fues:none.mlir", "no phase is named 'fues'"),
+    ],
+)
+def test_wrong_overrides_have_a_hint(tmp_path: Path, override: str, expected: str) -> None:
+    code = USAGE_ERROR if "fues" in override else USER_ERROR
+    message = reject("compile", DIGITS, "-o", "x.so", "--override-phase", override, folder=tmp_path, code=code)
+    assert expected in message and message.count("hint: ") == 1
 
 
 def test_an_override_that_is_no_module_is_not_the_compilers_mistake(tmp_path: Path) -> None:

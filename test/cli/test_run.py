@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cli.tool import DIGITS, reject, save, succeed, value
+from cli.tool import DIGITS, USAGE_ERROR, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -23,8 +23,41 @@ def test_run_computes(tmp_path: Path, library: Path, tiny: Path) -> None:
 
 
 def test_run_random_inputs_repeat(tmp_path: Path, library: Path) -> None:
-    outputs = [succeed("run", library, "--random", seed, "--symbol", "n=2", folder=tmp_path) for seed in [1, 1, 2]]
+    outputs = [succeed("run", library, "--seed", seed, "--symbol", "n=2", folder=tmp_path) for seed in [1, 1, 2]]
     assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_the_older_name_of_seed(tmp_path: Path, library: Path) -> None:
+    outputs = [succeed("run", library, flag, 7, folder=tmp_path) for flag in ["--seed", "--random"]]
+    assert outputs[0] == outputs[1]
+    for command in ["run", "check", "bench"]:
+        text = succeed(command, "--help", folder=tmp_path)
+        assert "--seed SEED " in text and "--random" not in text
+
+
+def test_symbols_and_files_that_disagree(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Relu", ["z"], ["w"])]
+    inputs, outputs = ([value(name, ["n", "m"]) for name in names] for names in ["xz", "yw"])
+    model = save(tmp_path / "m.onnx", nodes, inputs, outputs)
+    np.save(tmp_path / "x.npy", np.zeros((3, 5), np.float32))
+    for command in ["run", "bench", "check"]:
+        message = reject(command, model, "--input", "x=x.npy", "--symbol", "n=4", folder=tmp_path)
+        assert "option '--symbol': dimension 0 of the input 'x' is n = 4, and its file has 3" in message
+        assert "hint: " in message
+    text = succeed("run", model, "--input", "x=x.npy", "--symbol", "n=3", folder=tmp_path)
+    assert "w: f32 [3, 5]" in text
+    message = reject("bench", model, "--against", "onnxruntime", "--input", "x.npy", folder=tmp_path, code=USAGE_ERROR)
+    assert "option '--input' is not for --against" in message and "hint: " in message
+
+
+def test_counts_that_mean_nothing(tmp_path: Path, library: Path) -> None:
+    message = reject("run", library, "--repeat", 0, folder=tmp_path, code=USAGE_ERROR)
+    assert "option '--repeat': expected N, a whole number of at least 1, got '0'" in message
+    message = reject("bench", library, "--threads", "1,0", folder=tmp_path, code=USAGE_ERROR)
+    assert "expected numbers of at least 1, such as 1,2, got '1,0'" in message
+    assert "y: f32" in succeed("run", library, "--threads", 0, folder=tmp_path)
+    assert "(default 0: all usable cores)" in succeed("run", "--help", folder=tmp_path)
+    assert "(default 0: never)" in succeed("compile", "--help", folder=tmp_path)
 
 
 def save_branches(folder: Path) -> Path:
@@ -152,7 +185,7 @@ def test_dimension_linear_in_a_symbol(tmp_path: Path) -> None:
     for extent in (1, 3, 7):
         np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
         assert f"f32 [{extent}]" in succeed("run", "m.so", "--input", "x.npy", folder=tmp_path)
-    for extent, message in ((6, "expected 5, got 6"), (0, "expected at least 1, got 0")):
+    for extent, message in ((6, "expected 2*n + 1, a multiple of 2 plus 1, got 6"), (0, "expected at least 1, got 0")):
         np.save(tmp_path / "x.npy", np.ones(extent, np.float32))
         assert message in reject("run", "m.so", "--input", "x.npy", folder=tmp_path)
 

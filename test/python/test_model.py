@@ -158,8 +158,11 @@ def test_errors_of_calls(relu: perpend.Model) -> None:
 def test_errors_of_compilation(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         perpend.load(tmp_path / "missing.so")
-    with pytest.raises(perpend.CompileError, match="cannot read the model"):
-        perpend.compile(tmp_path / "missing.onnx")
+    for path in [tmp_path / "missing.onnx", str(tmp_path / "nowhere" / "missing.onnx")]:
+        with pytest.raises(FileNotFoundError, match=r"cannot read the model '.*missing\.onnx': .*\nhint: "):
+            perpend.compile(path)
+    with pytest.raises(perpend.CompileError, match=f"cannot read the model '{tmp_path}': Is a directory"):
+        perpend.compile(tmp_path)
     with pytest.raises(perpend.CompileError, match=r"there is no option 'fast_math'\n.* opt_level"):
         perpend.compile(onnx_model(), fast_math=True)
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got str"):

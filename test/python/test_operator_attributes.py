@@ -86,6 +86,37 @@ def test_attributes_of_nodes_keep_their_types() -> None:
         received(twice(keep), onnx.helper.make_node("Twice", [], [], f=float("nan")))
 
 
+@pytest.mark.parametrize(
+    ("default", "given", "message"),
+    [
+        (1.0, "x", "expected number, got text"),
+        ("x", 1, "expected text, got number"),
+        (1, [1], "expected number, got numbers"),
+        ([1], 2.0, "expected numbers, got number"),
+        ([1], ["x"], "expected numbers, got texts"),
+    ],
+)
+def test_attributes_of_nodes_are_of_the_defaults_kind(default: Any, given: Any, message: str) -> None:
+    node = onnx.helper.make_node("Twice", [], [], a=given)
+    with pytest.raises(perpend.CompileError, match=rf"attribute 'a': {message}\nhint"):
+        received(twice(keep, attributes={"a": default}), node)
+
+
+def test_kinds_of_description_files(tmp_path: Path) -> None:
+    path = tmp_path / "operators.json"
+    tensor = {"type": "f32", "shape": ["a", "b"]}
+    entry = {"domain": "mine", "name": "Twice", "function": "mine.twice", "inputs": [tensor], "outputs": [tensor]}
+    path.write_text(json.dumps({**entry, "kinds": {"a": "numbers"}}))
+    for given, is_right in (([1.5], True), ("x", False), (2, False)):
+        text = model(HEAD + "f (float[n, m] x) => (float[n, m] y) { y = mine.Twice (x) }")
+        text.graph.node[0].attribute.append(onnx.helper.make_attribute("a", given))
+        if is_right:
+            perpend.import_model(text, operators=[path])
+        else:
+            with pytest.raises(perpend.CompileError, match="attribute 'a': expected numbers, got"):
+                perpend.import_model(text, operators=[path])
+
+
 @pytest.mark.parametrize("value", [True, None, {"a": 1}, [[1]], [False]])
 def test_attributes_of_description_files(tmp_path: Path, value: Any) -> None:
     path = tmp_path / "operators.json"

@@ -54,6 +54,12 @@ DESCRIPTION = {
         ),
         ({"outputs": [{"type": "f32", "shape": [-1]}]}, "'shape': expected numbers, names and expressions.*got -1"),
         ({"outputs": [{"type": "f32", "shape": "n"}]}, "'shape': expected a list, got \"n\""),
+        (
+            {"outputs": [{"type": "T", "shape": []}]},
+            r"outputs\[0\]: 'type': no input has the type 'T'\nhint: name the element type",
+        ),
+        ({"kinds": []}, "'kinds': expected an object"),
+        ({"kinds": {"a": "float"}}, "'kinds': 'a': expected number, text, numbers or texts, got \"float\""),
         ({"attributes": []}, "'attributes': expected an object"),
         ({"attributes": {"flag": True}}, "attribute 'flag': expected a number, a text or a list of these, got true"),
         ({"attributes": {"none": [1, None]}}, "attribute 'none': expected a number"),
@@ -94,3 +100,51 @@ def test_operators_of_a_wrong_type(given: Any, kind: str) -> None:
 def test_shapes_that_are_no_lists(shapes: Any) -> None:
     with pytest.raises(TypeError, match=r"inputs: expected a list of \(type, shape\)"):
         Operator("mine", "Twice", lambda x: x, inputs=shapes, outputs=[("f32", [])])
+
+
+def test_the_same_operator_twice(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(DESCRIPTION))
+    message = r"operator 'Twice' of the domain 'mine', from version 1 on, is given twice\nhint: "
+    for given in ([path, path], [path, twice(lambda x: x)], [twice(lambda x: x), twice(lambda x: x)]):
+        with pytest.raises(perpend.CompileError, match=message):
+            perpend.import_model(model(COUNT), operators=given)
+    perpend.import_model(model(COUNT), operators=[path, twice(lambda x: x, since=2)])
+
+
+def nothing() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"domain": 3}, TypeError, "Operator: domain: expected a text, got int"),
+        ({"name": None}, TypeError, "Operator: name: expected a text, got NoneType"),
+        ({"name": ""}, ValueError, "'name': expected the name of an operator"),
+        ({"kernel": 3}, TypeError, r"mine\.Twice: kernel: expected a function, got int"),
+        (
+            {"kernel": nothing},
+            TypeError,
+            "the kernel cannot be called with 1 array: too many positional arguments\nhint",
+        ),
+        ({"attributes": {"b": 1}}, TypeError, "1 array and the attributes b: got an unexpected keyword argument 'b'"),
+        ({"attributes": [1]}, TypeError, "attributes: expected a dict of defaults, got list"),
+        ({"attributes": {"a": [1, "x"]}}, TypeError, r"expected a list of numbers or of texts, got both: \[1, 'x'\]"),
+        ({"inputs": 3}, TypeError, r"inputs: expected a list of \(type, shape\)"),
+        ({"inputs": [("float", ["n"])]}, ValueError, r"inputs\[0\]: 'type': no element type is called 'float'\nhint"),
+        ({"inputs": [(np.float32, ["n"])]}, TypeError, r"mine\.Twice: .* not JSON serializable\nhint"),
+        ({"inputs": [("f32", ["n", -1])]}, ValueError, "'shape': expected numbers, names and expressions.*got -1"),
+        ({"outputs": []}, ValueError, "'outputs': expected at least one"),
+        ({"outputs": [("T", ["n"])]}, ValueError, "no input has the type 'T'"),
+        ({"since": 0}, ValueError, "'since': expected a whole number of at least 1, got 0"),
+        ({"since": "1"}, ValueError, "'since': expected a whole number of at least 1"),
+        ({"pure": 1}, ValueError, "'pure': expected true or false, got 1"),
+    ],
+)
+def test_operators_that_cannot_be(change: dict[str, Any], kind: type[Exception], message: str) -> None:
+    tensors = [("f32", [np.int64(3)])]
+    given: dict[str, Any] = {"domain": "mine", "name": "Twice", "kernel": lambda x, a=1: x}
+    given |= {"inputs": tensors, "outputs": tensors}
+    assert Operator(**given, attributes={"a": 2}).label == "mine.Twice"
+    with pytest.raises(kind, match=message):
+        Operator(**{**given, **change})

@@ -302,12 +302,14 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
 OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, StringRef path, const ImportOptions &options) {
   llvm::sys::fs::file_status status;
   if (!llvm::sys::fs::status(path, status) && status.type() == llvm::sys::fs::file_type::character_file) {
-    emitError(FileLineColLoc::get(&context, path, 0, 0)) << "cannot read the model: this is a device, which has no end";
+    emitError(FileLineColLoc::get(&context, path, 0, 0))
+        << "cannot read the model '" << path << "': this is a device, which has no end";
     return {};
   }
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) {
-    emitError(FileLineColLoc::get(&context, path, 0, 0)) << "cannot read the model: " << file.getError().message();
+    emitError(FileLineColLoc::get(&context, path, 0, 0))
+        << "cannot read the model '" << path << "': " << file.getError().message();
     return {};
   }
   StringRef folder = llvm::sys::path::parent_path(path);

@@ -154,6 +154,45 @@ static llvm::json::Object readAttributes(KeyReader &reader) {
   return *attributes;
 }
 
+std::string kindOf(const Value &value) {
+  if (value.getAsString() || value.getAsNumber())
+    return value.getAsString() ? "text" : "number";
+  const llvm::json::Array *list = value.getAsArray();
+  if (!list || list->empty())
+    return "";
+  std::string first = kindOf(list->front());
+  return llvm::all_of(*list, [&](const Value &element) { return kindOf(element) == first; }) ? first + "s" : "";
+}
+
+/// Those of the defaults, and what "kinds" says of other attributes.
+static llvm::StringMap<std::string> readKinds(KeyReader &reader, const llvm::json::Object &attributes) {
+  llvm::StringMap<std::string> kinds;
+  for (const auto &[name, value] : attributes)
+    if (std::string kind = kindOf(value); !kind.empty())
+      kinds[StringRef(name)] = kind;
+  const Value *given = reader.find("kinds");
+  const llvm::json::Object *object = given ? given->getAsObject() : nullptr;
+  if (given && !object)
+    reader.fail("'kinds': expected an object", *given);
+  for (const auto &[name, value] : object ? *object : llvm::json::Object()) {
+    StringRef kind = value.getAsString().value_or("");
+    if (!llvm::is_contained({"number", "text", "numbers", "texts"}, kind))
+      reader.fail("'kinds': '" + StringRef(name) + "': expected number, text, numbers or texts", value);
+    kinds[StringRef(name)] = kind;
+  }
+  return kinds;
+}
+
+/// A letter that stands for a type in an output stands for that of an input.
+static void checkTypes(KeyReader &reader, const UserOperator &entry) {
+  for (const auto &[number, output] : llvm::enumerate(entry.outputs))
+    if (output.elementType.size() == 1 && llvm::none_of(entry.inputs, [&](const TensorPattern &input) {
+          return input.elementType == output.elementType;
+        }))
+      reader.fail("outputs[" + llvm::Twine(number) + "]: 'type': no input has the type '" + output.elementType +
+                  "'\nhint: name the element type, such as f32");
+}
+
 static bool isFunctionName(StringRef text) {
   auto [library, name] = text.split('.');
   auto isIdentifier = [](StringRef part) {
@@ -168,7 +207,8 @@ std::optional<UserOperator> readOperator(mlir::MLIRContext *context, const Value
   std::optional<StringRef> called = object ? object->getString("name") : std::nullopt;
   std::string subject = called ? "operator '" + called->str() + "': " : "operator: ";
   KeyReader reader(value, subject, error);
-  reader.expectKeys({"domain", "name", "since", "function", "object", "inputs", "outputs", "attributes", "pure"});
+  reader.expectKeys(
+      {"domain", "name", "since", "function", "object", "inputs", "outputs", "attributes", "kinds", "pure"});
   UserOperator entry;
   entry.domain = reader.text("domain", /*isRequired=*/false);
   entry.name = reader.text("name", /*isRequired=*/true);
@@ -179,6 +219,8 @@ std::optional<UserOperator> readOperator(mlir::MLIRContext *context, const Value
   entry.inputs = readPatterns(context, reader, "inputs", subject, error);
   entry.outputs = readPatterns(context, reader, "outputs", subject, error);
   entry.attributes = readAttributes(reader);
+  entry.kinds = readKinds(reader, entry.attributes);
+  checkTypes(reader, entry);
   if (entry.name.empty())
     reader.fail("'name': expected the name of an operator, got an empty text");
   if (!isFunctionName(entry.function))

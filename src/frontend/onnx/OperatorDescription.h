@@ -9,6 +9,7 @@
 
 #include "graph/Shapes.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 
 namespace perpend::onnx {
@@ -25,8 +26,12 @@ struct UserOperator {
   int64_t since = 1;
   bool isPure = true; ///< the outputs follow from the inputs and attributes, and nothing else happens
   std::vector<TensorPattern> inputs, outputs;
-  llvm::json::Object attributes; ///< with their defaults
+  llvm::json::Object attributes;      ///< with their defaults
+  llvm::StringMap<std::string> kinds; ///< of attributes: number, text, numbers or texts; any kind without an entry
 };
+
+/// The kind of an attribute's value; empty for one that may be of several, such as an empty list.
+std::string kindOf(const llvm::json::Value &value);
 
 /// Errors: nullopt, and in `error` which key of which operator is wrong and what is expected.
 std::optional<UserOperator> readOperator(mlir::MLIRContext *context, const llvm::json::Value &value,

@@ -31,6 +31,18 @@ bool UserOperators::addObject(const UserOperator &description, StringRef folder,
   return true;
 }
 
+bool UserOperators::add(UserOperator description, std::string &error) {
+  for (const UserOperator &other : operators)
+    if (other.domain == description.domain && other.name == description.name && other.since == description.since) {
+      error = "operator '" + description.name + "' of the domain '" + description.domain + "', from version " +
+              std::to_string(other.since) +
+              " on, is given twice\nhint: leave one out, or say with 'since' which version each is for";
+      return false;
+    }
+  operators.push_back(std::move(description));
+  return true;
+}
+
 bool UserOperators::read(MLIRContext *context, StringRef path, std::string &error) {
   auto prefix = "operators in '" + path.str() + "': ";
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
@@ -48,11 +60,10 @@ bool UserOperators::read(MLIRContext *context, StringRef path, std::string &erro
   const llvm::json::Array *list = value->getAsArray();
   for (const llvm::json::Value &entry : list ? *list : llvm::json::Array{*value}) {
     std::optional<UserOperator> description = readOperator(context, entry, error);
-    if (!description || !addObject(*description, folder, error)) {
+    if (!description || !addObject(*description, folder, error) || !add(std::move(*description), error)) {
       error = prefix + error;
       return false;
     }
-    operators.push_back(std::move(*description));
   }
   return true;
 }
@@ -315,6 +326,13 @@ static Attribute parameterOf(OpBuilder &builder, Attribute value) {
   return isa<IntegerAttr, StringAttr, ArrayAttr>(value) ? value : Attribute();
 }
 
+static std::string kindOf(Attribute value) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  if (!list)
+    return isa<StringAttr>(value) ? "text" : "number";
+  return list.empty() ? "" : kindOf(list[0]) + "s";
+}
+
 static bool hasNan(Attribute value) {
   if (auto list = dyn_cast<ArrayAttr>(value))
     return llvm::any_of(list, hasNan);
@@ -339,6 +357,12 @@ static DictionaryAttr parametersOf(Node &node, const UserOperator &description) 
     if (value && hasNan(value)) {
       node.fail("attribute '" + attribute.getName().getValue() +
                 "': expected a number, got NaN\nhint: give it as an input");
+      return {};
+    }
+    std::string kind = value ? kindOf(value) : "", expected = description.kinds.lookup(attribute.getName().getValue());
+    if (!kind.empty() && !expected.empty() && kind != expected) {
+      node.fail("attribute '" + attribute.getName().getValue() + "': expected " + expected + ", got " + kind +
+                "\nhint: the operator's description says so, or its default");
       return {};
     }
     if (value)

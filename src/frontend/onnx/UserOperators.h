@@ -23,6 +23,7 @@ public:
   llvm::ArrayRef<std::string> objects() const { return objectPaths; }
 
 private:
+  bool add(UserOperator description, std::string &error);
   bool addObject(const UserOperator &description, StringRef folder, std::string &error);
   std::vector<UserOperator> operators;
   std::vector<std::string> objectPaths;

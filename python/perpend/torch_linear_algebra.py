@@ -1,0 +1,136 @@
+"""torch.linalg: inverses, systems of equations, determinants, Cholesky factors, and the checks that they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ._perpend import Value
+from .torch_selection import broadcast_extents
+from .torch_types import Extent
+
+if TYPE_CHECKING:
+    from .torch_frontend import Call
+
+aten: Any = torch.ops.aten
+
+
+def transposed(call: Call, value: Value) -> Value:
+    rank = len(value.shape)
+    return call.op("transpose", value, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+
+def check_info(call: Call, info: Value, problem: str) -> None:
+    """Ends the run unless every factorisation succeeded."""
+    is_good = call.op("equal", info, call.number(0, torch.int32))
+    call.op("require_all", is_good, message=problem)
+
+
+def inverse(call: Call) -> list[Value]:
+    return call.ops("inverse", call.tensor("A"))
+
+
+def solve(call: Call) -> list[Value | None]:
+    """A x = b, or x A = b; a right-hand side with one dimension less holds vectors."""
+    matrix, right = call.tensor("A"), call.tensor("B")
+    shape, other = call.example("A").shape, call.example("B").shape
+    is_vector = len(other) == 1 or (len(other) == len(shape) - 1 and other == shape[:-1])
+    right = call.op("unsqueeze", right, axes=[len(other)]) if is_vector else right
+    if not call["left"]:
+        matrix, right = transposed(call, matrix), transposed(call, right)
+    outer = broadcast_extents(matrix.shape[:-2], right.shape[:-2])
+    matrix, right = (call.op("expand", part, shape=[*outer, *part.shape[-2:]]) for part in (matrix, right))
+    result, info = call.ops("solve", matrix, right)
+    info = of_matrices(call, info, call.tensor("A").shape[:-2])
+    result = result if call["left"] else transposed(call, result)
+    return [call.op("squeeze", result, axes=[len(outer) + 1]) if is_vector else result, None, None, info]
+
+
+def of_matrices(call: Call, info: Value, shape: list[Extent]) -> Value:
+    """One number per matrix, not per pair of a matrix and its right-hand sides."""
+    extra = len(info.shape) - len(shape)
+    info = call.op("reduce_max", info, axes=list(range(extra)), keepdims=0) if extra else info
+    units = [axis for axis, extent in enumerate(shape) if extent == 1 and info.shape[axis] != 1]
+    return call.op("reduce_max", info, axes=units, keepdims=1) if units else info
+
+
+def determinant(call: Call) -> list[Value | None]:
+    return [call.op("det", call.tensor("A")), None, None]
+
+
+def log_determinant(call: Call) -> list[Value | None]:
+    return [*call.ops("slogdet", call.tensor("A")), None, None]
+
+
+def cholesky_with_info(call: Call) -> list[Value]:
+    upper, matrix = call["upper"], call.tensor("self")
+    factor, info = call.ops("cholesky", transposed(call, matrix) if upper else matrix)
+    return [transposed(call, factor) if upper else factor, info]
+
+
+def cholesky(call: Call) -> Value:
+    factor, info = cholesky_with_info(call)
+    check_info(call, info, "cholesky: the matrix is not positive definite")
+    return factor
+
+
+def check_errors(call: Call) -> None:
+    name = call["api_name"]
+    problem = "is not positive definite" if "cholesky" in name else "is singular"
+    check_info(call, call.tensor("info"), f"{name}: the matrix {problem}")
+
+
+LINEAR_ALGEBRA: dict[str, Callable[[Call], Any]] = {
+    "aten.linalg_inv_ex": inverse,
+    "aten._linalg_solve_ex": solve,
+    "aten._linalg_det": determinant,
+    "aten._linalg_slogdet": log_determinant,
+    "aten.linalg_cholesky_ex": cholesky_with_info,
+    "aten.cholesky": cholesky,
+    "aten._linalg_check_errors": check_errors,
+}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# In terms of the others
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def solve_triangular(
+    matrix: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """Only the triangle is read."""
+    triangle = matrix.triu(int(unitriangular)) if upper else matrix.tril(-int(unitriangular))
+    if unitriangular:
+        triangle = triangle + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+    return torch.linalg.solve_ex(triangle, right, left=left)[0]
+
+
+def triangular_solve(
+    right: Tensor, matrix: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, Tensor]:
+    used = matrix.mT if transpose else matrix
+    result = solve_triangular(used, right, upper=upper != transpose, unitriangular=unitriangular)
+    return result, matrix.clone()
+
+
+def cholesky_solve(right: Tensor, factor: Tensor, upper: bool = False) -> Tensor:
+    lower = factor.mT if upper else factor
+    half = solve_triangular(lower, right, upper=False)
+    return solve_triangular(lower.mT, half, upper=True)
+
+
+def cholesky_inverse(factor: Tensor, upper: bool = False) -> Tensor:
+    unit = torch.eye(factor.shape[-1], dtype=factor.dtype).expand(factor.shape)
+    return cholesky_solve(unit, factor, upper)
+
+
+IN_OTHERS: dict[Any, Callable[..., Any]] = {
+    aten.linalg_solve_triangular.default: solve_triangular,
+    aten.triangular_solve.default: triangular_solve,
+    aten.cholesky_solve.default: cholesky_solve,
+    aten.cholesky_inverse.default: cholesky_inverse,
+}

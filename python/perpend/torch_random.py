@@ -1,0 +1,70 @@
+"""Random distributions in terms of uniform and normal numbers (docs/decisions/0006-random-values.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten: Any = torch.ops.aten
+
+
+def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Tensor:
+    return low + (high - low) * torch.rand_like(x)
+
+
+def normal_like(x: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    return mean + std * torch.randn_like(x)
+
+
+def normal(mean: Tensor | float, std: Tensor | float = 1.0, generator: Any = None) -> Tensor:
+    """One of the two is a tensor, or both."""
+    return mean + std * torch.randn_like(mean * torch.ones_like(std) if isinstance(std, Tensor) else mean)
+
+
+def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Tensor:
+    return normal_like(x, mean, std).exp()
+
+
+def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Tensor:
+    return -torch.log1p(-torch.rand_like(x)) / rate
+
+
+def geometric(x: Tensor, p: float, generator: Any = None) -> Tensor:
+    """How many trials the first success takes."""
+    return torch.ceil(torch.log1p(-torch.rand_like(x)) / math.log1p(-p)).clamp(min=1)
+
+
+def cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Tensor:
+    return median + sigma * torch.tan(math.pi * (torch.rand_like(x) - 0.5))
+
+
+def permutation(n: int, **options: Any) -> Tensor:
+    return torch.rand(n).argsort().to(options.get("dtype") or torch.int64)
+
+
+def multinomial(weights: Tensor, count: int, replacement: bool = False, generator: Any = None) -> Tensor:
+    """Positions along the last dimension. Without replacement: the greatest of weight / exponential number."""
+    if not replacement:
+        return (weights / exponential(weights)).topk(count).indices
+    total = weights.cumsum(-1)
+    points = torch.rand((*weights.shape[:-1], count), dtype=weights.dtype) * total[..., -1:]
+    return (total[..., None, :] <= points[..., None]).sum(-1)
+
+
+DISTRIBUTIONS: dict[Any, Callable[..., Any]] = {
+    aten.uniform.default: uniform,
+    aten.normal_functional.default: normal_like,
+    aten.normal.Tensor_Tensor: normal,
+    aten.normal.Tensor_float: normal,
+    aten.normal.float_Tensor: normal,
+    aten.log_normal.default: log_normal,
+    aten.exponential.default: exponential,
+    aten.geometric.default: geometric,
+    aten.cauchy.default: cauchy,
+    aten.randperm.default: permutation,
+    aten.multinomial.default: multinomial,
+}

@@ -1,0 +1,172 @@
+//===- Special.cpp - error, gamma and related functions --------------------===//
+//
+// All are computed in f64, with what calculus gives (a continued fraction, the
+// asymptotic series behind a recurrence, Newton's steps), so that a result of
+// f32 is exact but for its rounding and one of f64 but for some units of 1e-15.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/composites/Formulas.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static constexpr double infinity = INFINITY;
+
+static Scalar sinPi(Scalar x) {
+  Scalar rest = x - roundEven(x); // the sign does not matter where it is used
+  return (rest * std::numbers::pi).call<math::SinOp>((rest * std::numbers::pi).value);
+}
+
+static Scalar cosPi(Scalar x) {
+  Scalar rest = x - roundEven(x);
+  return (rest * std::numbers::pi).call<math::CosOp>((rest * std::numbers::pi).value);
+}
+
+/// Of a tensor of floats, computed in f64.
+static Value inDouble(Builder &b, StringRef name, Value x, llvm::function_ref<Scalar(Scalar)> formula) {
+  if (!isFloat(x))
+    return b.fail(name + ": expected floating-point numbers");
+  Type type = elementTypeOf(x), wide = Float64Type::get(b.context());
+  Value result = pointwise(b, b.cast(x, wide), [&](ArrayRef<Scalar> v) { return formula(v[0]); });
+  return result ? b.cast(result, type) : result;
+}
+
+//===----------------------------------------------------------------------===//
+// Error function
+//===----------------------------------------------------------------------===//
+
+/// erfc(x) = e^(-x^2) / sqrt(pi) / (x + 1/2 / (x + 1 / (x + 3/2 / (x + ...)))), for x >= 2 (Laplace).
+static Scalar erfcFar(Scalar x) {
+  constexpr int depth = 50; // 1e-16 at x = 2
+  Scalar fraction = x;
+  for (int step = depth; step > 0; --step)
+    fraction = x + (step / 2.0) / fraction;
+  return exp(-(x * x)) / (fraction * std::sqrt(std::numbers::pi));
+}
+
+static Scalar erfcOf(Scalar x) {
+  Scalar far = erfcFar(max(x, 2));
+  return select(x < 2, 1.0 - erf(x), far);
+}
+
+/// Newton's steps with the second derivative (Halley) from a first guess; the tail is that of erfc.
+static Scalar inverseErf(Scalar y) {
+  Scalar magnitude = abs(y), rest = (1.0 - magnitude) * (1.0 + magnitude);
+  Scalar logarithm = log(max(rest, 1e-300)), half = 2 / (std::numbers::pi * 0.147) + 0.5 * logarithm;
+  Scalar x = sqrt(max(sqrt(half * half - logarithm / 0.147) - half, 0));
+  for (int step = 0; step < 3; ++step) {
+    Scalar difference = select(x < 1, erf(x) - magnitude, (1.0 - magnitude) - erfcOf(x));
+    Scalar newton = difference * exp(x * x) * (std::sqrt(std::numbers::pi) / 2);
+    x = x - newton / (1.0 + x * newton);
+  }
+  x = select(magnitude < 1, x, select(equal(magnitude, 1), y.constant(infinity), y.constant(NAN)));
+  return select(equal(y, 0), y, select(y < 0, -x, x));
+}
+
+//===----------------------------------------------------------------------===//
+// Gamma function
+//===----------------------------------------------------------------------===//
+
+/// B[2k] / (2k (2k - 1)), of Stirling's series for log gamma.
+static constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                      1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
+/// From here on the series are exact.
+static constexpr int steps = 10;
+
+/// The number `shift` of recurrences up to where the series hold, for x > 0.
+struct Shifted {
+  Scalar x, product, sum; ///< x + shift, the product of x .. x + shift - 1, and the sum of their inverses
+};
+
+static Shifted shifted(Scalar x) {
+  Scalar isSmall = x < steps, product = x.constant(1), total = x.constant(0);
+  for (int step = 0; step < steps; ++step) {
+    product = product * (x + step);
+    total = total + 1.0 / (x + step);
+  }
+  return {select(isSmall, x + steps, x), select(isSmall, product, x.constant(1)),
+          select(isSmall, total, x.constant(0))};
+}
+
+/// log gamma(x) for x > 0
+static Scalar logGammaRight(Scalar x) {
+  Shifted s = shifted(x);
+  Scalar inverse = 1.0 / s.x, square = inverse * inverse, series = x.constant(0);
+  for (double coefficient : llvm::reverse(stirling))
+    series = series * square + coefficient;
+  Scalar result = (s.x - 0.5) * log(s.x) - s.x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
+  return select(equal(x, infinity), x, result - log(s.product));
+}
+
+/// digamma(x) for x > 0: the derivative of the series.
+static Scalar digammaRight(Scalar x) {
+  Shifted s = shifted(x);
+  Scalar square = 1.0 / (s.x * s.x), series = x.constant(0);
+  for (int k = std::size(stirling); k > 0; --k)
+    series = (series + stirling[k - 1] * (2 * k - 1)) * square;
+  return log(s.x) - 0.5 / s.x - series - s.sum;
+}
+
+static Scalar isPole(Scalar x) { return (x <= 0) & equal(x, roundEven(x)); }
+
+/// By reflection for x < 1/2: log |gamma(x)| = log(pi / |sin(pi x)|) - log gamma(1 - x).
+static Scalar logGammaOf(Scalar x) {
+  Scalar isLeft = x < 0.5;
+  Scalar right = logGammaRight(select(isLeft, 1.0 - x, x));
+  Scalar result = select(isLeft, std::log(std::numbers::pi) - log(abs(sinPi(x))) - right, right);
+  return select(isPole(x), x.constant(infinity), select(equal(abs(x), infinity), abs(x), result));
+}
+
+/// By reflection for x < 1/2: digamma(x) = digamma(1 - x) - pi / tan(pi x). -x^-1 infinite at 0, NaN at other poles.
+static Scalar digammaOf(Scalar x) {
+  Scalar isLeft = x < 0.5;
+  Scalar right = digammaRight(select(isLeft, 1.0 - x, x));
+  Scalar result = select(isLeft, right - std::numbers::pi * (cosPi(x) / sinPi(x)), right);
+  return select(equal(x, 0), -1.0 / x, select(isPole(x), x.constant(NAN), result));
+}
+
+namespace composites {
+Results erfc(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfc", in[0], erfcOf)}; }
+Results erfinv(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfinv", in[0], inverseErf)}; }
+Results lgamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "lgamma", in[0], logGammaOf)}; }
+Results digamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "digamma", in[0], digammaOf)}; }
+
+/// Euclid's algorithm for all elements at once, until every remainder is 0. Not negative.
+Results gcd(Builder &b, Values in, const Attributes &) {
+  Value x = applyComposite(b, "abs", in[0])[0], y = applyComposite(b, "abs", in[1])[0];
+  if (!x || !y)
+    return {};
+  if (isFloat(x) || elementTypeOf(x) != elementTypeOf(y))
+    return {b.fail("gcd: expected integers of one type")};
+  Value zero = b.scalar(0, elementTypeOf(x));
+  x = add(b, x, mul(b, y, zero)); // of the broadcast shape
+  y = b.broadcastTo(y, shapeOf(x));
+  auto goesOn = [&](Value rest) {
+    Value isLeft = b.cast(applyComposite(b, "not_equal", {rest, zero})[0], b.i64());
+    Value count = sum(b, isLeft, llvm::to_vector(llvm::seq<int64_t>(0, rankOf(rest))), /*keepDims=*/false);
+    return applyComposite(b, "greater", {count, b.scalar(0, b.i64())})[0];
+  };
+  SmallVector<Value> results = b.loop({{}, goesOn(y)}, {x, y}, [&](Value, ValueRange pair) {
+    Value divisor = where(b, applyComposite(b, "equal", {pair[1], zero})[0], pair[0], pair[1]);
+    Value rest = pointwise(b, {pair[0], pair[1]}, [](ArrayRef<Scalar> v) {
+      return select(equal(v[1], 0), v[1], v[0] % select(equal(v[1], 0), v[1].integer(1), v[1]));
+    });
+    return Iteration{goesOn(rest), {divisor, rest}, {}};
+  });
+  return {results.empty() ? Value() : results[0]};
+}
+
+/// The input, a tensor of booleans.
+Results require_all(Builder &b, Values in, const Attributes &a) {
+  requireAll(b, in[0], a.getString("message"));
+  return {b.hasFailed() ? Value() : in[0]};
+}
+} // namespace composites
+} // namespace perpend::graph

@@ -1,0 +1,111 @@
+"""torch.linalg, compiled and interpreted, against eager PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import perpend
+import pytest
+import torch
+from python.torch_functions import DYNAMIC, Function, check
+
+torch.manual_seed(0)
+
+
+def matrices(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Of rows in a bad order: elimination must exchange some."""
+    x = torch.randn(*shape, shape[-1], dtype=dtype)
+    return (x + 3 * torch.eye(shape[-1], dtype=dtype)).flip(-2)
+
+
+def positive(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    x = matrices(*shape, dtype=dtype)
+    return x @ x.mT + torch.eye(shape[-1], dtype=dtype)
+
+
+OF_MATRICES: list[Callable[[torch.Tensor], Any]] = [
+    torch.linalg.inv,
+    torch.linalg.det,
+    torch.linalg.slogdet,
+    lambda x: torch.linalg.inv_ex(x),
+    lambda x: torch.linalg.solve(x, x.mT[..., :2]),
+    lambda x: torch.linalg.solve(x, x.mT[..., :2, :], left=False),
+    lambda x: torch.linalg.solve(x, x[..., 0]),
+    lambda x: torch.linalg.matrix_power(x, -2),
+    lambda x: torch.linalg.solve_triangular(x, x.mT, upper=True, unitriangular=True),
+    lambda x: torch.linalg.solve_triangular(x.flip(-1), x.mT, upper=False, left=False),
+    lambda x: torch.triangular_solve(x.mT, x.flip(-1), upper=False, transpose=True)[0],
+]
+OF_POSITIVE: list[Callable[[torch.Tensor], Any]] = [
+    torch.linalg.cholesky,
+    lambda x: torch.linalg.cholesky(x.triu(), upper=True),
+    lambda x: torch.cholesky(x.tril()),
+    lambda x: torch.linalg.cholesky_ex(x),
+    lambda x: torch.cholesky_solve(x[..., :2], torch.linalg.cholesky(x)),
+    lambda x: torch.cholesky_inverse(torch.linalg.cholesky(x)),
+    torch.logdet,
+]
+
+
+@pytest.mark.parametrize("number", range(len(OF_MATRICES) + len(OF_POSITIVE)))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_against_eager(number: int, dtype: torch.dtype) -> None:
+    function = [*OF_MATRICES, *OF_POSITIVE][number]
+    make = matrices if number < len(OF_MATRICES) else positive
+    more = [(make(*shape, dtype=dtype),) for shape in ((5, 2), (1, 7))]
+    check(function, make(3, 4, dtype=dtype), dynamic=[(0, 1, 2)], more=more)
+    check(function, make(3, dtype=dtype))
+
+
+def test_right_hand_sides_broadcast() -> None:
+    x, y = matrices(2, 3), torch.randn(4, 1, 3, 5)
+    check(torch.linalg.solve, x, y)
+    check(lambda x, y: torch.linalg.solve(x[0], y), x, y)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_small_matrices(size: int) -> None:
+    check(lambda x: (torch.linalg.det(x), torch.linalg.slogdet(x)), torch.full((2, size, size), -3.0))
+    check(torch.linalg.inv, torch.full((2, size, size), -3.0))
+
+
+def test_determinants_of_singular_matrices() -> None:
+    x = torch.tensor([[[1.0, 2, 3], [2, 4, 6], [1, 0, 1]], [[0.0, 0, 1], [0, 0, 2], [0, 0, 3]]])
+    check(lambda x: (torch.linalg.det(x), *torch.linalg.slogdet(x)), x)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (torch.linalg.inv, "linalg.inv: the matrix is singular"),
+        (lambda x: torch.linalg.solve(x, x), "linalg.solve: the matrix is singular"),
+        (torch.linalg.cholesky, "linalg.cholesky: the matrix is not positive definite"),
+        (torch.cholesky, "cholesky: the matrix is not positive definite"),
+    ],
+)
+def test_matrices_without_an_inverse_end_the_run(function: Callable[..., Any], message: str) -> None:
+    model = perpend.compile(
+        Function(function), example_inputs=(torch.eye(2).expand(3, 2, 2),), dynamic_shapes=(({0: DYNAMIC},),)
+    )
+    wrong = torch.stack([torch.eye(2), torch.tensor([[1.0, 2], [2, 4]])])
+    with pytest.raises(ValueError, match=message):
+        model(wrong)
+    torch.testing.assert_close(model(wrong[:1]), function(wrong[:1]))
+
+
+def test_torch_compile(recwarn: pytest.WarningsRecorder) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = torch.linalg.inv(x) @ torch.linalg.cholesky(x @ x.mT)
+        return result
+
+    x = matrices(2, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(function, backend="perpend")(x), function(x), atol=1e-4, rtol=1e-4)
+    assert not [warning for warning in recwarn if "perpend" in str(warning.message)]
+
+
+@pytest.mark.parametrize("name", ["qr", "svd", "eigh", "lu"])
+def test_what_is_missing_is_named(name: str) -> None:
+    with pytest.raises(perpend.CompileError, match=rf"1 operator of this model is not supported:\n  aten\..*{name}"):
+        perpend.compile(Function(getattr(torch.linalg, name)), example_inputs=(torch.eye(3),))

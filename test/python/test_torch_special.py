@@ -1,0 +1,161 @@
+"""Special functions, integers, order statistics and random numbers of ATen against eager PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import perpend
+import pytest
+import torch
+import torch.nn.functional as F
+from perpend import torch_operators
+from python.torch_functions import Function, check
+
+torch.manual_seed(0)
+X = torch.randn(3, 4, 5)
+NAN = torch.tensor([1.0, float("nan"), -2.0, 0.0, -0.0, float("inf"), float("-inf")])
+INTEGERS = torch.randint(-9, 9, (3, 5, 4))
+
+POINTS = torch.cat(
+    [torch.linspace(-9.71, 9.69, 195), torch.tensor([0.0, 1.0, 2.0, -1.0, -2.0, 1e-8, 60.0, 1e6, -1e-8])]
+)
+SPECIAL = [torch.erfc, torch.lgamma, torch.digamma, lambda x: torch.erfinv(x / 9.8), torch.special.gammaln]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("number", range(len(SPECIAL)))
+def test_special_functions(number: int, dtype: torch.dtype) -> None:
+    x, function = POINTS.to(dtype), SPECIAL[number]
+    module = perpend.import_model(Function(function), example_inputs=(x,))
+    expected = function(x.double()).to(dtype)  # eager f16 and bf16 are less exact
+    tolerance = {torch.float64: 1e-11, torch.float32: 3e-6}.get(dtype, 2e-2)
+    for result in (perpend.compile(module)(x), module.evaluate(x)[0]):
+        torch.testing.assert_close(result, expected, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+def test_tails_are_relatively_exact() -> None:
+    x = torch.linspace(0, 26, 99, dtype=torch.float64)
+    model = perpend.compile(Function(lambda x: (torch.erfc(x), torch.erfinv(1 - torch.exp(-x)))), example_inputs=(x,))
+    for result, expected in zip(model(x), (torch.erfc(x), torch.erfinv(1 - torch.exp(-x))), strict=True):
+        torch.testing.assert_close(result, expected, atol=0, rtol=1e-11)
+    ends = torch.tensor([1.0, -1.0, 0.0, 1.5, float("nan")])
+    check(lambda x: torch.nan_to_num(torch.erfinv(x)), ends)
+
+
+def test_signs() -> None:
+    check(lambda x: (torch.sign(x), torch.sgn(x), torch.trunc(x).nan_to_num(7)), NAN)
+    check(lambda x: (torch.sign(x), torch.sgn(x)), INTEGERS)
+    check(lambda x: (torch.signbit(x), torch.copysign(torch.ones(7), x.nan_to_num()), torch.copysign(x[2:], -1)), NAN)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
+def test_divisors(dtype: torch.dtype) -> None:
+    x, y = (torch.randint(0, 13, shape).to(dtype) for shape in ((3, 4), (4,)))
+    if dtype != torch.uint8:
+        x = -x
+    check(lambda x, y: (torch.gcd(x, y), torch.lcm(x, y)), x, y, dynamic=[(0,), ()], more=[(x[:1], y), (x[:0], y)])
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.uint8])
+def test_modes(dtype: torch.dtype) -> None:
+    x = torch.randint(0, 4, (4, 7, 5)).to(dtype)
+    check(lambda x: (x.mode(), x.mode(0), x.mode(1, keepdim=True)), x, dynamic=[(0, 1)], more=[(x[:2, :1],)])
+
+
+def test_order_statistics() -> None:
+    x = torch.where(X > 1, float("nan"), X)
+    x[0, 0] = float("nan")
+    check(
+        lambda x: tuple(part.nan_to_num(9) for part in (x.nanmedian(), x.nanmedian(1)[0], x.nanmedian(2, True)[0])), x
+    )
+    check(lambda x, y: (torch.fmax(x, y).nan_to_num(9), torch.fmin(x, y).nan_to_num(9)), x, X)
+
+
+def test_distances_and_products() -> None:
+    check(lambda x: (torch.dist(x, x + 1), torch.dist(x, x + 1, 1), F.pdist(x[0]), F.pdist(x[0], 1.0)), X)
+    check(lambda x: (torch.addbmm(x[0, :, :4], x, x.mT, beta=0.5, alpha=2), F.bilinear(x, x, torch.ones(2, 5, 5))), X)
+    check(
+        lambda x: (torch.linalg.vector_norm(F.relu(x), 0, dim=1), x.round(decimals=2), (x * 99).round(decimals=-1)), X
+    )
+
+
+def test_places() -> None:
+    index = torch.tensor([0, 2, 0])
+    for reduce in ("amax", "amin", "prod", "mean"):
+        check(lambda x, r=reduce: x.index_reduce(1, index, x[:, :3] + 1, r), X)
+        check(lambda x, r=reduce: x.index_reduce(1, index, x[:, :3] + 1, r, include_self=False), X)
+    check(lambda x: (x.put(index[:2], x[0, 0, :2]), x.put(index[:2], x[0, 0, :2], accumulate=True)), X)
+    for offset in (0, 2, -1):
+        width = X.diagonal(offset, 1, 2).shape
+        check(lambda x, o=offset, w=width: torch.diagonal_scatter(x, torch.ones(w), o, 1, 2), X)
+
+
+def test_losses_with_several_labels() -> None:
+    target = torch.tensor([[1, 2, -1, 0, 0], [-1, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 0, -1, 1, 1]])
+    for reduction in ("none", "mean", "sum"):
+        check(lambda x, r=reduction: F.multilabel_margin_loss(x[0], target, reduction=r), X)
+    check(lambda x: F.multilabel_margin_loss(x[0, 0], target[0]), X)
+
+
+def test_windows() -> None:
+    names = ["hamming", "kaiser", "blackman", "bartlett", "hann"]
+    check(lambda x: [x * getattr(torch, f"{name}_window")(5) for name in names], X)
+    check(lambda x: x * torch.hamming_window(5, False, 0.5, 0.4), X)
+
+
+def moments(function: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, float]:
+    x = torch.zeros(100, 200)
+    values = perpend.compile(Function(function), example_inputs=(x,))(x)
+    return float(values.mean()), float(values.std())
+
+
+def test_distributions() -> None:
+    for function, mean, deviation in [
+        (lambda x: torch.empty_like(x).uniform_(2, 4), 3, 1 / 3**0.5),
+        (lambda x: torch.empty_like(x).normal_(2, 3), 2, 3),
+        (lambda x: torch.normal(x + 2, x + 3), 2, 3),
+        (lambda x: torch.normal(x + 2, 3.0), 2, 3),
+        (lambda x: torch.normal(2.0, x + 3), 2, 3),
+        (lambda x: torch.empty_like(x).exponential_(2), 0.5, 0.5),
+        (lambda x: torch.empty_like(x).geometric_(0.25), 4, 12**0.5),
+        (lambda x: torch.empty_like(x).log_normal_(0, 0.5).log(), 0, 0.5),
+        (lambda x: torch.bernoulli(x + 0.25), 0.25, (0.25 * 0.75) ** 0.5),
+        (lambda x: torch.multinomial(torch.tensor([1.0, 0, 3]), 5000, replacement=True) / 2.0, 0.75, 0.1875**0.5),
+    ]:
+        got = moments(function)
+        assert abs(got[0] - mean) < 0.05 * max(1, mean) and abs(got[1] - deviation) < 0.05 * max(1, deviation), got
+
+
+def test_permutations_and_choices() -> None:
+    model = perpend.compile(
+        Function(lambda x: (torch.randperm(x.shape[0]), torch.multinomial(x, 3))),
+        example_inputs=(torch.ones(20),),
+        dynamic_shapes=(({0: torch.export.Dim.DYNAMIC},),),
+    )
+    weights = torch.tensor([0.0, 1, 0, 5, 2, 0])
+    order, chosen = model(weights)
+    assert sorted(order.tolist()) == list(range(6))
+    assert sorted(chosen.tolist()) == [1, 3, 4]
+
+
+# Not operators on dense tensors of a graph: gradients, the placement of memory, and numbers that the front end takes
+# from shapes itself.
+NOT_OURS = """
+    _adaptive_avg_pool2d_backward avg_pool2d_backward convolution_backward max_pool2d_with_indices_backward
+    resize_ sym_numel sym_storage_offset _local_scalar_dense _fft_c2r _fft_r2c
+"""
+
+
+def test_core_aten_is_complete() -> None:
+    """Every operator that PyTorch calls core is in the table or decomposed."""
+    decomposed, missing = torch_operators.decompositions(), set()
+    schemas = [schema for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")]
+    for schema in schemas:
+        name = schema.name.removeprefix("aten::")
+        operator: Any = getattr(getattr(torch.ops.aten, name, None), schema.overload_name or "default", None)
+        if operator is None or torch._C.Tag.core not in operator.tags:
+            continue
+        if not torch_operators.is_supported(f"aten.{name}") and operator not in decomposed:
+            missing.add(name)
+    assert missing == set(NOT_OURS.split())
