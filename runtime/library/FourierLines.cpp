@@ -111,7 +111,7 @@ void convolve(const FourierTransform<T> &transform, Planes<V> &planes, Planes<V>
 }
 
 template <typename T, int64_t lanes> struct VectorOf {
-  using Type = T __attribute__((vector_size(lanes * sizeof(T))));
+  typedef T Type __attribute__((vector_size(lanes * sizeof(T))));
 };
 template <typename T> struct VectorOf<T, 1> {
   using Type = T;
