@@ -268,6 +268,7 @@ private:
   bool adapt(size_t index);
   bool resolveCount();
   bool isTrue(Value condition) const;
+  SmallVector<Value> valuesPassedOn();
   RankedTensorType elementResultType(Value element, ArrayRef<StringAttr> inner);
   StringAttr addSymbol(StringRef base);
   void discard();
@@ -405,6 +406,19 @@ RankedTensorType LoopBuilder::elementResultType(Value element, ArrayRef<StringAt
   return tensorType(shape, tensorTypeOf(element).getElementType());
 }
 
+/// What ends the body; null where the condition or a value is not what a loop passes on, which has been said.
+SmallVector<Value> LoopBuilder::valuesPassedOn() {
+  OpBuilder::InsertionGuard guard(b.operations);
+  b.operations.setInsertionPointToEnd(&draft.getBody().front());
+  SmallVector<Value> passed;
+  if (yielded.condition)
+    passed.push_back(b.oneElement(yielded.condition, b.operations.getI1Type(), "condition"));
+  for (auto [value, elementType] : llvm::zip_equal(yielded.carried, elementTypes))
+    passed.push_back(b.retype(value, elementType));
+  llvm::append_range(passed, yielded.elements);
+  return passed;
+}
+
 SmallVector<Value> LoopBuilder::run() {
   for (Value value : initial) {
     shapes.push_back(shapeOf(value));
@@ -425,6 +439,9 @@ SmallVector<Value> LoopBuilder::run() {
     return discard(), SmallVector<Value>();
   for (auto [value, elementType] : llvm::zip_equal(initial, elementTypes))
     value = b.retype(value, elementType);
+  SmallVector<Value> passed = valuesPassedOn();
+  if (llvm::is_contained(passed, Value()))
+    return discard(), SmallVector<Value>();
   SmallVector<StringAttr> inner = symbolsDefinedIn(draft.getBody());
   for (Attribute symbol : symbols)
     inner.push_back(::mlir::cast<StringAttr>(symbol));
@@ -436,12 +453,6 @@ SmallVector<Value> LoopBuilder::run() {
   op.getBody().takeBody(draft.getBody());
   discard();
   b.operations.setInsertionPointToEnd(&op.getBody().front());
-  SmallVector<Value> passed;
-  if (yielded.condition)
-    passed.push_back(b.oneElement(yielded.condition, b.operations.getI1Type(), "condition"));
-  for (auto [value, elementType] : llvm::zip_equal(yielded.carried, elementTypes))
-    passed.push_back(b.retype(value, elementType));
-  llvm::append_range(passed, yielded.elements);
   b.operations.create<YieldOp>(b.location, passed);
   for (auto [result, known] : llvm::zip(op.getResults(), contents))
     if (known)

@@ -179,6 +179,17 @@ def test_branches_that_do_not_fit(then_result, else_result, message):
         perpend.compile(parse(text))
 
 
+def test_condition_of_two_elements():
+    text = """loop (float[2] x) => (float[2] y) <int64 count = {3}, bool yes = {1}> {
+      y = Loop (count, yes, x) <body = b (int64 i, bool[2] go, float[2] h) => (bool[2] again, float[2] next) {
+        next = Add (h, h)
+        again = Less (h, next)
+      }>
+    }"""
+    with pytest.raises(perpend.CompileError, match=r"condition: expected one boolean, got a tensor of shape \[2\]"):
+        perpend.compile(parse(text))
+
+
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("is_swapped", [True, False])
 def test_branches_of_one_element(taken, is_swapped, tmp_path):
