@@ -10,6 +10,7 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/Inequality.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -139,8 +140,11 @@ LogicalResult SymbolBinder::checkRequirements() {
   auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
   std::vector<std::string> texts = describeRequirements(main, /*eachEquationOnce=*/false);
   for (auto [number, requirement] : llvm::enumerate(given ? given.values() : Shape()))
-    if (std::optional<int64_t> got = requirement.evaluate(environment.symbols); got && *got < 0)
-      return main.emitError("inputs: their shapes do not fit together: ") << texts[number] << ", got " << *got;
+    if (std::optional<int64_t> rest = requirement.evaluate(environment.symbols); rest && *rest < 0) {
+      std::optional<int64_t> got = support::Inequality(requirement).left.evaluate(environment.symbols);
+      return main.emitError("inputs: their shapes do not fit together: ")
+             << texts[number] << ", got " << got.value_or(*rest);
+    }
   return success();
 }
 

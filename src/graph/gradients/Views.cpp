@@ -62,7 +62,11 @@ Value BroadcastOp::operandGradient(Builder &b, Value gradient, unsigned) {
     if (isNew || (input[from - getDims().begin()] == SymbolicInt(1) && result[dim] != SymbolicInt(1)))
       repeated.push_back(dim);
   }
-  return b.reshape(sum(b, gradient, repeated, false), input);
+  Value few = sum(b, gradient, repeated, false);
+  if (!few || elementCount(shapeOf(few)) == elementCount(input))
+    return b.reshape(few, input);
+  // Only the names of extents differ, and the broadcast requires that these are equal.
+  return b.operations.create<ReshapeOp>(b.location, tensorType(input, elementTypeOf(few)), few);
 }
 
 Value TransposeOp::operandGradient(Builder &b, Value gradient, unsigned) {
