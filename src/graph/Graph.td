@@ -23,7 +23,7 @@ def GraphDialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let extraClassDeclaration = [{
     /// The parsed form of an expression that an attribute holds as text.
-    const ::perpend::support::SymbolicInt &expression(::mlir::StringAttr text);
+    ::perpend::support::SymbolicInt expression(::mlir::StringAttr text);
     /// How constant expressions are computed: the results of one operator with static shapes from its constant
     /// operands. The interpreter registers itself here; without it nothing is folded.
     using Evaluator = ::mlir::LogicalResult (*)(::mlir::Operation *, ::llvm::ArrayRef<::mlir::Attribute>,
