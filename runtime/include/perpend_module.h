@@ -8,7 +8,7 @@
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 2                      equals perpend_module.abi
+ *   "abi": 3                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -26,10 +26,12 @@
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent).
  *                                 Optional "map": the map that this input has the keys of, and the next the values.
  *                                 Optional "repeats": [0, 2], increasing: dimensions that are symbols and may be 1
- * where the symbol, as bind writes it, is another number; the runtime repeats the input then "outputs": [...]
- * outputCount entries, likewise; "labels" of the columns of one that is a list of maps "kernels": ["k0_conv"]
- * kernelCount names, by kernelIndex "weightsBytes": 1234          equals perpend_module.weightsBytes "weightsChecksum":
- * "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
+ *                                 where the symbol, as bind writes it, is another number; the runtime repeats the
+ *                                 input then
+ *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
+ *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
+ *   "weightsBytes": 1234          equals perpend_module.weightsBytes
+ *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H
@@ -41,7 +43,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 2u
+#define PERPEND_MODULE_ABI 3u
 
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN

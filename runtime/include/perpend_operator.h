@@ -9,8 +9,9 @@
  * Lists: an input or output of type PERPEND_SEQUENCE or PERPEND_OPTIONAL is the handle of a list, one int64_t; 0 is the
  * empty list. Lists are never changed once they are made.
  * Threads: a function is called on one thread, and may share work out (perpend_call_parallel); other sessions may run
- * the same function at the same time. Ownership: nothing that the call hands out may be used after the function
- * returns. */
+ * the same function at the same time.
+ * Ownership: nothing that the call hands out may be used after the function returns.
+ */
 #ifndef PERPEND_OPERATOR_H
 #define PERPEND_OPERATOR_H
 #include "perpend.h"

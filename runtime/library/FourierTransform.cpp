@@ -95,6 +95,9 @@ template <typename T> perpend_status transform(perpend_call *call, const int64_t
 extern "C" perpend_status perpend_fourier_transform(perpend_call *call) {
   const perpend_tensor &x = call->inputs[0];
   const int64_t *shape = perpend_call_expected_shape(call, 0);
+  if (x.rank != 4 || (x.type != PERPEND_F32 && x.type != PERPEND_F64) || call->inputs[1].type != PERPEND_I64)
+    return perpend_call_fail(call, "expected four dimensions of f32 or f64 and a length of i64, got %d of %s",
+                             static_cast<int>(x.rank), perpend_type_name(x.type));
   int64_t length = *wordsOf(call->inputs[1]), longest = int64_t{1} << 40;
   if (length < 0 || length > longest)
     return perpend_call_fail(call, "expected a length from 0 to %lld, got %lld", static_cast<long long>(longest),

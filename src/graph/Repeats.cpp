@@ -331,7 +331,8 @@ LogicalResult verifyRepeats(func::FuncOp main) {
   std::vector<std::string> symbols = symbolsOf(main), dataSymbols = dataSymbolsOf(main);
   auto sources = symbolSourcesOf(main);
   auto isSourceOf = [&](const SymbolicInt &extent, unsigned input, unsigned dim) {
-    const auto &source = sources[llvm::find(symbols, extent.str()) - symbols.begin()];
+    size_t number = llvm::find(symbols, bareSymbol(extent).value_or("")) - symbols.begin();
+    const auto source = number < sources.size() ? sources[number] : std::nullopt;
     return source && source->input == input && source->dim == dim;
   };
   for (BlockArgument argument : main.getArguments()) {
@@ -363,7 +364,8 @@ std::vector<Repeat> repeatsOf(func::FuncOp main) {
     auto list = main.getArgAttrOfType<ArrayAttr>(input, attributeName);
     for (auto [dim, others] : llvm::enumerate(list ? list.getValue() : ArrayRef<Attribute>()))
       if (SmallVector<SymbolicInt> values = cast<ShapeAttr>(others).values(); !values.empty())
-        repeats.push_back({input, static_cast<unsigned>(dim), shapeOf(argument)[dim].str(), std::move(values)});
+        repeats.push_back(
+            {input, static_cast<unsigned>(dim), bareSymbol(shapeOf(argument)[dim]).value_or(""), std::move(values)});
   }
   return repeats;
 }

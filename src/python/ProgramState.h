@@ -15,7 +15,8 @@
 namespace perpend::python {
 
 struct Program::State {
-  mlir::MLIRContext context;
+  /// Without threads of its own: what they would verify is too small to share out.
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 

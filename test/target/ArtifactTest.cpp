@@ -76,7 +76,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   for (const std::string &name : target.isa)
     isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
   const std::string descriptor =
-      R"({"perpend": "0.1.0", "abi": 2, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
+      R"({"perpend": "0.1.0", "abi": 3, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
       R"(], "symbols": [], "kernels": [], "inputs": [{"name": "x", "type": "f32", "shape": [4]}], )" +
       R"("outputs": [{"name": "y", "type": "f32", "shape": [4]}], "weightsBytes": 16, "weightsChecksum": ")" +
       formatv("{0:x-8}", summary.checksum + checksumChange).str() + "\"}";

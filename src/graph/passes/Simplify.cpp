@@ -169,6 +169,7 @@ struct MapOfBroadcasts : OpRewritePattern<MapOp> {
       return failure();
     Type element = tensorTypeOf(map.getResult()).getElementType();
     auto few = rewriter.create<MapOp>(map.getLoc(), tensorType(shapeOf(small[0]), element), small);
+    few->setDiscardableAttrs(map->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(map.getBody(), few.getBody(), few.getBody().begin());
     rewriter.replaceOpWithNewOp<BroadcastOp>(map, map.getType(), few, first.getDims());
     return success();

@@ -49,10 +49,11 @@ static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
 }
 
 /// The scalar of i32 that an operand of the subtraction is, or null.
-static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value) {
+static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return integer(builder, constant.getSExtValue());
+  if (matchPattern(value, m_ConstantInt(&constant))) // another number might wrap in 16 bits
+    return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
+                                                                        : Value();
   std::optional<unsigned> number = widenedArgument(map, value);
   auto repeated = number ? map.getInputs()[*number].getDefiningOp<graph::BroadcastOp>() : graph::BroadcastOp();
   if (!repeated || graph::elementCount(shapeOf(repeated.getInput())) != SymbolicInt(1))
@@ -66,7 +67,9 @@ static std::optional<CentredBytes> ofDifference(graph::Builder &builder, graph::
   if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
     return std::nullopt;
   std::optional<unsigned> numbers = widenedArgument(map, difference.getLhs());
-  Value zero = numbers ? scalarZero(builder, map, difference.getRhs()) : Value();
+  Value zero = numbers ? scalarZero(builder, map, difference.getRhs(),
+                                    elementTypeOf(map.getInputs()[*numbers]).isUnsignedInteger())
+                       : Value();
   if (!zero)
     return std::nullopt;
   return CentredBytes{map.getInputs()[*numbers], zero};
