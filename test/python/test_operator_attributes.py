@@ -98,7 +98,7 @@ def test_attributes_of_nodes_keep_their_types() -> None:
 )
 def test_attributes_of_nodes_are_of_the_defaults_kind(default: Any, given: Any, message: str) -> None:
     node = onnx.helper.make_node("Twice", [], [], a=given)
-    with pytest.raises(perpend.CompileError, match=rf"attribute 'a': {message}\nhint"):
+    with pytest.raises(perpend.CompileError, match=rf"attribute 'a': {message}\ninputs: .*\nhint"):
         received(twice(keep, attributes={"a": default}), node)
 
 

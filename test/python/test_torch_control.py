@@ -42,12 +42,15 @@ def test_scans() -> None:
 
 
 def test_an_error_inside_a_branch_is_one_message() -> None:
-    def function(x: torch.Tensor) -> Any:
-        return torch.cond(x.sum() > 0, lambda a: a.round(decimals=2), lambda a: a - 1, (x,))
+    def pooled(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.avg_pool2d(x[None], 2, ceil_mode=True, divisor_override=3)
 
-    with pytest.raises(perpend.CompileError, match="decimals other than 0") as failure:
+    def function(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, pooled, lambda a: pooled(a) - 1, (x,))
+
+    with pytest.raises(perpend.CompileError, match="divisor_override with ceil_mode") as failure:
         check(function, X)
-    assert str(failure.value).count("decimals") == 2
+    assert str(failure.value).count("divisor_override with") == 1
 
 
 @pytest.mark.parametrize("ends", [[2, 2, 4, 5], [0, 0, 0, 0], [5, 5, 5, 5], [0, 1, 1, 3]])
