@@ -23,7 +23,7 @@ constexpr const char *moduleIr = R"(
 @perpend_weights_sum = external hidden constant [16 x i8]
 @descriptor = private constant [{0} x i8] c"{1}\00"
 @offsets = private constant [1 x i64] zeroinitializer
-@module = internal constant %module { i64 4921959757226791504, i32 2, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
+@module = internal constant %module { i64 4921959757226791504, i32 3, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
   ptr @descriptor, i64 {2}, ptr @perpend_weights_sum, i64 16, ptr null, ptr @offsets, i64 0,
   ptr @bind, ptr @sizes, ptr @run }
 define ptr @perpend_module_main() {
