@@ -29,8 +29,18 @@ def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = 
     return normal_like(x, mean, std).exp()
 
 
+def drawn_type(x: Tensor) -> torch.dtype:
+    """Numbers of 8 or 11 bits would be a distribution of few values."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
 def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Tensor:
-    return -torch.log1p(-torch.rand_like(x)) / rate
+    """Never 0: a uniform number of 0 stands for the middle of the first step, and what is less than x's type can hold
+    is its least normal number."""
+    dtype = drawn_type(x)
+    drawn = -torch.log1p(-torch.rand_like(x, dtype=dtype))
+    scaled = drawn.clamp(min=torch.finfo(dtype).eps / 4) / rate
+    return scaled.to(x.dtype).clamp(min=torch.finfo(x.dtype).tiny)
 
 
 def geometric(x: Tensor, p: float, generator: Any = None) -> Tensor:
@@ -48,6 +58,7 @@ def permutation(n: int, **options: Any) -> Tensor:
 
 def multinomial(weights: Tensor, count: int, replacement: bool = False, generator: Any = None) -> Tensor:
     """Positions along the last dimension. Without replacement: the greatest of weight / exponential number."""
+    weights = weights.to(drawn_type(weights))
     if not replacement:
         return (weights / exponential(weights)).topk(count).indices
     total = weights.cumsum(-1)

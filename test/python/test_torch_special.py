@@ -9,7 +9,7 @@ import perpend
 import pytest
 import torch
 import torch.nn.functional as F
-from perpend import torch_operators
+from perpend import torch_operators, torch_random
 from python.torch_functions import Function, check
 
 torch.manual_seed(0)
@@ -137,6 +137,40 @@ def test_permutations_and_choices() -> None:
     order, chosen = model(weights)
     assert sorted(order.tolist()) == list(range(6))
     assert sorted(chosen.tolist()) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_exponential_numbers_are_never_zero(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.zeros(5000, dtype=dtype)
+    drawn = perpend.compile(Function(lambda x: torch.empty_like(x).exponential_(3)), example_inputs=(x,))(x)
+    assert drawn.dtype == dtype and drawn.min() > 0 and len(drawn.unique()) > 700
+    monkeypatch.setattr(torch, "rand_like", torch.zeros_like)  # the least number of the uniform distribution
+    for rate in (1e-3, 1.0, 1e4):
+        least = torch_random.exponential(x, rate)
+        assert least.dtype == dtype and 0 < least.min() and (1 / least).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_choices_of_no_weight(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is drawn, they are not chosen while there are others; rows are many, and each choice is one of two."""
+    weights = torch.tensor([0.0, 1, 0, 3, 0]).to(dtype).repeat(4000, 1)
+    for replacement in (False, True):
+        model = perpend.compile(
+            Function(lambda w, r=replacement: torch.multinomial(w, 1, replacement=r)), example_inputs=(weights,)
+        )
+        chosen = model(weights)
+        assert set(chosen.unique().tolist()) == {1, 3}
+        assert abs((chosen == 3).double().mean() - 0.75) < 0.03
+    monkeypatch.setattr(torch, "rand_like", torch.zeros_like)
+    assert (torch_random.multinomial(weights, 2).sort().values == torch.tensor([1, 3])).all()
+
+
+def test_choices_among_many_have_fine_steps() -> None:
+    """Weights of 8 bits, whose running sum would stop to grow."""
+    weights = torch.ones(4000, dtype=torch.bfloat16)
+    function = Function(lambda w: torch.multinomial(w, 20000, replacement=True))
+    chosen = perpend.compile(function, example_inputs=(weights,))(weights)
+    assert abs(chosen.double().mean() - 1999.5) < 50 and len(chosen.unique()) > 3000
 
 
 # Not operators on dense tensors of a graph: gradients, the placement of memory, and numbers that the front end takes
