@@ -315,7 +315,14 @@ def sign_bit(x: Tensor) -> Tensor:
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
 
 
+def real_type(dtype: torch.dtype) -> torch.dtype:
+    """What PyTorch computes a function of real numbers in: of integers, in its default type."""
+    return dtype if dtype.is_floating_point else torch.get_default_dtype()
+
+
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
+    """Of integers: floating-point numbers, among which there is -0.0."""
+    x = x.to(real_type(torch.result_type(x, y)))
     if not isinstance(y, Tensor):
         return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
     return torch.where(sign_bit(y), -x.abs(), x.abs())
