@@ -343,7 +343,8 @@ def round_to(x: Tensor, *, decimals: int) -> Tensor:
 
 
 def normal_quantile(x: Tensor) -> Tensor:
-    return torch.erfinv(2 * x - 1) * math.sqrt(2)
+    """In f64, where 2 x - 1 is exact enough for the lower tail of f32; below 1e-16 it is -inf."""
+    return (torch.erfinv(2 * x.double() - 1) * math.sqrt(2)).to(real_type(x.dtype))
 
 
 def hypotenuse(x: Tensor, y: Tensor) -> Tensor:

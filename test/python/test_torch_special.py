@@ -57,6 +57,12 @@ def test_copied_signs_are_of_floating_point_numbers(dtype: torch.dtype) -> None:
     check(lambda x, y: 1 / x[:1].copysign(y), x, signs)  # of -0.0
 
 
+def test_normal_quantiles_of_the_lower_tail() -> None:
+    x = torch.tensor([1e-11, 1e-8, 3e-7, 0.01, 0.5, 0.97, 1 - 2**-24])
+    check(torch.special.ndtri, x)
+    check(lambda x: torch.special.ndtri(x > 0.5).isinf(), x)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
 def test_divisors(dtype: torch.dtype) -> None:
     x, y = (torch.randint(0, 13, shape).to(dtype) for shape in ((3, 4), (4,)))
