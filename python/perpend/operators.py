@@ -6,7 +6,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import count
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -91,6 +91,14 @@ def _described(patterns: Sequence[Pattern], name: str) -> list[dict[str, Any]]:
     return described
 
 
+def is_required(parameter: Parameter) -> bool:
+    """Whether an array or attribute must be given for it; nodes may have attributes for others, by name alone."""
+    return parameter.default is Parameter.empty and parameter.kind in (
+        Parameter.POSITIONAL_ONLY,
+        Parameter.POSITIONAL_OR_KEYWORD,
+    )
+
+
 def _check_kernel(label: str, kernel: Callable[..., Any], inputs: int, attributes: Sequence[str]) -> None:
     """Errors: TypeError for a kernel that does not take as many arrays, or an attribute."""
     try:
@@ -98,7 +106,9 @@ def _check_kernel(label: str, kernel: Callable[..., Any], inputs: int, attribute
     except ValueError:
         return  # a function of C does not say what it takes
     try:
-        taken.bind_partial(*range(inputs), **dict.fromkeys(attributes))
+        bound = taken.bind_partial(*range(inputs), **dict.fromkeys(attributes)).arguments
+        if missing := [name for name, kind in taken.parameters.items() if is_required(kind) and name not in bound]:
+            raise TypeError(f"missing a required argument: '{missing[0]}'")
     except TypeError as error:
         named = f" and the attributes {', '.join(attributes)}" if attributes else ""
         raise TypeError(

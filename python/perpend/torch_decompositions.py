@@ -315,7 +315,14 @@ def sign_bit(x: Tensor) -> Tensor:
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
 
 
+def real_type(dtype: torch.dtype) -> torch.dtype:
+    """What PyTorch computes a function of real numbers in: of integers, in its default type."""
+    return dtype if dtype.is_floating_point else torch.get_default_dtype()
+
+
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
+    """Of integers: floating-point numbers, among which there is -0.0."""
+    x = x.to(real_type(torch.result_type(x, y)))
     if not isinstance(y, Tensor):
         return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
     return torch.where(sign_bit(y), -x.abs(), x.abs())
@@ -336,7 +343,8 @@ def round_to(x: Tensor, *, decimals: int) -> Tensor:
 
 
 def normal_quantile(x: Tensor) -> Tensor:
-    return torch.erfinv(2 * x - 1) * math.sqrt(2)
+    """In f64, where 2 x - 1 is exact enough for the lower tail of f32; below 1e-16 it is -inf."""
+    return (torch.erfinv(2 * x.double() - 1) * math.sqrt(2)).to(real_type(x.dtype))
 
 
 def hypotenuse(x: Tensor, y: Tensor) -> Tensor:

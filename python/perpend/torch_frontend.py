@@ -361,11 +361,11 @@ def _check_mutations(program: ExportedProgram) -> None:
 def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
-    nodes, specs = zip(*[pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT], strict=True)
-    names = output_names(program.call_spec.out_spec, len(specs))
+    returned = [pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT]
+    names = output_names(program.call_spec.out_spec, len(returned))
     results: dict[str, Value] = {}
     leaves: list[Leaf] = []
-    for name, spec, node in zip(names, specs, nodes, strict=True):
+    for name, (node, spec) in zip(names, returned, strict=True):
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             leaves.append(Leaf.NONE)
             continue

@@ -102,10 +102,11 @@ LINEAR_ALGEBRA: dict[str, Callable[[Call], Any]] = {
 def solve_triangular(
     matrix: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """Only the triangle is read."""
+    """Only the triangle is read. The right-hand side holds matrices, which broadcast, and never vectors."""
     triangle = matrix.triu(int(unitriangular)) if upper else matrix.tril(-int(unitriangular))
     if unitriangular:
         triangle = triangle + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+    right = right[(None,) * (matrix.dim() - right.dim())]  # with a dimension less it might pass for vectors
     return torch.linalg.solve_ex(triangle, right, left=left)[0]
 
 
@@ -114,7 +115,7 @@ def triangular_solve(
 ) -> tuple[Tensor, Tensor]:
     used = matrix.mT if transpose else matrix
     result = solve_triangular(used, right, upper=upper != transpose, unitriangular=unitriangular)
-    return result, matrix.clone()
+    return result, matrix.expand(*result.shape[:-2], *matrix.shape[-2:]).clone()
 
 
 def cholesky_solve(right: Tensor, factor: Tensor, upper: bool = False) -> Tensor:

@@ -26,22 +26,27 @@ class Arguments:
     def __init__(self, program: ExportedProgram, parameters: Sequence[str]) -> None:
         self.spec = program.call_spec.in_spec
         positional, named = self.spec.children()
-        self.parameters = list(parameters)[: positional.num_children]
+        self.parameters = list(parameters or names_of_parameters(program))[: positional.num_children]
         self.keywords: list[str] = list(named.context)
         self.is_nested = not all(child.is_leaf() for part in (positional, named) for child in part.children())
         inputs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
         self.names = [argument.name if isinstance(argument, TensorArgument) else None for argument in inputs]
 
     def flat(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Errors: TypeError for tuples, dicts and so on in other places than the module has them."""
+        """Dicts have their keys in any order.
+        Errors: TypeError for tuples, dicts and so on in other places than the module has them.
+        """
         if not self.is_nested or not any(map(is_container, (*inputs, *named.values()))):
             return inputs, named
         names = self.parameters[len(inputs) :]
         if set(named) == {*names, *self.keywords}:
             inputs = (*inputs, *(named[name] for name in names))
             named = {name: named[name] for name in self.keywords}
-        leaves, spec = pytree.tree_flatten((inputs, named))
-        if spec != self.spec:
+        try:
+            leaves = self.spec.flatten_up_to((inputs, named))
+        except ValueError:
+            leaves = None
+        if leaves is None or any(map(is_container, leaves)):
             raise TypeError(f"expected the arguments {self}, got others\nhint: {self._flat_names()}")
         return [leaf for leaf, name in zip(leaves, self.names, strict=True) if name], {}
 
@@ -51,6 +56,12 @@ class Arguments:
     def __str__(self) -> str:
         inputs, named = pytree.tree_unflatten([Named(str(name)) for name in self.names], self.spec)
         return ", ".join([*map(repr, inputs), *(f"{name}={value!r}" for name, value in named.items())])
+
+
+def names_of_parameters(program: ExportedProgram) -> list[str]:
+    """Those of the exported module's forward, where the program knows them."""
+    called = program.module_call_graph[0].signature
+    return (called.forward_arg_names if called else None) or []
 
 
 class Named:

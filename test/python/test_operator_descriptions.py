@@ -127,6 +127,8 @@ def nothing() -> None: ...
             TypeError,
             "the kernel cannot be called with 1 array: too many positional arguments\nhint",
         ),
+        ({"kernel": lambda x, y: x}, TypeError, "missing a required argument: 'y'\nhint"),
+        ({"kernel": lambda x, a, y, /, **b: x}, TypeError, "missing a required argument: 'a'\nhint"),
         ({"attributes": {"b": 1}}, TypeError, "1 array and the attributes b: got an unexpected keyword argument 'b'"),
         ({"attributes": [1]}, TypeError, "attributes: expected a dict of defaults, got list"),
         ({"attributes": {"a": [1, "x"]}}, TypeError, r"expected a list of numbers or of texts, got both: \[1, 'x'\]"),
@@ -146,5 +148,6 @@ def test_operators_that_cannot_be(change: dict[str, Any], kind: type[Exception],
     given: dict[str, Any] = {"domain": "mine", "name": "Twice", "kernel": lambda x, a=1: x}
     given |= {"inputs": tensors, "outputs": tensors}
     assert Operator(**given, attributes={"a": 2}).label == "mine.Twice"
+    assert Operator(**{**given, "kernel": lambda x, *, a: x}).label == "mine.Twice"  # the nodes give it
     with pytest.raises(kind, match=message):
         Operator(**{**given, **change})

@@ -35,14 +35,22 @@ def test_nested_arguments() -> None:
         expected = a + b * x - y
         for result in (
             model({"a": a, "b": b}, (x, y)),
+            model({"b": b, "a": a}, (x, y)),
             model(d={"a": a, "b": b}, pair=(x, y)),
+            model(pair=(x, y), d={"b": b, "a": a}),
             model({"a": a, "b": b}, pair=(x, y)),
             model(a, b, x, y),
             model(a, b, pair_1=y, pair_0=x),
         ):
             torch.testing.assert_close(result, expected)
     message = r"expected the arguments \{'a': d_a, 'b': d_b\}, \(pair_0, pair_1\), got others\n"
-    for given in (({"a": a}, (x, y)), ({"a": a, "b": b}, [x, y]), ({"a": a, "b": b}, x), ({"a": a, "c": b}, (x, y))):
+    for given in (
+        ({"a": a}, (x, y)),
+        ({"a": a, "b": b}, [x, y]),
+        ({"a": a, "b": b}, x),
+        ({"a": a, "c": b}, (x, y)),
+        ({"a": [a], "b": b}, (x, y)),
+    ):
         with pytest.raises(TypeError, match=message + "hint: or flat, by position or name: d_a, d_b, pair_0, pair_1"):
             model(*given)
 
@@ -53,6 +61,7 @@ def test_nested_keyword_arguments_and_constants() -> None:
     model = perpend.compile(program)
     expected = (a + b * x - y) * z
     torch.testing.assert_close(model({"a": a, "b": b}, (x, y), None, scale={"by": z}), expected)
+    torch.testing.assert_close(model(scale={"by": z}, flag=None, pair=(x, y), d={"b": b, "a": a}), expected)
     torch.testing.assert_close(model(a, b, x, y, z), expected)
     with pytest.raises(TypeError, match=r"got others\nhint"):
         model({"a": a, "b": b}, (x, y), 3)

@@ -64,6 +64,23 @@ def test_right_hand_sides_broadcast() -> None:
     check(lambda x, y: torch.linalg.solve(x[0], y), x, y)
 
 
+def test_right_hand_sides_of_triangles_are_never_vectors() -> None:
+    """[3, 3] for matrices [3, 3, 3]: one matrix for all, where torch.linalg.solve sees one vector for each."""
+    x, y = positive(3, 3), torch.randn(3, 3)
+    check(
+        lambda x, y: (
+            torch.linalg.solve_triangular(x.tril(), y, upper=False),
+            torch.linalg.solve_triangular(x.triu(), y, upper=True, left=False),
+            torch.triangular_solve(y, x),
+            torch.cholesky_solve(y, torch.linalg.cholesky(x)),
+            torch.linalg.solve(x, y),
+        ),
+        x,
+        y,
+    )
+    check(lambda x, y: torch.triangular_solve(y, x[0]), x, torch.randn(4, 3, 2))
+
+
 @pytest.mark.parametrize("size", [0, 1])
 def test_small_matrices(size: int) -> None:
     check(lambda x: (torch.linalg.det(x), torch.linalg.slogdet(x)), torch.full((2, size, size), -3.0))

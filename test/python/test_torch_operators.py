@@ -307,6 +307,16 @@ def test_results_have_the_structure_of_the_module(name: str) -> None:
             assert isinstance(model(x.numpy())["only"], np.ndarray)
 
 
+@pytest.mark.parametrize("nothing", [(), [], {}, None, (None, {})])
+def test_modules_that_return_nothing(nothing: Any) -> None:
+    class Net(nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> Any:
+            return nothing
+
+    with pytest.raises(perpend.CompileError, match="the model has no outputs"):
+        perpend.import_model(Net(), example_inputs=(torch.ones(2),))
+
+
 def test_shapes_follow_the_inputs() -> None:
     class Shapes(nn.Module):  # type: ignore[misc]
         def forward(self, x: torch.Tensor) -> Any:

@@ -49,6 +49,20 @@ def test_signs() -> None:
     check(lambda x: (torch.signbit(x), torch.copysign(torch.ones(7), x.nan_to_num()), torch.copysign(x[2:], -1)), NAN)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.float16])
+def test_copied_signs_are_of_floating_point_numbers(dtype: torch.dtype) -> None:
+    x = torch.tensor([0, 1, 3]).to(dtype)
+    signs = torch.tensor([-1, 2, -3])
+    check(lambda x, y: (x.copysign(y), x.copysign(y / 2), x.copysign(y.double()), x.copysign(-2)), x, signs)
+    check(lambda x, y: 1 / x[:1].copysign(y), x, signs)  # of -0.0
+
+
+def test_normal_quantiles_of_the_lower_tail() -> None:
+    x = torch.tensor([1e-11, 1e-8, 3e-7, 0.01, 0.5, 0.97, 1 - 2**-24])
+    check(torch.special.ndtri, x)
+    check(lambda x: torch.special.ndtri(x > 0.5).isinf(), x)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
 def test_divisors(dtype: torch.dtype) -> None:
     x, y = (torch.randint(0, 13, shape).to(dtype) for shape in ((3, 4), (4,)))
@@ -147,7 +161,7 @@ def test_exponential_numbers_are_never_zero(dtype: torch.dtype, monkeypatch: pyt
     monkeypatch.setattr(torch, "rand_like", torch.zeros_like)  # the least number of the uniform distribution
     for rate in (1e-3, 1.0, 1e4):
         least = torch_random.exponential(x, rate)
-        assert least.dtype == dtype and 0 < least.min() and (1 / least).isfinite().all()
+        assert least.dtype == dtype and least.min() > 0 and (1 / least).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
