@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PERPEND_BUILD", ROOT / "build")) / "bin" / "perpend"
 CONFIGURATIONS = [("host", 3), ("host", 0), ("x86-64-v3", 3), ("x86-64-v3", 0)]
 CPU_SECONDS, WALL_SECONDS = 60, 900  # of a machine that others share, the time of the process counts
-# A symbolic extent that happens to be 1 does not broadcast everywhere: the compiler, the binding of inputs or the run says so.
+# A symbolic extent that happens to be 1 does not broadcast everywhere: the compiler, the binding or the run says so.
 # Then the model must do with its extents as numbers.
 FIXED_EXTENTS_ONLY = ["cannot broadcast", "cannot expand", "do not fit together", "does not divide",
                       "expected at least", "expected at most", "hint: its shape is", "must be a number",

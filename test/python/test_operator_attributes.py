@@ -82,7 +82,7 @@ def test_attributes_of_nodes_keep_their_types() -> None:
     got = received(twice(keep, attributes={"f": 1}), onnx.helper.make_node("Twice", [], [], **values))
     texts = {key: value.decode() if isinstance(value, bytes) else value for key, value in got.items()}
     assert {key: repr(value) for key, value in texts.items()} == {key: repr(value) for key, value in values.items()}
-    with pytest.raises(perpend.CompileError, match="attribute 'f': expected a number, got NaN\ninputs: .*\nhint"):
+    with pytest.raises(perpend.CompileError, match=r"attribute 'f': expected a number, got NaN\ninputs: .*\nhint"):
         received(twice(keep), onnx.helper.make_node("Twice", [], [], f=float("nan")))
 
 

@@ -126,5 +126,7 @@ def test_names_that_are_parts_of_expressions_in_inputs() -> None:
     chain = "f (float[n] x, float[m] z, float[l] w) => (float[p] a) { a = mine.Make (x, z, w) }"
     Making(chain, [["k + j"], ["2*j + i"], ["i"]], [["k"]]).gives((3,), 5, 7, 3)
     Making(two, [["n"], ["m"]], [["m + n"]]).gives((7,), 5, 2)
-    with pytest.raises(perpend.CompileError, match=r"f32 \[k \+ j\] does not say what '[jk]' is\ninputs: .*\nhint|\[j \+ k\]"):
+    with pytest.raises(
+        perpend.CompileError, match=r"f32 \[k \+ j\] does not say what '[jk]' is\ninputs: .*\nhint|\[j \+ k\]"
+    ):
         Making(TWO_RESULTS, [["k + j"]], [["k"], ["j"]])

@@ -308,3 +308,10 @@ def test_scales_beyond_all_extents_are_refused(extents):
         setattr(dim, "dim_param" if isinstance(extent, str) else "dim_value", extent)
     with pytest.raises(perpend.CompileError, match="cannot scale the extent"):
         perpend.compile(model)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_pads_of_four_dimensions_known_at_run_time(mode, tmp_path):
+    nodes = [("Pad", ["x", "pads"], ["y"], {"mode": mode})]
+    pads = np.array([0, 1, 2, 0, 0, 0, 1, 3])
+    agrees(*build(nodes, {"x": ramp(1, 3, 4, 5), "pads": pads}, ["y"]), tmp_path)

@@ -33,7 +33,8 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     SmallVector<StringRef> symbolNames(symbols.begin(), symbols.end());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr("tile.kernel") && llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
-        lower(kernel, symbolNames);
+        if (failed(lower(kernel, symbolNames)))
+          return signalPassFailure();
   }
 
   static FunctionType loweredType(func::FuncOp kernel) {
@@ -47,7 +48,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     return builder.getFunctionType(arguments, {});
   }
 
-  static void lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
+  static LogicalResult lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
     OpBuilder builder(kernel);
     auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
     lowered.setPrivate();
@@ -72,8 +73,11 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     graph::SymbolicInt units = emit(builder, kernelBody, kernel);
     builder.setInsertionPointToEnd(body);
     builder.create<func::ReturnOp>(kernel.getLoc());
+    if (units.isPoison())
+      return lowered.emitError("expected a number of units that the symbols give, got an expression that is too long");
     lowered->setAttr("tile.extent", graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
     kernel.erase();
+    return success();
   }
 
   static graph::SymbolicInt emit(OpBuilder &builder, KernelBody &body, func::FuncOp kernel) {

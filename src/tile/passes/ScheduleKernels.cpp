@@ -96,7 +96,7 @@ private:
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
-    schedule.flatten = isUniform();
+    schedule.flatten = isUniform() && isExpression(shape);
     if (reduce) {
       Shape input = shapeOf(reduce.getInput());
       bool keepsLast = !input.empty() && reduce.getDims().back() != static_cast<int64_t>(input.size()) - 1;
@@ -108,7 +108,7 @@ private:
       return;
     }
     int64_t rank = shape.size(), outer = 1, dims = 0;
-    while (dims < rank - 1 && outer < wantedUnits)
+    while (dims < rank - 1 && outer < wantedUnits && isExpression(ArrayRef(shape).take_front(dims + 1)))
       outer *= estimate(shape[dims++]);
     schedule.unitDims = rank <= 1 && !schedule.row ? rank : dims;
     ArrayRef<SymbolicInt> unitShape = ArrayRef(shape).take_front(schedule.unitDims);
@@ -116,6 +116,9 @@ private:
     if (schedule.unitDims == rank - 1)
       divideLast(unitShape, shape.back());
   }
+
+  /// Whether the number of units is not too long an expression to be written down.
+  static bool isExpression(ArrayRef<SymbolicInt> units) { return !graph::elementCount(units).isPoison(); }
 
   /// A last dimension that is long is divided where those before it may be too few units: a symbol may be 1.
   void divideLast(ArrayRef<SymbolicInt> unitShape, const SymbolicInt &last) {
@@ -128,7 +131,9 @@ private:
     int64_t wanted = llvm::divideCeil(wantedUnits, known);
     int64_t even = last.constant() ? llvm::divideCeil(estimate(last), wanted) : leastPart;
     int64_t part = llvm::alignTo(std::max(even, least), schedule.row ? schedule.row : 64);
-    if (wanted == 1 || (last.constant() && part >= *last.constant()))
+    Shape parts(unitShape);
+    parts.push_back(ceilDiv(last, SymbolicInt(part)));
+    if (wanted == 1 || (last.constant() && part >= *last.constant()) || !isExpression(parts))
       return;
     schedule.part = part;
     units *= static_cast<double>(estimate(last)) / part;

@@ -82,7 +82,8 @@ MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("Sqrt", [(I64, [2])], {}, "expected floating-point elements, got i64"),
     ("Abs", [(S, [2])], {}, "no arithmetic on elements of type string\nHINT: cast them to numbers first"),
     ("TopK", [(F, [2, 3]), ints(5)], {"outputs": 2}, "expected k of at most 3, got 5"),
-    ("OneHot", [(I64, [2, 3]), ints(3, 4), np.zeros(2, np.float32)], {}, "depth: expected one integer, got a tensor of shape [2]"),
+    ("OneHot", [(I64, [2, 3]), ints(3, 4), np.zeros(2, np.float32)], {},
+     "depth: expected one integer, got a tensor of shape [2]"),
 ]  # fmt: skip
 
 TYPES = {F: "f32", I64: "i64", S: "string"}

@@ -188,5 +188,5 @@ def test_declarations_that_do_not_fit(declared: str) -> None:
         %y: tensor<?xf32, #graph.shape<["m"]>>) -> {vector} {{
       return %x : {vector}
     }}"""
-    with pytest.raises(perpend.CompileError, match="'graph.repeats' does not fit its dimensions"):
+    with pytest.raises(perpend.CompileError, match=r"'graph\.repeats' does not fit its dimensions"):
         perpend.Module.from_text(text).compile("unused.so", {})
