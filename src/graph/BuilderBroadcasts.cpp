@@ -11,6 +11,41 @@ using namespace mlir;
 
 namespace perpend::graph {
 
+/// Whether it is what a reshape leaves for an open dimension, where the other extents divide only at run time. It may
+/// be 1 there and broadcast: no input can be repeated in its place (docs/decisions/0003).
+static bool isOpenQuotient(const SymbolicInt &extent) {
+  auto terms = extent.terms();
+  if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1 || terms[0].factors[0].power != 1)
+    return false;
+  const support::SymbolicAtom &atom = terms[0].factors[0].atom;
+  return atom.kind() == support::SymbolicAtomKind::FloorDiv && !atom.operands()[1].isConstant();
+}
+
+/// Repeats dimensions whose extent only a run knows to be 1, to the extents of `shape` (as many dimensions).
+static Value repeatOpenQuotients(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
+  Shape from = shapeOf(input), to = from;
+  SmallVector<int64_t> repeated;
+  for (auto [dim, extent] : llvm::enumerate(from)) {
+    if (extent == shape[dim] || !isOpenQuotient(extent) || isAtMostOne(extent) || provablyDiffer(extent, shape[dim]))
+      continue;
+    SymbolicInt misfit = (extent - 1) * (extent - shape[dim]);
+    for (const SymbolicInt &value : {misfit, -misfit})
+      b.require(value, "expected an extent that is 1 or that of the other tensor");
+    to[dim] = shape[dim];
+    repeated.push_back(dim);
+  }
+  if (repeated.empty())
+    return input;
+  return b.generate({input}, to, tensorTypeOf(input).getElementType(),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                      SmallVector<Value> source(index);
+                      for (int64_t dim : repeated)
+                        source[dim] =
+                            builder.create<arith::MinSIOp>(loc, index[dim], extent(builder, loc, from[dim] - 1));
+                      return load(builder, loc, tensors[0], source);
+                    });
+}
+
 std::optional<Shape> Builder::broadcastShapes(Values inputs) {
   if (llvm::is_contained(inputs, Value()))
     return std::nullopt;
@@ -32,8 +67,8 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
              " together: expected extents that are equal or 1, got " + extent.str() + " and " + shape[i].str() +
              " for dimension " + Twine(offset + i));
         return std::nullopt;
-      } else if (shape[i].isConstant()) {
-        extent = shape[i]; // an equality: prefer the number
+      } else if (shape[i].isConstant() || (isOpenQuotient(extent) && !isOpenQuotient(shape[i]))) {
+        extent = shape[i]; // an equality: prefer the number, and what cannot be 1 by itself
       }
     }
   }
@@ -46,6 +81,7 @@ Value Builder::broadcastTo(Value input, Extents shape) {
   int64_t rank = shapeOf(input).size(), resultRank = shape.size();
   if (rank > resultRank)
     return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+  input = repeatOpenQuotients(*this, input, shape.take_back(rank));
   return broadcast(input, llvm::to_vector(llvm::seq<int64_t>(resultRank - rank, resultRank)), shape);
 }
 

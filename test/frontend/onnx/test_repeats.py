@@ -190,3 +190,20 @@ def test_declarations_that_do_not_fit(declared: str) -> None:
     }}"""
     with pytest.raises(perpend.CompileError, match=r"'graph\.repeats' does not fit its dimensions"):
         perpend.Module.from_text(text).compile("unused.so", {})
+
+
+def test_extents_that_a_reshape_leaves() -> None:
+    """Reshape's -1 is a quotient here, 1 or not, and no dimension of an input could be repeated in its place."""
+    nodes: Nodes = [
+        ("Shape", ["y"], ["rows"], {"start": 0, "end": 1}),
+        ("Concat", ["rows", "open"], ["shape"], {"axis": 0}),
+        ("Reshape", ["x", "shape"], ["split"], {}),
+        ("Mul", ["split", "y"], ["z"], {}),
+    ]
+    model = model_of(nodes, {"x": 1, "y": 2}, ["z"], open=np.array([-1], np.int64))
+    agree(model, ramp(6), ramp(3, 2))
+    agree(model, ramp(3), ramp(3, 2))
+    agree(model, ramp(3), ramp(3, 1))
+    agree(model, ramp(3), ramp(3, 0))
+    with pytest.raises(ValueError, match="node 'z'.*expected an extent that is 1 or that of the other tensor"):
+        perpend.compile(model)(ramp(12), ramp(3, 2))
