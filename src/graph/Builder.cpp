@@ -252,9 +252,30 @@ Value Builder::reshape(Value input, Extents shape) {
   return result;
 }
 
+/// "positions 2 to 4 of dimension 1, which has 4", for a dimension whose slice leaves it for all values of the symbols.
+static std::optional<std::string> readsOutside(Value input, ArrayRef<SymbolicInt> starts, ArrayRef<SymbolicInt> sizes,
+                                               ArrayRef<int64_t> steps) {
+  auto isNegative = [](const SymbolicInt &value) {
+    std::optional<int64_t> high = value.upperBound();
+    return high && *high < 0;
+  };
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(input))) {
+    SymbolicInt first = starts[dim], last = first + (sizes[dim] - 1) * steps[dim];
+    if (isNegative(sizes[dim]))
+      return sizes[dim].str() + " positions of dimension " + std::to_string(dim);
+    if (isNegative(steps[dim] > 0 ? first : last) || isNegative(extent - 1 - (steps[dim] > 0 ? last : first)))
+      return "positions " + first.str() + " to " + last.str() + " of dimension " + std::to_string(dim) +
+             ", which has the extent " + extent.str();
+  }
+  return std::nullopt;
+}
+
 Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
   if (!input)
     return {};
+  if (std::optional<std::string> outside = readsOutside(input, starts, sizes, steps))
+    return fail("slice: expected positions inside of a tensor of shape " + toString(shapeOf(input)) + ", got " +
+                *outside + "\nhint: compare the starts and sizes with the input's shape");
   Value result =
       create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input, ShapeAttr::get(context(), starts), steps);
   std::optional<Shape> known = contents(input);
@@ -268,11 +289,8 @@ Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
     stride *= step;
   }
   Shape values;
-  for (int64_t position : positions(tensorTypeOf(result).getShape(), first, strides)) {
-    if (position < 0 || position >= static_cast<int64_t>(known->size()))
-      return fail("slice: position " + Twine(position) + " of a tensor of " + Twine(known->size()) + " elements");
+  for (int64_t position : positions(tensorTypeOf(result).getShape(), first, strides))
     values.push_back((*known)[position]);
-  }
   recordContents(result, values);
   return result;
 }

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Requirements.h"
+#include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
 
@@ -59,12 +60,28 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     }
   }
 
+  /// No binding satisfies what is negative for every value of the symbols. (A region need not run.)
+  static bool checkSatisfiable(Operation &op, ArrayRef<SymbolicInt> added) {
+    for (const SymbolicInt &value : added)
+      if (std::optional<int64_t> high = value.upperBound(); high && *high < 0) {
+        std::string operands = llvm::join(llvm::map_range(op.getOperands(), typeText), ", ");
+        op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
+            << op.getName() << ": expected extents and positions that fit together, got operands " << operands
+            << " and the result " << typeText(op.getResult(0)) << ", which are out by " << -*high
+            << "\nhint: no extents of the inputs can make this operator valid; correct the shapes at this node";
+        return false;
+      }
+    return true;
+  }
+
   /// Leaves in `requirements` what binding can check; the rest becomes operators.
   void addBlock(Block &block, Requirements &requirements, ArrayRef<std::string> dataSymbols) {
     bool isMain = isa<mlir::func::FuncOp>(block.getParentOp());
     for (Operation &op : llvm::make_early_inc_range(block)) {
       size_t before = requirements.list.size();
       requirements.addAll(&op);
+      if (isMain && !checkSatisfiable(op, ArrayRef(requirements.list).drop_front(before)))
+        return signalPassFailure();
       OpBuilder builder(&op);
       for (size_t i = before; i < requirements.list.size();) {
         SymbolicInt value = requirements.list[i];
