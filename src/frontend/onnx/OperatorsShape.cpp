@@ -128,6 +128,42 @@ static void followFreedDimensions(const Node &node, ArrayRef<SymbolicInt> from, 
   }
 }
 
+/// Whether the input's extent is 0, too, wherever that of the new shape is: a product, each of whose symbols makes it
+/// 0.
+static bool vanishesWith(const SymbolicInt &from, const SymbolicInt &extent) {
+  if (extent.terms().size() != 1)
+    return false;
+  return llvm::all_of(extent.terms()[0].factors, [&](const support::SymbolicFactor &factor) {
+    if (factor.atom.kind() != support::SymbolicAtomKind::Symbol)
+      return false;
+    llvm::StringMap<SymbolicInt> none;
+    none[factor.atom.name()] = SymbolicInt(0);
+    return from.substitute(none) == SymbolicInt(0);
+  });
+}
+
+/// An extent that is 0 only in some runs stays 0 here, where ONNX copies the input's. A run in which that gives another
+/// shape ends: ONNX's has no elements either, or it is open and divides by what is copied. What ONNX refuses may pass.
+static void requireNoCopies(Node &node, const Shape &from, const Shape &to) {
+  SymbolicInt copied(1);
+  SmallVector<size_t> mayCopy;
+  for (auto [dim, extent] : llvm::enumerate(to)) {
+    bool isSame = dim >= from.size() || extent.knownPositive() || extent == from[dim];
+    if (extent != SymbolicInt(-1))
+      copied *= isSame ? extent : extent + from[dim] * max(1 - extent, 0);
+    if (extent != SymbolicInt(-1) && !isSame && !vanishesWith(from[dim], extent))
+      mayCopy.push_back(dim);
+  }
+  SymbolicInt agrees = llvm::is_contained(to, SymbolicInt(-1)) ? -copied : copied - 1;
+  for (size_t dim : mayCopy) {
+    SymbolicInt isKept = max(to[dim] - 1, -from[dim]), value = max(isKept, agrees);
+    std::string what = ("dimension " + Twine(dim) + " of the new shape " + toString(to) +
+                        " is 0, which copies the input's extent, " + from[dim].str() + ", and gives another shape")
+                           .str();
+    node.builder.require(value.isPoison() ? isKept : value, what);
+  }
+}
+
 /// 0 copies the input's extent (unless allowzero), -1 follows.
 static Results reshapeOnnx(Node &node, Shape shape) {
   if (!node.input(0))
@@ -142,6 +178,8 @@ static Results reshapeOnnx(Node &node, Shape shape) {
     shape[i] = from[i];
   }
   followFreedDimensions(node, from, shape);
+  if (!node.attributes.getInt("allowzero"))
+    requireNoCopies(node, from, shape);
   return {reshapeTo(node.builder, node.input(0), shape)};
 }
 

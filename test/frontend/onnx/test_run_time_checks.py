@@ -139,3 +139,49 @@ def test_cumulation_axis(op):
     for axis in (2, -3, 1 << 40):
         with pytest.raises(ValueError, match="axis"):
             network(x, np.array(axis))
+
+
+def reshaped(target, allowzero=0):
+    """x [n, m] under a shape of numbers and the extents of a [k], b [l]."""
+    names = {"k": "a", "l": "b"}
+    parts = [f"t{i} = Shape(v{names[t]})" if t in names else f"t{i} = Constant <value_ints = [{t}]> ()"
+             for i, t in enumerate(target)]  # fmt: skip
+    joined = ", ".join(f"t{i}" for i in range(len(target)))
+    return f"""reshaped (float[n, m] x, float[k] va, float[l] vb) => (float[p, q] y) {{
+      {" ".join(parts)}
+      t = Concat <axis = 0> ({joined})
+      y = Reshape <allowzero = {allowzero}> (x, t)
+    }}"""
+
+
+COPIES = r"which copies the input's extent, [nm], and gives another shape"
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
+def test_a_size_of_zero_copies(shape):
+    """ONNX's shape is that of the input, then; allowzero copies nothing."""
+    feeds = ramp(*shape), ramp(0), ramp(0)
+    with pytest.raises(ValueError, match=rf"node 'y': .*{COPIES}"):
+        compiled(reshaped("kl"))(*feeds)
+    assert compiled(reshaped("kl", 1))(*feeds).shape == (0, 0)
+
+
+def test_a_size_of_zero_copies_before_the_rest_follows():
+    network = compiled("""turned (float[n, m] x) => (float[p, q] y) {
+      rows = Shape <start = 1> (x)
+      rest = Constant <value_ints = [-1]> ()
+      t = Concat <axis = 0> (rows, rest)
+      y = Reshape (x, t)
+    }""")
+    assert network(ramp(2, 3)).shape == (3, 2)
+    with pytest.raises(ValueError, match=rf"node 'y': .*{COPIES}"):
+        network(ramp(2, 0))
+
+
+@pytest.mark.parametrize(
+    ("target", "shape", "sizes", "result"),
+    [("kl", (0, 3), (0, 3), (0, 3)), ("kl", (2, 6), (3, 4), (3, 4)), (("k", -1), (4, 6), (3, 1), (3, 8))],
+)
+def test_sizes_that_copy_nothing(target, shape, sizes, result):
+    feeds = ramp(*shape), ramp(sizes[0]), ramp(sizes[1])
+    np.testing.assert_array_equal(compiled(reshaped(target))(*feeds), feeds[0].reshape(result))
