@@ -205,5 +205,5 @@ def test_extents_that_a_reshape_leaves() -> None:
     agree(model, ramp(3), ramp(3, 2))
     agree(model, ramp(3), ramp(3, 1))
     agree(model, ramp(3), ramp(3, 0))
-    with pytest.raises(ValueError, match="node 'z'.*expected an extent that is 1 or that of the other tensor"):
+    with pytest.raises(ValueError, match=r"node 'z'.*expected an extent that is 1 or that of the other tensor"):
         perpend.compile(model)(ramp(12), ramp(3, 2))
