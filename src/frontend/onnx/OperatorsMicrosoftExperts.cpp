@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Operators.h"
 #include "frontend/onnx/PackedNumbers.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -176,20 +176,6 @@ static Value addExpert(Node &node, const Experts &all, const Routes &routes, Val
 //===----------------------------------------------------------------------===//
 // Whether the inputs fit together
 //===----------------------------------------------------------------------===//
-
-static void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected) {
-  if (!x)
-    return;
-  Shape shape = shapeOf(x);
-  std::string message = (what + ": expected shape " + toString(expected) + ", got " + toString(shape)).str();
-  if (shape.size() != expected.size())
-    b.fail(message);
-  else
-    for (auto [extent, wanted] : llvm::zip(shape, expected)) {
-      b.require(extent - wanted, message);
-      b.require(wanted - extent, message);
-    }
-}
 
 static SymbolicInt ceilDiv(const SymbolicInt &x, int64_t divisor) {
   return floorDiv(x + SymbolicInt(divisor - 1), SymbolicInt(divisor));

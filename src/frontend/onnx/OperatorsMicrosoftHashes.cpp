@@ -127,8 +127,9 @@ static Value hashIds(Node &node, const History &h, const SymbolicInt &length, in
   return node.input(4) ? graph::add(b, joined, node.input(4)) : joined;
 }
 
-/// in: ids [batch, length], a multiplier per shift, sizes of vocabularies, past ids, offsets, end of a sequence,
-/// segments. Results: hash ids, the last ids. Source: NGramHashMapping of ONNX Runtime.
+/// in: ids [batch, length], multipliers [n], sizes of vocabularies [(n - 1) heads], past ids [batch, n - 1], offsets
+/// [(n - 1) heads], end of a sequence, segments [batch, length], with n = max_ngram_size. Results: hash ids, the last
+/// ids. Source: NGramHashMapping of ONNX Runtime.
 Results importNGramHashMapping(Node &node) {
   if (!node.hasInputs(3))
     return {};
@@ -137,10 +138,18 @@ Results importNGramHashMapping(Node &node) {
   int64_t longest = node.attributes.getInt("max_ngram_size"), heads = node.attributes.getInt("n_head_per_ngram");
   if (!hasRanks(node, {{0, 2}, {1, 1}, {2, 1}, {3, 2}, {4, 1}, {6, 2}}))
     return {};
-  if (longest < 2 || longest > 64 || heads < 1)
-    return node.fail("expected max_ngram_size from 2 to 64 and a positive n_head_per_ngram, got " + Twine(longest) +
-                     " and " + Twine(heads));
+  if (longest < 2 || longest > 64 || heads < 1 || heads > 1 << 20)
+    return node.fail("expected max_ngram_size from 2 to 64 and n_head_per_ngram from 1 to 2^20, got " +
+                     Twine(longest) + " and " + Twine(heads));
   Shape shape = shapeOf(ids), past{shape[0], SymbolicInt(longest - 1)};
+  Shape perHead{SymbolicInt((longest - 1) * heads)};
+  requireShape(b, node.input(1), "multipliers", {SymbolicInt(longest)});
+  requireShape(b, node.input(2), "vocab_sizes", perHead);
+  requireShape(b, node.input(3), "past_input_ids", past);
+  requireShape(b, node.input(4), "offsets", perHead);
+  requireShape(b, node.input(6), "segment_ids", shape);
+  if (b.hasFailed())
+    return {};
   Type type = graph::elementTypeOf(ids);
   requireAll(b, call(b, "greater", {node.input(2), b.scalar(0, type)}), "vocab_sizes: expected positive sizes");
   Value filler = end ? b.reshape(end, {}) : number(b, SymbolicInt(node.attributes.getInt("pad_id")), type);

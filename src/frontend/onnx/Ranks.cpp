@@ -1,4 +1,4 @@
-//===- Ranks.cpp - how many dimensions the inputs of a node have ----------===//
+//===- Ranks.cpp - the shapes that inputs of a node must have --------------===//
 
 #include "frontend/onnx/Ranks.h"
 
@@ -16,5 +16,20 @@ bool hasRanks(const Node &node, ArrayRef<InputRank> ranks) {
     return false;
   }
   return true;
+}
+
+void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected) {
+  if (!x)
+    return;
+  Shape shape = graph::shapeOf(x);
+  std::string message =
+      (what + ": expected shape " + graph::toString(expected) + ", got " + graph::toString(shape)).str();
+  if (shape.size() != expected.size())
+    b.fail(message);
+  else
+    for (auto [extent, wanted] : llvm::zip(shape, expected)) {
+      b.require(extent - wanted, message);
+      b.require(wanted - extent, message);
+    }
 }
 } // namespace perpend::onnx

@@ -1,4 +1,4 @@
-//===- Ranks.h - how many dimensions the inputs of a node have --*- C++ -*-===//
+//===- Ranks.h - the shapes that inputs of a node must have ----*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_RANKS_H
 #define PERPEND_FRONTEND_ONNX_RANKS_H
@@ -13,6 +13,8 @@ struct InputRank {
 
 /// Whether each of these inputs that is there has its rank; an error otherwise.
 bool hasRanks(const Node &node, llvm::ArrayRef<InputRank> ranks);
+/// An error unless `x` (null: nothing) has this shape; a run ends where only a run knows.
+void requireShape(Builder &b, Value x, const llvm::Twine &what, const Shape &expected);
 } // namespace perpend::onnx
 
 #endif

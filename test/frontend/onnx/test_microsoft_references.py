@@ -265,6 +265,34 @@ def test_experts_that_do_not_fit_when_they_run(position, axis):
         compiled(**feeds | {f"input{position}": normal(*shape)})
 
 
+# The shapes of NGramHashMapping's inputs by position: 2 rows of 7 tokens, n-grams up to 3, two heads.
+NGRAMS = {1: (3,), 2: (4,), 3: (2, 2), 4: (4,), 6: (2, 7)}
+WRONG_NGRAMS = [(1, (4,)), (1, (2,)), (2, (3,)), (2, (6,)), (3, (2, 3)), (3, (2, 1)), (3, (1, 2)), (4, (1,)),
+                (6, (2, 6)), (6, (1, 7))]  # fmt: skip
+
+
+def ngrams(position=None, shape=None):
+    arrays = {0: integers(1, 9, 2, 7, dtype=np.int64)}
+    for index, extents in (NGRAMS | ({} if position is None else {position: shape})).items():
+        arrays[index] = integers(1, 9, *extents, dtype=np.int32 if index == 6 else np.int64)
+    return [arrays.get(index) for index in range(7)]
+
+
+@pytest.mark.parametrize(("position", "shape"), WRONG_NGRAMS)
+def test_ngrams_that_do_not_fit(position, shape):
+    attributes = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 0}
+    model, _ = build(Case("NGramHashMapping", ngrams(position, shape), 2, attributes), dynamic=False)
+    with pytest.raises(perpend.CompileError, match=r"node 'node' .*: expected shape \[.*\], got \["):
+        perpend.compile(model)
+    symbols = {(position, axis): f"s{axis}" for axis in range(len(shape))}
+    model, feeds = build(Case("NGramHashMapping", ngrams(), 2, attributes, symbols=symbols), dynamic=True)
+    compiled = perpend.compile(model)
+    compiled(**feeds)
+    wrong = integers(1, 9, *shape, dtype=feeds[f"input{position}"].dtype)
+    with pytest.raises(ValueError, match=r"node 'node'.*: expected shape \[.*\], got \["):
+        compiled(**feeds | {f"input{position}": wrong})
+
+
 def test_sections_of_tables_known_at_run_time():
     inputs = [normal(1, 2, 8), integers(0, 3, 3, 1, 2), normal(3, 4), normal(3, 4)]
     symbols = {(2, 1): "pairs", (3, 1): "pairs"}
