@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Classical.h"
-#include "frontend/onnx/Operators.h"
 #include "frontend/onnx/PackedNumbers.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Formulas.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -106,7 +106,9 @@ Results importMatMulFpQ4(Node &node) {
   return {call(b, "linear", {node.input(0), matrix ? sliceAxis(b, matrix, 1, SymbolicInt(0), (*size)[0]) : matrix})};
 }
 
-/// in: a [.., K], b [N, K] of 8-bit floats, scales [N, blocks of b], scale of a, bias.
+/// in: a [.., K], b [N, K] of 8-bit floats, scales [N, ceil(K / block_size)] of b, scale of a, bias [N]. Result:
+/// a (b * scales of its blocks)^T + bias, computed in f32; a is rounded to multiples of its scale that b's type has.
+/// Source: MatMulBlockQuantizedFp8Weight of ONNX Runtime.
 Results importMatMulBlockQuantizedFp8Weight(Node &node) {
   if (!node.hasInputs(3))
     return {};
@@ -116,6 +118,10 @@ Results importMatMulBlockQuantizedFp8Weight(Node &node) {
                      toString(shapeOf(node.input(1))) + " and " + toString(shapeOf(node.input(2))));
   Builder &b = node.builder;
   Shape shape = shapeOf(node.input(1));
+  requireShape(b, node.input(2), "b_scale", {shape[0], ceilDiv(shape[1], SymbolicInt(block))});
+  requireShape(b, node.input(4), "bias", {shape[0]});
+  if (b.hasFailed())
+    return {};
   Value wide = b.reshape(
       b.broadcastTo(b.unsqueeze(node.input(2), {2}), {shape[0], shapeOf(node.input(2))[1], SymbolicInt(block)}),
       {shape[0], shapeOf(node.input(2))[1] * block});

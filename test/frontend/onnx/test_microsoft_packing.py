@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import perpend
 import pytest
@@ -204,3 +205,50 @@ def test_refusals_name_the_node(op: str, inputs: list[np.ndarray], attributes: d
     model, _ = build(Case(op, inputs, 1, attributes, constants=(2,)), dynamic=False)
     with pytest.raises(perpend.CompileError, match=f"node 'node' .*{message}"):
         perpend.compile(model)
+
+
+FLOAT8 = np.dtype(ml_dtypes.float8_e4m3fn)
+
+
+def blocks_of_float8(columns: int, depth: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A weight [columns, depth], the scales of its blocks, and the matrix that they stand for."""
+    weight = (normal(columns, depth) * 16).astype(FLOAT8)
+    scales = positive(columns, -(-depth // block))
+    return weight, scales, weight.astype(np.float64) * scales.repeat(block, 1)[:, :depth]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(("depth", "block"), [(32, 16), (40, 16), (7, 128), (1, 1), (0, 16)])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_products_with_blocks_of_float8(dtype: type, depth: int, block: int, has_bias: bool) -> None:
+    weight, scales, matrix = blocks_of_float8(5, depth, block)
+    x, bias = normal(2, 3, depth).astype(dtype), normal(5).astype(dtype) if has_bias else None
+    symbols = {(0, 0): "b", (0, 1): "s"}
+    result = run("MatMulBlockQuantizedFp8Weight", [x, weight, scales, None, bias], 1, symbols, block_size=block)
+    wanted = x.astype(np.float64) @ matrix.T + (0 if bias is None else bias.astype(np.float64))
+    assert (result.dtype, result.shape) == (np.dtype(dtype), wanted.shape)
+    terms = np.abs(x.astype(np.float64)) @ np.abs(matrix.T) + 1  # f32 sums, rounded once to the type of the result
+    rounding = float(ml_dtypes.finfo(dtype).eps) / 2 * np.abs(wanted) + 1e-6 * terms
+    assert (np.abs(result.astype(np.float64) - wanted) <= rounding).all()
+
+
+@pytest.mark.parametrize("scale", [0.125, 2.0**-10])
+def test_activations_as_float8(scale: float) -> None:
+    """The activations are rounded to 8 bits, too; the smaller scale sends most of them to the largest number, 448."""
+    weight, scales, matrix = blocks_of_float8(4, 24, 16)
+    x = normal(3, 24).astype(np.float16)
+    quotient = np.clip(x.astype(np.float32) / np.float32(scale), -448, 448)
+    assert (np.abs(quotient) == 448).any() == (scale < 0.01)
+    wanted = quotient.astype(FLOAT8).astype(np.float64) * scale @ matrix.T
+    inputs = [x, weight, scales, np.array(scale, np.float32), None]
+    result = run("MatMulBlockQuantizedFp8Weight", inputs, 1, {(0, 0): "n"}, block_size=16)
+    np.testing.assert_allclose(result.astype(np.float64), wanted, 2e-3, 2e-3)
+
+
+@pytest.mark.parametrize(("position", "shape"), [(2, (4, 1)), (2, (4, 3)), (2, (3, 2)), (4, (3,)), (4, (1,))])
+def test_blocks_of_float8_that_do_not_fit(position: int, shape: tuple[int, ...]) -> None:
+    weight, scales, _ = blocks_of_float8(4, 24, 16)
+    inputs = [normal(3, 24).astype(np.float16), weight, scales, None, normal(4).astype(np.float16)]
+    inputs[position] = np.ones(shape, inputs[position].dtype)
+    with pytest.raises(perpend.CompileError, match=r"node 'node' .*(b_scale|bias): expected shape \[4.*\], got \["):
+        run("MatMulBlockQuantizedFp8Weight", inputs, block_size=16)

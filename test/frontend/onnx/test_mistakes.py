@@ -58,7 +58,8 @@ MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("Reshape", [(F, [2, 3]), ints(4, -1)], {}, "cannot reshape a tensor of shape [2, 3] to [4, -1]"),
     ("Reshape", [(F, [2, 3]), ints(-1, -1)], {}, "at most one dimension may be -1, got [-1, -1]"),
     ("Split", [(F, [3, 4]), ints(5, -1)], {"axis": 1, "outputs": 2},
-     "expected positions inside of a tensor of shape [3, 4], got positions 0 to 4 of dimension 1, which has the extent 4"),
+     "expected positions inside of a tensor of shape [3, 4], got positions 0 to 4 of dimension 1, which has the "
+     "extent 4"),
     ("Split", [(F, [3, 4]), ints(-1, 5)], {"axis": 1, "outputs": 2},
      "got -1 positions of dimension 1"),
     ("Conv", [IMAGE, (F, [4, 2, 3, 3])], {},
