@@ -1,6 +1,7 @@
 //===- Inputs.cpp - the arrays that a model is run on ---------------------===//
 
 #include "cli/Inputs.h"
+#include "graph/Symbols.h"
 #include "interp/ElementFormat.h"
 #include "support/SymbolicInt.h"
 
@@ -80,7 +81,8 @@ void InputOptions::addTo(OptionList &options) {
       "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
       "a folder with 0.npy, 1.npy, ...");
   options.add("symbol", symbols, "NAME=N",
-              "value of a symbolic dimension in random inputs (default: that of the arrays from files, else 2)");
+              "value of a symbol in the dimensions of random inputs (default: what the arrays from files say, of 2*n, "
+              "too; else 2)");
   options.add("seed", seed, "SEED", "seed of the random inputs (default 0)");
   options.add("random", seed, "SEED", "");
 }
@@ -108,7 +110,7 @@ private:
   bool readSymbols();
   bool agreeWithFiles(const llvm::StringMap<int64_t> &given) const;
   std::set<std::string> knownSymbols() const;
-  void bindSymbols(const perpend_tensor_info &info, const Array &array);
+  void bindSymbols(bool isBare);
   bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
   bool makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
 
@@ -140,16 +142,11 @@ bool InputMaker::readFiles() {
       return false;
     if (!adaptTo(*array, *info, info->name))
       return false;
-    bindSymbols(*info, *array);
     arrays[index] = std::move(array);
   }
+  bindSymbols(/*isBare=*/true);
+  bindSymbols(/*isBare=*/false);
   return true;
-}
-
-void InputMaker::bindSymbols(const perpend_tensor_info &info, const Array &array) {
-  for (size_t i = 0; i < array.shape.size() && i < static_cast<size_t>(info.rank); ++i)
-    if (info.dims[i] < 0)
-      symbols.try_emplace(info.dimTexts[i], array.shape[i]);
 }
 
 static std::set<std::string> symbolsIn(StringRef text) {
@@ -157,6 +154,24 @@ static std::set<std::string> symbolsIn(StringRef text) {
   if (std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(text))
     extent->symbols(names);
   return names;
+}
+
+/// From dimensions of arrays from files that are a symbol, or else linear in one. Those that do not fit say nothing:
+/// the run refuses them.
+void InputMaker::bindSymbols(bool isBare) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+    for (size_t dim = 0; arrays[i] && dim < arrays[i]->shape.size() && dim < static_cast<size_t>(info->rank); ++dim) {
+      std::set<std::string> names = symbolsIn(info->dimTexts[dim]);
+      std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info->dimTexts[dim]);
+      auto linear = names.size() == 1 && extent ? graph::linearIn(*extent, *names.begin()) : std::nullopt;
+      if (!linear || (*linear == std::pair<int64_t, int64_t>(1, 0)) != isBare)
+        continue;
+      int64_t rest = arrays[i]->shape[dim] - linear->second;
+      if (rest >= 0 && rest % linear->first == 0)
+        symbols.try_emplace(*names.begin(), rest / linear->first);
+    }
+  }
 }
 
 std::set<std::string> InputMaker::knownSymbols() const {

@@ -115,8 +115,7 @@ LogicalResult perpend::graph::checkSymbolOrder(func::FuncOp main) {
   return SymbolOrder(main).check(main.getBody().front());
 }
 
-/// factor * symbol + offset, as the only content of an expression.
-static std::optional<std::pair<int64_t, int64_t>> linearIn(const SymbolicInt &extent, StringRef symbol) {
+std::optional<std::pair<int64_t, int64_t>> perpend::graph::linearIn(const SymbolicInt &extent, StringRef symbol) {
   using perpend::support::SymbolicAtomKind;
   int64_t factor = 0, offset = 0;
   for (const auto &term : extent.terms()) {

@@ -27,6 +27,9 @@ bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<mlir::String
 /// defines is not known behind it. Errors: a diagnostic at the operator.
 mlir::LogicalResult checkSymbolOrder(mlir::func::FuncOp main);
 
+/// (factor, offset), factor >= 1, where the expression is factor * symbol + offset.
+std::optional<std::pair<int64_t, int64_t>> linearIn(const SymbolicInt &extent, llvm::StringRef symbol);
+
 /// The dimension of an input that a symbol is read from: extent = factor * symbol + offset, factor >= 1.
 struct SymbolSource {
   unsigned input, dim;

@@ -190,6 +190,21 @@ def test_dimension_linear_in_a_symbol(tmp_path: Path) -> None:
         assert message in reject("run", "m.so", "--input", "x.npy", folder=tmp_path)
 
 
+def test_symbols_of_files_are_solved_for(tmp_path: Path) -> None:
+    """A file of 2*n + 1 elements gives n to inputs that are made up; one that is n itself goes before."""
+    text = """func.func @main(%a: T1 {graph.name = "a"}, %b: T2 {graph.name = "b"}) -> T2 { return %b : T2 }"""
+    for name, expression in {"T1": "2*n + 1", "T2": "n"}.items():
+        text = text.replace(name, f'tensor<?xf32, #graph.shape<["{expression}"]>>')
+    (tmp_path / "m.mlir").write_text(text)
+    np.save(tmp_path / "a.npy", np.ones(7, np.float32))
+    assert "f32 [3]" in succeed("run", "m.mlir", "--input", "a=a.npy", folder=tmp_path)
+    np.save(tmp_path / "b.npy", np.ones(4, np.float32))
+    message = reject("run", "m.mlir", "--input", "a=a.npy", "--input", "b=b.npy", folder=tmp_path)
+    assert "got 7" in message
+    np.save(tmp_path / "a.npy", np.ones(6, np.float32))
+    assert "got 6" in reject("run", "m.mlir", "--input", "a=a.npy", folder=tmp_path)
+
+
 def test_symbol_that_no_dimension_gives(tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text(NEGATE.format("n*m"))
     message = reject("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
