@@ -64,32 +64,35 @@ def golden_case(model: Path, description: Path) -> Case:
 
 def random_input(value: Any, dims: dict[str, int], generator: np.random.Generator) -> Any:
     tensor = value.type.tensor_type
-    shape = [d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1) for d in tensor.shape.dim]
+    shape = [
+        dims.get(f"{value.name}:{i}", d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1))
+        for i, d in enumerate(tensor.shape.dim)
+    ]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
         return generator.integers(0, 2, shape).astype(dtype)
     return generator.standard_normal(shape).astype(dtype)
 
 
-def random_case(model: Path, dims: dict[str, int]) -> Case:
+def random_case(model: Path, dims: dict[str, int], seed: int) -> Case:
     graph = onnx.load(model, load_external_data=False).graph
     weights = {weight.name for weight in graph.initializer}
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(seed)
     inputs = [random_input(value, dims, generator) for value in graph.input if value.name not in weights]
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     feed = {value.name: array for value, array in zip(session.get_inputs(), inputs, strict=True)}
     return Case(model, inputs, session.run(None, feed), f"onnxruntime {onnxruntime.__version__}")
 
 
-def find_case(model: Path, dims: dict[str, int]) -> Case:
+def find_case(model: Path, dims: dict[str, int], seed: int) -> Case:
     description = model.parent / "golden" / f"{model.stem}.json"
-    return golden_case(model, description) if description.exists() else random_case(model, dims)
+    return golden_case(model, description) if description.exists() else random_case(model, dims, seed)
 
 
-def compile_model(model: Path, library: Path) -> float:
+def compile_model(model: Path, library: Path, options: Sequence[str] = ()) -> float:
     """Seconds that it took."""
     start = time.perf_counter()
-    done = subprocess.run([PERPEND, "compile", model, "-o", library], capture_output=True, text=True)
+    done = subprocess.run([PERPEND, "compile", model, "-o", library, *options], capture_output=True, text=True)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise RuntimeError(f"perpend compile: {lines[0]}")
@@ -113,13 +116,13 @@ def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         library: Path | None = Path(folder) / f"{model.stem}.so"
         try:
-            case = find_case(model, options.dim)
+            case = find_case(model, options.dim, options.seed)
         except Exception as error:
             for row in rows:
                 row.error = f"{type(error).__name__}: {error}".splitlines()[0]
             return rows
         try:
-            seconds = compile_model(model, Path(folder) / f"{model.stem}.so")
+            seconds = compile_model(model, Path(folder) / f"{model.stem}.so", options.compile_option)
         except (RuntimeError, OSError) as error:
             library, seconds = None, 0.0
             for row in rows:
@@ -211,6 +214,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default="onnxruntime", help="comma-separated: onnxruntime, openvino")
     parser.add_argument("--threads", default="1,2", help="comma-separated numbers of threads")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="value of a symbolic dimension")
+    parser.add_argument("--seed", type=int, default=0, help="of random inputs")
+    parser.add_argument("--compile-option", action="append", default=[], metavar="OPTION", help="for perpend compile")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="largest deviation that counts as right")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"

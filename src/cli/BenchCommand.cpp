@@ -21,7 +21,9 @@ struct BenchOptions {
   InputOptions inputs;
   std::string against, threads = "1", json;
   bool wantsProfile = false;
-  int64_t milliseconds = 1000;
+  int64_t milliseconds = notGiven;
+
+  static constexpr int64_t notGiven = -1, defaultMilliseconds = 1000;
 };
 
 /// One number of threads.
@@ -107,24 +109,51 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
   return !error || (fail(std::move(error)), false);
 }
 
+/// An option that bench/models.py has no use for, and why; empty: none is given.
+static std::string misplacedWith(const BenchOptions &options) {
+  if (!options.inputs.files.empty())
+    return "'--input' is not for --against, which measures on random inputs";
+  if (options.wantsProfile)
+    return "'--profile' is not for --against, which measures whole runs";
+  if (options.milliseconds != BenchOptions::notGiven)
+    return "'--time' is not for --against, which takes turns until the times agree";
+  if (!options.source.operators.empty())
+    return "'--operators' is not for --against: other engines do not have your operators";
+  return "";
+}
+
+/// The options of bench/models.py that say the same. nullopt: printed.
+static std::optional<std::vector<std::string>> optionsForModels(const BenchOptions &options) {
+  std::vector<std::string> arguments = {"--peers",       options.against, "--threads",
+                                        options.threads, "--seed",        std::to_string(options.inputs.seed)};
+  for (const std::string &symbol : options.inputs.symbols)
+    arguments.insert(arguments.end(), {"--dim", symbol});
+  for (const std::string &dimension : options.source.dimensions) {
+    if (int64_t extent = 0; StringRef(dimension).split('=').second.getAsInteger(10, extent) || extent < 0)
+      return fail("option '--dim': with --against, expected NAME=N, got '" + dimension + "'"), std::nullopt;
+    arguments.insert(arguments.end(), {"--dim", dimension, "--compile-option=--dim=" + dimension});
+  }
+  arguments.push_back("--compile-option=--target=" + options.compiler.target);
+  arguments.push_back("--compile-option=-O" + std::to_string(options.compiler.optLevel));
+  return arguments;
+}
+
 /// Other engines are measured by bench/models.py.
 static int benchAgainst(const BenchOptions &options) {
+  if (std::string misplaced = misplacedWith(options); !misplaced.empty())
+    return fail("option " + misplaced, "leave one of them out"), UsageError;
+  std::optional<std::vector<std::string>> given = optionsForModels(options);
+  if (!given)
+    return UsageError;
   std::string tree = findSourceTree(), python = findPython();
   if (tree.empty() || python.empty())
     return fail("option '--against' needs bench/models.py of the source tree, and Python",
                 "run build/bin/perpend of a source tree after ./dev setup");
   if (options.source.kind != ModelKind::Onnx)
     return fail("option '--against' needs an .onnx file");
-  if (!options.inputs.files.empty())
-    return fail("option '--input' is not for --against, which measures on random inputs",
-                "--symbol NAME=N gives their extents"),
-           UsageError;
   TemporaryFolder folder;
-  std::vector<std::string> arguments = {
-      tree + "/bench/models.py", options.source.path, "--peers", options.against, "--threads", options.threads, "--out",
-      folder.pathOf("out")};
-  for (const std::string &symbol : options.inputs.symbols)
-    arguments.insert(arguments.end(), {"--dim", symbol});
+  std::vector<std::string> arguments = {tree + "/bench/models.py", options.source.path, "--out", folder.pathOf("out")};
+  arguments.insert(arguments.end(), given->begin(), given->end());
   int code = runProgram(python, arguments);
   if (!options.json.empty())
     if (std::error_code error = llvm::sys::fs::copy_file(folder.pathOf("out") + "/models.json", options.json))
@@ -132,11 +161,7 @@ static int benchAgainst(const BenchOptions &options) {
   return code == 0 ? Good : UserError;
 }
 
-static int benchAlone(const BenchOptions &options) {
-  std::vector<int64_t> threads;
-  if (!parseCounts(options.threads, threads))
-    return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
-           UsageError;
+static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
@@ -152,7 +177,9 @@ static int benchAlone(const BenchOptions &options) {
     auto execution = std::make_unique<Execution>(model.get(), session.get(), inputs->arrays, inputs->advice());
     lanes.push_back({count, std::move(session), std::move(execution), {}});
   }
-  if (!measure(lanes, static_cast<double>(options.milliseconds)))
+  int64_t milliseconds =
+      options.milliseconds == BenchOptions::notGiven ? BenchOptions::defaultMilliseconds : options.milliseconds;
+  if (!measure(lanes, static_cast<double>(milliseconds)))
     return UserError;
   llvm::outs() << "threads   runs   median ms    least ms      p90 ms\n";
   for (const Lane &lane : lanes)
@@ -184,6 +211,10 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   if (!kind)
     return UserError;
   options.source.kind = *kind;
-  return options.against.empty() ? benchAlone(options) : benchAgainst(options);
+  std::vector<int64_t> threads;
+  if (!parseCounts(options.threads, threads))
+    return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
+           UsageError;
+  return options.against.empty() ? benchAlone(options, threads) : benchAgainst(options);
 }
 } // namespace perpend::cli

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import DIGITS, USER_ERROR, perpend, reject, save, succeed, value
+from cli.tool import DIGITS, GOOD, USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -45,6 +45,31 @@ def test_bench(tmp_path: Path, library: Path) -> None:
 def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
     header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
     assert header.split()[:2] == ["threads", "runs"] and row.split()[:2] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--profile"], "'--profile' is not for --against"),
+        (["--time", 1000], "'--time' is not for --against"),
+        (["--operators", "mine.json"], "'--operators' is not for --against"),
+        (["--input", "x.npy"], "'--input' is not for --against"),
+        (["--dim", "n=m"], "'--dim': with --against, expected NAME=N, got 'n=m'"),
+        (["--threads", "1,x"], "'--threads': expected numbers"),
+    ],
+)
+def test_options_that_do_not_go_together(tmp_path: Path, tiny: Path, options: list[object], message: str) -> None:
+    assert message in reject("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path, code=USAGE_ERROR)
+
+
+def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:
+    options = ["--target", "x86-64-v3", "-O0", "--dim", "n=3", "--seed", 4, "--threads", 1, "--json", "b.json"]
+    done = perpend("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path)
+    assert done.returncode == GOOD and f"| {tiny.stem} | 1 |" in done.stdout, done.stderr
+    content = json.loads((tmp_path / "b.json").read_text())
+    assert content["rows"][0]["timings"]["perpend"]["error"] is None
+    for option in ["--compile-option=--target=x86-64-v3", "--compile-option=-O0", "--compile-option=--dim=n=3"]:
+        assert option in content["machine"]["command"]
 
 
 def test_inspect(tmp_path: Path, library: Path, tiny: Path) -> None:
