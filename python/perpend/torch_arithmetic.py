@@ -30,6 +30,14 @@ def unary(composite: str, **attributes: Any) -> Operator:
     return lambda call: call.op(composite, call.tensor("self", call.dtype), **attributes)
 
 
+def normal_quantile(call: Call) -> Value:
+    """-sqrt(2) y with erfc(y) = 2 p, in f64."""
+    wide = torch.float64
+    doubled = call.op("mul", call.tensor("self", wide), call.number(2, wide))
+    quantile = call.op("mul", call.op("erfinv", doubled, complement=1), call.number(-math.sqrt(2), wide))
+    return call.cast(quantile, call.dtype)
+
+
 def on_input(composite: str) -> Operator:
     """A test of an element in its own type."""
     return lambda call: call.op(composite, call.tensor("self"))

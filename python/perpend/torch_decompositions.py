@@ -342,11 +342,6 @@ def round_to(x: Tensor, *, decimals: int) -> Tensor:
     return torch.round(x * factor) / factor if decimals >= 0 else torch.round(x / factor) * factor
 
 
-def normal_quantile(x: Tensor) -> Tensor:
-    """In f64, where 2 x - 1 is exact enough for the lower tail of f32; below 1e-16 it is -inf."""
-    return (torch.erfinv(2 * x.double() - 1) * math.sqrt(2)).to(real_type(x.dtype))
-
-
 def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
     return (x * x + y * y).sqrt()
 
@@ -410,7 +405,6 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.fmax.default: greater,
     aten.fmin.default: lesser,
     aten.round.decimals: round_to,
-    aten.special_ndtri.default: normal_quantile,
     aten.hypot.default: hypotenuse,
     aten.angle.default: angle,
     aten.rrelu_with_noise_functional.default: randomised_relu,

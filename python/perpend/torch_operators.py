@@ -34,6 +34,7 @@ from .torch_arithmetic import (
     logarithm,
     logical,
     masked_fill,
+    normal_quantile,
     on_input,
     power,
     prelu,
@@ -53,7 +54,7 @@ from .torch_arithmetic import (
 )
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
-from .torch_linear_algebra import LINEAR_ALGEBRA
+from .torch_linear_algebra import LINEAR_ALGEBRA, end_unless_true
 from .torch_movement import (
     arange,
     as_strided,
@@ -109,7 +110,6 @@ KEPT = """
 
 # Checks of what the compiler checks itself.
 IGNORED = {
-    "aten._assert_async",
     "aten._assert_scalar",
     "aten._assert_tensor_metadata",
     "aten.sym_constrain_range",
@@ -170,8 +170,10 @@ OPERATORS: dict[str, Operator] = {
     **SAMPLINGS,
     **GROUPED,
     **LINEAR_ALGEBRA,
+    "aten._assert_async": end_unless_true,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
+    "aten.special_ndtri": normal_quantile,
     "aten.sign": sign,
     "aten.round": round_even,
     "aten._neg_view": unary("neg"),

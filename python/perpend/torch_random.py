@@ -57,11 +57,18 @@ def permutation(n: int, **options: Any) -> Tensor:
 
 
 def multinomial(weights: Tensor, count: int, replacement: bool = False, generator: Any = None) -> Tensor:
-    """Positions along the last dimension. Without replacement: the greatest of weight / exponential number."""
+    """Positions along the last dimension. Without replacement: the greatest of weight / exponential number.
+
+    Errors of a run, as torch's: a weight that is negative or not finite, a row without a positive weight. Where fewer
+    than `count` are positive, others follow.
+    """
     weights = weights.to(drawn_type(weights))
+    is_weight = (weights >= 0) & (weights < math.inf)
+    aten._assert_async.msg(is_weight.all(), "multinomial: expected finite weights of at least 0")
+    total = weights.cumsum(-1)
+    aten._assert_async.msg((total[..., -1] > 0).all(), "multinomial: expected a positive weight in every row")
     if not replacement:
         return (weights / exponential(weights)).topk(count).indices
-    total = weights.cumsum(-1)
     points = torch.rand((*weights.shape[:-1], count), dtype=weights.dtype) * total[..., -1:]
     return (total[..., None, :] <= points[..., None]).sum(-1)
 

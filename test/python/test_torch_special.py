@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import perpend
 import pytest
+import scipy.special
 import torch
 import torch.nn.functional as F
 from perpend import torch_operators, torch_random
@@ -57,10 +59,20 @@ def test_copied_signs_are_of_floating_point_numbers(dtype: torch.dtype) -> None:
     check(lambda x, y: 1 / x[:1].copysign(y), x, signs)  # of -0.0
 
 
-def test_normal_quantiles_of_the_lower_tail() -> None:
+def test_normal_quantiles() -> None:
     x = torch.tensor([1e-11, 1e-8, 3e-7, 0.01, 0.5, 0.97, 1 - 2**-24])
     check(torch.special.ndtri, x)
     check(lambda x: torch.special.ndtri(x > 0.5).isinf(), x)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1.2e-7), (torch.float64, 1e-13)])
+def test_tails_of_normal_quantiles(dtype: torch.dtype, tolerance: float) -> None:
+    """Down to the least number of the type, and where both formulas meet."""
+    least = [1e-45, 1e-40] if dtype == torch.float32 else [1e-323, 1e-310, 1e-300]
+    tails = np.concatenate([least, np.logspace(-44, -1, 500), np.linspace(0.00098, 0.00102, 50)])
+    x = torch.tensor(np.concatenate([tails, 1 - tails, [0, 1, -1, 2, np.nan]])).to(dtype)
+    got = perpend.compile(Function(torch.special.ndtri), example_inputs=(x,))(x)
+    np.testing.assert_allclose(got.double(), scipy.special.ndtri(x.double().numpy()), tolerance, 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
@@ -177,6 +189,35 @@ def test_choices_of_no_weight(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatc
         assert abs((chosen == 3).double().mean() - 0.75) < 0.03
     monkeypatch.setattr(torch, "rand_like", torch.zeros_like)
     assert (torch_random.multinomial(weights, 2).sort().values == torch.tensor([1, 3])).all()
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_choices_that_torch_refuses(replacement: bool) -> None:
+    function = Function(lambda w: torch.multinomial(w, 2, replacement=replacement))
+    weights = torch.tensor([[1.0, 2, 0], [0, 3, 1]])
+    compiled = [perpend.compile(function, example_inputs=(weights,)), torch.compile(function, backend="perpend")]
+    for model in compiled:
+        assert model(weights).shape == (2, 2)
+        # One positive weight for two choices is no error of torch.
+        assert (model(torch.tensor([[1.0, 0, 0], [0, 0, 1]])) == torch.tensor([[0], [2]])).any(1).all()
+        for row, message in {(0.0, 0, 0): "a positive weight", (-1.0, 2, 3): "finite weights of at least 0",
+                             (float("nan"), 1, 1): "finite", (float("inf"), 1, 1): "finite"}.items():  # fmt: skip
+            wrong = torch.tensor([[1.0, 2, 3], row])
+            with pytest.raises(RuntimeError):
+                function(wrong)
+            with pytest.raises(ValueError, match=f"multinomial: expected .*{message}"):
+                model(wrong)
+
+
+def test_assertions_of_models() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        torch._assert_async(x.max() < 5, "x is too large")
+        return x + 1
+
+    model = perpend.compile(Function(function), example_inputs=(torch.ones(3),))
+    assert (model(torch.ones(3)) == 2).all()
+    with pytest.raises(ValueError, match="x is too large"):
+        model(torch.full((3,), 7.0))
 
 
 def test_choices_among_many_have_fine_steps() -> None:

@@ -42,14 +42,16 @@ static Value inDouble(Builder &b, StringRef name, Value x, llvm::function_ref<Sc
 // Error function
 //===----------------------------------------------------------------------===//
 
-/// erfc(x) = e^(-x^2) / sqrt(pi) / (x + 1/2 / (x + 1 / (x + 3/2 / (x + ...)))), for x >= 2 (Laplace).
-static Scalar erfcFar(Scalar x) {
+/// F(x) = x + 1/2 / (x + 1 / (x + 3/2 / (x + ...))), for x >= 2: erfc(x) = e^(-x^2) / sqrt(pi) / F(x) (Laplace).
+static Scalar erfcFraction(Scalar x) {
   constexpr int depth = 50; // 1e-16 at x = 2
   Scalar fraction = x;
   for (int step = depth; step > 0; --step)
     fraction = x + (step / 2.0) / fraction;
-  return exp(-(x * x)) / (fraction * std::sqrt(std::numbers::pi));
+  return fraction;
 }
+
+static Scalar erfcFar(Scalar x) { return exp(-(x * x)) / (erfcFraction(x) * std::sqrt(std::numbers::pi)); }
 
 static Scalar erfcOf(Scalar x) {
   Scalar far = erfcFar(max(x, 2));
@@ -68,6 +70,24 @@ static Scalar inverseErf(Scalar y) {
   }
   x = select(magnitude < 1, x, select(equal(magnitude, 1), y.constant(infinity), y.constant(NAN)));
   return select(equal(y, 0), y, select(y < 0, -x, x));
+}
+
+/// t with erfc(t) = x, for 0 < x < 1/500: log erfc has the derivative -2 F(t), which Newton's steps go along.
+static Scalar inverseErfcFar(Scalar x) {
+  Scalar wanted = -log(x) - 0.5 * std::log(std::numbers::pi);
+  Scalar t = sqrt(max(wanted - 0.5 * log(max(wanted, 1)), 4));
+  for (int step = 0; step < 4; ++step) {
+    Scalar fraction = erfcFraction(t);
+    t = max(t + (wanted - t * t - log(fraction)) / (2.0 * fraction), 2);
+  }
+  return t;
+}
+
+/// Near 0 and 2, where 1 - x has lost its digits, from there.
+static Scalar inverseErfc(Scalar x) {
+  Scalar isRight = x < 1, rest = select(isRight, x, 2.0 - x);
+  Scalar far = inverseErfcFar(max(rest, 5e-324)), isFar = (rest > 0) & (rest < 2e-3);
+  return select(isFar, select(isRight, far, -far), inverseErf(1.0 - x));
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,7 +154,10 @@ static Scalar digammaOf(Scalar x) {
 
 namespace composites {
 Results erfc(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfc", in[0], erfcOf)}; }
-Results erfinv(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfinv", in[0], inverseErf)}; }
+/// y with erf(y) = x; with the attribute `complement` y with erfc(y) = x, of which x near 0 keeps its digits.
+Results erfinv(Builder &b, Values in, const Attributes &a) {
+  return {inDouble(b, "erfinv", in[0], a.getInt("complement") ? inverseErfc : inverseErf)};
+}
 Results lgamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "lgamma", in[0], logGammaOf)}; }
 Results digamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "digamma", in[0], digammaOf)}; }
 
