@@ -34,6 +34,7 @@ def compile_model(folder: Path, data: bytes):
 UNDERSTOOD = [
     "Field 'name' of",  # graphs without a name
     "Invalid tensor data type 0",  # types of values inside graphs are derived
+    "inferred and declared dimension",  # shapes that a body declares for its results are derived, too
     "Field 'type' of 'attr' is required",  # as the next
     "type field and data field mismatch",  # a type that is absent is that of the data
     "string_normalizer.cc",  # names of locales: letters change case as Unicode says, everywhere

@@ -37,6 +37,7 @@ private:
   bool expand(Nodes &nodes, int depth);
   bool expandSubgraphs(NodeProto &node, int depth);
   bool expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result);
+  bool checkFunction(const FunctionProto &function);
   bool importOperatorSets(const FunctionProto &function);
   std::optional<Call> bind(const NodeProto &node, const FunctionProto &function, Nodes &result);
   std::string prefixOf(const NodeProto &node);
@@ -154,6 +155,10 @@ std::optional<Inliner::Call> Inliner::bind(const NodeProto &node, const Function
   return call;
 }
 
+static bool imports(const std::vector<OperatorSet> &sets, StringRef domain) {
+  return llvm::any_of(sets, [&](const OperatorSet &set) { return keyOf(set.domain, "", "") == keyOf(domain, "", ""); });
+}
+
 bool Inliner::importOperatorSets(const FunctionProto &function) {
   for (const OperatorSet &wanted : function.operatorSets) {
     auto sameDomain = [&](const OperatorSet &set) { return keyOf(set.domain, "", "") == keyOf(wanted.domain, "", ""); };
@@ -172,6 +177,9 @@ bool Inliner::expandCall(const NodeProto &node, const FunctionProto &function, i
   if (depth > deepestCalls)
     return fail("the function '" + function.name + "' calls itself, or calls are nested more than " +
                 llvm::Twine(deepestCalls) + " deep");
+  if (!imports(model.operatorSets, node.domain))
+    return fail("node '" + nodeName(node) + "' (" + node.operation + "): the model imports no operator set of '" +
+                node.domain + "'\nhint: add the domain of the function to opset_import");
   if (!importOperatorSets(function))
     return false;
   std::optional<Call> call = bind(node, function, result);
@@ -214,10 +222,24 @@ bool Inliner::expand(Nodes &nodes, int depth) {
   return true;
 }
 
+bool Inliner::checkFunction(const FunctionProto &function) {
+  if (llvm::is_contained(function.inputs, "") || llvm::is_contained(function.outputs, ""))
+    return fail("the function '" + function.name + "': an input or output has no name");
+  for (const NodeProto &node : function.nodes)
+    if (!imports(function.operatorSets, node.domain))
+      return fail("the function '" + function.name + "', node '" + nodeName(node) + "' (" + node.operation +
+                  "): the function imports no operator set of '" + node.domain +
+                  "'\nhint: add the domain to its opset_import");
+  return true;
+}
+
 bool Inliner::run() {
-  for (const FunctionProto &function : model.functions)
+  for (const FunctionProto &function : model.functions) {
     if (!functions.try_emplace(keyOf(function.domain, function.name, function.overload), &function).second)
       return fail("two functions have the name '" + function.name + "'");
+    if (!checkFunction(function))
+      return false;
+  }
   return functions.empty() || expand(model.graph.nodes, 0);
 }
 

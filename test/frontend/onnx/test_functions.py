@@ -143,3 +143,26 @@ def test_calls_that_multiply_are_refused():
     functions.append(function("F30", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])]))
     with pytest.raises(perpend.CompileError, match="expand to more than"):
         perpend.compile(model([call("F0", ["x"], ["y"])], functions))
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(["", "a"], ["b"]), (["a"], ["b", ""])])
+def test_formal_names_that_are_empty(inputs, outputs):
+    body = [helper.make_node("Neg", ["a"], ["b"])]
+    made = model([call("f", ["x"], ["y"])], [function("f", inputs, outputs, body)])
+    with pytest.raises(perpend.CompileError, match="the function 'f': an input or output has no name"):
+        perpend.import_model(made)
+
+
+def test_a_domain_that_the_model_does_not_import():
+    made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])])])
+    perpend.import_model(made)
+    del made.opset_import[1]
+    with pytest.raises(perpend.CompileError, match=r"\(f\): the model imports no operator set of 'local'\nhint: "):
+        perpend.import_model(made)
+
+
+def test_a_domain_that_a_function_does_not_import():
+    body = [helper.make_node("Neg", ["a"], ["b"])]
+    made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b"], body, sets=SETS[1:])])
+    with pytest.raises(perpend.CompileError, match=r"the function 'f', node 'b' \(Neg\): the function imports no "):
+        perpend.import_model(made)
