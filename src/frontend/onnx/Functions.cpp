@@ -225,6 +225,13 @@ bool Inliner::expand(Nodes &nodes, int depth) {
 bool Inliner::checkFunction(const FunctionProto &function) {
   if (llvm::is_contained(function.inputs, "") || llvm::is_contained(function.outputs, ""))
     return fail("the function '" + function.name + "': an input or output has no name");
+  llvm::StringSet<> names;
+  names.insert(function.inputs.begin(), function.inputs.end());
+  for (const NodeProto &node : function.nodes)
+    names.insert(node.outputs.begin(), node.outputs.end());
+  for (StringRef output : function.outputs)
+    if (!names.contains(output))
+      return fail("the function '" + function.name + "': output '" + output + "' is not computed by any node");
   for (const NodeProto &node : function.nodes)
     if (!imports(function.operatorSets, node.domain))
       return fail("the function '" + function.name + "', node '" + nodeName(node) + "' (" + node.operation +

@@ -166,3 +166,10 @@ def test_a_domain_that_a_function_does_not_import():
     made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b"], body, sets=SETS[1:])])
     with pytest.raises(perpend.CompileError, match=r"the function 'f', node 'b' \(Neg\): the function imports no "):
         perpend.import_model(made)
+
+
+def test_an_output_that_nothing_computes():
+    body = [helper.make_node("Neg", ["a"], ["b"])]
+    made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b", "c"], body)])
+    with pytest.raises(perpend.CompileError, match="the function 'f': output 'c' is not computed by any node"):
+        perpend.import_model(made)
