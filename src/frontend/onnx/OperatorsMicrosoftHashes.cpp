@@ -139,8 +139,8 @@ Results importNGramHashMapping(Node &node) {
   if (!hasRanks(node, {{0, 2}, {1, 1}, {2, 1}, {3, 2}, {4, 1}, {6, 2}}))
     return {};
   if (longest < 2 || longest > 64 || heads < 1 || heads > 1 << 20)
-    return node.fail("expected max_ngram_size from 2 to 64 and n_head_per_ngram from 1 to 2^20, got " +
-                     Twine(longest) + " and " + Twine(heads));
+    return node.fail("expected max_ngram_size from 2 to 64 and n_head_per_ngram from 1 to 2^20, got " + Twine(longest) +
+                     " and " + Twine(heads));
   Shape shape = shapeOf(ids), past{shape[0], SymbolicInt(longest - 1)};
   Shape perHead{SymbolicInt((longest - 1) * heads)};
   requireShape(b, node.input(1), "multipliers", {SymbolicInt(longest)});
