@@ -1,8 +1,8 @@
 //===- Ops.td - the graph primitives --------------------------------------===//
 //
 // The list of primitives. Model operators are composites of these
-// (src/graph/composites); a new one here touches Elements.cpp, Verify.cpp, the
-// interpreter and the builder, and needs a reason why it cannot be a composite.
+// (src/graph/composites); a new one here needs a reason why it cannot be a
+// composite (docs/howto/add-a-primitive.md). Their methods are in primitives/.
 //
 //===----------------------------------------------------------------------===//
 
