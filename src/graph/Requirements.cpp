@@ -2,6 +2,7 @@
 
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "support/Inequality.h"
 
 using namespace mlir;
@@ -48,9 +49,62 @@ void Requirements::addAll(Operation *op) {
     assuming.addRequirements(*this);
 }
 
+//===----------------------------------------------------------------------===//
+// Those of main
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef listName = "graph.requirements", subjectsName = "graph.requirement_subjects";
+
+/// The model's name for what became this operator, "" without one.
+static StringRef nodeName(Operation *op) {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  return name ? name.getName().getValue() : "";
+}
+
+BindingRequirements::BindingRequirements(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) {
+  auto given = main->getAttrOfType<ShapeAttr>(listName);
+  auto names = main->getAttrOfType<ArrayAttr>(subjectsName);
+  for (auto [index, value] : llvm::enumerate(given ? given.values() : Shape())) {
+    all.addNonNegative(value);
+    if (all.list.size() > subjects.size())
+      subjects.push_back(names && index < names.size() ? cast<StringAttr>(names[index]).getValue() : "");
+  }
+}
+
+SmallVector<SymbolicInt> BindingRequirements::keepCheckable(Operation *op) {
+  SmallVector<SymbolicInt> added(llvm::drop_begin(all.list, subjects.size())), others;
+  all.list.truncate(subjects.size());
+  for (const SymbolicInt &value : added) {
+    if (op->getParentOp() != main || mentionsAny(value, dataSymbols)) {
+      others.push_back(value);
+      continue;
+    }
+    all.list.push_back(value);
+    subjects.push_back(nodeName(op));
+  }
+  return others;
+}
+
+SmallVector<SymbolicInt> BindingRequirements::add(Operation *op) {
+  all.addAll(op);
+  return keepCheckable(op);
+}
+
+SmallVector<SymbolicInt> BindingRequirements::addOfOperands(RequirementInterface op) {
+  op.addRequirements(all);
+  return keepCheckable(op);
+}
+
+void BindingRequirements::declare() {
+  if (all.list.empty())
+    return;
+  main->setAttr(listName, ShapeAttr::get(main.getContext(), all.list));
+  main->setAttr(subjectsName, mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
+}
+
 std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
-  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
-  auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+  auto given = main->getAttrOfType<ShapeAttr>(listName);
+  auto subjects = main->getAttrOfType<ArrayAttr>(subjectsName);
   SmallVector<SymbolicInt> all;
   if (given)
     all = given.values();
