@@ -8,7 +8,7 @@
 #ifndef PERPEND_GRAPH_COMPOSITES_FORMULAS_H
 #define PERPEND_GRAPH_COMPOSITES_FORMULAS_H
 
-#include "graph/composites/ScalarMath.h"
+#include "graph/ScalarMath.h"
 #include "graph/composites/Composites.h"
 
 namespace perpend::graph {
