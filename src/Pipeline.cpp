@@ -55,7 +55,7 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
     return;
   tile::TilePackContractionsOptions options;
   options.lanes = context.target.vectorLanes(4);
-  options.integersPerWord = context.target.integersPerWord();
+  options.integersPerWord = context.target.integersPerWord;
   passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions(options));
   passes.addPass(graph::createGraphSimplify());
 }
@@ -96,8 +96,11 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   tile::TileLowerMicroKernelsOptions microKernels;
   microKernels.vectorLanes = context.target.vectorLanes(4);
   microKernels.vectorRegisters = context.target.vectorRegisters;
-  microKernels.integersPerWord = context.target.integersPerWord();
+  microKernels.accumulatesDots = context.target.accumulatesDots;
   passes.addPass(tile::createTileLowerMicroKernels(microKernels));
+  target::CpuLowerDotsOptions dots;
+  dots.hasVnni = context.target.accumulatesDots;
+  passes.addPass(target::createCpuLowerDots(dots));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   tile::TileExpandMathOptions math;

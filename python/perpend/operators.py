@@ -136,7 +136,8 @@ class Operator:
     inputs, outputs: for each, its element type and its shape, such as ("f32", ["n", "2*m"]). Capital letters are any
         type, and names in outputs that no input has are extents that the kernel chooses
         (docs/howto/bring-an-operator.md).
-    attributes: defaults; each a number, a text or a list of these.
+    attributes: defaults; each a number, a text or a list of these. One without is a keyword-only parameter of the
+        kernel, which nodes give.
     pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
         pure are neither merged nor left out.
     Errors: TypeError, ValueError for what cannot describe an operator, or does not fit the kernel.

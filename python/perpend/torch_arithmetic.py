@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._perpend import Value
+from .torch_call import Call
 from .torch_types import torch_dtype
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call
 
 Operator = Callable[["Call"], Any]
 

@@ -19,8 +19,9 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
 from . import CompileError, Model, compile
+from .torch_call import has_effect
 from .torch_frontend import Converter, check_operators
-from .torch_operators import decompositions, has_effect
+from .torch_operators import decompositions
 from .torch_types import extent_of, naming
 
 Function = Callable[..., Any]

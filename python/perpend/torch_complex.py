@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torch
 
 from ._perpend import Value
 from .torch_arithmetic import angle_of
+from .torch_call import Call, Complex, component
 from .torch_movement import normal, result_shape, slice_between
 
-if TYPE_CHECKING:
-    from .torch_frontend import Call
-
 Operator = Callable[["Call"], Any]
-
-
-class Complex(NamedTuple):
-    real: Value
-    imaginary: Value | None  # None: zero
 
 
 def is_complex(value: Any) -> bool:
@@ -60,23 +53,6 @@ PARTWISE = """
     _neg_view sum mean cumsum where slice_scatter select_scatter
 """
 BY_PARTS = {f"aten.{name}" for name in PARTWISE.split()}
-
-
-def component(call: Call, value: Any, index: int) -> Any:
-    """A part of an operand that may be real."""
-    if not isinstance(value, Complex):
-        if isinstance(value, complex):
-            return call.number((value.real, value.imag)[index], call.dtype)
-        value = Complex(value if isinstance(value, Value) else call.number(value, call.dtype), None)
-    if index == 0:
-        return value.real
-    if value.imaginary is not None:
-        return value.imaginary
-    return call.op("mul", value.real, call.number(0, torch_of(value.real)))
-
-
-def torch_of(value: Value) -> torch.dtype:
-    return torch.float64 if value.dtype == "f64" else torch.float32
 
 
 def pair(call: Call, name: str) -> tuple[Value, Value]:

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._perpend import Value
+from .torch_call import Call, Conversion
 from .torch_selection import iota
 from .torch_types import name_expression
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call, Converter
 
 Arguments = Sequence[Any]
 
 
-def tensor_of(converter: Converter, argument: Any) -> Value:
+def tensor_of(converter: Conversion, argument: Any) -> Value:
     """An operand of control flow, which may be a number, as a tensor."""
     value = converter.map_argument(argument)
     if isinstance(value, Value):
@@ -31,7 +29,7 @@ def tensor_of(converter: Converter, argument: Any) -> Value:
     return converter.graph.constant(torch.tensor(value))
 
 
-def region(converter: Converter, body: torch.fx.GraphModule, arguments: Sequence[Value]) -> list[Value]:
+def region(converter: Conversion, body: torch.fx.GraphModule, arguments: Sequence[Value]) -> list[Value]:
     """The results of `body`. What it makes of constants stays inside."""
     placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
     for placeholder, argument in zip(placeholders, arguments, strict=True):
@@ -46,14 +44,14 @@ def region(converter: Converter, body: torch.fx.GraphModule, arguments: Sequence
     return [tensor_of(converter, result) for result in results]
 
 
-def conditional(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+def conditional(converter: Conversion, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
     predicate, *branches, operands = arguments
     values = [tensor_of(converter, operand) for operand in operands]
     first, second = (partial(region, converter, bodies(branch), values) for branch in branches)
     return converter.graph.branch(tensor_of(converter, predicate), first, second)
 
 
-def while_loop(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+def while_loop(converter: Conversion, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
     condition, body = map(bodies, arguments[:2])
     initial = [tensor_of(converter, argument) for argument in arguments[2]]
     others = [tensor_of(converter, argument) for argument in arguments[3]]
@@ -69,7 +67,7 @@ def while_loop(converter: Converter, bodies: Callable[[Any], Any], arguments: Ar
 
 
 def over_elements(
-    converter: Converter, body: torch.fx.GraphModule, initial: list[Value], inputs: list[Value], others: list[Value]
+    converter: Conversion, body: torch.fx.GraphModule, initial: list[Value], inputs: list[Value], others: list[Value]
 ) -> list[Value]:
     """A loop over the first dimension of `inputs`."""
 
@@ -82,12 +80,12 @@ def over_elements(
     return converter.graph.loop(limit, None, initial, iterate)
 
 
-def scan(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+def scan(converter: Conversion, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
     operands = [[tensor_of(converter, argument) for argument in group] for group in arguments[1:]]
     return over_elements(converter, bodies(arguments[0]), *operands)
 
 
-def mapped(converter: Converter, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
+def mapped(converter: Conversion, bodies: Callable[[Any], Any], arguments: Arguments) -> list[Value]:
     inputs, others = ([tensor_of(converter, argument) for argument in group] for group in arguments[1:])
     return over_elements(converter, bodies(arguments[0]), [], inputs, others)
 

@@ -17,151 +17,15 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
 from . import torch_complex, torch_control, torch_numbers, torch_operators
-from ._perpend import CompileError, GraphBuilder, Module, Type, Value
-from .torch_complex import Complex
+from ._perpend import CompileError, Module, Value
+from .torch_call import Call, Complex, Conversion, has_effect, name_of
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
-from .torch_types import Extent, dtype_name, extent_of, is_unnamed, name_expression, naming, torch_dtype
+from .torch_types import is_unnamed, name_expression, naming
 
 
-class Call:
-    """One node that is being converted: its arguments by the names of the operator's schema, and the builder."""
-
-    def __init__(self, converter: Converter, node: torch.fx.Node) -> None:
-        self.converter = converter
-        self.node = node
-        self.result = node.meta.get("val")
-        self.part: int | None = None  # which part of complex operands is meant
-        target, given = torch_operators.called(node)
-        schema = target._schema
-        self._arguments: dict[str, Any] = {}
-        for index, argument in enumerate(schema.arguments):
-            if index < len(given):
-                value: Any = given[index]
-            elif argument.name in node.kwargs:
-                value = node.kwargs[argument.name]
-            else:
-                value = argument.default_value if argument.has_default_value() else None
-            self._arguments[argument.name] = value
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._arguments
-
-    def raw(self, name: str) -> Any:
-        """The argument as it is in the torch graph."""
-        return self._arguments[name]
-
-    def __getitem__(self, name: str) -> Any:
-        """The argument with tensors as values and symbolic integers as text."""
-        return self._of_part(self.converter.map_argument(self._arguments[name]))
-
-    def get(self, name: str, otherwise: Any = None) -> Any:
-        value = self._of_part(self.converter.map_argument(self._arguments.get(name)))
-        return otherwise if value is None else value
-
-    def _of_part(self, value: Any) -> Any:
-        if self.part is None:
-            return value
-        if isinstance(value, list):
-            return [self._of_part(element) for element in value]
-        is_number = isinstance(value, (Complex, complex)) or (isinstance(value, Value) and value.dtype[0] == "f")
-        return torch_complex.component(self, value, self.part) if is_number else value
-
-    def rank(self, name: str = "self") -> int:
-        return len(self.example(name).shape)
-
-    def example(self, name: str) -> Any:
-        """The (fake) tensor or number that the argument stands for."""
-        value = self._arguments[name]
-        return value.meta["val"] if isinstance(value, torch.fx.Node) else value
-
-    def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
-        """A list with one entry per window dimension; one entry stands for all."""
-        values = self.get(name, [])
-        values = [values] if isinstance(values, int) else list(values)
-        if not values:
-            values = [otherwise]
-        return values * count if len(values) == 1 else values
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Element type of the (first) result."""
-        result = self.result[0] if isinstance(self.result, (list, tuple)) else self.result
-        return cast(torch.dtype, result.dtype.to_real() if result.dtype.is_complex else result.dtype)
-
-    def op(self, name: str, *inputs: Value | None, **attributes: Any) -> Value:
-        return self.converter.graph.composite(name, list(inputs), attributes)[0]
-
-    def ops(self, name: str, *inputs: Value | None, **attributes: Any) -> list[Value]:
-        return self.converter.graph.composite(name, list(inputs), attributes)
-
-    def cast(self, value: Value, dtype: torch.dtype) -> Value:
-        name = dtype_name(dtype)
-        if value.dtype == name:
-            return value
-        if name == "bool":
-            return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
-        return self.op("cast", value, to=Type(name))
-
-    def number(self, value: float, dtype: torch.dtype) -> Value:
-        return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
-
-    def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
-        """An argument that is a tensor, a number or a symbolic integer, as a tensor of `dtype`."""
-        value = self[name]
-        if isinstance(value, Value):
-            return value if dtype is None else self.cast(value, dtype)
-        if self.part == 1:
-            value = 0  # a real number
-        if isinstance(value, str):
-            return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
-        return self.number(value, dtype or self.dtype)
-
-    def reshape(self, value: Value, shape: Sequence[Extent]) -> Value:
-        return self.op("reshape", value, shape=list(shape))
-
-    def fail(self, message: str) -> CompileError:
-        return CompileError(f"node '{self.node.name}' ({self.node.target}): {message}")
-
-
-class Converter:
+class Converter(Conversion):
     """Fills a GraphBuilder from torch graphs."""
-
-    def __init__(self, name: str) -> None:
-        self.graph = GraphBuilder(name)
-        self.values: dict[torch.fx.Node, Any] = {}
-        self.seeds = 0  # of random values
-        self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # the tensor stays, so that its id is its own
-
-    def input(self, node: torch.fx.Node, name: str) -> None:
-        tensor = node.meta["val"]
-        self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
-
-    def constant(self, tensor: torch.Tensor) -> Any:
-        """A parameter, buffer or constant; the module keeps its memory."""
-        if id(tensor) not in self.constants:
-            self.constants[id(tensor)] = (tensor, self._new_constant(tensor.detach().cpu()))
-        return self.constants[id(tensor)][1]
-
-    def _new_constant(self, tensor: torch.Tensor) -> Any:
-        if tensor.dtype.is_complex:
-            return Complex(*(self.graph.constant(part.contiguous()) for part in (tensor.real, tensor.imag)))
-        dtype_name(tensor.dtype)
-        return self.graph.constant(tensor)
-
-    def map_argument(self, argument: Any) -> Any:
-        if isinstance(argument, torch.fx.Node):
-            value = argument.meta.get("val")
-            if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
-                return extent_of(value)
-            if isinstance(value, torch.SymBool):
-                raise CompileError(f"node '{argument.name}': a condition that depends on shapes is not supported")
-            return self.values[argument]
-        if isinstance(argument, torch.SymInt):
-            return extent_of(argument)
-        if isinstance(argument, (list, tuple)):
-            return [self.map_argument(element) for element in argument]
-        return argument
 
     def convert(self, module: torch.fx.GraphModule, nodes: Sequence[torch.fx.Node]) -> None:
         """Converts the operators among `nodes`, in order."""
@@ -179,7 +43,7 @@ class Converter:
                     name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
-        name = torch_operators.name_of(node)
+        name = name_of(node)
         if name == "getitem":
             return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
         if name in torch_operators.IGNORED:
@@ -189,14 +53,13 @@ class Converter:
             return self.inline(_attribute(module, cast(Any, arguments[0]).target), arguments[1:])
         if name in torch_control.CONTROL:
             return torch_control.CONTROL[name](self, lambda node: _attribute(module, node.target), node.args)
-        if torch_operators.has_effect(node):
+        if has_effect(node):
             return [None, torch_operators.OPERATORS[name](Call(self, node))]
         if torch_complex.concerns(node):
             return torch_complex.convert(Call(self, node), name, torch_operators.OPERATORS)
         return torch_operators.OPERATORS[name](Call(self, node))
 
     def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
-        """Converts a region such as `with torch.no_grad()` in place."""
         placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
         for placeholder, argument in zip(placeholders, arguments, strict=True):
             self.values[placeholder] = self.map_argument(argument)
@@ -232,7 +95,7 @@ def check_operators(module: torch.fx.GraphModule) -> None:
     for part in (part for part in module.modules() if isinstance(part, torch.fx.GraphModule)):
         for node in part.graph.nodes:
             if node.op == "call_function" and not torch_numbers.is_number(node):
-                name = torch_operators.name_of(node)
+                name = name_of(node)
                 is_known = torch_operators.is_supported(name)
                 if torch_complex.concerns(node) and name not in torch_operators.IGNORED:
                     is_known = torch_complex.is_supported(name)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ._perpend import Value
+from .torch_call import Call
 from .torch_selection import broadcast_extents
 from .torch_types import Extent
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call
 
 aten: Any = torch.ops.aten
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._perpend import Type, Value
+from .torch_call import Call
 from .torch_types import Extent, dtype_name, extent_of
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call
 
 Operator = Callable[["Call"], Any]
 

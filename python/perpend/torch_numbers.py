@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 
 from ._perpend import CompileError, Type, Value
+from .torch_call import Conversion
 from .torch_types import extent_of, name_expression, passes_floats
-
-if TYPE_CHECKING:
-    from .torch_frontend import Converter
 
 NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
@@ -53,7 +51,7 @@ def is_number(node: torch.fx.Node) -> bool:
     return isinstance(node.meta.get("val"), NUMBERS)
 
 
-def convert(converter: Converter, node: torch.fx.Node) -> None:
+def convert(converter: Conversion, node: torch.fx.Node) -> None:
     """Integers stay expressions where they are; others become scalars."""
     value = node.meta["val"]
     if node.target in READS:
@@ -68,15 +66,15 @@ def convert(converter: Converter, node: torch.fx.Node) -> None:
         name_expression(value.node.expr, converter.graph.measure(_cast(converter, _computed(converter, node), "i64")))
 
 
-def _scalar(converter: Converter, tensor: Value) -> Value:
+def _scalar(converter: Conversion, tensor: Value) -> Value:
     return converter.graph.composite("reshape", [tensor], {"shape": []})[0] if tensor.shape else tensor
 
 
-def _cast(converter: Converter, value: Value, dtype: str) -> Value:
+def _cast(converter: Conversion, value: Value, dtype: str) -> Value:
     return value if value.dtype == dtype else converter.graph.composite("cast", [value], {"to": Type(dtype)})[0]
 
 
-def _operand(converter: Converter, argument: Any) -> Value:
+def _operand(converter: Conversion, argument: Any) -> Value:
     if isinstance(argument, torch.fx.Node):
         if argument in converter.values:
             value: Value = converter.values[argument]
@@ -90,7 +88,7 @@ def _operand(converter: Converter, argument: Any) -> Value:
     return converter.graph.constant(torch.tensor(argument, dtype=dtype))
 
 
-def _computed(converter: Converter, node: torch.fx.Node) -> Value:
+def _computed(converter: Conversion, node: torch.fx.Node) -> Value:
     name = COMPOSITES.get(cast(Any, node.target))
     if name is None:
         raise CompileError(f"node '{node.name}' ({node.target}): this number is not supported")

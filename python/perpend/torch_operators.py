@@ -5,8 +5,8 @@ Decompositions leave core ATen and the operators that composites express directl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.export import default_decompositions
@@ -52,6 +52,7 @@ from .torch_arithmetic import (
     vector_norm,
     where,
 )
+from .torch_call import Call
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_linear_algebra import LINEAR_ALGEBRA, end_unless_true
@@ -93,9 +94,6 @@ from .torch_recurrent import RECURRENT
 from .torch_sampling import SAMPLINGS
 from .torch_selection import SELECTIONS
 
-if TYPE_CHECKING:
-    from .torch_frontend import Call
-
 Operator = Callable[["Call"], Any]
 
 # Not decomposed: one composite says the same, with more to know for the compiler.
@@ -118,26 +116,6 @@ IGNORED = {
 
 # Regions that are converted in place, and the position of their body among the arguments.
 REGIONS = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
-
-
-def has_effect(node: torch.fx.Node) -> bool:
-    """Whether torch keeps the node in its place among others; its results are a token and those of what it calls."""
-    return isinstance(node.target, torch._ops.HigherOrderOperator) and node.target.name() == "with_effects"
-
-
-def called(node: torch.fx.Node) -> tuple[Any, Sequence[Any]]:
-    """The operator and its arguments by position."""
-    return (node.args[1], node.args[2:]) if has_effect(node) else (node.target, node.args)
-
-
-def name_of(node: torch.fx.Node) -> str:
-    """ "aten.add" for every overload of it."""
-    target, _ = called(node)
-    if isinstance(target, torch._ops.OpOverload):
-        return f"{target.namespace}.{target._schema.name.split('::')[1]}"
-    if isinstance(target, torch._ops.HigherOrderOperator):
-        return f"higher_order.{target.name()}"
-    return str(getattr(target, "__name__", target))
 
 
 def is_supported(name: str) -> bool:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 
 from ._perpend import Value
+from .torch_call import Call
 from .torch_movement import normal
 from .torch_selection import broadcast_extents, masked_slices, position_indices
 from .torch_types import extent_of
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call
 
 Operator = Callable[["Call"], Any]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._perpend import Value
+from .torch_call import Call
 from .torch_movement import slice_between
 from .torch_types import Extent, extent_of
-
-if TYPE_CHECKING:
-    from .torch_frontend import Call
 
 Operator = Callable[["Call"], Any]
 

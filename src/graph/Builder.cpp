@@ -215,6 +215,20 @@ static SmallVector<int64_t> strideNumbers(ArrayRef<int64_t> extents) {
   return strides;
 }
 
+/// Records that the elements of `result` are those of `known` at these positions. An error, which begins with `what`,
+/// where there is none.
+static Value withElements(Builder &builder, Value result, const Shape &known, ArrayRef<int64_t> positions,
+                          StringRef what) {
+  Shape values;
+  for (int64_t position : positions) {
+    if (position < 0 || position >= static_cast<int64_t>(known.size()))
+      return builder.fail(what + Twine(position) + " of a tensor of " + Twine(known.size()) + " elements");
+    values.push_back(known[position]);
+  }
+  builder.recordContents(result, values);
+  return result;
+}
+
 Value Builder::transpose(Value input, Ints permutation) {
   if (!input)
     return {};
@@ -230,8 +244,8 @@ Value Builder::transpose(Value input, Ints permutation) {
   if (std::optional<Shape> known = contents(input); known && transposed) {
     SmallVector<int64_t> strides = strideNumbers(tensorTypeOf(input).getShape());
     strides = llvm::map_to_vector(permutation, [&](int64_t dim) { return strides[dim]; });
-    SmallVector<int64_t> order = positions(tensorTypeOf(transposed).getShape(), 0, strides);
-    recordContents(transposed, llvm::map_to_vector(order, [&](int64_t position) { return (*known)[position]; }));
+    return withElements(*this, transposed, *known, positions(tensorTypeOf(transposed).getShape(), 0, strides),
+                        "transpose: position ");
   }
   return transposed;
 }
@@ -288,11 +302,8 @@ Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
     first += *start.constant() * stride;
     stride *= step;
   }
-  Shape values;
-  for (int64_t position : positions(tensorTypeOf(result).getShape(), first, strides))
-    values.push_back((*known)[position]);
-  recordContents(result, values);
-  return result;
+  return withElements(*this, result, *known, positions(tensorTypeOf(result).getShape(), first, strides),
+                      "slice: position ");
 }
 
 Value Builder::pad(Value input, Extents low, Extents high, TypedAttr value) {
@@ -352,14 +363,7 @@ Value Builder::gather(Value input, Value indices, int64_t axis) {
   std::optional<SmallVector<int64_t>> positions = constantContents(indices);
   if (!known || !positions || shape.size() != 1)
     return gathered;
-  Shape values;
-  for (int64_t position : *positions) {
-    if (position < 0 || position >= static_cast<int64_t>(known->size()))
-      return fail("gather: index " + Twine(position) + " of a tensor of " + Twine(known->size()) + " elements");
-    values.push_back((*known)[position]);
-  }
-  recordContents(gathered, values);
-  return gathered;
+  return withElements(*this, gathered, *known, *positions, "gather: index ");
 }
 
 //===----------------------------------------------------------------------===//

@@ -169,6 +169,26 @@ def RequirementInterface : OpInterface<"RequirementInterface"> {
   ];
 }
 
+def DimensionFlowInterface : OpInterface<"DimensionFlowInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    An operator of which it is known how far the dimensions of its operands go: whether elements that are equal along a
+    dimension of an operand make elements of its (single) result that are.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The dimension of the result that follows dimension `dim` of an operand: element i of the result along it depends
+        on no elements of the operand but those with index i along `dim`. Where the operand is the same for every i, and
+        all operands with a dimension that the result's follows are, the result is, too. nullopt: there is none.
+      }], "std::optional<unsigned>", "followingDim", (ins "::mlir::OpOperand &":$operand, "unsigned":$dim)>,
+    InterfaceMethod<"Whether the result is the same along its dimensions that follow none of an operand with more than one element.",
+      "bool", "repeatsOperands", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Whether the above is known of this one of the operators.",
+      "bool", "keepsDimensions", (ins), "", [{ return true; }]>
+  ];
+  let extraClassOf = [{ return $_op.keepsDimensions(); }];
+}
+
 def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

@@ -1,6 +1,6 @@
 //===- Library.cpp - calls of C functions, and the types that they need ---===//
 //
-// Constraints and effects of call_library.
+// Constraints, effects and dimensions of call_library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +25,9 @@ void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<Memor
   if (!getSymbols().empty() || (*this)->hasAttr("graph.impure"))
     effects.emplace_back(MemoryEffects::Write::get());
 }
+
+bool CallLibraryOp::keepsDimensions() { return (*this)->hasAttr("graph.elementwise"); }
+std::optional<unsigned> CallLibraryOp::followingDim(OpOperand &, unsigned dim) { return dim; }
 
 /// A number that is read as no integer: 2.0, 1e+30. Infinity is one that no number of 64 bits holds.
 static std::string floatText(double number) {

@@ -2,7 +2,7 @@
 
 #include "graph/Minifloats.h"
 
-#include "graph/composites/ScalarMath.h"
+#include "graph/ScalarMath.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 //===- Ops.td - the graph primitives --------------------------------------===//
 //
 // The list of primitives. Model operators are composites of these
-// (src/graph/composites); a new one here touches Elements.cpp, Verify.cpp, the
-// interpreter and the builder, and needs a reason why it cannot be a composite.
+// (src/graph/composites); a new one here needs a reason why it cannot be a
+// composite (docs/howto/add-a-primitive.md). Their methods are in primitives/.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnem
 
 /// Of an op that assumes something of symbolic extents.
 defvar Assumes = DeclareOpInterfaceMethods<RequirementInterface>;
+
+/// Of an op that keeps dimensions of its operands apart.
+defvar KeepsDimensions = DeclareOpInterfaceMethods<DimensionFlowInterface>;
 
 /// Of an op with a derivative.
 defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableInterface>;
@@ -59,7 +62,7 @@ def DimsOp : Graph_ElementOp<"dims"> {
   let assemblyFormat = "$values attr-dict `:` type($result)";
 }
 
-def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes, Differentiable]> {
+def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Elementwise scalar function";
   let description = [{
     result[i...] = body(inputs[0][i...], inputs[1][i...], ...). The body is arith and math on scalars; signedness is in its operations.
@@ -106,7 +109,8 @@ def YieldOp : Graph_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, Differentiable]> {
+def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, DeclareOpInterfaceMethods<DimensionFlowInterface, ["repeatsOperands"]>,
+                                             Differentiable]> {
   let summary = "Repeats a tensor along new or unit dimensions";
   let description = [{
     result[i...] = input[j...] with j[d] = 0 where input dimension d is 1, else i[dims[d]].
@@ -118,7 +122,7 @@ def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, Differentiable]> {
   let hasFolder = 1;
 }
 
-def TransposeOp : Graph_ElementOp<"transpose", [Differentiable]> {
+def TransposeOp : Graph_ElementOp<"transpose", [KeepsDimensions, Differentiable]> {
   let summary = "Permutes dimensions";
   let description = [{ result dimension d is input dimension permutation[d]. Errors: C1 not a permutation, C2 wrong result shape. }];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
@@ -127,7 +131,7 @@ def TransposeOp : Graph_ElementOp<"transpose", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, Differentiable]> {
+def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "The same elements in row-major order under another shape";
   let description = [{ Errors: C1 the numbers of elements are provably different. }];
   let arguments = (ins AnyRankedTensor:$input);
@@ -140,7 +144,7 @@ def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, Differentiable]> {
   }];
 }
 
-def SliceOp : Graph_ElementOp<"slice", [Assumes, Differentiable]> {
+def SliceOp : Graph_ElementOp<"slice", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "A strided part of a tensor";
   let description = [{
     result[i...] = input[starts[d] + i[d] * steps[d] ...]; steps may be negative; the result type gives the extents; all indices must lie inside.
@@ -152,7 +156,7 @@ def SliceOp : Graph_ElementOp<"slice", [Assumes, Differentiable]> {
   let hasFolder = 1;
 }
 
-def PadOp : Graph_ElementOp<"pad", [Differentiable]> {
+def PadOp : Graph_ElementOp<"pad", [KeepsDimensions, Differentiable]> {
   let summary = "A tensor inside a larger one filled with a value";
   let description = [{
     result[i...] = input[i - low ...] where that lies inside the input, else value. low may be negative (a crop).
@@ -173,7 +177,7 @@ def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
   let hasFolder = 1;
 }
 
-def GatherOp : Graph_ElementOp<"gather", [Assumes, Differentiable]> {
+def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Slices of a tensor chosen by an index tensor";
   let description = [{
     result[a..., i..., b...] = input[a..., indices[i...], b...], i in place of dimension axis. An index outside is clamped to the nearest one
@@ -185,7 +189,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, Differentiable]> {
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
 
-def ReduceOp : Graph_ElementOp<"reduce", [Differentiable]> {
+def ReduceOp : Graph_ElementOp<"reduce", [KeepsDimensions, Differentiable]> {
   let summary = "Combines the elements along some dimensions, which disappear";
   let description = [{
     Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
@@ -196,7 +200,7 @@ def ReduceOp : Graph_ElementOp<"reduce", [Differentiable]> {
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
-def ContractOp : Graph_ElementOp<"contract", [Assumes, Differentiable]> {
+def ContractOp : Graph_ElementOp<"contract", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
@@ -373,6 +377,7 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
 //===----------------------------------------------------------------------===//
 
 def CallLibraryOp : Graph_Op<"call_library", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                              DeclareOpInterfaceMethods<DimensionFlowInterface, ["keepsDimensions"]>,
                                               DeclareOpInterfaceMethods<SymbolInterface>]> {
   let summary = "Calls a C function of the runtime's library or of the user (runtime/include/perpend_operator.h)";
   let description = [{

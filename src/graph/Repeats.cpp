@@ -7,7 +7,7 @@
 // result of the model can be thin. Of a dimension that may be thin, we follow
 // which candidates it has met: it is thin only where all of these are 1.
 //
-// An operator that keeps a thin dimension (followingDim) keeps the claim. Any
+// An operator that keeps a thin dimension (DimensionFlowInterface) keeps the claim. Any
 // other one, a result of the model, and each use of a candidate's symbol as a
 // number needs to know that the dimension is not thin: candidates that could
 // make it so are given up, and all starts again, until nothing is given up.
@@ -16,7 +16,6 @@
 
 #include "graph/Repeats.h"
 
-#include "graph/DimensionFlow.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Symbols.h"
@@ -77,8 +76,8 @@ private:
   void visitAll();
   void visit(Operation &op);
   void visitUse(Value value);
-  void visitFlow(Operation &op);
-  void visitResultDim(Operation &op, unsigned dim, ArrayRef<std::pair<Value, unsigned>> sources);
+  void visitFlow(DimensionFlowInterface op);
+  void visitResultDim(DimensionFlowInterface op, unsigned dim, ArrayRef<std::pair<Value, unsigned>> sources);
   void meet(const SymbolicInt &a, const SymbolicInt &b);
   void checkNeeds();
   void checkGroups();
@@ -190,23 +189,24 @@ void RepeatAnalysis::visit(Operation &op) {
   std::set<std::string> numbers;
   for (Region &region : op.getRegions())
     collectSymbols(region, numbers);
-  if (!hasDimensionFlow(&op)) {
+  auto flow = dyn_cast<DimensionFlowInterface>(op);
+  if (!flow) {
     llvm::SetVector<Value> used(op.operand_begin(), op.operand_end());
     getUsedValuesDefinedAbove(op.getRegions(), used);
     llvm::for_each(used, [&](Value value) { visitUse(value); });
     collectSymbols(&op, numbers);
   }
   giveUp(numbers);
-  if (hasDimensionFlow(&op))
-    visitFlow(op);
+  if (flow)
+    visitFlow(flow);
 }
 
-void RepeatAnalysis::visitFlow(Operation &op) {
-  Value result = op.getResult(0);
+void RepeatAnalysis::visitFlow(DimensionFlowInterface op) {
+  Value result = op->getResult(0);
   SmallVector<SmallVector<std::pair<Value, unsigned>>> sources(shapeOf(result).size());
-  for (OpOperand &operand : op.getOpOperands())
+  for (OpOperand &operand : op->getOpOperands())
     for (unsigned dim = 0, rank = shapeOf(operand.get()).size(); dim < rank; ++dim) {
-      if (std::optional<unsigned> next = followingDim(operand, dim))
+      if (std::optional<unsigned> next = op.followingDim(operand, dim))
         sources[*next].push_back({operand.get(), dim});
       else if (Thin met = thinness(operand.get(), dim))
         need(*met, shapeOf(operand.get())[dim]);
@@ -215,10 +215,11 @@ void RepeatAnalysis::visitFlow(Operation &op) {
     visitResultDim(op, dim, list);
 }
 
-void RepeatAnalysis::visitResultDim(Operation &op, unsigned dim, ArrayRef<std::pair<Value, unsigned>> sources) {
-  Value result = op.getResult(0);
+void RepeatAnalysis::visitResultDim(DimensionFlowInterface op, unsigned dim,
+                                    ArrayRef<std::pair<Value, unsigned>> sources) {
+  Value result = op->getResult(0);
   SymbolicInt extent = shapeOf(result)[dim];
-  bool isThin = true, isFollowed = isa<BroadcastOp>(op);
+  bool isThin = true, isFollowed = op.repeatsOperands();
   llvm::SmallBitVector met(candidates.size());
   for (auto [value, sourceDim] : sources) {
     SymbolicInt own = shapeOf(value)[sourceDim];

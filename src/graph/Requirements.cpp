@@ -2,6 +2,7 @@
 
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "support/Inequality.h"
 
 using namespace mlir;
@@ -48,9 +49,61 @@ void Requirements::addAll(Operation *op) {
     assuming.addRequirements(*this);
 }
 
+//===----------------------------------------------------------------------===//
+// Those of main
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef listName = "graph.requirements", subjectsName = "graph.requirement_subjects";
+
+StringRef perpend::graph::nodeName(Operation *op) {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  return name ? name.getName().getValue() : "";
+}
+
+BindingRequirements::BindingRequirements(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) {
+  auto given = main->getAttrOfType<ShapeAttr>(listName);
+  auto names = main->getAttrOfType<ArrayAttr>(subjectsName);
+  for (auto [index, value] : llvm::enumerate(given ? given.values() : Shape())) {
+    all.addNonNegative(value);
+    if (all.list.size() > subjects.size())
+      subjects.push_back(names && index < names.size() ? cast<StringAttr>(names[index]).getValue() : "");
+  }
+}
+
+SmallVector<SymbolicInt> BindingRequirements::keepCheckable(Operation *op) {
+  SmallVector<SymbolicInt> added(llvm::drop_begin(all.list, subjects.size())), others;
+  all.list.truncate(subjects.size());
+  for (const SymbolicInt &value : added) {
+    if (op->getParentOp() != main || mentionsAny(value, dataSymbols)) {
+      others.push_back(value);
+      continue;
+    }
+    all.list.push_back(value);
+    subjects.push_back(nodeName(op));
+  }
+  return others;
+}
+
+SmallVector<SymbolicInt> BindingRequirements::add(Operation *op) {
+  all.addAll(op);
+  return keepCheckable(op);
+}
+
+SmallVector<SymbolicInt> BindingRequirements::addOfOperands(RequirementInterface op) {
+  op.addRequirements(all);
+  return keepCheckable(op);
+}
+
+void BindingRequirements::declare() {
+  if (all.list.empty())
+    return;
+  main->setAttr(listName, ShapeAttr::get(main.getContext(), all.list));
+  main->setAttr(subjectsName, mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
+}
+
 std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
-  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
-  auto subjects = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
+  auto given = main->getAttrOfType<ShapeAttr>(listName);
+  auto subjects = main->getAttrOfType<ArrayAttr>(subjectsName);
   SmallVector<SymbolicInt> all;
   if (given)
     all = given.values();
@@ -64,74 +117,4 @@ std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main,
                     support::Inequality(requirement, isEquality).text);
   }
   return texts;
-}
-
-//===----------------------------------------------------------------------===//
-// Each primitive
-//===----------------------------------------------------------------------===//
-
-void MapOp::addRequirements(Requirements &requirements) {
-  for (Value input : getInputs())
-    for (auto [extent, wanted] : llvm::zip(shapeOf(input), shapeOf(getResult())))
-      requirements.addEqual(extent, wanted);
-}
-
-void BroadcastOp::addRequirements(Requirements &requirements) {
-  Shape result = shapeOf(getResult());
-  for (auto [extent, dim] : llvm::zip(shapeOf(getInput()), getDims()))
-    if (extent != SymbolicInt(1))
-      requirements.addEqual(extent, result[dim]);
-}
-
-void ReshapeOp::addRequirements(Requirements &requirements) {
-  requirements.addEqual(elementCount(shapeOf(getInput())), elementCount(shapeOf(getResult())));
-}
-
-void SliceOp::addRequirements(Requirements &requirements) {
-  for (auto [start, step, extent, count] :
-       llvm::zip(getStarts().values(), getSteps(), shapeOf(getInput()), shapeOf(getResult()))) {
-    SymbolicInt last = start + (count - SymbolicInt(1)) * SymbolicInt(step);
-    requirements.addNonNegative(step > 0 ? start : last);
-    requirements.addNonNegative(extent - SymbolicInt(1) - (step > 0 ? last : start));
-  }
-}
-
-void ConcatOp::addRequirements(Requirements &requirements) {
-  Shape first = shapeOf(getInputs().front());
-  for (Value input : getInputs().drop_front())
-    for (auto [dim, extent] : llvm::enumerate(shapeOf(input)))
-      if (dim != getAxis())
-        requirements.addEqual(extent, first[dim]);
-}
-
-void ContractOp::addRequirements(Requirements &requirements) {
-  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
-  for (auto [l, r] : llvm::zip(getLhsBatch(), getRhsBatch()))
-    requirements.addEqual(lhs[l], rhs[r]);
-  for (auto [l, r] : llvm::zip(getLhsContracted(), getRhsContracted()))
-    requirements.addEqual(lhs[l], rhs[r]);
-}
-
-void ConvOp::addRequirements(Requirements &requirements) {
-  requirements.addEqual(shapeOf(getInput())[channelDim()],
-                        shapeOf(getFilter())[filterInputDim()] * SymbolicInt(getGroups()));
-}
-
-void GatherOp::addRequirements(Requirements &requirements) {
-  requirements.addReads(shapeOf(getInput())[getAxis()], elementCount(shapeOf(getIndices())));
-}
-
-void GenerateOp::addRequirements(Requirements &requirements) {
-  Shape result = shapeOf(getResult());
-  for (Value input : getInputs())
-    for (const SymbolicInt &extent : shapeOf(input))
-      if (!extent.knownPositive() && !llvm::is_contained(result, extent))
-        requirements.addReads(extent, elementCount(result));
-}
-
-void ScatterOp::addRequirements(Requirements &requirements) {
-  Shape indices = shapeOf(getIndices()), input = shapeOf(getInput()), expected(indices.begin(), indices.end() - 1);
-  expected.append(input.begin() + indexedDims(), input.end());
-  for (auto [extent, wanted] : llvm::zip(shapeOf(getUpdates()), expected))
-    requirements.addEqual(extent, wanted);
 }

@@ -29,6 +29,32 @@ private:
   void addDivisors(const SymbolicInt &value);
 };
 
+/// The model's name for what became this operator, "" without one.
+llvm::StringRef nodeName(mlir::Operation *op);
+
+/// The requirements of main, each with the node that assumes it: what binding checks (graph.requirements and
+/// graph.requirement_subjects). Begins with those that main has.
+class BindingRequirements {
+public:
+  explicit BindingRequirements(mlir::func::FuncOp main);
+
+  /// What an operator assumes, or only what it does of its operands. Returns what binding cannot check: it mentions a
+  /// symbol that an operator defines, or holds only where a region runs.
+  llvm::SmallVector<SymbolicInt> add(mlir::Operation *op);
+  llvm::SmallVector<SymbolicInt> addOfOperands(RequirementInterface op);
+  /// Writes them down.
+  void declare();
+
+  Requirements all;
+
+private:
+  llvm::SmallVector<SymbolicInt> keepCheckable(mlir::Operation *op);
+
+  mlir::func::FuncOp main;
+  std::vector<std::string> dataSymbols;
+  llvm::SmallVector<llvm::StringRef> subjects;
+};
+
 /// Each of main's graph.requirements as users read it: which node, and what it needs. Of an equation, which is two
 /// requirements, both texts or the first.
 std::vector<std::string> describeRequirements(mlir::func::FuncOp main, bool eachEquationOnce);

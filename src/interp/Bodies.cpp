@@ -2,8 +2,6 @@
 
 #include "interp/Program.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace perpend::graph;
 
@@ -57,18 +55,14 @@ static LogicalResult runBody(GenerateOp, const Program &program, Executor &execu
   return success(isGood);
 }
 
-FailureOr<Tensor> evaluateBody(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
-  FailureOr<Tensor> result = environment.allocateResult(op);
-  std::unique_ptr<Program> program = Program::compile(op->getRegion(0).front(), environment, nullptr);
-  if (failed(result) || !program)
-    return failure();
-  Executor executor(*program, environment, nullptr);
-  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                           .Case<MapOp, GenerateOp>(
-                               [&](auto specific) { return runBody(specific, *program, executor, operands, *result); })
-                           .Default([](Operation *other) { return other->emitError("has no body for each element"); });
-  if (failed(done))
-    return failure();
-  return result;
+Evaluated evaluateBody(Operation *op, Operands operands, const Environment &environment) {
+  return evaluateOneOf<MapOp, GenerateOp>(op, [&](auto specific) -> FailureOr<Tensor> {
+    FailureOr<Tensor> result = environment.allocateResult(op);
+    std::unique_ptr<Program> program = Program::compile(op->getRegion(0).front(), environment, nullptr);
+    if (failed(result) || !program)
+      return failure();
+    Executor executor(*program, environment, nullptr);
+    return failed(runBody(specific, *program, executor, operands, *result)) ? FailureOr<Tensor>(failure()) : result;
+  });
 }
 } // namespace perpend::interp

@@ -16,6 +16,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::interp {
 using Tensors = llvm::SmallVector<Tensor>;
@@ -53,35 +54,25 @@ private:
 /// "2x3x4"
 std::string describe(llvm::ArrayRef<int64_t> shape);
 
+/// What one operator with one result computes; nothing where it is of another kind. The list is in Interpreter.cpp.
+using Evaluated = std::optional<mlir::FailureOr<Tensor>>;
+using Operands = llvm::ArrayRef<Tensor>;
+/// `evaluate` of an operator that is one of these.
+template <typename... Ops, typename Function> Evaluated evaluateOneOf(mlir::Operation *op, Function evaluate) {
+  return llvm::TypeSwitch<mlir::Operation *, Evaluated>(op).template Case<Ops...>(evaluate).Default(Evaluated());
+}
+Evaluated evaluateMove(mlir::Operation *op, Operands operands, const Environment &environment);      // Moves.cpp
+Evaluated evaluateBody(mlir::Operation *op, Operands operands, const Environment &environment);      // Bodies.cpp
+Evaluated evaluateReduction(mlir::Operation *op, Operands operands, const Environment &environment); // Reductions.cpp
+Evaluated evaluateWindow(mlir::Operation *op, Operands operands, const Environment &environment);    // Windows.cpp
+Evaluated evaluateSequence(mlir::Operation *op, Operands operands, const Environment &environment);  // Sequences.cpp
+Evaluated evaluatePacked(mlir::Operation *op, Operands operands, const Environment &environment);    // Packed.cpp
+
 // Moves.cpp
-mlir::FailureOr<Tensor> evaluateMove(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
-                                     const Environment &environment);
 /// target[i...] = source[i...] for i < extents, strides in elements of 1, 2, 4 or 8 bytes; strides may be negative or
 /// 0.
 void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const std::byte *source,
                  llvm::ArrayRef<int64_t> sourceStrides, llvm::ArrayRef<int64_t> extents, unsigned elementBytes);
-
-// Bodies.cpp
-mlir::FailureOr<Tensor> evaluateBody(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
-                                     const Environment &environment);
-
-// Reductions.cpp
-mlir::FailureOr<Tensor> evaluate(graph::ReduceOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(graph::ContractOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-
-// Sequences.cpp
-mlir::FailureOr<Tensor> evaluate(graph::ScatterOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(graph::SortOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(graph::ScanOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-
-// Windows.cpp
-mlir::FailureOr<Tensor> evaluate(graph::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(graph::WindowReduceOp op, llvm::ArrayRef<Tensor> operands,
-                                 const Environment &environment);
-
-// Packed.cpp
-mlir::FailureOr<Tensor> evaluate(tile::MatmulOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
-mlir::FailureOr<Tensor> evaluate(tile::ConvOp op, llvm::ArrayRef<Tensor> operands, const Environment &environment);
 
 // Kernels.cpp
 /// Runs a kernel on memory. results are allocated by the caller.

@@ -16,7 +16,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -32,24 +31,25 @@ void registerDialects(DialectRegistry &registry) {
 // One operator
 //===----------------------------------------------------------------------===//
 
-static FailureOr<Tensor> evaluateConstant(ConstantOp op) {
-  if (std::optional<Tensor> tensor = Tensor::fromAttribute(op.getValue()))
+static Evaluated evaluateConstant(Operation *op, Operands, const Environment &) {
+  auto constant = dyn_cast<ConstantOp>(op);
+  if (!constant)
+    return std::nullopt;
+  if (std::optional<Tensor> tensor = Tensor::fromAttribute(constant.getValue()))
     return *tensor;
-  return op.emitError("expected dense elements or a resource with as many bytes as the type ")
-         << op.getType() << " needs";
+  return constant.emitError("expected dense elements or a resource with as many bytes as the type ")
+         << constant.getType() << " needs";
 }
 
+/// The kinds of operators.
+static constexpr auto evaluators = {evaluateConstant, evaluateMove,     evaluateBody,  evaluateReduction,
+                                    evaluateWindow,   evaluateSequence, evaluatePacked};
+
 FailureOr<Tensor> evaluatePrimitive(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
-  return llvm::TypeSwitch<Operation *, FailureOr<Tensor>>(op)
-      .Case([](ConstantOp constant) { return evaluateConstant(constant); })
-      .Case<MapOp, GenerateOp>([&](auto) { return evaluateBody(op, operands, environment); })
-      .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
-          [&](auto) { return evaluateMove(op, operands, environment); })
-      .Case<ReduceOp, ContractOp, ConvOp, WindowReduceOp, ScatterOp, SortOp, ScanOp, tile::MatmulOp, tile::ConvOp>(
-          [&](auto specific) { return evaluate(specific, operands, environment); })
-      .Default([](Operation *other) -> FailureOr<Tensor> {
-        return other->emitError("the interpreter does not know '") << other->getName() << "'";
-      });
+  for (auto evaluator : evaluators)
+    if (Evaluated result = evaluator(op, operands, environment))
+      return *result;
+  return op->emitError("the interpreter does not know '") << op->getName() << "'";
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,8 +11,6 @@
 #include "graph/Shapes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 #include <cstring>
 
 using namespace mlir;
@@ -272,25 +270,23 @@ LogicalResult Move::run(GatherOp op) {
   return success();
 }
 
-FailureOr<Tensor> evaluateMove(Operation *op, ArrayRef<Tensor> operands, const Environment &environment) {
-  FailureOr<Tensor> result = failure();
-  if (isa<ReshapeOp>(op)) { // shares the input's bytes
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    FailureOr<Extents> shape = environment.shapeOf(op, type);
-    if (succeeded(shape))
-      result = Tensor{type.getElementType(), *shape, nullptr};
-  } else {
-    result = environment.allocateResult(op);
-  }
-  if (failed(result))
-    return failure();
-  Move move{operands, environment, *result, result->format().bytes()};
-  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                           .Case<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(
-                               [&](auto specific) { return move.run(specific); })
-                           .Default([](Operation *other) { return other->emitError("is not a move"); });
-  if (failed(done))
-    return failure();
-  return result;
+/// The memory of the result. A reshape shares its input's.
+static FailureOr<Tensor> allocateMoved(Operation *op, const Environment &environment) {
+  if (!isa<ReshapeOp>(op))
+    return environment.allocateResult(op);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  FailureOr<Extents> shape = environment.shapeOf(op, type);
+  return failed(shape) ? FailureOr<Tensor>(failure()) : Tensor{type.getElementType(), *shape, nullptr};
+}
+
+Evaluated evaluateMove(Operation *op, Operands operands, const Environment &environment) {
+  auto evaluate = [&](auto specific) -> FailureOr<Tensor> {
+    FailureOr<Tensor> result = allocateMoved(op, environment);
+    if (failed(result))
+      return failure();
+    Move move{operands, environment, *result, result->format().bytes()};
+    return failed(move.run(specific)) ? FailureOr<Tensor>(failure()) : result;
+  };
+  return evaluateOneOf<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(op, evaluate);
 }
 } // namespace perpend::interp

@@ -74,7 +74,7 @@ static void multiply(ArrayRef<Tensor> operands, Tensor &result, int64_t batches,
   }
 }
 
-FailureOr<Tensor> evaluate(tile::MatmulOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(tile::MatmulOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result) || failed(check(op, operands, *result, environment)))
     return failure();
@@ -131,7 +131,7 @@ template <typename T> static void convolve(tile::ConvOp op, ArrayRef<Tensor> ope
     }
 }
 
-FailureOr<Tensor> evaluate(tile::ConvOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(tile::ConvOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result) || failed(check(op, operands, *result, environment)))
     return failure();
@@ -151,5 +151,10 @@ FailureOr<Tensor> evaluate(tile::ConvOp op, ArrayRef<Tensor> operands, const Env
   else
     convolve<uint64_t>(op, operands, *result);
   return result;
+}
+
+Evaluated evaluatePacked(Operation *op, Operands operands, const Environment &environment) {
+  return evaluateOneOf<tile::MatmulOp, tile::ConvOp>(
+      op, [&](auto specific) { return evaluate(specific, operands, environment); });
 }
 } // namespace perpend::interp

@@ -42,7 +42,7 @@ template <typename T> static void reduceRows(ReduceOp op, const Tensor &input, T
   narrow(carried.data(), result.elementCount(), result, 0);
 }
 
-FailureOr<Tensor> evaluate(ReduceOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(ReduceOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result) || failed(environment.checkScratch(op, 8.0 * static_cast<double>(result->elementCount()))))
     return failure();
@@ -111,7 +111,7 @@ static void contract(const ContractOperand &lhs, const ContractOperand &rhs, Arr
   }
 }
 
-FailureOr<Tensor> evaluate(ContractOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(ContractOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result))
     return failure();
@@ -136,5 +136,10 @@ FailureOr<Tensor> evaluate(ContractOp op, ArrayRef<Tensor> operands, const Envir
   else
     contract<uint64_t>(lhs, rhs, operands, *result);
   return result;
+}
+
+Evaluated evaluateReduction(Operation *op, Operands operands, const Environment &environment) {
+  return evaluateOneOf<ReduceOp, ContractOp>(op,
+                                             [&](auto specific) { return evaluate(specific, operands, environment); });
 }
 } // namespace perpend::interp

@@ -44,7 +44,7 @@ static std::vector<int64_t> readIndices(const Tensor &indices) {
   return values;
 }
 
-FailureOr<Tensor> evaluate(ScatterOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(ScatterOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result))
     return failure();
@@ -89,7 +89,7 @@ struct Lines {
 };
 } // namespace
 
-FailureOr<Tensor> evaluate(ScanOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(ScanOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result))
     return failure();
@@ -131,7 +131,7 @@ template <typename T> static void sortLines(SortOp op, ArrayRef<T> values, int64
   }
 }
 
-FailureOr<Tensor> evaluate(SortOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(SortOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   const Tensor &input = operands[0];
   if (failed(result) || failed(environment.checkScratch(op, 8.0 * static_cast<double>(input.elementCount()))))
@@ -154,5 +154,10 @@ FailureOr<Tensor> evaluate(SortOp op, ArrayRef<Tensor> operands, const Environme
   else
     sortAs(uint64_t(), int64_t());
   return result;
+}
+
+Evaluated evaluateSequence(Operation *op, Operands operands, const Environment &environment) {
+  return evaluateOneOf<ScatterOp, SortOp, ScanOp>(
+      op, [&](auto specific) { return evaluate(specific, operands, environment); });
 }
 } // namespace perpend::interp

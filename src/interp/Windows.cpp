@@ -138,7 +138,7 @@ template <typename T> void Convolution::run(Tensor &result) {
     }
 }
 
-FailureOr<Tensor> evaluate(ConvOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(ConvOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result))
     return failure();
@@ -204,7 +204,7 @@ static void reduceWindows(WindowReduceOp op, ArrayRef<WindowDim> dims, const Ten
   narrow(carried.data(), result.elementCount(), result, 0);
 }
 
-FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, const Environment &environment) {
+static FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, const Environment &environment) {
   FailureOr<Tensor> result = environment.allocateResult(op);
   if (failed(result))
     return failure();
@@ -225,5 +225,10 @@ FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, const E
   else
     reduceWindows<uint64_t>(op, dims, input, *result);
   return result;
+}
+
+Evaluated evaluateWindow(Operation *op, Operands operands, const Environment &environment) {
+  return evaluateOneOf<ConvOp, WindowReduceOp>(
+      op, [&](auto specific) { return evaluate(specific, operands, environment); });
 }
 } // namespace perpend::interp

@@ -131,6 +131,15 @@ std::string featureText(const FeatureChanges &changes) {
               ",");
 }
 
+/// VNNI multiplies bytes. Pairs of 16 bits are part of SSE2, which every x86-64 has, of AVX2, and of AVX-512BW.
+void setIntegerProducts(TargetInfo &info) {
+  const bool isWide = info.vectorBytes == 64;
+  info.accumulatesDots = isWide ? info.hasIsa("avx512vnni")
+                                : info.hasIsa("avxvnni") || (info.hasIsa("avx512vnni") && info.hasIsa("avx512vl"));
+  const bool hasPairs = !isWide || info.hasIsa("avx512bw");
+  info.integersPerWord = info.accumulatesDots ? 4 : hasPairs ? 2 : 1;
+}
+
 TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes) {
   TargetInfo info;
   info.cpu = machine.name.str();
@@ -141,6 +150,7 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes) {
   const bool hasAvx512 = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
   info.vectorBytes = hasAvx512 ? 64 : info.hasIsa("avx2") ? 32 : 16;
   info.vectorRegisters = hasAvx512 ? 32 : 16;
+  setIntegerProducts(info);
   info.l1Bytes = uint64_t(machine.l1KiB) << 10;
   info.l2Bytes = uint64_t(machine.l2KiB) << 10;
   info.l3Bytes = uint64_t(machine.l3KiB) << 10;
@@ -164,12 +174,6 @@ std::string sizeText(uint64_t bytes) {
 
 bool TargetInfo::hasIsa(StringRef extension) const { return llvm::is_contained(isa, extension); }
 
-unsigned TargetInfo::integersPerWord() const {
-  if (vectorBytes == 64)
-    return hasIsa("avx512vnni") ? 4 : hasIsa("avx512bw") ? 2 : 1;
-  return hasIsa("avxvnni") || (hasIsa("avx512vnni") && hasIsa("avx512vl")) ? 4 : 2;
-}
-
 double TargetInfo::leastSeconds(double flops, double bytes) const {
   return std::max(flops / flopsPerSecond(), bytes / bytesPerSecond);
 }
@@ -178,7 +182,7 @@ std::string TargetInfo::describe() const {
   return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x {7} vectors, {8} integers "
                  "per product, {9:F0} GFLOP/s and {10:F0} GB/s per thread, isa {11}",
                  name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemm.rows,
-                 gemm.vectors, integersPerWord(), flopsPerSecond() / 1e9, bytesPerSecond / 1e9,
+                 gemm.vectors, integersPerWord, flopsPerSecond() / 1e9, bytesPerSecond / 1e9,
                  isa.empty() ? "sse2" : join(isa, " "));
 }
 

@@ -35,14 +35,15 @@ struct TargetInfo {
   unsigned fmaPerCycle = 0;  ///< vector multiply-adds
   unsigned loadPerCycle = 0; ///< vector loads
   GemmTile gemm;             ///< for 32-bit floating point
-  double bytesPerSecond = 0; ///< reading memory with one thread
+  /// Products of integers that one instruction sums in each 32-bit lane of a whole vector, exactly: 4 of bytes, 2 of 16
+  /// bits, or 1 where there is no such instruction.
+  unsigned integersPerWord = 1;
+  bool accumulatesDots = false; ///< that instruction also adds them to earlier sums
+  double bytesPerSecond = 0;    ///< reading memory with one thread
   double cyclesPerSecond = 0;
 
   bool hasIsa(llvm::StringRef extension) const;
   unsigned vectorLanes(unsigned elementBytes) const { return vectorBytes / elementBytes; }
-  /// Products of integers that one instruction adds to each 32-bit lane of a whole vector, exactly: 4 of bytes (VNNI),
-  /// 2 of 16 bits, or 1 where there is no such instruction.
-  unsigned integersPerWord() const;
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }

@@ -47,6 +47,13 @@ LogicalResult MicroKernelOp::verify() {
   return success();
 }
 
+LogicalResult DotOp::verify() {
+  VectorType words = cast<VectorType>(getLhs().getType()), sums = cast<VectorType>(getSums().getType());
+  if (words.getNumElements() == sums.getNumElements() * elementsPerWord(words.getElementType()))
+    return success();
+  return emitOpError("C1: expected ") << sums.getNumElements() << " words of 32 bits, got " << words;
+}
+
 //===----------------------------------------------------------------------===//
 // Intrinsics on tensors
 //===----------------------------------------------------------------------===//

@@ -82,4 +82,20 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Intrinsics on vectors
+//===----------------------------------------------------------------------===//
+
+def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["lhs", "rhs"]>, AllTypesMatch<["sums", "result"]>]> {
+  let summary = "Dot products of words of integers, one in each lane, added to sums";
+  let description = [{
+    result[l] = sums[l] + sum over j < g of lhs[l * g + j] * rhs[l * g + j], modulo 2^32. A word is two i16 (g = 2), or four i8 (g = 4), unsigned on
+    the left and signed on the right. Shapes: lhs and rhs [lanes * g], sums and result [lanes]. Errors: C1 types and shapes.
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [I8, I16]>:$lhs, VectorOfRankAndType<[1], [I8, I16]>:$rhs, VectorOfRankAndType<[1], [I32]>:$sums);
+  let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $sums attr-dict `:` type($lhs) `,` type($sums)";
+  let hasVerifier = 1;
+}
+
 #endif

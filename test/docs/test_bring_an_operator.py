@@ -29,5 +29,5 @@ def test_blocks_in_order(tmp_path: Path) -> None:
         expected = re.findall(r"print\(.*#  *(.*)$", text, re.MULTILINE)
         assert not expected or done.stdout.splitlines() == expected
         printed += expected
-    assert len(printed) == 2
+    assert len(printed) == 3
     assert (tmp_path / "model.so").exists()

@@ -18,8 +18,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
-import random_movements  # noqa: F401  registers its operators
-import random_selections  # noqa: F401  registers its operators
 from onnx import TensorProto, helper, numpy_helper
 from random_models import random_model
 

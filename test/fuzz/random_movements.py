@@ -1,7 +1,7 @@
-"""The operators of random_models.py that move elements and compute none."""
+"""The operators of random models that move elements and compute none."""
 
 import numpy as np
-from random_models import BOOL, FLOAT, INT32, INT64, UINT8, Rejected, random_operator
+from random_graph import BOOL, FLOAT, INT32, INT64, UINT8, Rejected, random_operator
 
 ANY = [FLOAT] * 4 + [INT32, INT64, UINT8, BOOL]
 

@@ -1,11 +1,11 @@
-"""The operators of random_models.py that choose, sort and scatter, that have graphs inside, or are quantised.
+"""The operators of random models that choose, sort and scatter, that have graphs inside, or are quantised.
 
 Those whose result has an extent that depends on the data end in one whose shape inference knows it.
 """
 
 import numpy as np
 from onnx import TensorProto, helper
-from random_models import BOOL, FLOAT, INT32, INT64, UINT8, Rejected, random_operator
+from random_graph import BOOL, FLOAT, INT32, INT64, UINT8, Rejected, random_operator
 
 ANY = [FLOAT] * 4 + [INT32, INT64, UINT8, BOOL]
 NUMBERS = [FLOAT] * 3 + [INT32, INT64]

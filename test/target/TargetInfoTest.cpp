@@ -59,7 +59,7 @@ TEST(TargetInfo, FeaturesAddAndTakeAway) {
 }
 
 TEST(TargetInfo, ProductsOfIntegers) {
-  auto integers = [](StringRef name) { return expectValue(resolveTarget(name)).integersPerWord(); };
+  auto integers = [](StringRef name) { return expectValue(resolveTarget(name)).integersPerWord; };
   for (StringRef pairs : {"x86-64", "x86-64-v3", "x86-64-v4", "haswell", "skylake-avx512"})
     EXPECT_EQ(integers(pairs), 2u) << pairs.str();
   for (StringRef bytes : {"icelake-server", "sapphirerapids", "znver4", "znver5", "x86-64-v3,+avxvnni"})

@@ -1,6 +1,7 @@
 //===- IntegerMicroKernelTest.cpp - integers in tile.ukernel, bit for bit ---===//
 
 #include "Jit.h"
+#include "target/cpu/passes/Passes.h"
 #include "tile/passes/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -14,19 +15,19 @@ using namespace perpend::tile;
 
 namespace {
 
-/// One way to lower: elements of b, lanes of a vector, and what the target multiplies.
+/// One way to lower: elements of b, lanes of a vector, and whether the instructions are those of VNNI.
 struct Variant {
   const char *type;
-  int64_t lanes, integersPerWord;
+  int64_t lanes;
+  bool hasVnni;
 };
 
 bool isOffered(const Variant &variant) {
   auto features = llvm::sys::getHostCPUFeatures();
   auto has = [&](llvm::StringRef name) { return features.lookup(name); };
-  bool isVnni = variant.integersPerWord == 4;
   if (variant.lanes == 16)
-    return isVnni ? has("avx512vnni") : has("avx512bw");
-  return isVnni ? has("avxvnni") || (has("avx512vnni") && has("avx512vl")) : variant.lanes == 4 || has("avx2");
+    return variant.hasVnni ? has("avx512vnni") : has("avx512bw");
+  return variant.hasVnni ? has("avxvnni") || (has("avx512vnni") && has("avx512vl")) : variant.lanes == 4 || has("avx2");
 }
 
 struct Block {
@@ -104,7 +105,10 @@ TEST_P(IntegerMicroKernelTest, EqualsNaiveLoop) {
   std::string source;
   for (const Block &block : blocks)
     source += sourceOf(block, variant.type);
-  Jit jit(source, createTileLowerMicroKernels({variant.lanes, variant.lanes == 16 ? 32 : 16, variant.integersPerWord}));
+  std::vector<std::unique_ptr<mlir::Pass>> lowerings;
+  lowerings.push_back(createTileLowerMicroKernels({variant.lanes, variant.lanes == 16 ? 32 : 16, variant.hasVnni}));
+  lowerings.push_back(perpend::target::createCpuLowerDots({variant.hasVnni}));
+  Jit jit(source, std::move(lowerings));
   bool isPair = variant.type == std::string("i16");
   for (const Block &block : blocks)
     for (int64_t words : {0, 1, 2, 3, 4, 5, 9, 17, 130})
@@ -120,12 +124,12 @@ TEST_P(IntegerMicroKernelTest, EqualsNaiveLoop) {
 
 INSTANTIATE_TEST_SUITE_P(
     Variants, IntegerMicroKernelTest,
-    testing::Values(Variant{"i16", 4, 2}, Variant{"i16", 8, 2}, Variant{"i16", 16, 2}, Variant{"i16", 4, 4},
-                    Variant{"i16", 8, 4}, Variant{"i16", 16, 4}, Variant{"i8", 4, 4}, Variant{"i8", 8, 4},
-                    Variant{"i8", 16, 4}),
+    testing::Values(Variant{"i16", 4, false}, Variant{"i16", 8, false}, Variant{"i16", 16, false},
+                    Variant{"i16", 4, true}, Variant{"i16", 8, true}, Variant{"i16", 16, true}, Variant{"i8", 4, true},
+                    Variant{"i8", 8, true}, Variant{"i8", 16, true}),
     [](const testing::TestParamInfo<Variant> &info) {
       const Variant &v = info.param;
-      return llvm::formatv("{0}_{1}lanes_{2}", v.type, v.lanes, v.integersPerWord == 4 ? "vnni" : "pmaddwd").str();
+      return llvm::formatv("{0}_{1}lanes_{2}", v.type, v.lanes, v.hasVnni ? "vnni" : "pmaddwd").str();
     });
 
 } // namespace

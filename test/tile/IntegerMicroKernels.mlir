@@ -1,6 +1,6 @@
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 integers-per-word=4" | FileCheck %s --check-prefix=VNNI
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 integers-per-word=4" | FileCheck %s --check-prefix=SHORT
-// RUN: not perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 integers-per-word=2" 2>&1 | FileCheck %s --check-prefix=PAIRS
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefix=VNNI
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefix=SHORT
+// RUN: not perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" 2>&1 | FileCheck %s --check-prefix=PAIRS
 
 // A step multiplies words: four bytes of a with four of each column of b.
 // VNNI-LABEL: func.func private @ukernel_i8_1x16
@@ -9,7 +9,7 @@
 // VNNI: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 // SHORT-LABEL: func.func private @ukernel_i8_1x16
 // SHORT: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
-// PAIRS: error: 'tile.ukernel' op the target has no products of 'i8' for 16 columns; hint: pack the operands for this target
+// PAIRS: error: 'tile.dot' op the target has no products of 'i8' in 8 lanes; hint: pack the operands for this target
 func.func @bytes(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

@@ -51,7 +51,15 @@ static void addLowering(PassManager &passes) {
   passes.addPass(createReconcileUnrealizedCastsPass());
 }
 
-Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass) {
+static std::vector<std::unique_ptr<Pass>> only(std::unique_ptr<Pass> pass) {
+  std::vector<std::unique_ptr<Pass>> passes;
+  passes.push_back(std::move(pass));
+  return passes;
+}
+
+Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass) : Jit(source, only(std::move(pass))) {}
+
+Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   MLIRContext context;
@@ -60,7 +68,8 @@ Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass) {
   if (!module)
     llvm::report_fatal_error("the test's module does not parse");
   PassManager passes(&context);
-  passes.addPass(std::move(pass));
+  for (std::unique_ptr<Pass> &lowering : lowerings)
+    passes.addPass(std::move(lowering));
   addLowering(passes);
   if (failed(passes.run(*module)))
     llvm::report_fatal_error("the test's module does not lower");

@@ -16,7 +16,8 @@ namespace perpend::tile {
 /// A module whose functions have the attribute llvm.emit_c_interface. Errors end the process with a message.
 class Jit {
 public:
-  /// Parses `source`, runs `pass` on it, lowers it to machine code with vectorisation for this machine.
+  /// Parses `source`, runs `lowerings` on it, lowers it to machine code with vectorisation for this machine.
+  Jit(const std::string &source, std::vector<std::unique_ptr<mlir::Pass>> lowerings);
   Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass);
 
   template <typename Function> Function *function(const std::string &name) {

@@ -1,7 +1,7 @@
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 integers-per-word=4" | FileCheck %s --check-prefixes=CHECK,VNNI
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 integers-per-word=2" | FileCheck %s --check-prefixes=CHECK,WIDE
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 integers-per-word=2" | FileCheck %s --check-prefixes=CHECK,MIDDLE
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=4 registers=16 integers-per-word=2" | FileCheck %s --check-prefixes=CHECK,NARROW
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefixes=CHECK,VNNI
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,MIDDLE
+// RUN: perpend-opt %s --tile-lower-ukernels="lanes=4 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // CHECK-LABEL: func.func private @ukernel_i16_1x16
 // CHECK: vector.load {{.*}} vector<2xi16>

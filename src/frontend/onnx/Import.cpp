@@ -15,7 +15,6 @@
 #include "frontend/onnx/Order.h"
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
-#include "graph/Symbols.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -219,14 +218,11 @@ namespace {
 /// such an operator, the extents that it takes for equal still are: they become requirements of main.
 class UnusedOperators {
 public:
-  explicit UnusedOperators(func::FuncOp main) : main(main), dataSymbols(graph::dataSymbolsOf(main)) {}
+  explicit UnusedOperators(func::FuncOp main) : main(main), requirements(main) {}
 
   void erase() {
     erase(main.getBody().front());
-    if (equations.list.empty())
-      return;
-    main->setAttr("graph.requirements", graph::ShapeAttr::get(main.getContext(), equations.list));
-    main->setAttr("graph.requirement_subjects", mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
+    requirements.declare();
   }
 
 private:
@@ -237,27 +233,13 @@ private:
       if (!isOpTriviallyDead(&operation))
         continue;
       if (isa<graph::BroadcastOp, graph::ContractOp, graph::ConcatOp>(operation) && operation.getParentOp() == main)
-        keepEquations(operation);
+        requirements.addOfOperands(cast<graph::RequirementInterface>(operation));
       operation.erase();
     }
   }
 
-  void keepEquations(Operation &operation) {
-    cast<graph::RequirementInterface>(operation).addRequirements(equations);
-    auto name = operation.getLoc()->findInstanceOf<NameLoc>();
-    for (size_t i = subjects.size(); i < equations.list.size();)
-      if (graph::mentionsAny(equations.list[i], dataSymbols)) {
-        equations.list.erase(equations.list.begin() + i);
-      } else {
-        subjects.push_back(name ? name.getName().getValue() : "");
-        ++i;
-      }
-  }
-
   func::FuncOp main;
-  std::vector<std::string> dataSymbols;
-  graph::Requirements equations;
-  SmallVector<StringRef> subjects;
+  graph::BindingRequirements requirements;
 };
 } // namespace
 

@@ -19,7 +19,6 @@ struct Heads {
 };
 } // namespace
 
-static Value i64(Builder &b, Value x) { return x ? b.cast(x, b.i64()) : x; }
 static Value afterPast(Builder &b, Value past, Value present) {
   return past && present ? b.concat({past, present}, 2) : present;
 }
@@ -50,7 +49,7 @@ static Value lengthMask(Builder &b, Value lengths, const SymbolicInt &batch, con
   bool hasStarts = shapeOf(lengths)[0] != batch;
   Value position = b.reshape(iota(b, keys, b.i64()), {SymbolicInt(1), SymbolicInt(1), SymbolicInt(1), keys});
   auto bounds = [&](const SymbolicInt &first) {
-    return b.reshape(part(b, i64(b, lengths), 0, first, batch),
+    return b.reshape(part(b, b.cast(lengths, b.i64()), 0, first, batch),
                      {batch, SymbolicInt(1), SymbolicInt(1), SymbolicInt(1)});
   };
   Value visible = call(b, "less", {position, bounds(SymbolicInt(0))});
@@ -295,7 +294,7 @@ Results importDecoderMaskedMultiHeadAttention(Node &node) {
 
 /// Positions start, start + 1, .. per batch, [batch, length]; `start` has one element, or one per batch.
 static Value positionsFrom(Builder &b, Value start, const SymbolicInt &batch, const SymbolicInt &length) {
-  Value first = b.reshape(i64(b, start), {elementCount(shapeOf(start)), SymbolicInt(1)});
+  Value first = b.reshape(b.cast(start, b.i64()), {elementCount(shapeOf(start)), SymbolicInt(1)});
   Value row = b.reshape(iota(b, length, b.i64()), {SymbolicInt(1), length});
   return first ? b.broadcastTo(graph::add(b, first, row), {batch, length}) : first;
 }
@@ -422,7 +421,7 @@ Results importGroupQueryAttention(Node &node) {
     return node.fail("expected a query of rank 3, seqlens_k and total_sequence_length");
   Builder &b = node.builder;
   SymbolicInt queries = shapeOf(node.input(0))[1];
-  Value last = b.reshape(i64(b, node.input(5)), {shapeOf(node.input(0))[0]});
+  Value last = b.reshape(b.cast(node.input(5), b.i64()), {shapeOf(node.input(0))[0]});
   Value starts = graph::add(b, last, number(b, SymbolicInt(1) - queries, b.i64()));
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Heads heads = readGroupedHeads(node);

@@ -14,8 +14,6 @@ using namespace perpend::graph;
 namespace perpend::onnx {
 
 /// In f32 where the tensor is of 16 bits.
-static Value widened(Builder &b, Value x) { return x ? b.cast(x, computeType(graph::elementTypeOf(x))) : x; }
-static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, graph::elementTypeOf(like)) : x; }
 
 //===----------------------------------------------------------------------===//
 // Elementwise
@@ -74,8 +72,8 @@ Results importGatedAdd(Node &node) {
   if (!node.hasInputs(3))
     return {};
   Builder &b = node.builder;
-  Value product = graph::mul(b, widened(b, node.input(1)), widened(b, node.input(2)));
-  return {castLike(b, graph::add(b, widened(b, node.input(0)), widened(b, castLike(b, product, node.input(1)))),
+  Value product = graph::mul(b, toCompute(b, node.input(1)), toCompute(b, node.input(2)));
+  return {castLike(b, graph::add(b, toCompute(b, node.input(0)), toCompute(b, castLike(b, product, node.input(1)))),
                    node.input(0))};
 }
 
@@ -87,8 +85,8 @@ Results importScaledSiLU(Node &node) {
   Value x = node.input(0), given = node.input(1);
   Type type = computeType(graph::elementTypeOf(x));
   Value scale = given ? b.cast(b.reshape(given, {}), type) : b.scalar(node.attributes.getFloat("alpha", 1), type);
-  auto rounded = [&](Value value) { return widened(b, castLike(b, value, x)); };
-  Value scaled = rounded(graph::mul(b, widened(b, x), scale));
+  auto rounded = [&](Value value) { return toCompute(b, castLike(b, value, x)); };
+  Value scaled = rounded(graph::mul(b, toCompute(b, x), scale));
   return {castLike(b, graph::mul(b, scaled, rounded(call(b, "sigmoid", scaled))), x)};
 }
 
@@ -99,7 +97,7 @@ Results importLinearAttentionGate(Node &node) {
   Builder &b = node.builder;
   Value sum = graph::add(b, b.cast(node.input(0), b.f32()), b.cast(node.input(1), b.f32()));
   Value decay = graph::mul(b, call(b, "softplus", sum), b.cast(node.input(2), b.f32()));
-  Value rate = node.input(3) ? call(b, "sigmoid", widened(b, node.input(3))) : Value();
+  Value rate = node.input(3) ? call(b, "sigmoid", toCompute(b, node.input(3))) : Value();
   return {castLike(b, decay, node.input(0)), rate ? castLike(b, rate, node.input(3)) : rate};
 }
 
@@ -209,32 +207,6 @@ Results importGatedRMSNorm(Node &node) {
   return {normal ? castLike(b, graph::mul(b, b.reshape(normal, shapeOf(x)), gate), x) : normal};
 }
 
-/// in: x [.., branches, size], or [.., branches size] with num_branches; scale of branches and size, or of size.
-Results importBranchwiseRMSNorm(Node &node) {
-  if (!node.hasInputs(1))
-    return {};
-  Builder &b = node.builder;
-  Value x = node.input(0), scale = node.input(1), grouped = x;
-  int64_t branches = node.attributes.getInt("num_branches");
-  if (rankOf(x) < (branches > 0 ? 1 : 2))
-    return node.fail("expected a tensor [.., branches, size], or [.., branches size] and num_branches, got shape " +
-                     toString(shapeOf(x)));
-  if (branches > 0) {
-    std::optional<SymbolicInt> size = exactDiv(shapeOf(x).back(), SymbolicInt(branches));
-    grouped = inGroups(node, x, size.value_or(SymbolicInt(branches)));
-  }
-  if (!grouped)
-    return {};
-  Shape shape = shapeOf(grouped);
-  Value normal = rootNorm(node, grouped);
-  if (scale) {
-    bool isWhole = rankOf(scale) == 1 && shapeOf(scale)[0] == shape.back() * shape[shape.size() - 2];
-    scale = isWhole ? b.reshape(scale, {shape[shape.size() - 2], shape.back()}) : scale;
-    normal = graph::mul(b, normal, b.cast(scale, b.f32()));
-  }
-  return {castLike(b, b.reshape(normal, shapeOf(x)), x)};
-}
-
 //===----------------------------------------------------------------------===//
 // Streams: hidden states side by side
 //===----------------------------------------------------------------------===//
@@ -249,19 +221,37 @@ static Value groupedStreams(Node &node, Value x) {
                              "shape " +
                              toString(shape) + " and " + Twine(count) + " branches");
   if (count == 0)
-    return widened(node.builder, x);
+    return toCompute(node.builder, x);
   std::optional<SymbolicInt> size = exactDiv(shape.back(), SymbolicInt(count));
-  return widened(node.builder, inGroups(node, x, size.value_or(SymbolicInt(count))));
+  return toCompute(node.builder, inGroups(node, x, size.value_or(SymbolicInt(count))));
+}
+
+/// in: streams; scale of streams and size, or of size. The norm of each stream, times the scale.
+Results importBranchwiseRMSNorm(Node &node) {
+  if (!node.hasInputs(1))
+    return {};
+  Builder &b = node.builder;
+  Value x = node.input(0), scale = node.input(1), grouped = groupedStreams(node, x);
+  if (!grouped)
+    return {};
+  Shape shape = shapeOf(grouped);
+  Value normal = rootNorm(node, grouped);
+  if (scale) {
+    bool isWhole = rankOf(scale) == 1 && shapeOf(scale)[0] == shape.back() * shape[shape.size() - 2];
+    scale = isWhole ? b.reshape(scale, {shape[shape.size() - 2], shape.back()}) : scale;
+    normal = graph::mul(b, normal, b.cast(scale, b.f32()));
+  }
+  return {castLike(b, b.reshape(normal, shapeOf(x)), x)};
 }
 
 /// Gates of streams of this shape: [.., streams], [.., streams, 1], [.., streams, size] or that flat.
 static Value gatesOf(Builder &b, Value gates, ArrayRef<SymbolicInt> streams) {
   if (!gates || rankOf(gates) != static_cast<int64_t>(streams.size()) - 1)
-    return widened(b, gates);
+    return toCompute(b, gates);
   Shape flat(streams.begin(), streams.end() - 1);
   flat.back() = streams.back() * flat.back();
   bool isFlat = shapeOf(gates).back() == flat.back();
-  return widened(b, isFlat ? b.reshape(gates, streams) : b.unsqueeze(gates, {rankOf(gates)}));
+  return toCompute(b, isFlat ? b.reshape(gates, streams) : b.unsqueeze(gates, {rankOf(gates)}));
 }
 
 /// scale sum_c x[.., c, :] gate[.., c, :].
@@ -286,14 +276,14 @@ Results importHyperConnectionPostMix(Node &node) {
   if (!node.hasInputs(3))
     return {};
   Builder &b = node.builder;
-  Value x = groupedStreams(node, node.input(0)), mixed = x, matrix = widened(b, node.input(3));
+  Value x = groupedStreams(node, node.input(0)), mixed = x, matrix = toCompute(b, node.input(3));
   if (!x || rankOf(node.input(1)) != rankOf(x) - 1)
     return x ? node.fail("expected a block_output with a dimension less than the streams") : Results();
   if (matrix && rankOf(matrix) < 2)
     return node.fail("expected a stream_mix [.., streams, streams], got shape " + toString(shapeOf(matrix)));
   if (matrix)
     mixed = b.matmul(moveAxis(b, matrix, rankOf(matrix) - 1, rankOf(matrix) - 2), x);
-  Value block = b.unsqueeze(widened(b, node.input(1)), {rankOf(x) - 2});
+  Value block = b.unsqueeze(toCompute(b, node.input(1)), {rankOf(x) - 2});
   Value sum = graph::add(b, mixed, graph::mul(b, gatesOf(b, node.input(2), shapeOf(x)), block));
   return {b.reshape(b.cast(sum, graph::elementTypeOf(node.input(0))), shapeOf(node.input(0)))};
 }
@@ -318,7 +308,7 @@ Results importEngramGate(Node &node) {
     Scalar signedRoot = select(dot < 0, -root, select(dot > 0, root, dot));
     return 1.0 / (exp(-signedRoot) + 1.0);
   });
-  Value result = graph::mul(b, gate, b.unsqueeze(widened(b, node.input(2)), {2}));
+  Value result = graph::mul(b, gate, b.unsqueeze(toCompute(b, node.input(2)), {2}));
   Type type = graph::elementTypeOf(node.input(0));
   Value norm = node.input(5) && result ? b.cast(scaledNorm(node, result, node.input(5)), type) : Value();
   return {b.cast(result, type), norm};

@@ -13,8 +13,6 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-static Value i64(Builder &b, Value x) { return x ? b.cast(x, b.i64()) : x; }
-
 //===----------------------------------------------------------------------===//
 // SparseAttention
 //===----------------------------------------------------------------------===//
@@ -26,14 +24,15 @@ static Value blockMask(Builder &b, Value starts, Value columns) {
   Shape entries = shapeOf(columns), rows = shapeOf(starts);
   SymbolicInt blocks = rows[1] - SymbolicInt(1);
   Value place = b.reshape(iota(b, entries[1], b.i64()), {SymbolicInt(1), entries[1], SymbolicInt(1)});
-  Value isBehind = call(b, "less_equal", {b.unsqueeze(i64(b, starts), 1), place}); // [layouts, entries, blocks + 1]
+  Value isBehind =
+      call(b, "less_equal", {b.unsqueeze(b.cast(starts, b.i64()), 1), place}); // [layouts, entries, blocks + 1]
   if (!isBehind)
     return {};
   Value row = graph::sub(b, b.reduce(ReductionKind::Sum, b.cast(isBehind, b.i64()), 2, false), b.scalar(1, b.i64()));
   Value layout = b.broadcastTo(b.unsqueeze(iota(b, entries[0], b.i64()), 1), entries);
   if (!row || !layout)
     return {};
-  Value tuples = b.concat({b.unsqueeze(layout, 2), b.unsqueeze(row, 2), b.unsqueeze(i64(b, columns), 2)}, 2);
+  Value tuples = b.concat({b.unsqueeze(layout, 2), b.unsqueeze(row, 2), b.unsqueeze(b.cast(columns, b.i64()), 2)}, 2);
   Type type = b.operations.getI32Type();
   Value ones = b.scatter(b.splat({entries[0], blocks, blocks}, 0, type), tuples, b.splat(entries, 1, type));
   return ones ? b.cast(ones, b.operations.getI1Type()) : ones;
@@ -75,7 +74,7 @@ Results importSparseAttention(Node &node) {
                      "sparse_block_size and num_heads");
   Builder &b = node.builder;
   Shape query = shapeOf(node.input(0));
-  Value last = graph::sub(b, i64(b, node.input(8)), b.scalar(1, b.i64()));
+  Value last = graph::sub(b, b.cast(node.input(8), b.i64()), b.scalar(1, b.i64()));
   Value starts = graph::add(b, last, number(b, SymbolicInt(1) - query[1], b.i64()));
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Type type = graph::elementTypeOf(node.input(0));

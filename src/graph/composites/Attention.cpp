@@ -14,9 +14,6 @@ namespace perpend::graph {
 
 static constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
-static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
-static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
-
 Value splitHeads(Builder &b, Value packed, const SymbolicInt &heads) {
   if (!packed)
     return {};

@@ -8,8 +8,8 @@
 #ifndef PERPEND_GRAPH_COMPOSITES_FORMULAS_H
 #define PERPEND_GRAPH_COMPOSITES_FORMULAS_H
 
+#include "graph/ScalarMath.h"
 #include "graph/composites/Composites.h"
-#include "graph/composites/ScalarMath.h"
 
 namespace perpend::graph {
 
@@ -23,6 +23,13 @@ inline int64_t rankOf(mlir::Value tensor) { return tensorTypeOf(tensor).getRank(
 inline mlir::Value optionalInput(Values in, size_t index) { return index < in.size() ? in[index] : mlir::Value(); }
 /// f32 for f16, bf16 and minifloats: what a formula computes in, so that only its result is rounded to 16 bits.
 mlir::Type computeType(mlir::Type elementType);
+/// The same numbers in the compute type, or as the elements of another tensor.
+inline mlir::Value toCompute(Builder &builder, mlir::Value x) {
+  return x ? builder.cast(x, computeType(elementTypeOf(x))) : x;
+}
+inline mlir::Value castLike(Builder &builder, mlir::Value x, mlir::Value like) {
+  return x ? builder.cast(x, elementTypeOf(like)) : x;
+}
 /// The attributes saturate and round_mode.
 MinifloatRounding roundingOf(const Attributes &attributes);
 /// A negative axis counts from the end. -1, with an error, when it is out of range.

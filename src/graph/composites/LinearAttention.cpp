@@ -17,8 +17,6 @@ struct Recurrence {
 };
 } // namespace
 
-static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
-
 /// Position `step` of [batch, heads, length, size], as [batch, heads, size].
 static Value atStep(Builder &b, Value x, Value step) { return x ? b.gather(x, step, 2) : x; }
 

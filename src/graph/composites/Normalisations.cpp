@@ -11,8 +11,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
-static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
 static Value addNumber(Builder &b, Value x, double number) {
   return x ? add(b, x, b.scalar(number, elementTypeOf(x))) : x;
 }

@@ -6,9 +6,6 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
-static Value castLike(Builder &b, Value x, Value like) { return x ? b.cast(x, elementTypeOf(like)) : x; }
-
 Value matmulOf(Builder &b, Value lhs, Value rhs) {
   if (!lhs || !rhs)
     return {};

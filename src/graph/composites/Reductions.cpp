@@ -28,8 +28,6 @@ std::optional<SmallVector<int64_t>> normalAxes(Builder &builder, ArrayRef<int64_
   return dims;
 }
 
-static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
-
 /// A reduction in the compute type; the result is rounded to the input's type.
 static Value reduceRounded(Builder &b, ReductionKind kind, Value x, ArrayRef<int64_t> axes, bool keepDims) {
   Value reduced = b.reduce(kind, toCompute(b, x), axes, keepDims);

@@ -10,7 +10,6 @@
 using namespace mlir;
 
 namespace perpend::graph {
-static Value toCompute(Builder &b, Value x) { return x ? b.cast(x, computeType(elementTypeOf(x))) : x; }
 
 static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes &a) {
   SmallVector<int64_t> ones(dims, 1), pads = a.getInts("pads", SmallVector<int64_t>(2 * dims, 0));

@@ -13,7 +13,7 @@
 #ifndef PERPEND_GRAPH_GRADIENTS_SCALARDERIVATIVE_H
 #define PERPEND_GRAPH_GRADIENTS_SCALARDERIVATIVE_H
 
-#include "graph/composites/ScalarMath.h"
+#include "graph/ScalarMath.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"

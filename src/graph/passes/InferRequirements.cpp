@@ -27,37 +27,15 @@ namespace perpend::graph {
 using namespace mlir;
 using namespace perpend::graph;
 
-/// The model's name for what became this operator, "" without one.
-static StringRef nodeName(Operation *op) {
-  auto name = op->getLoc()->findInstanceOf<NameLoc>();
-  return name ? name.getName().getValue() : "";
-}
-
 namespace {
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
     if (!main)
       return;
-    Requirements requirements;
-    subjects.clear();
-    if (auto given =
-            main->getAttrOfType<ShapeAttr>("graph.requirements")) // limits of the front end, or inferred before
-      takeGiven(main, given, requirements);
-    addBlock(main.getBody().front(), requirements, dataSymbolsOf(main));
-    if (requirements.list.empty())
-      return;
-    main->setAttr("graph.requirements", ShapeAttr::get(&getContext(), requirements.list));
-    main->setAttr("graph.requirement_subjects", mlir::Builder(&getContext()).getStrArrayAttr(subjects));
-  }
-
-  void takeGiven(mlir::func::FuncOp main, ShapeAttr given, Requirements &requirements) {
-    auto names = main->getAttrOfType<ArrayAttr>("graph.requirement_subjects");
-    for (auto [index, value] : llvm::enumerate(given.values())) {
-      requirements.addNonNegative(value);
-      if (requirements.list.size() > subjects.size())
-        subjects.push_back(names && index < names.size() ? cast<StringAttr>(names[index]).getValue() : "");
-    }
+    BindingRequirements requirements(main);
+    addBlock(main.getBody().front(), requirements);
+    requirements.declare();
   }
 
   /// No binding satisfies what is negative for every value of the symbols. (A region need not run.)
@@ -74,35 +52,24 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     return true;
   }
 
-  /// Leaves in `requirements` what binding can check; the rest becomes operators.
-  void addBlock(Block &block, Requirements &requirements, ArrayRef<std::string> dataSymbols) {
-    bool isMain = isa<mlir::func::FuncOp>(block.getParentOp());
+  void addBlock(Block &block, BindingRequirements &requirements) {
+    const bool isMain = isa<mlir::func::FuncOp>(block.getParentOp());
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      size_t before = requirements.list.size();
-      requirements.addAll(&op);
-      if (isMain && !checkSatisfiable(op, ArrayRef(requirements.list).drop_front(before)))
+      const size_t before = requirements.all.list.size();
+      const SmallVector<SymbolicInt> atRun = requirements.add(&op);
+      if (isMain &&
+          !(checkSatisfiable(op, ArrayRef(requirements.all.list).drop_front(before)) && checkSatisfiable(op, atRun)))
         return signalPassFailure();
       OpBuilder builder(&op);
-      for (size_t i = before; i < requirements.list.size();) {
-        SymbolicInt value = requirements.list[i];
-        if (isMain && !mentionsAny(value, dataSymbols)) {
-          subjects.push_back(nodeName(&op));
-          ++i;
-          continue;
-        }
-        requirements.list.erase(requirements.list.begin() + i);
+      for (const SymbolicInt &value : atRun)
         builder.create<RequireOp>(op.getLoc(), ShapeAttr::get(op.getContext(), value), "the sizes do not fit");
-      }
-      for (Region &region : op.getRegions())
-        if (isa<SymbolInterface>(op)) {
-          llvm::StringSet<> outside = requirements.known;
-          addBlock(region.front(), requirements, dataSymbols);
-          requirements.known = std::move(outside);
+      if (isa<SymbolInterface>(op))
+        for (Region &region : op.getRegions()) {
+          llvm::StringSet<> outside = requirements.all.known;
+          addBlock(region.front(), requirements);
+          requirements.all.known = std::move(outside);
         }
     }
   }
-
-  /// Of each requirement that binding checks, the node that assumes it.
-  SmallVector<StringRef> subjects;
 };
 } // namespace

@@ -215,7 +215,7 @@ MemRefType plainBuffer(Type buffer) {
   return MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer).getElementType());
 }
 
-func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, MicroKernelOp op, bool hasVnni) {
+func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, MicroKernelOp op) {
   ImplicitLocOpBuilder builder(module.getLoc(), module.getBodyRegion());
   SmallVector<Type> inputs(op->getOperandTypes());
   for (Type &type : inputs)
@@ -226,7 +226,7 @@ func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, 
   function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), block.lanes, hasVnni);
+  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), block.lanes);
   MicroKernelEmitter(builder, block, Arguments(function.getArguments()), words).emit();
   return function;
 }
@@ -247,22 +247,17 @@ public:
 
 private:
   LogicalResult lower(MicroKernelOp op);
-  FailureOr<func::FuncOp> kernelFor(MicroKernelOp op);
+  func::FuncOp kernelFor(MicroKernelOp op);
 };
 
-FailureOr<func::FuncOp> LowerMicroKernels::kernelFor(MicroKernelOp op) {
+func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
   int64_t rows = op.getRows(), cols = op.getCols();
   Type element = cast<BaseMemRefType>(op.getB().getType()).getElementType();
   std::string name = llvm::formatv("ukernel_{0}_{1}x{2}", element, rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  const bool hasVnni = integersPerWord == 4;
-  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters, element.isF32() || hasVnni);
-  if (!WordProducts::exist(element, block.lanes, hasVnni))
-    return op.emitOpError("the target has no products of ")
-           << element << " for " << cols
-           << " columns; hint: pack the operands for this target (--start-from pack), or compile for one with VNNI";
-  return createKernel(getOperation(), name, block, op, hasVnni);
+  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters, element.isF32() || accumulatesDots);
+  return createKernel(getOperation(), name, block, op);
 }
 
 LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {
@@ -277,10 +272,7 @@ LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {
              << operand.getType() << "; hint: address a part of a buffer by the offset operands";
     operand = builder.create<memref::CastOp>(op.getLoc(), expected, operand);
   }
-  FailureOr<func::FuncOp> kernel = kernelFor(op);
-  if (failed(kernel))
-    return failure();
-  builder.create<func::CallOp>(op.getLoc(), *kernel, operands);
+  builder.create<func::CallOp>(op.getLoc(), kernelFor(op), operands);
   op.erase();
   return success();
 }

@@ -49,7 +49,7 @@ def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [Option<"vectorLanes", "lanes", "int64_t", "16", "f32 lanes of a vector register">,
                  Option<"vectorRegisters", "registers", "int64_t", "32", "vector registers">,
-                 Option<"integersPerWord", "integers-per-word", "int64_t", "4", "integers that a multiply-add of a lane takes at most: 4, 2 or 1">];
+                 Option<"accumulatesDots", "accumulates-dots", "bool", "true", "one instruction makes products of integers and adds them to sums">];
 }
 
 #endif

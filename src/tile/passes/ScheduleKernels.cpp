@@ -162,7 +162,7 @@ private:
   }
 
   /// Rows of the micro-kernel: as many accumulators as registers allow, spread evenly over the rows there are.
-  /// Without VNNI, products of integers need a register before they are added.
+  /// On some targets, products of integers need a register before they are added.
   int64_t blockRows(const SymbolicInt &extent, int64_t group) const {
     int64_t vectors = std::max<int64_t>(1, schedule.cols / machine.lanes), others = vectors + (group > 1 ? 2 : 1);
     int64_t most = std::min<int64_t>(24, (machine.registers - others) / vectors);

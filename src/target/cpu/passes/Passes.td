@@ -11,4 +11,10 @@ def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def CpuLowerDots : Pass<"cpu-lower-dots", "::mlir::ModuleOp"> {
+  let summary = "Products of words of integers as instructions of x86";
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+  let options = [Option<"hasVnni", "vnni", "bool", "true", "the target has VNNI for vectors of the widest kind">];
+}
+
 #endif

@@ -1,13 +1,14 @@
 //===- Sequences.cpp - primitives whose elements depend on one another -----===//
 //
-// The executable meaning that code generation uses for results that are no
-// function of an index: loops that fill a block of lanes of the result, asking
-// the emitter for elements of the operands.
+// Constraints, what they assume of symbols, and the meaning that code generation
+// uses for results that are no function of an index: loops that fill a block of
+// lanes of the result, asking the emitter for elements of the operands.
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Requirements.h"
 #include "graph/Scalars.h"
-#include "graph/Shapes.h"
+#include "graph/primitives/Constraints.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -57,6 +58,30 @@ static SmallVector<Value> concat(ValueRange first, ValueRange second) {
 //===----------------------------------------------------------------------===//
 // Scatter
 //===----------------------------------------------------------------------===//
+
+LogicalResult ScatterOp::verify() {
+  Shape input = shapeOf(getInput()), indices = shapeOf(getIndices());
+  std::optional<int64_t> depth = indices.empty() ? std::nullopt : indices.back().constant();
+  if (!isa<IntegerType>(tensorTypeOf(getIndices()).getElementType()) || !depth ||
+      *depth > static_cast<int64_t>(input.size()))
+    return emitOpError("C1: expected integer indices whose last extent is at most ")
+           << input.size() << ", got " << getIndices().getType();
+  Shape expected(indices.begin(), indices.end() - 1), updates = shapeOf(getUpdates());
+  expected.append(input.begin() + *depth, input.end());
+  bool fits = updates.size() == expected.size();
+  for (size_t i = 0; fits && i < updates.size(); ++i)
+    fits = !provablyDiffer(updates[i], expected[i]);
+  if (!fits || scalarTypeOf(getUpdates()) != scalarTypeOf(getInput()))
+    return emitOpError("C2: expected updates of shape ") << toString(expected) << ", got " << getUpdates().getType();
+  return getType() == getInput().getType() ? success() : emitOpError("C3: the result has the input's type");
+}
+
+void ScatterOp::addRequirements(Requirements &requirements) {
+  Shape indices = shapeOf(getIndices()), input = shapeOf(getInput()), expected(indices.begin(), indices.end() - 1);
+  expected.append(input.begin() + indexedDims(), input.end());
+  for (auto [extent, wanted] : llvm::zip(shapeOf(getUpdates()), expected))
+    requirements.addEqual(extent, wanted);
+}
 
 unsigned ScatterOp::indexedDims() { return *shapeOf(getIndices()).back().constant(); }
 
@@ -109,6 +134,13 @@ void ScatterOp::emitSequence(OpBuilder &builder, Location loc, SequenceEmitter &
 // Scan
 //===----------------------------------------------------------------------===//
 
+LogicalResult ScanOp::verify() {
+  Shape input = shapeOf(getInput());
+  if (getDim() >= input.size())
+    return emitOpError("C1: dim ") << getDim() << " of a tensor of rank " << input.size();
+  return getType() == getInput().getType() ? success() : emitOpError("C2: the result has the input's type");
+}
+
 std::pair<unsigned, unsigned> ScanOp::sequentialDims() { return {getDim(), getDim() + 1}; }
 
 void ScanOp::emitSequence(OpBuilder &builder, Location loc, SequenceEmitter &emitter) {
@@ -138,6 +170,17 @@ void ScanOp::emitSequence(OpBuilder &builder, Location loc, SequenceEmitter &emi
 //===----------------------------------------------------------------------===//
 // Sort
 //===----------------------------------------------------------------------===//
+
+LogicalResult SortOp::verify() {
+  Shape expected = shapeOf(getInput());
+  if (getLexicographic() && !expected.empty())
+    expected.pop_back();
+  if (getDim() >= expected.size())
+    return emitOpError("C1: dim ") << getDim() << " of a result of rank " << expected.size();
+  if (!tensorTypeOf(getResult()).getElementType().isInteger(64))
+    return emitOpError("C2: expected elements of type i64, got ") << getType();
+  return verifyExtents(*this, "C2", expected);
+}
 
 std::pair<unsigned, unsigned> SortOp::sequentialDims() { return {getDim(), getDim() + 1}; }
 

@@ -1,6 +1,6 @@
 //===- ScalarMath.cpp - scalar formulas as C++ expressions ----------------===//
 
-#include "graph/composites/ScalarMath.h"
+#include "graph/ScalarMath.h"
 
 using namespace mlir;
 

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PERPEND_GRAPH_COMPOSITES_SCALARMATH_H
-#define PERPEND_GRAPH_COMPOSITES_SCALARMATH_H
+#ifndef PERPEND_GRAPH_SCALARMATH_H
+#define PERPEND_GRAPH_SCALARMATH_H
 
 #include "graph/Graph.h"
 

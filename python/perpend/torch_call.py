@@ -1,0 +1,200 @@
+"""One node of a torch graph that is being converted, and what has been made of the nodes before it.
+
+What operators are written with (torch_operators): a Call has the arguments by name, and makes composites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+
+from ._perpend import CompileError, GraphBuilder, Type, Value
+from .torch_types import Extent, dtype_name, extent_of, torch_dtype
+
+
+class Complex(NamedTuple):
+    real: Value
+    imaginary: Value | None  # None: zero
+
+
+def has_effect(node: torch.fx.Node) -> bool:
+    """Whether torch keeps the node in its place among others; its results are a token and those of what it calls."""
+    return isinstance(node.target, torch._ops.HigherOrderOperator) and node.target.name() == "with_effects"
+
+
+def called(node: torch.fx.Node) -> tuple[Any, Sequence[Any]]:
+    """The operator and its arguments by position."""
+    return (node.args[1], node.args[2:]) if has_effect(node) else (node.target, node.args)
+
+
+def name_of(node: torch.fx.Node) -> str:
+    """ "aten.add" for every overload of it."""
+    target, _ = called(node)
+    if isinstance(target, torch._ops.OpOverload):
+        return f"{target.namespace}.{target._schema.name.split('::')[1]}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target.name()}"
+    return str(getattr(target, "__name__", target))
+
+
+class Conversion:
+    """What has been made so far of a torch graph."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = GraphBuilder(name)
+        self.values: dict[torch.fx.Node, Any] = {}
+        self.seeds = 0  # of random values
+        self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # the tensor stays, so that its id is its own
+
+    def input(self, node: torch.fx.Node, name: str) -> None:
+        tensor = node.meta["val"]
+        self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
+
+    def constant(self, tensor: torch.Tensor) -> Any:
+        """A parameter, buffer or constant; the module keeps its memory."""
+        if id(tensor) not in self.constants:
+            self.constants[id(tensor)] = (tensor, self._new_constant(tensor.detach().cpu()))
+        return self.constants[id(tensor)][1]
+
+    def _new_constant(self, tensor: torch.Tensor) -> Any:
+        if tensor.dtype.is_complex:
+            return Complex(*(self.graph.constant(part.contiguous()) for part in (tensor.real, tensor.imag)))
+        dtype_name(tensor.dtype)
+        return self.graph.constant(tensor)
+
+    def map_argument(self, argument: Any) -> Any:
+        if isinstance(argument, torch.fx.Node):
+            value = argument.meta.get("val")
+            if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
+                return extent_of(value)
+            if isinstance(value, torch.SymBool):
+                raise CompileError(f"node '{argument.name}': a condition that depends on shapes is not supported")
+            return self.values[argument]
+        if isinstance(argument, torch.SymInt):
+            return extent_of(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.map_argument(element) for element in argument]
+        return argument
+
+    def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
+        """Converts a region such as `with torch.no_grad()` in place; its results."""
+        raise NotImplementedError
+
+
+class Call:
+    """One node that is being converted: its arguments by the names of the operator's schema, and the builder."""
+
+    def __init__(self, converter: Conversion, node: torch.fx.Node) -> None:
+        self.converter = converter
+        self.node = node
+        self.result = node.meta.get("val")
+        self.part: int | None = None  # which part of complex operands is meant
+        target, given = called(node)
+        schema = target._schema
+        self._arguments: dict[str, Any] = {}
+        for index, argument in enumerate(schema.arguments):
+            if index < len(given):
+                value: Any = given[index]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            else:
+                value = argument.default_value if argument.has_default_value() else None
+            self._arguments[argument.name] = value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arguments
+
+    def raw(self, name: str) -> Any:
+        """The argument as it is in the torch graph."""
+        return self._arguments[name]
+
+    def __getitem__(self, name: str) -> Any:
+        """The argument with tensors as values and symbolic integers as text."""
+        return self._of_part(self.converter.map_argument(self._arguments[name]))
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        value = self._of_part(self.converter.map_argument(self._arguments.get(name)))
+        return otherwise if value is None else value
+
+    def _of_part(self, value: Any) -> Any:
+        if self.part is None:
+            return value
+        if isinstance(value, list):
+            return [self._of_part(element) for element in value]
+        is_number = isinstance(value, (Complex, complex)) or (isinstance(value, Value) and value.dtype[0] == "f")
+        return component(self, value, self.part) if is_number else value
+
+    def rank(self, name: str = "self") -> int:
+        return len(self.example(name).shape)
+
+    def example(self, name: str) -> Any:
+        """The (fake) tensor or number that the argument stands for."""
+        value = self._arguments[name]
+        return value.meta["val"] if isinstance(value, torch.fx.Node) else value
+
+    def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
+        """A list with one entry per window dimension; one entry stands for all."""
+        values = self.get(name, [])
+        values = [values] if isinstance(values, int) else list(values)
+        if not values:
+            values = [otherwise]
+        return values * count if len(values) == 1 else values
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Element type of the (first) result."""
+        result = self.result[0] if isinstance(self.result, (list, tuple)) else self.result
+        return cast(torch.dtype, result.dtype.to_real() if result.dtype.is_complex else result.dtype)
+
+    def op(self, name: str, *inputs: Value | None, **attributes: Any) -> Value:
+        return self.converter.graph.composite(name, list(inputs), attributes)[0]
+
+    def ops(self, name: str, *inputs: Value | None, **attributes: Any) -> list[Value]:
+        return self.converter.graph.composite(name, list(inputs), attributes)
+
+    def cast(self, value: Value, dtype: torch.dtype) -> Value:
+        name = dtype_name(dtype)
+        if value.dtype == name:
+            return value
+        if name == "bool":
+            return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
+        return self.op("cast", value, to=Type(name))
+
+    def number(self, value: float, dtype: torch.dtype) -> Value:
+        return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
+
+    def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
+        """An argument that is a tensor, a number or a symbolic integer, as a tensor of `dtype`."""
+        value = self[name]
+        if isinstance(value, Value):
+            return value if dtype is None else self.cast(value, dtype)
+        if self.part == 1:
+            value = 0  # a real number
+        if isinstance(value, str):
+            return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
+        return self.number(value, dtype or self.dtype)
+
+    def reshape(self, value: Value, shape: Sequence[Extent]) -> Value:
+        return self.op("reshape", value, shape=list(shape))
+
+    def fail(self, message: str) -> CompileError:
+        return CompileError(f"node '{self.node.name}' ({self.node.target}): {message}")
+
+
+def component(call: Call, value: Any, index: int) -> Any:
+    """A part of an operand that may be real."""
+    if not isinstance(value, Complex):
+        if isinstance(value, complex):
+            return call.number((value.real, value.imag)[index], call.dtype)
+        value = Complex(value if isinstance(value, Value) else call.number(value, call.dtype), None)
+    if index == 0:
+        return value.real
+    if value.imaginary is not None:
+        return value.imaginary
+    return call.op("mul", value.real, call.number(0, torch_of(value.real)))
+
+
+def torch_of(value: Value) -> torch.dtype:
+    return torch.float64 if value.dtype == "f64" else torch.float32

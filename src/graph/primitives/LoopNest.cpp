@@ -1,0 +1,24 @@
+//===- LoopNest.cpp - loops over several dimensions ------------------------===//
+
+#include "graph/primitives/LoopNest.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+static Value emitLoops(OpBuilder &builder, Location loc, ArrayRef<SymbolicInt> counts, Value initial,
+                       ElementEmitter &emitter, SmallVectorImpl<Value> &indices, NestBody body) {
+  if (counts.empty())
+    return body(builder, indices, initial);
+  return emitter.loop(builder, loc, counts.front(), initial, [&](OpBuilder &inner, Value index, Value carried) {
+    indices.push_back(index);
+    Value next = emitLoops(inner, loc, counts.drop_front(), carried, emitter, indices, body);
+    indices.pop_back();
+    return next;
+  });
+}
+
+Value perpend::graph::emitNest(OpBuilder &builder, Location loc, ArrayRef<SymbolicInt> counts, Value initial,
+                               ElementEmitter &emitter, NestBody body) {
+  SmallVector<Value> indices;
+  return emitLoops(builder, loc, counts, initial, emitter, indices, body);
+}

@@ -1,0 +1,165 @@
+//===- Reductions.cpp - sums and other combinations of elements --------------===//
+//
+// Constraints, what they assume of symbols, which dimensions they keep, and the
+// code of an element.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Requirements.h"
+#include "graph/Scalars.h"
+#include "graph/primitives/Constraints.h"
+#include "graph/primitives/LoopNest.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+//===----------------------------------------------------------------------===//
+// reduce
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReduceOp::verify() {
+  Shape input = shapeOf(getInput());
+  if (!isStrictlyIncreasing(getDims(), input.size()))
+    return emitOpError("C1: dims must be strictly increasing and below ") << input.size();
+  return failed(verifyNumbers(*this, "C3")) ? failure() : verifyExtents(*this, "C2", dropDims(input, getDims()));
+}
+
+std::optional<unsigned> ReduceOp::followingDim(OpOperand &, unsigned dim) {
+  return positionIn(getDims(), dim) ? std::nullopt : std::optional<unsigned>(dim - countBelow(getDims(), dim));
+}
+
+namespace {
+/// A sum over several dimensions is a sum of sums: its error grows with the extents, not with their product.
+class NestedSum {
+public:
+  NestedSum(Location loc, Type type, ElementEmitter &emitter,
+            llvm::function_ref<Value(OpBuilder &, ValueRange)> element)
+      : loc(loc), type(type), emitter(emitter), element(element) {}
+
+  Value emit(OpBuilder &builder, ArrayRef<SymbolicInt> counts) {
+    if (counts.empty())
+      return element(builder, indices);
+    Value zero = initialValue(builder, loc, ReductionKind::Sum, type);
+    return emitter.loop(builder, loc, counts.front(), zero, [&](OpBuilder &inner, Value index, Value carried) {
+      indices.push_back(index);
+      Value part = emit(inner, counts.drop_front());
+      indices.pop_back();
+      return combine(inner, loc, ReductionKind::Sum, type, carried, part);
+    });
+  }
+
+private:
+  Location loc;
+  Type type;
+  ElementEmitter &emitter;
+  llvm::function_ref<Value(OpBuilder &, ValueRange)> element;
+  SmallVector<Value> indices;
+};
+} // namespace
+
+Value ReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  Shape input = shapeOf(getInput());
+  SmallVector<SymbolicInt> counts;
+  for (int64_t dim : getDims())
+    counts.push_back(input[dim]);
+  Type type = tensorTypeOf(getResult()).getElementType();
+  auto elementAt = [&](OpBuilder &b, ValueRange reduced) {
+    SmallVector<Value> source(input.size());
+    for (auto [dim, value] : llvm::zip(getDims(), reduced))
+      source[dim] = value;
+    unsigned next = 0;
+    for (Value &value : source)
+      if (!value)
+        value = index[next++];
+    return emitter.element(b, loc, getInput(), source);
+  };
+  if (getKind() == ReductionKind::Sum && isa<FloatType>(type))
+    return NestedSum(loc, type, emitter, elementAt).emit(builder, counts);
+  return emitNest(builder, loc, counts, initialValue(builder, loc, getKind(), type), emitter,
+                  [&](OpBuilder &b, ValueRange reduced, Value carried) {
+                    return combine(b, loc, getKind(), type, carried, elementAt(b, reduced));
+                  });
+}
+
+ElementKind ReduceOp::elementKind() { return ElementKind::Reduction; }
+
+//===----------------------------------------------------------------------===//
+// contract
+//===----------------------------------------------------------------------===//
+
+LogicalResult ContractOp::verify() {
+  if (failed(verifyNumbers(*this, "C4")))
+    return failure();
+  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs()), expected;
+  if (getLhsBatch().size() != getRhsBatch().size() || getLhsContracted().size() != getRhsContracted().size())
+    return emitOpError("C1: batch and contracted dimensions come in pairs");
+  SmallVector<int64_t> lhsUsed(getLhsBatch()), rhsUsed(getRhsBatch());
+  llvm::append_range(lhsUsed, getLhsContracted());
+  llvm::append_range(rhsUsed, getRhsContracted());
+  auto isValid = [](SmallVector<int64_t> dims, size_t rank) {
+    llvm::sort(dims);
+    return isStrictlyIncreasing(dims, rank);
+  };
+  if (!isValid(lhsUsed, lhs.size()) || !isValid(rhsUsed, rhs.size()))
+    return emitOpError("C1: a dimension is listed twice or out of range");
+  for (auto [l, r] : llvm::zip(lhsUsed, rhsUsed))
+    if (provablyDiffer(lhs[l], rhs[r]))
+      return emitOpError("C2: dimension ")
+             << l << " of " << toString(lhs) << " is paired with dimension " << r << " of " << toString(rhs);
+  for (int64_t dim : getLhsBatch())
+    expected.push_back(lhs[dim]);
+  expected.append(dropDims(lhs, lhsUsed));
+  expected.append(dropDims(rhs, rhsUsed));
+  return verifyExtents(*this, "C3", expected);
+}
+
+void ContractOp::addRequirements(Requirements &requirements) {
+  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
+  for (auto [l, r] : llvm::zip(getLhsBatch(), getRhsBatch()))
+    requirements.addEqual(lhs[l], rhs[r]);
+  for (auto [l, r] : llvm::zip(getLhsContracted(), getRhsContracted()))
+    requirements.addEqual(lhs[l], rhs[r]);
+}
+
+std::optional<unsigned> ContractOp::followingDim(OpOperand &operand, unsigned dim) {
+  bool isLeft = operand.getOperandNumber() == 0;
+  ArrayRef<int64_t> batch = isLeft ? getLhsBatch() : getRhsBatch();
+  ArrayRef<int64_t> contracted = isLeft ? getLhsContracted() : getRhsContracted();
+  if (positionIn(contracted, dim))
+    return std::nullopt;
+  if (std::optional<unsigned> paired = positionIn(batch, dim))
+    return paired;
+  unsigned free = dim - countBelow(batch, dim) - countBelow(contracted, dim);
+  unsigned leftFree = tensorTypeOf(getLhs()).getRank() - batch.size() - getLhsContracted().size();
+  return batch.size() + (isLeft ? 0 : leftFree) + free;
+}
+
+Value ContractOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
+  SmallVector<SymbolicInt> counts;
+  for (int64_t dim : getLhsContracted())
+    counts.push_back(lhs[dim]);
+  Type type = tensorTypeOf(getResult()).getElementType();
+  return emitNest(builder, loc, counts, initialValue(builder, loc, ReductionKind::Sum, type), emitter,
+                  [&](OpBuilder &b, ValueRange contracted, Value carried) {
+                    unsigned nextFree = getLhsBatch().size();
+                    auto source = [&](size_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> over) {
+                      SmallVector<Value> values(rank);
+                      for (auto [i, dim] : llvm::enumerate(batch))
+                        values[dim] = index[i];
+                      for (auto [i, dim] : llvm::enumerate(over))
+                        values[dim] = contracted[i];
+                      for (Value &value : values)
+                        if (!value)
+                          value = index[nextFree++];
+                      return values;
+                    };
+                    SmallVector<Value> left = source(lhs.size(), getLhsBatch(), getLhsContracted());
+                    SmallVector<Value> right = source(rhs.size(), getRhsBatch(), getRhsContracted());
+                    Value a = extend(b, loc, emitter.element(b, loc, getLhs(), left), getLhs(), type);
+                    Value c = extend(b, loc, emitter.element(b, loc, getRhs(), right), getRhs(), type);
+                    return multiplyAdd(b, loc, a, c, carried);
+                  });
+}
+
+ElementKind ContractOp::elementKind() { return ElementKind::Reduction; }

@@ -1,0 +1,163 @@
+//===- Windows.cpp - convolution and pooling ---------------------------------===//
+//
+// Constraints, what they assume of symbols, and the code of an element.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Requirements.h"
+#include "graph/Scalars.h"
+#include "graph/primitives/Constraints.h"
+#include "graph/primitives/IndexMath.h"
+#include "graph/primitives/LoopNest.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+//===----------------------------------------------------------------------===//
+// What both share
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One dimension of a sliding window.
+struct WindowDim {
+  int64_t stride, dilation, low, inputDilation;
+  SymbolicInt windowExtent, inputExtent, resultExtent;
+
+  /// Every window provably lies inside the input.
+  bool isAlwaysInside() const {
+    SymbolicInt last =
+        (resultExtent - SymbolicInt(1)) * SymbolicInt(stride) + (windowExtent - SymbolicInt(1)) * SymbolicInt(dilation);
+    return low == 0 && inputDilation == 1 && (inputExtent - SymbolicInt(1) - last).knownNonNegative();
+  }
+};
+} // namespace
+
+/// Position in the input that a window position meets, and (anded into `inside`) whether it exists.
+static Value windowPosition(IndexMath math, Value position, Value windowIndex, const WindowDim &dim, Value &inside) {
+  Value shifted = math.add(math.mulConstant(position, dim.stride), math.mulConstant(windowIndex, dim.dilation));
+  shifted = math.addConstant(shifted, -dim.low);
+  if (dim.isAlwaysInside())
+    return shifted;
+  if (dim.inputDilation == 1) {
+    inside = math.conjunction(inside, math.isInside(shifted, math.extent(dim.inputExtent)));
+    return shifted;
+  }
+  Value dilationValue = math.constant(dim.inputDilation);
+  Value bound = math.mul(math.extent(dim.inputExtent), dilationValue);
+  inside = math.conjunction(inside, math.isInside(shifted, bound));
+  Value isElement = math.builder.create<arith::CmpIOp>(math.loc, arith::CmpIPredicate::eq,
+                                                       math.rem(shifted, dilationValue), math.constant(0));
+  inside = math.conjunction(inside, isElement);
+  return math.div(shifted, dilationValue);
+}
+
+//===----------------------------------------------------------------------===//
+// conv
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConvOp::verify() {
+  if (failed(verifyNumbers(*this, "C4")))
+    return failure();
+  Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
+  size_t windows = getStrides().size();
+  if (input.size() != windows + 2 || filter.size() != input.size() || result.size() != input.size() ||
+      getPadLow().size() != windows || getDilations().size() != windows || getInputDilation().size() != windows)
+    return emitOpError("C1: expected tensors of rank ")
+           << windows + 2 << " and " << windows << " entries per attribute";
+  if (getGroups() < 1 || provablyDiffer(input[channelDim()], filter[filterInputDim()] * SymbolicInt(getGroups())))
+    return emitOpError("C2: ") << input[channelDim()].str() << " input channels, but a filter for " << getGroups()
+                               << " groups of " << filter[filterInputDim()].str();
+  if (provablyDiffer(result[channelDim()], filter[filterOutputDim()]) || provablyDiffer(result[0], input[0]))
+    return emitOpError("C3: a result of shape ")
+           << toString(result) << " does not fit input " << toString(input) << " and filter " << toString(filter);
+  return success();
+}
+
+void ConvOp::addRequirements(Requirements &requirements) {
+  requirements.addEqual(shapeOf(getInput())[channelDim()],
+                        shapeOf(getFilter())[filterInputDim()] * SymbolicInt(getGroups()));
+}
+
+Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
+  unsigned windows = getStrides().size();
+  SmallVector<SymbolicInt> counts;
+  for (unsigned i = 0; i < windows; ++i)
+    counts.push_back(filter[filterWindowDim(i)]);
+  counts.push_back(filter[filterInputDim()]);
+  IndexMath outer{builder, loc, emitter};
+  Value output = index[channelDim()], firstChannel = outer.constant(0);
+  if (getGroups() != 1) {
+    SymbolicInt perGroup = floorDiv(filter[filterOutputDim()], SymbolicInt(getGroups()));
+    firstChannel =
+        outer.mul(outer.div(output, outer.extent(asDivisor(perGroup))), outer.extent(filter[filterInputDim()]));
+  }
+  Type type = tensorTypeOf(getResult()).getElementType();
+  auto body = [&](OpBuilder &b, ValueRange indices, Value carried) {
+    IndexMath math{b, loc, emitter};
+    SmallVector<Value> source(input.size()), weight(filter.size());
+    Value inside;
+    source[0] = index[0];
+    source[channelDim()] = math.add(firstChannel, indices[windows]);
+    weight[filterOutputDim()] = output;
+    weight[filterInputDim()] = indices[windows];
+    for (unsigned i = 0; i < windows; ++i) {
+      weight[filterWindowDim(i)] = indices[i];
+      WindowDim dim{getStrides()[i],       getDilations()[i],          getPadLow()[i],
+                    getInputDilation()[i], filter[filterWindowDim(i)], input[windowDim(i)],
+                    result[windowDim(i)]};
+      source[windowDim(i)] = windowPosition(math, index[windowDim(i)], indices[i], dim, inside);
+    }
+    auto multiply = [&](OpBuilder &then) {
+      Value a = extend(then, loc, emitter.element(then, loc, getInput(), source), getInput(), type);
+      Value w = extend(then, loc, emitter.element(then, loc, getFilter(), weight), getFilter(), type);
+      return multiplyAdd(then, loc, a, w, carried);
+    };
+    return inside ? math.choose(inside, carried.getType(), multiply, [&](OpBuilder &) { return carried; })
+                  : multiply(b);
+  };
+  return emitNest(builder, loc, counts, initialValue(builder, loc, ReductionKind::Sum, type), emitter, body);
+}
+
+ElementKind ConvOp::elementKind() { return ElementKind::Reduction; }
+
+//===----------------------------------------------------------------------===//
+// window_reduce
+//===----------------------------------------------------------------------===//
+
+LogicalResult WindowReduceOp::verify() {
+  size_t rank = shapeOf(getInput()).size();
+  if (getWindow().size() != rank || getStrides().size() != rank || getPadLow().size() != rank ||
+      getDilations().size() != rank || shapeOf(getResult()).size() != rank)
+    return emitOpError("C1: expected ") << rank << " entries per attribute and a result of that rank";
+  return verifyNumbers(*this, "C2");
+}
+
+Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  Shape input = shapeOf(getInput()), result = shapeOf(getResult());
+  SmallVector<unsigned> windowDims;
+  SmallVector<SymbolicInt> counts;
+  for (unsigned dim = 0; dim < input.size(); ++dim)
+    if (getWindow()[dim] != 1 || getStrides()[dim] != 1 || getPadLow()[dim] != 0) {
+      windowDims.push_back(dim);
+      counts.emplace_back(getWindow()[dim]);
+    }
+  Type type = tensorTypeOf(getResult()).getElementType();
+  auto body = [&](OpBuilder &b, ValueRange indices, Value carried) {
+    IndexMath math{b, loc, emitter};
+    SmallVector<Value> source(index);
+    Value inside;
+    for (auto [i, dim] : llvm::enumerate(windowDims)) {
+      WindowDim window{getStrides()[dim], getDilations()[dim], getPadLow()[dim], 1,
+                       getWindow()[dim],  input[dim],          result[dim]};
+      source[dim] = windowPosition(math, index[dim], indices[i], window, inside);
+    }
+    auto take = [&](OpBuilder &then) {
+      return combine(then, loc, getKind(), type, carried, emitter.element(then, loc, getInput(), source));
+    };
+    return inside ? math.choose(inside, carried.getType(), take, [&](OpBuilder &) { return carried; }) : take(b);
+  };
+  return emitNest(builder, loc, counts, initialValue(builder, loc, getKind(), type), emitter, body);
+}
+
+ElementKind WindowReduceOp::elementKind() { return ElementKind::Reduction; }

@@ -1,0 +1,73 @@
+//===- LowerDots.cpp - products of integers as instructions of x86 ----------===//
+//
+// The instructions that sum products exactly, modulo 2^32:
+//
+//   i16   vpdpwssd with VNNI, else pmaddwd and an addition (-32768 * -32768 * 2 wraps to what it is modulo 2^32)
+//   i8    vpdpbusd, which does not saturate; there is none without VNNI
+//
+//   tile.dot %a, %b, %sums : vector<32xi16>, vector<16xi32>
+// becomes, with VNNI,
+//   llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.512"(%sums, %aWords, %bWords)
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/cpu/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tile/Tile.h"
+
+namespace perpend::target {
+#define GEN_PASS_DEF_CPULOWERDOTS
+#include "target/CpuPasses.h.inc"
+} // namespace perpend::target
+
+using namespace mlir;
+using namespace perpend::target;
+using perpend::tile::DotOp;
+
+static Value call(ImplicitLocOpBuilder &builder, const Twine &intrinsic, Type type, ValueRange operands) {
+  return builder.create<LLVM::CallIntrinsicOp>(type, builder.getStringAttr("llvm.x86." + intrinsic), operands)
+      .getResults();
+}
+
+/// With VNNI: the products are added by the instruction that makes them.
+static Value accumulated(ImplicitLocOpBuilder &builder, DotOp op, bool isPair) {
+  VectorType type = cast<VectorType>(op.getType());
+  Value lhs = builder.create<vector::BitCastOp>(type, op.getLhs());
+  Value rhs = builder.create<vector::BitCastOp>(type, op.getRhs());
+  std::string bits = std::to_string(type.getNumElements() * 32);
+  return call(builder, (isPair ? "avx512.vpdpwssd." : "avx512.vpdpbusd.") + bits, type, {op.getSums(), lhs, rhs});
+}
+
+static Value addedPairs(ImplicitLocOpBuilder &builder, DotOp op, int64_t lanes) {
+  const char *product = lanes == 16 ? "avx512.pmaddw.d.512" : lanes == 8 ? "avx2.pmadd.wd" : "sse2.pmadd.wd";
+  return builder.create<arith::AddIOp>(op.getSums(), call(builder, product, op.getType(), {op.getLhs(), op.getRhs()}));
+}
+
+namespace {
+struct LowerDots : perpend::target::impl::CpuLowerDotsBase<LowerDots> {
+  using CpuLowerDotsBase::CpuLowerDotsBase;
+
+  void runOnOperation() override {
+    if (getOperation().walk([&](DotOp op) { return WalkResult(lower(op)); }).wasInterrupted())
+      signalPassFailure();
+  }
+
+  LogicalResult lower(DotOp op) {
+    VectorType words = cast<VectorType>(op.getLhs().getType());
+    int64_t lanes = cast<VectorType>(op.getType()).getNumElements();
+    bool isPair = words.getElementType().isInteger(16), isRegister = lanes == 4 || lanes == 8 || lanes == 16;
+    if (!isRegister || !(isPair || hasVnni))
+      return op.emitOpError("the target has no products of ")
+             << words.getElementType() << " in " << lanes
+             << " lanes; hint: pack the operands for this target (--start-from pack), or compile for one with VNNI";
+    ImplicitLocOpBuilder builder(op.getLoc(), op);
+    op.getResult().replaceAllUsesWith(hasVnni ? accumulated(builder, op, isPair) : addedPairs(builder, op, lanes));
+    op.erase();
+    return success();
+  }
+};
+} // namespace

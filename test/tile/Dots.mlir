@@ -1,0 +1,28 @@
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefixes=CHECK,VNNI
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,PAIRS
+
+// CHECK-LABEL: func.func @pairs
+// VNNI: llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.128"(%arg2,
+// PAIRS: %[[PRODUCTS:.*]] = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%arg0, %arg1)
+// PAIRS: arith.addi %arg2, %[[PRODUCTS]]
+// CHECK-NOT: tile.dot
+func.func @pairs(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32> {
+  %0 = tile.dot %a, %b, %sums : vector<8xi16>, vector<4xi32>
+  return %0 : vector<4xi32>
+}
+
+// -----
+
+func.func @half_words(%a: vector<8xi16>, %sums: vector<8xi32>) -> vector<8xi32> {
+  // expected-error @below {{C1: expected 8 words of 32 bits, got 'vector<8xi16>'}}
+  %0 = tile.dot %a, %a, %sums : vector<8xi16>, vector<8xi32>
+  return %0 : vector<8xi32>
+}
+
+// -----
+
+func.func @no_register(%a: vector<4xi16>, %sums: vector<2xi32>) -> vector<2xi32> {
+  // expected-error @below {{the target has no products of 'i16' in 2 lanes}}
+  %0 = tile.dot %a, %a, %sums : vector<4xi16>, vector<2xi32>
+  return %0 : vector<2xi32>
+}
