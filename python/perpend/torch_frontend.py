@@ -78,9 +78,12 @@ class Call:
     def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
         """A list with one entry per window dimension; one entry stands for all."""
         values = self.get(name, [])
-        values = [values] if isinstance(values, int) else list(values)
+        values = list(values) if isinstance(values, list) else [values]
         if not values:
             values = [otherwise]
+        for value in values:
+            if not isinstance(value, int):
+                raise self.fail(f"{name}: expected numbers, got {value}\nhint: export with these dimensions fixed")
         return values * count if len(values) == 1 else values
 
     @property
@@ -103,7 +106,12 @@ class Call:
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
         return self.op("cast", value, to=Type(name))
 
-    def number(self, value: float, dtype: torch.dtype) -> Value:
+    def number(self, value: float | Extent | Value, dtype: torch.dtype) -> Value:
+        """A number, which extents or data may decide, as a tensor of rank 0."""
+        if isinstance(value, str):
+            value = self.converter.graph.dims([value], scalar=True)
+        if isinstance(value, Value):
+            return self.cast(value, dtype)
         return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
 
     def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
@@ -113,9 +121,7 @@ class Call:
             return value if dtype is None else self.cast(value, dtype)
         if self.part == 1:
             value = 0  # a real number
-        if isinstance(value, str):
-            return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
-        return self.number(value, dtype or self.dtype)
+        return self.number(value, dtype or (torch.int64 if isinstance(value, str) else self.dtype))
 
     def reshape(self, value: Value, shape: Sequence[Extent]) -> Value:
         return self.op("reshape", value, shape=list(shape))
@@ -135,6 +141,11 @@ class Converter:
 
     def input(self, node: torch.fx.Node, name: str) -> None:
         tensor = node.meta["val"]
+        if tensor.dtype.is_complex:
+            raise CompileError(
+                f"input '{name}': complex numbers are not supported\n"
+                "hint: take torch.view_as_real(...) of it as the input, and begin with torch.view_as_complex"
+            )
         self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
 
     def constant(self, tensor: torch.Tensor) -> Any:
@@ -179,6 +190,15 @@ class Converter:
                     name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
+        try:
+            return self._convert_node(module, node)
+        except (TypeError, AttributeError, KeyError, IndexError, NotImplementedError) as error:
+            raise CompileError(
+                f"node '{node.name}' ({node.target}): these arguments are not supported: {error}"
+                "\nhint: numbers must be known when the model is compiled; export with these dimensions fixed"
+            ) from error
+
+    def _convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         name = torch_operators.name_of(node)
         if name == "getitem":
             return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
@@ -312,7 +332,15 @@ def import_program(
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
     with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
-        return program.run_decompositions(torch_operators.decompositions())
+        try:
+            return program.run_decompositions(torch_operators.decompositions())
+        except CompileError:
+            raise
+        except Exception as error:
+            raise CompileError(
+                f"PyTorch's run_decompositions fails on this program: {type(error).__name__}: {error}"
+                '\nhint: try torch.compile(model, backend="perpend"), or write that part of the model in other operators'
+            ) from error
 
 
 def _convert(program: ExportedProgram, name: str, limits: Sequence[str], parameters: Sequence[str]) -> Module:

@@ -162,7 +162,7 @@ UNARY = """
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
-WINDOWS = "hamming_window kaiser_window blackman_window bartlett_window"
+EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
 OPERATORS: dict[str, Operator] = {
     **RECURRENT,
@@ -269,6 +269,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.matmul": lambda call: call.op("matmul", call["self"], call["other"]),
     "aten.mv": lambda call: call.op("matmul", call["self"], call["vec"]),
     "aten.dot": lambda call: call.op("matmul", call["self"], call["tensor"]),
+    "aten._int_mm": lambda call: call.op("matmul_integer", call["self"], call["mat2"]),
     "aten.addmm": add_product,
     "aten.baddbmm": add_product,
     "aten.addmv": add_product,
@@ -330,7 +331,7 @@ OPERATORS: dict[str, Operator] = {
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,
-    **{f"aten.{name}": evaluated for name in WINDOWS.split()},
+    **{f"aten.{name}": evaluated for name in EVALUATED.split()},
     "aten.rand": random_values("random_uniform"),
     "aten.rand_like": random_values("random_uniform"),
     "aten.randn": random_values("random_normal"),
