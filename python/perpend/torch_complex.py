@@ -159,7 +159,7 @@ def logarithm(call: Call) -> Complex:
 
 
 def root(call: Call) -> Complex:
-    """The root with a real part that is not negative: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2), turned for a < 0."""
+    """The root whose real part is not negative: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2); a < 0 swaps these."""
     a, b = pair(call, "self")
     half, zero = call.number(0.5, torch_of(a)), call.number(0, torch_of(a))
     total = call.op("add", call.op("abs", a), call.op("sqrt", squared(call, call["self"])))

@@ -122,7 +122,7 @@ def grouped_product(call: Call) -> Value:
 def measured_groups(
     call: Call, name: str, operands: tuple[Value, Value, Value | None], attributes: dict[str, Any]
 ) -> Value:
-    """A convolution of [n, groups c, ..] whose number of groups is an extent, such as that of a batch: one per group."""
+    """A convolution of [n, groups c, ..] whose number of groups is an extent, such as that of a batch: a loop."""
     value, weight, bias = operands
     groups, rank = attributes["group"], len(value.shape)
     channels = call.reshape(value, [value.shape[0], groups, -1, *value.shape[2:]])

@@ -339,7 +339,7 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
         except Exception as error:
             raise CompileError(
                 f"PyTorch's run_decompositions fails on this program: {type(error).__name__}: {error}"
-                '\nhint: try torch.compile(model, backend="perpend"), or write that part of the model in other operators'
+                '\nhint: try torch.compile(model, backend="perpend"), or write that part with other operators'
             ) from error
 
 

@@ -53,6 +53,7 @@ from .torch_arithmetic import (
 )
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
+from .torch_factorisations import FACTORISATIONS
 from .torch_linear_algebra import LINEAR_ALGEBRA
 from .torch_movement import (
     arange,
@@ -170,6 +171,7 @@ OPERATORS: dict[str, Operator] = {
     **SAMPLINGS,
     **GROUPED,
     **LINEAR_ALGEBRA,
+    **FACTORISATIONS,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.sign": sign,

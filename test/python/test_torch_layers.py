@@ -105,7 +105,7 @@ def test_one_group_per_image(layer: Callable[..., torch.Tensor]) -> None:
     """Filters of each image: the number of groups is the extent of the batch."""
 
     def function(x: torch.Tensor, weight: torch.Tensor, style: torch.Tensor) -> torch.Tensor:
-        batch, channels, height, width = x.shape
+        batch, _, height, width = x.shape
         filters = (weight * style[:, :, None, None, None]).flatten(0, 1)
         return layer(x.reshape(1, -1, height, width), filters, padding=1, groups=batch).unflatten(1, (batch, -1))
 
