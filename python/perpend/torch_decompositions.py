@@ -271,8 +271,8 @@ def segment_reduce(
     initial: float | None = None,
 ) -> Any:
     """Of consecutive rows: as many as a vector `lengths` says, or between neighbours of `offsets`."""
-    ends = lengths.cumsum(-1) if lengths is not None else offsets[..., 1:] if offsets is not None else indices
-    if axis != 0 or ends is indices or ends.dim() != 1 or initial is not None:
+    ends = lengths.cumsum(-1) if lengths is not None else offsets[..., 1:] if offsets is not None else None
+    if axis != 0 or ends is None or ends.dim() != 1 or initial is not None:
         return NotImplemented
     segment = (torch.arange(x.shape[0])[:, None] >= ends).sum(1)
     empty = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}[reduce]
