@@ -338,7 +338,8 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
             raise
         except Exception as error:
             raise CompileError(
-                f"PyTorch's run_decompositions fails on this program: {type(error).__name__}: {error}"
+                f"PyTorch's run_decompositions fails on this program: {type(error).__name__}: "
+                f"{str(error).partition(chr(10))[0]}"
                 '\nhint: try torch.compile(model, backend="perpend"), or write that part with other operators'
             ) from error
 
