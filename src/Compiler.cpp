@@ -232,7 +232,10 @@ LogicalResult Compilation::writeObjects(target::ScratchDirectory &scratch, std::
   std::unique_ptr<llvm::Module> ir = translate(context);
   if (!ir)
     return failure();
-  auto parts = target::emitObjectParts(*ir, *target, llvmLevel(), 2);
+  // In a small module a second part would cost more than the thread beside saves.
+  constexpr unsigned smallInstructionCount = 1500;
+  const unsigned partCount = ir->getInstructionCount() < smallInstructionCount ? 1 : 2;
+  auto parts = target::emitObjectParts(*ir, *target, llvmLevel(), partCount);
   if (!parts)
     return fail(parts.takeError());
   for (auto [number, part] : llvm::enumerate(*parts)) {

@@ -2,15 +2,15 @@
 #ifndef PERPEND_TARGET_LIBCSTUB_H
 #define PERPEND_TARGET_LIBCSTUB_H
 
-#include "target/ScratchDirectory.h"
-
+#include "llvm/Support/Error.h"
+#include <string>
 #include <vector>
 
 namespace perpend::target {
 
-/// Writes a stub shared library for each library of LibcSymbols.def: its name and its versioned symbols, without code.
-/// Returns their paths.
-llvm::Expected<std::vector<std::string>> writeLibcStubs(const ScratchDirectory &scratch);
+/// The stub shared libraries that the build made of LibcSymbols.def (MakeLibcStubs.cpp): names and versioned symbols,
+/// without code. Errors: one is not beside the runtime's archives.
+llvm::Expected<std::vector<std::string>> libcStubPaths();
 
 } // namespace perpend::target
 

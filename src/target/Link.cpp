@@ -42,7 +42,7 @@ Arguments commonArguments(const LinkRequest &request) {
 
 /// Links into the scratch directory first.
 Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch) {
-  Expected<std::vector<std::string>> stubs = writeLibcStubs(scratch);
+  Expected<std::vector<std::string>> stubs = libcStubPaths();
   if (!stubs)
     return stubs.takeError();
   append(arguments, request.libraries);

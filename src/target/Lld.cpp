@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
 
+#include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -52,6 +53,9 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  // After a fatal error the context stays, and the next link would find its symbols there.
+  if (!result.canRunAgain)
+    CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
   return result.retCode == 0 ? Error::success() : linkError(product, report);
 }
 
