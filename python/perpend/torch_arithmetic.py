@@ -10,6 +10,7 @@ import torch
 
 from ._perpend import Value
 from .torch_call import Call
+from .torch_control import measured_groups
 from .torch_types import torch_dtype
 
 Operator = Callable[["Call"], Any]
@@ -371,8 +372,11 @@ def convolution(call: Call) -> Value:
     if call["transposed"]:
         name = "conv_transpose"
         attributes["output_padding"] = call.ints("output_padding", window)
-    value = call["input"]
-    if len(value.shape) == window + 1:
-        value = call.op("unsqueeze", value, axes=[0])
-        return call.op("squeeze", call.op(name, value, call["weight"], call["bias"], **attributes), axes=[0])
-    return call.op(name, value, call["weight"], call["bias"], **attributes)
+    value, weight, bias = call["input"], call["weight"], call["bias"]
+    is_single = len(value.shape) == window + 1
+    value = call.op("unsqueeze", value, axes=[0]) if is_single else value
+    if isinstance(attributes["group"], str):
+        result = measured_groups(call, name, (value, weight, bias), attributes)
+    else:
+        result = call.op(name, value, weight, bias, **attributes)
+    return call.op("squeeze", result, axes=[0]) if is_single else result

@@ -19,7 +19,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
 from . import CompileError, Model, compile
-from .torch_call import has_effect
+from .torch_call import Complex, has_effect
 from .torch_frontend import Converter, check_operators
 from .torch_operators import decompositions
 from .torch_types import extent_of, naming
@@ -146,7 +146,7 @@ class _Compiled:
             self.versions = versions
         values = [inputs[index] for index in self.tensors]
         values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in self.sizes]
-        results = self.model(*values)
+        results = self.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         results = results if isinstance(results, tuple) else (results,)
         return [self._output(kind, value, results, inputs) for kind, value in self.outputs]
 
@@ -184,6 +184,8 @@ class _Compiled:
         for index in self.sizes:
             node = self.placeholders[index]
             converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
+        if not self.tensors and not self.sizes:
+            converter.graph.input("nothing", [0], "bool")  # torch tensors out need torch tensors in
         with naming({}):
             converter.convert(self.module, list(self.module.graph.nodes))
             names, values = self._collect_outputs(converter)
@@ -209,6 +211,8 @@ class _Compiled:
                 self.outputs.append(("view", node))
             elif isinstance(node, torch.fx.Node):
                 value = converter.map_argument(node)
+                if isinstance(value, Complex):
+                    raise CompileError(f"output '{node.name}': complex numbers are not supported")
                 if isinstance(value, int) or value is None:
                     self.outputs.append(("number", value))
                     continue

@@ -50,6 +50,11 @@ class Conversion:
 
     def input(self, node: torch.fx.Node, name: str) -> None:
         tensor = node.meta["val"]
+        if tensor.dtype.is_complex:
+            raise CompileError(
+                f"input '{name}': complex numbers are not supported\n"
+                "hint: take torch.view_as_real(...) of it as the input, and begin with torch.view_as_complex"
+            )
         self.values[node] = self.graph.input(name, [extent_of(e) for e in tensor.shape], dtype_name(tensor.dtype))
 
     def constant(self, tensor: torch.Tensor) -> Any:
@@ -137,9 +142,12 @@ class Call:
     def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
         """A list with one entry per window dimension; one entry stands for all."""
         values = self.get(name, [])
-        values = [values] if isinstance(values, int) else list(values)
+        values = list(values) if isinstance(values, list) else [values]
         if not values:
             values = [otherwise]
+        for value in values:
+            if not isinstance(value, int):
+                raise self.fail(f"{name}: expected numbers, got {value}\nhint: export with these dimensions fixed")
         return values * count if len(values) == 1 else values
 
     @property
@@ -162,7 +170,12 @@ class Call:
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
         return self.op("cast", value, to=Type(name))
 
-    def number(self, value: float, dtype: torch.dtype) -> Value:
+    def number(self, value: float | Extent | Value, dtype: torch.dtype) -> Value:
+        """A number, which extents or data may decide, as a tensor of rank 0."""
+        if isinstance(value, str):
+            value = self.converter.graph.dims([value], scalar=True)
+        if isinstance(value, Value):
+            return self.cast(value, dtype)
         return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
 
     def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
@@ -172,9 +185,7 @@ class Call:
             return value if dtype is None else self.cast(value, dtype)
         if self.part == 1:
             value = 0  # a real number
-        if isinstance(value, str):
-            return self.cast(self.converter.graph.dims([value], scalar=True), dtype or torch.int64)
-        return self.number(value, dtype or self.dtype)
+        return self.number(value, dtype or (torch.int64 if isinstance(value, str) else self.dtype))
 
     def reshape(self, value: Value, shape: Sequence[Extent]) -> Value:
         return self.op("reshape", value, shape=list(shape))

@@ -9,7 +9,7 @@ import torch
 
 from ._perpend import Value
 from .torch_arithmetic import angle_of
-from .torch_call import Call, Complex, component
+from .torch_call import Call, Complex, component, torch_of
 from .torch_movement import normal, result_shape, slice_between
 
 Operator = Callable[["Call"], Any]
@@ -50,7 +50,7 @@ def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
 PARTWISE = """
     alias clone contiguous detach view _unsafe_view reshape expand permute transpose t unsqueeze squeeze slice select
     split split_with_sizes unbind repeat flip roll gather index_select index cat stack diagonal unfold add sub neg
-    _neg_view sum mean cumsum where slice_scatter select_scatter
+    _neg_view sum mean cumsum where slice_scatter select_scatter copy index_put index_add tril triu
 """
 BY_PARTS = {f"aten.{name}" for name in PARTWISE.split()}
 
@@ -108,10 +108,85 @@ def rotated(call: Call, length: Value, angle: Value) -> Complex:
     return Complex(*(call.op("mul", length, call.op(wave, angle)) for wave in ("cos", "sin")))
 
 
+def polar(call: Call) -> tuple[Value, Value]:
+    """The length and the angle."""
+    value = call["self"]
+    return call.op("sqrt", squared(call, value)), angle_of(call, *reversed(parts_of(call, value)))
+
+
 def power(call: Call) -> Complex:
-    if call["exponent"] != 2:
-        raise call.fail("expected the exponent 2 for complex numbers")
-    return multiplied(call, "mul", call["self"], call["self"])
+    """Small powers are products; others are exp(exponent log z)."""
+    value, exponent = call["self"], call["exponent"]
+    if isinstance(exponent, int) and 0 < exponent <= 8:
+        result = value
+        for _ in range(exponent - 1):
+            result = multiplied(call, "mul", result, value)
+        return Complex(*parts_of(call, result))
+    if isinstance(exponent, (Complex, complex)):
+        raise call.fail("expected a real exponent for complex numbers")
+    length, angle = polar(call)
+    exponent = call.number(exponent, torch_of(length))
+    return rotated(call, call.op("pow", length, exponent), call.op("mul", angle, exponent))
+
+
+def logarithm(call: Call) -> Complex:
+    length, angle = polar(call)
+    return Complex(call.op("log", length), angle)
+
+
+def root(call: Call) -> Complex:
+    """The root whose real part is not negative: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2); a < 0 swaps these."""
+    a, b = pair(call, "self")
+    half, zero = call.number(0.5, torch_of(a)), call.number(0, torch_of(a))
+    total = call.op("add", call.op("abs", a), call.op("sqrt", squared(call, call["self"])))
+    major = call.op("sqrt", call.op("mul", total, half))
+    minor = call.op("div", call.op("mul", call.op("abs", b), half), major)
+    minor = call.op("where", call.op("equal", major, zero), zero, minor)
+    is_left = call.op("less", a, zero)
+    real, height = (call.op("where", is_left, *sides) for sides in ((minor, major), (major, minor)))
+    return Complex(real, call.op("where", call.op("less", b, zero), call.op("neg", height), height))
+
+
+def hyperbolic(real: tuple[str, str], imaginary: tuple[str, str], factor: int) -> Operator:
+    """Products of functions of the two parts, such as sin(a + bi) = sin a cosh b + i cos a sinh b."""
+
+    def convert(call: Call) -> Complex:
+        a, b = pair(call, "self")
+        first, second = (call.op("mul", call.op(f, a), call.op(g, b)) for f, g in (real, imaginary))
+        return Complex(first, second if factor > 0 else call.op("neg", second))
+
+    return convert
+
+
+def tanh(call: Call) -> Complex:
+    """(sinh 2a + i sin 2b) / (cosh 2a + cos 2b), which is the same from |2a| = 40 on."""
+    a, b = (call.op("add", part, part) for part in pair(call, "self"))
+    a = call.op("clip", a, call.number(-40, torch_of(a)), call.number(40, torch_of(a)))
+    below = call.op("add", call.op("cosh", a), call.op("cos", b))
+    return Complex(*(call.op("div", call.op(f, part), below) for f, part in (("sinh", a), ("sin", b))))
+
+
+def reciprocal(call: Call) -> Complex:
+    below = squared(call, call["self"])
+    real, imaginary = pair(call, "self")
+    return Complex(call.op("div", real, below), call.op("div", call.op("neg", imaginary), below))
+
+
+def direction(call: Call) -> Complex:
+    """z / |z|; 0 of 0."""
+    parts, (length, _) = pair(call, "self"), polar(call)
+    zero, one = (call.number(number, torch_of(length)) for number in (0, 1))
+    length = call.op("where", call.op("equal", length, zero), one, length)
+    return Complex(*(call.op("div", part, length) for part in parts))
+
+
+def product_along(call: Call) -> Complex:
+    """The product of the lengths, turned by the sum of the angles."""
+    axes = [normal(call["dim"], call.rank())] if call.get("dim") is not None else list(range(call.rank()))
+    keeps = int(call.get("keepdim", False))
+    length, angle = polar(call)
+    length = call.op("reduce_prod", length, axes=axes, keepdims=keeps)
+    return rotated(call, length, call.op("reduce_sum", angle, axes=axes, keepdims=keeps))
 
 
 def converted(call: Call) -> Any:
@@ -223,6 +298,16 @@ COMPLEX: dict[str, Operator] = {
     "aten.div": divide,
     "aten.exp": exponential,
     "aten.pow": power,
+    "aten.log": logarithm,
+    "aten.sqrt": root,
+    "aten.sin": hyperbolic(("sin", "cosh"), ("cos", "sinh"), 1),
+    "aten.cos": hyperbolic(("cos", "cosh"), ("sin", "sinh"), -1),
+    "aten.sinh": hyperbolic(("sinh", "cos"), ("cosh", "sin"), 1),
+    "aten.cosh": hyperbolic(("cosh", "cos"), ("sinh", "sin"), 1),
+    "aten.tanh": tanh,
+    "aten.reciprocal": reciprocal,
+    "aten.sgn": direction,
+    "aten.prod": product_along,
     "aten.scalar_tensor": filled,
     "aten.full": filled,
     "aten.full_like": filled,

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from . import torch_numbers
 from ._perpend import Value
 from .torch_call import Call, Conversion
 from .torch_selection import iota
@@ -20,7 +21,9 @@ Arguments = Sequence[Any]
 
 
 def tensor_of(converter: Conversion, argument: Any) -> Value:
-    """An operand of control flow, which may be a number, as a tensor."""
+    """An operand of control flow, which may be a number or a condition on extents, as a tensor."""
+    if isinstance(argument, torch.fx.Node) and isinstance(argument.meta.get("val"), torch.SymBool):
+        return torch_numbers.computed(converter, argument)
     value = converter.map_argument(argument)
     if isinstance(value, Value):
         return value
@@ -112,6 +115,27 @@ def grouped_product(call: Call) -> Value:
         return None, [call.op("scatter_nd", carried[0], places, call.cast(product, call.dtype))], []
 
     return graph.loop(graph.dims([weights.shape[0]], scalar=True), None, [result], iterate)[0]
+
+
+def measured_groups(
+    call: Call, name: str, operands: tuple[Value, Value, Value | None], attributes: dict[str, Any]
+) -> Value:
+    """A convolution of [n, groups c, ..] whose number of groups is an extent, such as that of a batch: a loop."""
+    value, weight, bias = operands
+    groups, rank = attributes["group"], len(value.shape)
+    channels = call.reshape(value, [value.shape[0], groups, -1, *value.shape[2:]])
+    channels = call.op("transpose", channels, perm=[1, 0, *range(2, rank + 1)])
+    filters = call.reshape(weight, [groups, -1, *weight.shape[1:]])
+
+    def iterate(group: Value, _carried: list[Value]) -> tuple[None, list[Value], list[Value]]:
+        own, filter = (call.op("gather", part, group, axis=0) for part in (channels, filters))
+        return None, [], [call.op(name, own, filter, None, **{**attributes, "group": 1})]
+
+    limit = call.converter.graph.dims([groups], scalar=True)
+    result = call.converter.graph.loop(limit, None, [], iterate)[0]
+    result = call.op("transpose", result, perm=[1, 0, *range(2, rank + 1)])
+    result = call.reshape(result, [value.shape[0], -1, *result.shape[3:]])
+    return result if bias is None else call.op("add", result, call.reshape(bias, [-1, *[1] * (rank - 2)]))
 
 
 CONTROL: dict[str, Callable[[Any, Callable[[Any], Any], Arguments], list[Value]]] = {

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from .torch_linear_algebra import IN_OTHERS
 from .torch_random import DISTRIBUTIONS
+from .torch_special import SPECIAL, real_type
 
 aten: Any = torch.ops.aten
 
@@ -258,6 +259,29 @@ def index_reduce(
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
+def segment_reduce(
+    x: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Any:
+    """Of consecutive rows: as many as a vector `lengths` says, or between neighbours of `offsets`."""
+    ends = lengths.cumsum(-1) if lengths is not None else offsets[..., 1:] if offsets is not None else None
+    if axis != 0 or ends is None or ends.dim() != 1 or initial is not None:
+        return NotImplemented
+    segment = (torch.arange(x.shape[0])[:, None] >= ends).sum(1)
+    empty = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}[reduce]
+    result = torch.full((ends.shape[0], *x.shape[1:]), empty, dtype=x.dtype)
+    if reduce == "sum":
+        return result.index_add(0, segment, x)
+    return result.index_reduce(0, segment, x, {"max": "amax", "min": "amin"}.get(reduce, reduce), include_self=False)
+
+
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
@@ -313,11 +337,6 @@ def fake_quantize_channels(
 def sign_bit(x: Tensor) -> Tensor:
     """-0.0 has one; that of a NaN is taken as 0."""
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
-
-
-def real_type(dtype: torch.dtype) -> torch.dtype:
-    """What PyTorch computes a function of real numbers in: of integers, in its default type."""
-    return dtype if dtype.is_floating_point else torch.get_default_dtype()
 
 
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
@@ -376,6 +395,7 @@ TABLE_OF_TORCH = [
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **IN_OTHERS,
+    **SPECIAL,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,
@@ -392,6 +412,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.mode.default: mode,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
+    aten.segment_reduce.default: segment_reduce,
     aten.put.default: put,
     aten.diagonal_scatter.default: diagonal_scatter,
     aten.dist.default: distance,

@@ -43,6 +43,15 @@ class Converter(Conversion):
                     name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
+        try:
+            return self._convert_node(module, node)
+        except (TypeError, AttributeError, KeyError, IndexError, NotImplementedError) as error:
+            raise CompileError(
+                f"node '{node.name}' ({node.target}): these arguments are not supported: {error}"
+                "\nhint: numbers must be known when the model is compiled; export with these dimensions fixed"
+            ) from error
+
+    def _convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         name = name_of(node)
         if name == "getitem":
             return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
@@ -175,7 +184,16 @@ def import_program(
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
     with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
-        return program.run_decompositions(torch_operators.decompositions())
+        try:
+            return program.run_decompositions(torch_operators.decompositions())
+        except CompileError:
+            raise
+        except Exception as error:
+            raise CompileError(
+                f"PyTorch's run_decompositions fails on this program: {type(error).__name__}: "
+                f"{str(error).partition(chr(10))[0]}"
+                '\nhint: try torch.compile(model, backend="perpend"), or write that part with other operators'
+            ) from error
 
 
 def _convert(program: ExportedProgram, name: str, limits: Sequence[str], parameters: Sequence[str]) -> Module:

@@ -132,9 +132,24 @@ def cholesky_inverse(factor: Tensor, upper: bool = False) -> Tensor:
     return cholesky_solve(unit, factor, upper)
 
 
+def pseudo_inverse(
+    matrix: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
+) -> Tensor:
+    """V S^-1 U^T of the singular values above max(atol, rtol * the largest); the others count as 0."""
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    if rtol is None:
+        epsilon = torch.finfo(matrix.dtype).eps * max(matrix.shape[-2:])
+        rtol = torch.zeros_like(values[..., 0]) + (epsilon if atol is None else torch.where(atol > 0, 0.0, epsilon))
+    limit = rtol * values[..., 0]
+    limit = limit if atol is None else torch.maximum(limit, atol)
+    inverse = torch.where(values > limit[..., None], 1 / values, 0.0)
+    return right.mT @ (inverse[..., None] * left.mT)
+
+
 IN_OTHERS: dict[Any, Callable[..., Any]] = {
     aten.linalg_solve_triangular.default: solve_triangular,
     aten.triangular_solve.default: triangular_solve,
     aten.cholesky_solve.default: cholesky_solve,
     aten.cholesky_inverse.default: cholesky_inverse,
+    aten.linalg_pinv.atol_rtol_tensor: pseudo_inverse,
 }

@@ -61,9 +61,9 @@ def convert(converter: Conversion, node: torch.fx.Node) -> None:
         else:
             converter.values[node] = _scalar(converter, tensor)
     elif isinstance(value, torch.SymFloat):
-        converter.values[node] = _computed(converter, node)
+        converter.values[node] = computed(converter, node)
     elif isinstance(value, torch.SymInt) and passes_floats(value):
-        name_expression(value.node.expr, converter.graph.measure(_cast(converter, _computed(converter, node), "i64")))
+        name_expression(value.node.expr, converter.graph.measure(_cast(converter, computed(converter, node), "i64")))
 
 
 def _scalar(converter: Conversion, tensor: Value) -> Value:
@@ -80,7 +80,7 @@ def _operand(converter: Conversion, argument: Any) -> Value:
             value: Value = converter.values[argument]
             return value if value.dtype == "bool" else _cast(converter, value, "f64")
         if isinstance(argument.meta["val"], torch.SymBool):
-            return _computed(converter, argument)
+            return computed(converter, argument)
         argument = argument.meta["val"]
     if isinstance(argument, torch.SymInt):
         return _cast(converter, converter.graph.dims([extent_of(argument)], scalar=True), "f64")
@@ -88,7 +88,8 @@ def _operand(converter: Conversion, argument: Any) -> Value:
     return converter.graph.constant(torch.tensor(argument, dtype=dtype))
 
 
-def _computed(converter: Conversion, node: torch.fx.Node) -> Value:
+def computed(converter: Conversion, node: torch.fx.Node) -> Value:
+    """A number that is no integer, or a condition."""
     name = COMPOSITES.get(cast(Any, node.target))
     if name is None:
         raise CompileError(f"node '{node.name}' ({node.target}): this number is not supported")

@@ -55,6 +55,7 @@ from .torch_arithmetic import (
 from .torch_call import Call
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
+from .torch_factorisations import FACTORISATIONS
 from .torch_linear_algebra import LINEAR_ALGEBRA, end_unless_true
 from .torch_movement import (
     arange,
@@ -140,7 +141,7 @@ UNARY = """
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
-WINDOWS = "hamming_window kaiser_window blackman_window bartlett_window"
+EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
 OPERATORS: dict[str, Operator] = {
     **RECURRENT,
@@ -149,6 +150,7 @@ OPERATORS: dict[str, Operator] = {
     **GROUPED,
     **LINEAR_ALGEBRA,
     "aten._assert_async": end_unless_true,
+    **FACTORISATIONS,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.special_ndtri": normal_quantile,
@@ -249,6 +251,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.matmul": lambda call: call.op("matmul", call["self"], call["other"]),
     "aten.mv": lambda call: call.op("matmul", call["self"], call["vec"]),
     "aten.dot": lambda call: call.op("matmul", call["self"], call["tensor"]),
+    "aten._int_mm": lambda call: call.op("matmul_integer", call["self"], call["mat2"]),
     "aten.addmm": add_product,
     "aten.baddbmm": add_product,
     "aten.addmv": add_product,
@@ -310,7 +313,7 @@ OPERATORS: dict[str, Operator] = {
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,
-    **{f"aten.{name}": evaluated for name in WINDOWS.split()},
+    **{f"aten.{name}": evaluated for name in EVALUATED.split()},
     "aten.rand": random_values("random_uniform"),
     "aten.rand_like": random_values("random_uniform"),
     "aten.randn": random_values("random_normal"),

@@ -10,6 +10,8 @@ from torch.export import Dim, ExportedProgram
 from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 from torch.export.graph_signature import InputKind, TensorArgument
 
+from .torch_guards import limits_of_guards, shape_env_of
+
 RESERVED = {"min", "max", "mod", "floordiv", "ceildiv"}
 
 
@@ -62,7 +64,9 @@ def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
 def limits_of(program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any]) -> list[str]:
     """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user."""
     symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
-    limits = []
+    examples = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
+    extents = (extent for value in examples if isinstance(value, torch.Tensor) for extent in value.shape)
+    limits = limits_of_guards(shape_env_of(extents), symbols, names)
     for symbol, constraint in program.range_constraints.items():
         if symbol not in symbols:
             continue

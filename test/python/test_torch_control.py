@@ -73,3 +73,10 @@ def test_groups_of_rows(ends: list[int]) -> None:
     offsets = torch.tensor(ends, dtype=torch.int32)
     model = perpend.compile(Product(), example_inputs=(X, offsets))
     torch.testing.assert_close(model(X, offsets), reference(X), atol=1e-5, rtol=1e-5)
+
+
+def test_a_condition_on_extents() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.shape[0] > 2, lambda x: x * 2, lambda x: x + 1, (x,))
+
+    check(function, torch.randn(2, 3), dynamic=[[0]], more=[[torch.randn(3, 3)], [torch.randn(1, 3)]])

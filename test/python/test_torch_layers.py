@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -97,3 +98,17 @@ def test_projected_states(options: dict[str, Any]) -> None:
     rows = 4 if options.get("bidirectional") else 1
     check(net, SEQUENCE)
     check(lambda x, h, c: net(x, (h, c)), SEQUENCE, torch.randn(rows, 3, 3), torch.randn(rows, 3, 6))
+
+
+@pytest.mark.parametrize("layer", [nn.functional.conv2d, nn.functional.conv_transpose2d])
+def test_one_group_per_image(layer: Callable[..., torch.Tensor]) -> None:
+    """Filters of each image: the number of groups is the extent of the batch."""
+
+    def function(x: torch.Tensor, weight: torch.Tensor, style: torch.Tensor) -> torch.Tensor:
+        batch, _, height, width = x.shape
+        filters = (weight * style[:, :, None, None, None]).flatten(0, 1)
+        return layer(x.reshape(1, -1, height, width), filters, padding=1, groups=batch).unflatten(1, (batch, -1))
+
+    weight = torch.randn(4, 4, 3, 3)
+    more = [(torch.randn(n, 4, 5, 6), weight, torch.randn(n, 4)) for n in (1, 3)]
+    check(function, torch.randn(2, 4, 5, 6), weight, torch.randn(2, 4), dynamic=[[0], [], [0]], more=more)

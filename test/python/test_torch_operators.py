@@ -339,14 +339,21 @@ def test_shapes_follow_the_inputs() -> None:
 
 def test_unsupported_operators_are_listed_at_once() -> None:
     def function(x: torch.Tensor) -> Any:
-        return torch.linalg.eigvalsh(x), torch.i0(x), torch.i0(x + 1)
+        return torch.linalg.lu(x), torch.special.bessel_j0(x), torch.special.bessel_j0(x + 1)
 
     with pytest.raises(perpend.CompileError) as failure:
         perpend.compile(All([function]), example_inputs=(torch.eye(3),))
     text = str(failure.value)
     assert "2 operators of this model are not supported" in text
-    assert "aten.i0.default (2 nodes): 'i0', 'i0_1'" in text
-    assert "_linalg_eigh" in text
+    assert "aten.special_bessel_j0.default (2 nodes): 'special_bessel_j0', 'special_bessel_j0_1'" in text
+    assert "aten.linalg_lu" in text
+
+
+def test_what_pytorch_cannot_decompose() -> None:
+    """One error, without PyTorch's listing of the graph."""
+    function = torch.func.grad(lambda x: (x.sin() * x).sum())
+    with pytest.raises(perpend.CompileError, match=r"^PyTorch's run_decompositions fails .*\nhint: try torch.compile"):
+        perpend.compile(All([function]), example_inputs=(torch.ones(3),))
 
 
 @pytest.mark.parametrize("constant", [2.5, True, "text"])

@@ -12,7 +12,7 @@ import scipy.special
 import torch
 import torch.nn.functional as F
 from perpend import torch_operators, torch_random
-from python.torch_functions import Function, check
+from python.torch_functions import Function, check, tensors
 
 torch.manual_seed(0)
 X = torch.randn(3, 4, 5)
@@ -34,6 +34,37 @@ def test_special_functions(number: int, dtype: torch.dtype) -> None:
     tolerance = {torch.float64: 1e-11, torch.float32: 3e-6}.get(dtype, 2e-2)
     for result in (perpend.compile(module)(x), module.evaluate(x)[0]):
         torch.testing.assert_close(result, expected, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+def test_bessel_functions_and_others() -> None:
+    """Relatively: on both sides of where their series change."""
+    special = torch.special
+
+    def function(x: torch.Tensor) -> Any:
+        values = [special.i0(x), special.i0e(x), special.i1(x), special.i1e(x), special.erfcx(x)]
+        return values, torch.polygamma(1, x), torch.polygamma(0, x), torch.kaiser_window(5)
+
+    x = torch.linspace(-9.71, 30.3, 401, dtype=torch.float64)
+    for values in (x, x.float()):
+        exact = function(values.double())
+        results = tensors(perpend.compile(Function(function), example_inputs=(values,))(values))
+        tolerance = 1e-8 if values.dtype == torch.float64 else 1e-6  # PyTorch's trigamma is exact to 5e-10
+        for result, expected in zip(results[:7], tensors(exact)[:7], strict=True):
+            torch.testing.assert_close(result, expected.to(values.dtype), atol=0, rtol=tolerance)
+    with pytest.raises(perpend.CompileError, match=r"aten\.polygamma"):
+        perpend.compile(Function(lambda x: torch.polygamma(2, x)), example_inputs=(x,))
+
+
+def test_reductions_of_segments() -> None:
+    names = ["sum", "mean", "max", "min", "prod"]
+
+    def function(x: torch.Tensor, lengths: torch.Tensor) -> Any:
+        return [torch.segment_reduce(x, name, lengths=lengths, axis=0, unsafe=True) for name in names]
+
+    x, lengths = torch.randn(7, 2), torch.tensor([2, 0, 5])
+    module = perpend.import_model(Function(function), example_inputs=(x, lengths))
+    for result, expected in zip(perpend.compile(module)(x, lengths), function(x, lengths), strict=True):
+        torch.testing.assert_close(result, expected, equal_nan=True)
 
 
 def test_tails_are_relatively_exact() -> None:

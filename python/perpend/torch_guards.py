@@ -1,0 +1,90 @@
+"""Guards: what PyTorch took for granted of extents while it traced a model, as requirements of the compiled one.
+
+A branch of Python that an extent decides, and a number that is made from extents (a scale of 1 / sqrt(n), a stride of
+n // 7), are traced for the example inputs alone. A guard such as Eq(Mod(n, 2), 0) says for which others they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sympy
+import torch
+
+# What extents are made of, by the names of the classes of sympy and PyTorch.
+INTEGER = {"Symbol", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "Max", "Min"}
+
+
+def shape_env_of(extents: Iterable[Any]) -> Any:
+    """Where PyTorch keeps what it knows of symbols; None when all extents are numbers."""
+    return next((extent.node.shape_env for extent in extents if isinstance(extent, torch.SymInt)), None)
+
+
+def limits_of_guards(env: Any, symbols: set[sympy.Symbol], names: dict[Any, Any]) -> list[str]:
+    """Expressions of `symbols` that must not be negative."""
+    limits: dict[str, None] = {}
+    for guard in env.guards if env else ():
+        condition = env.replace(guard.expr)
+        if condition.free_symbols and condition.free_symbols <= symbols:
+            for part in sympy.And.make_args(condition):
+                limits |= {str(limit.xreplace(names)): None for limit in _limits(env, part)}
+    return list(limits)
+
+
+def _limits(env: Any, condition: Any) -> Iterator[Any]:
+    if isinstance(condition, sympy.Or):
+        sides = [list(_limits(env, part)) for part in condition.args]
+        if all(sides):
+            yield sympy.Max(*(sympy.Min(*side) for side in sides), evaluate=False)
+    elif not isinstance(condition, sympy.core.relational.Relational) or _is_of_layout(condition):
+        return
+    elif not all(map(_is_integer, condition.args)):
+        if not isinstance(condition, sympy.Ne):
+            yield from _as_traced(env, condition)
+    elif isinstance(condition, sympy.Ne):
+        yield (condition.lhs - condition.rhs) ** 2 - 1
+    else:
+        yield from _of_relation(condition)
+
+
+def _of_relation(condition: Any) -> Iterator[Any]:
+    difference = condition.lhs - condition.rhs
+    if isinstance(condition, sympy.Eq):
+        yield from (difference, -difference)
+    else:
+        is_greater = isinstance(condition, (sympy.Ge, sympy.Gt))
+        is_strict = isinstance(condition, (sympy.Gt, sympy.Lt))
+        yield (difference if is_greater else -difference) - int(is_strict)
+
+
+def _as_traced(env: Any, condition: Any) -> Iterator[Any]:
+    """Where numbers with fractions decide, the extents must be those of the example inputs."""
+    for symbol in sorted(condition.free_symbols, key=str):
+        difference = symbol - int(env.backed_var_to_val[symbol])
+        yield from (difference, -difference)
+
+
+def _is_integer(expression: Any) -> bool:
+    if expression.is_Integer:
+        return True
+    if isinstance(expression, sympy.Pow) and not (expression.exp.is_Integer and expression.exp > 0):
+        return False
+    return type(expression).__name__ in INTEGER and all(map(_is_integer, expression.args))
+
+
+def _is_of_layout(condition: Any) -> bool:
+    """PyTorch compares extents with each other, with 0 and with 1 to know how tensors lie in memory and what repeats;
+    no result follows from that. An extent that is unequal to another is taken for one of these, unless it is a
+    remainder by a number.
+    """
+    left, right = condition.args
+    if isinstance(condition, sympy.Ne):
+        return not (right.is_number and type(left).__name__ in ("Mod", "PythonMod") and left.args[1].is_number)
+    if isinstance(condition, (sympy.Le, sympy.Lt)):
+        left, right = right, left
+    if isinstance(condition, sympy.Eq) or not right.is_Integer:
+        return False
+    factor, _ = left.as_content_primitive()
+    least = sympy.ceiling((right + int(isinstance(condition, (sympy.Gt, sympy.Lt)))) / factor)
+    return bool(factor > 0 and 0 <= least <= 2)

@@ -1,0 +1,95 @@
+"""Special functions in terms of elementary ones, computed in f64: Bessel's, the scaled error function, trigamma."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten: Any = torch.ops.aten
+
+NEAR = 20.0  # up to here Bessel's power series, and beyond the asymptotic one
+TERMS = 45
+BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6]
+
+
+def real_type(dtype: torch.dtype) -> torch.dtype:
+    """What PyTorch computes a function of real numbers in: of integers, in its default type."""
+    return dtype if dtype.is_floating_point else torch.get_default_dtype()
+
+
+def polynomial(x: Tensor, coefficients: list[float]) -> Tensor:
+    """coefficients[0] + coefficients[1] x + ..."""
+    result = torch.full_like(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result
+
+
+def scaled_bessel(x: Tensor, order: int) -> Tensor:
+    """e^-x I_n(x) for x >= 0, n 0 or 1: (x/2)^n sum (x^2/4)^k / (k! (k + n)!), or
+    1 / sqrt(2 pi x) sum of the products of ((2j - 1)^2 - 4 n^2) / (8 j x) for j up to k.
+    """
+    near, far = x.clamp(max=NEAR), x.clamp(min=NEAR)
+    powers = [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(TERMS)]
+    series = polynomial(near * near / 4, powers) * (near / 2) ** order * (-near).exp()
+    tail = [1.0]
+    for j in range(1, 20):
+        tail.append(tail[-1] * ((2 * j - 1) ** 2 - 4 * order**2) / (8 * j))
+    return torch.where(x < NEAR, series, polynomial(1 / far, tail) / (2 * math.pi * far).sqrt())
+
+
+def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
+    def function(x: Tensor) -> Tensor:
+        size = x.double().abs()
+        result = scaled_bessel(size, order)
+        result = result if is_scaled else result * size.exp()
+        result = torch.where(size == math.inf, 0.0 if is_scaled else math.inf, result)
+        result = torch.where(x < 0, -result, result) if order else result
+        return result.to(real_type(x.dtype))
+
+    return function
+
+
+def scaled_complement(x: Tensor) -> Tensor:
+    """erfcx(x) = e^(x^2) erfc(x) = 1 / sqrt(pi) / (x + 1/2 / (x + 1 / (x + 3/2 / ...))), the second for x > 5."""
+    wide = x.double()
+    near, far = wide.clamp(max=5), wide.clamp(min=5)
+    fraction = far
+    for step in range(24, 0, -1):
+        fraction = far + step / 2 / fraction
+    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / (fraction * math.sqrt(math.pi)))
+    return result.to(real_type(x.dtype))
+
+
+def trigamma(x: Tensor) -> Tensor:
+    """The sum of 1 / (x + k)^2, whose tail is Euler and Maclaurin's series; by reflection for x < 1/2."""
+    wide = x.double()
+    right = torch.where(wide < 0.5, 1 - wide, wide)
+    total = torch.zeros_like(wide)
+    for k in range(10):
+        total = total + 1 / (right + k) ** 2
+    inverse = 1 / (right + 10)
+    total = total + inverse + inverse**2 / 2 + polynomial(inverse**2, BERNOULLI) * inverse**3
+    sine = torch.sin(math.pi * (wide - wide.round()))
+    result = torch.where(wide < 0.5, (math.pi / sine) ** 2 - total, total)
+    return result.to(real_type(x.dtype))
+
+
+def polygamma(n: int, x: Tensor) -> Any:
+    if n > 1:
+        return NotImplemented
+    return trigamma(x) if n else torch.digamma(x)
+
+
+SPECIAL: dict[Any, Callable[..., Any]] = {
+    aten.i0.default: bessel(0, is_scaled=False),
+    aten.special_i0e.default: bessel(0, is_scaled=True),
+    aten.special_i1.default: bessel(1, is_scaled=False),
+    aten.special_i1e.default: bessel(1, is_scaled=True),
+    aten.special_erfcx.default: scaled_complement,
+    aten.polygamma.default: polygamma,
+}
