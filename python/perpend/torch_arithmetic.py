@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -359,17 +359,29 @@ def attention(call: Call) -> Any:
     return [result] + [None] * 8 if isinstance(call.result, (list, tuple)) else result
 
 
+def paddings(call: Call, dilations: Sequence[int]) -> list[int]:
+    """At the beginnings, then at the ends. "same" keeps the extents: dilation (kernel - 1) in all, the odd one at the
+    end."""
+    if call.get("padding") == "same":
+        extents = zip(dilations, call.example("weight").shape[2:], strict=True)
+        totals = [dilation * (kernel - 1) for dilation, kernel in extents]
+        return [total // 2 for total in totals] + [total - total // 2 for total in totals]
+    if call.get("padding") == "valid":
+        return [0] * (2 * len(dilations))
+    return call.ints("padding", len(dilations)) * 2
+
+
 def convolution(call: Call) -> Value:
     window = call.rank("weight") - 2
-    padding = call.ints("padding", window)
+    dilations = call.ints("dilation", window, 1)
     attributes = {
         "strides": call.ints("stride", window, 1),
-        "pads": padding + padding,
-        "dilations": call.ints("dilation", window, 1),
+        "pads": paddings(call, dilations),
+        "dilations": dilations,
         "group": call["groups"],
     }
     name = "conv"
-    if call["transposed"]:
+    if call.get("transposed", "output_padding" in call):
         name = "conv_transpose"
         attributes["output_padding"] = call.ints("output_padding", window)
     value, weight, bias = call["input"], call["weight"], call["bias"]

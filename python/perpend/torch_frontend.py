@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, cast
 
@@ -98,18 +98,27 @@ def name_extents(example: Any, value: Any) -> None:
                 name_expression(extent.node.expr, defined)
 
 
-def check_operators(module: torch.fx.GraphModule) -> None:
-    """Errors: all operators that are not in the table at once, with their nodes."""
-    unsupported: dict[str, list[str]] = defaultdict(list)
+def calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    """The nodes of a graph and of its regions that call an operator on tensors."""
     for part in (part for part in module.modules() if isinstance(part, torch.fx.GraphModule)):
         for node in part.graph.nodes:
             if node.op == "call_function" and not torch_numbers.is_number(node):
-                name = name_of(node)
-                is_known = torch_operators.is_supported(name)
-                if torch_complex.concerns(node) and name not in torch_operators.IGNORED:
-                    is_known = torch_complex.is_supported(name)
-                if not is_known:
-                    unsupported[str(node.target)].append(node.name)
+                yield node
+
+
+def is_known(node: torch.fx.Node) -> bool:
+    name = name_of(node)
+    if torch_complex.concerns(node) and name not in torch_operators.IGNORED:
+        return torch_complex.is_supported(name)
+    return torch_operators.is_supported(name)
+
+
+def check_operators(module: torch.fx.GraphModule) -> None:
+    """Errors: all operators that are not in the table at once, with their nodes."""
+    unsupported: dict[str, list[str]] = defaultdict(list)
+    for node in calls(module):
+        if not is_known(node):
+            unsupported[str(node.target)].append(node.name)
     if unsupported:
         lines = []
         for name, nodes in sorted(unsupported.items()):
@@ -182,6 +191,9 @@ def import_program(
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
+    """Tracing the program once more takes as long as its export: where the table has every operator, it stays."""
+    if all(is_known(node) and torch_operators.is_final(node) for node in calls(program.graph_module)):
+        return program
     with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:

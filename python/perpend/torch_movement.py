@@ -94,6 +94,20 @@ def concatenate(call: Call) -> Value:
     return call.op("concat", *parts, axis=call["dim"])
 
 
+def difference(call: Call) -> Value:
+    """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ."""
+    value, axis, extent = call.tensor("self"), call["dim"], call.example("self").shape[call["dim"]]
+    for name in ("prepend", "append"):
+        if call.get(name) is not None:
+            extent += call.example(name).shape[axis]
+            parts = [call.tensor("prepend"), value] if name == "prepend" else [value, call.tensor("append")]
+            value = call.op("concat", *parts, axis=axis)
+    for _ in range(min(call.get("n", 1), extent)):
+        later, earlier = slice_between(call, value, axis, 1, END), slice_between(call, value, axis, 0, -1)
+        value = call.op("logical_xor" if value.dtype == "bool" else "sub", later, earlier)
+    return value
+
+
 def split(call: Call) -> list[Value]:
     axis, value = call["dim"], call.tensor("self")
     sizes = call.get("split_sizes")

@@ -51,8 +51,9 @@ from .torch_arithmetic import (
     variance_and_mean,
     vector_norm,
     where,
+    with_statistics,
 )
-from .torch_call import Call
+from .torch_call import Call, called, name_of
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_factorisations import FACTORISATIONS
@@ -63,6 +64,7 @@ from .torch_movement import (
     cast,
     concatenate,
     diagonal,
+    difference,
     dropout,
     embedding,
     evaluated,
@@ -123,6 +125,22 @@ def is_supported(name: str) -> bool:
     return name == "getitem" or any(name in table for table in (OPERATORS, IGNORED, REGIONS, CONTROL))
 
 
+# Overloads that torch takes apart better than the function of their name would.
+TAKEN_APART = {"aten.where.default", "aten.repeat_interleave.self_Tensor"}
+
+
+def is_final(node: torch.fx.Node) -> bool:
+    """Whether the operator can be converted as it stands: it neither changes its arguments nor has a decomposition of
+    ours."""
+    target, _ = called(node)
+    if not isinstance(target, torch._ops.OpOverload):
+        return True
+    if target._schema.is_mutable:
+        return name_of(node) == "aten.detach_"
+    has_statistics_of_batch = name_of(node) == "aten.batch_norm" and node.args[5]
+    return not (has_statistics_of_batch or target in DECOMPOSITIONS or str(target) in TAKEN_APART)
+
+
 def decompositions() -> Any:
     """Core ATen's decompositions, without those of the operators that stay."""
     table = default_decompositions()
@@ -141,6 +159,7 @@ UNARY = """
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
+CONVOLUTIONS = "convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
 EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
 OPERATORS: dict[str, Operator] = {
@@ -239,6 +258,7 @@ OPERATORS: dict[str, Operator] = {
     "aten._log_softmax": softmax("log_softmax"),
     "aten.log_softmax": softmax("log_softmax"),
     "aten._native_batch_norm_legit_no_training": batch_norm,
+    "aten.batch_norm": with_statistics,
     "aten.instance_norm": instance_norm,
     "aten.layer_norm": layer_norm,
     "aten.native_layer_norm": lambda call: [layer_norm(call), None, None],
@@ -258,7 +278,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.linear": linear,
     "aten.scaled_dot_product_attention": attention,
     "aten._scaled_dot_product_flash_attention_for_cpu": attention,
-    "aten.convolution": convolution,
+    **{f"aten.{name}": convolution for name in CONVOLUTIONS.split()},
     # Movement
     **{f"aten.{name}": identity for name in COPIES.split()},
     "aten._to_copy": cast,
@@ -271,7 +291,10 @@ OPERATORS: dict[str, Operator] = {
     "aten.view": view,
     "aten._unsafe_view": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
     "aten.reshape": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten.flatten": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
+    "aten.unflatten": lambda call: call.reshape(call.tensor("self"), result_shape(call)),
     "aten.expand": lambda call: call.op("expand", call.tensor("self"), shape=result_shape(call)),
+    "aten.expand_as": lambda call: call.op("expand", call.tensor("self"), shape=result_shape(call)),
     "aten.permute": permute,
     "aten.transpose": transpose,
     "aten.t": transpose,
@@ -281,6 +304,8 @@ OPERATORS: dict[str, Operator] = {
     "aten.select": select,
     "aten.cat": concatenate,
     "aten.stack": lambda call: call.op("stack", *call["tensors"], axis=call["dim"]),
+    "aten.chunk": split,
+    "aten.diff": difference,
     "aten.split": split,
     "aten.split_with_sizes": split,
     "aten.unbind": unbind,

@@ -111,7 +111,7 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
 
 def is_read(call: Call, index: int) -> bool:
     """Whether the model uses that one of the operator's results."""
-    return any(user.args[1] == index for user in call.node.users)
+    return any(user.args[1] == index and user.users for user in call.node.users)
 
 
 def with_positions(call: Call, value: Value, attributes: dict[str, Any]) -> list[Value]:
@@ -184,6 +184,8 @@ SAMPLINGS: dict[str, Operator] = {
     "aten.avg_pool2d": pool("average_pool", 2),
     "aten.avg_pool3d": pool("average_pool", 3),
     "aten.adaptive_avg_pool1d": adaptive_average_pool,
+    "aten.adaptive_avg_pool2d": adaptive_average_pool,
+    "aten.adaptive_avg_pool3d": adaptive_average_pool,
     "aten._adaptive_avg_pool2d": adaptive_average_pool,
     "aten._adaptive_avg_pool3d": adaptive_average_pool,
     "aten.adaptive_max_pool2d": adaptive_max_pool,

@@ -155,8 +155,7 @@ def test_bert(attention: str) -> None:
         agrees(model, net, with_mask(batch, length))
 
 
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("as_dict", [True, False])
+@pytest.mark.parametrize(("attention", "as_dict"), [("eager", False), ("sdpa", True)])
 def test_llama(attention: str, as_dict: bool) -> None:
     from transformers import LlamaConfig, LlamaForCausalLM
 
