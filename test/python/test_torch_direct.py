@@ -1,0 +1,73 @@
+"""PyTorch programs whose operators are all known are converted as they were exported, without a second trace."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from python.torch_functions import check
+from torch.export import ExportedProgram
+
+torch.manual_seed(0)
+X, IMAGES = torch.randn(3, 6), torch.randn(2, 4, 9, 7)
+KERNELS, WIDE = torch.randn(4, 4, 3, 2), torch.randn(6, 2, 3, 4)
+MEAN, SPREAD = torch.randn(4), torch.rand(4) + 0.5
+
+
+@pytest.fixture
+def traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the program was traced again")
+
+    monkeypatch.setattr(ExportedProgram, "run_decompositions", refuse)
+
+
+@pytest.mark.usefixtures("traced_once")
+def test_convolutions_as_exported() -> None:
+    check(
+        lambda x: (
+            F.conv2d(x, KERNELS, stride=2, padding=1),
+            F.conv2d(x, KERNELS, padding="same"),
+            F.conv2d(x, WIDE, groups=2, dilation=(2, 1), padding="same"),
+            F.conv2d(x, KERNELS, padding="valid"),
+            F.conv1d(x[:, :, 0], KERNELS[:, :, :, 0], MEAN, padding="same"),
+            F.conv_transpose2d(x, KERNELS, stride=(2, 1), output_padding=(1, 0)),
+            F.conv_transpose1d(x[0, :, 0], KERNELS[:, :, :, 0], dilation=2),
+            F.batch_norm(x, MEAN, SPREAD, SPREAD, MEAN, eps=1e-3),
+            F.adaptive_avg_pool2d(x, (3, 7)).flatten(1).unflatten(1, (2, -1)),
+        ),
+        IMAGES,
+        dynamic=[(0,)],
+        more=[(IMAGES[:1],)],
+    )
+
+
+@pytest.mark.usefixtures("traced_once")
+def test_movement_as_exported() -> None:
+    check(
+        lambda x: (
+            x.diff(),
+            x.diff(2, dim=0),
+            x.diff(5, dim=0),
+            x.diff(prepend=x[:, :1], append=x[:, 2:4], dim=1),
+            (x > 0).diff(),
+            x.chunk(4, 1),
+            x.softmax(1, dtype=torch.float64),
+            x[0].expand_as(x),
+        ),
+        X,
+    )
+
+
+@pytest.mark.usefixtures("traced_once")
+def test_differences_of_symbolic_dimensions() -> None:
+    check(lambda x: x.diff(prepend=x[:, -1:], dim=1), X, dynamic=[(0, 1)], more=[(X[:1, :2],)])
+
+
+def test_others_are_traced_again() -> None:
+    def changes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x * 2
+        y[:, 0].add_(1)
+        return y, F.batch_norm(x, None, None, training=True), torch.where(x > 0)[0]
+
+    check(changes, X)
