@@ -39,6 +39,21 @@ def name_of(node: torch.fx.Node) -> str:
     return str(getattr(target, "__name__", target))
 
 
+def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
+    """The arguments by the names of the operator's schema, those that are left out as it says."""
+    target, given = called(node)
+    arguments: dict[str, Any] = {}
+    for index, argument in enumerate(target._schema.arguments):
+        if index < len(given):
+            value: Any = given[index]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = argument.default_value if argument.has_default_value() else None
+        arguments[argument.name] = value
+    return arguments
+
+
 class Conversion:
     """What has been made so far of a torch graph."""
 
@@ -96,17 +111,7 @@ class Call:
         self.node = node
         self.result = node.meta.get("val")
         self.part: int | None = None  # which part of complex operands is meant
-        target, given = called(node)
-        schema = target._schema
-        self._arguments: dict[str, Any] = {}
-        for index, argument in enumerate(schema.arguments):
-            if index < len(given):
-                value: Any = given[index]
-            elif argument.name in node.kwargs:
-                value = node.kwargs[argument.name]
-            else:
-                value = argument.default_value if argument.has_default_value() else None
-            self._arguments[argument.name] = value
+        self._arguments = arguments_of(node)
 
     def __contains__(self, name: str) -> bool:
         return name in self._arguments

@@ -191,13 +191,18 @@ def import_program(
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
-    """Tracing the program once more takes as long as its export: where the table has every operator, it stays."""
-    if all(is_known(node) and torch_operators.is_final(node) for node in calls(program.graph_module)):
+    """Tracing the program once more takes as long as its export: where no operator needs it, nor a parameter that is a
+    tensor of another kind, it stays."""
+    table = torch_operators.decompositions()
+    stored = [*program.state_dict.values(), *program.constants.values()]
+    are_plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in stored)
+    nodes = list(calls(program.graph_module))
+    if are_plain and all(is_known(node) and torch_operators.is_final(node, table) for node in nodes):
         return program
     with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:
-            return program.run_decompositions(torch_operators.decompositions())
+            return program.run_decompositions(table)
         except CompileError:
             raise
         except Exception as error:

@@ -75,8 +75,9 @@ def _is_integer(expression: Any) -> bool:
 
 def _is_of_layout(condition: Any) -> bool:
     """PyTorch compares extents with each other, with 0 and with 1 to know how tensors lie in memory and what repeats;
-    no result follows from that. An extent that is unequal to another is taken for one of these, unless it is a
-    remainder by a number.
+    no result follows from that. An extent that is unequal to another or to a number is taken for one of these (it
+    compares with numbers, too, to broadcast), unless it is a remainder by a number; one that is greater than 0 or 1,
+    unless it is a remainder or a difference: those the model made.
     """
     left, right = condition.args
     if isinstance(condition, sympy.Ne):
@@ -87,4 +88,4 @@ def _is_of_layout(condition: Any) -> bool:
         return False
     factor, _ = left.as_content_primitive()
     least = sympy.ceiling((right + int(isinstance(condition, (sympy.Gt, sympy.Lt)))) / factor)
-    return bool(factor > 0 and 0 <= least <= 2)
+    return bool(left.is_positive and factor > 0 and 0 <= least <= 2)

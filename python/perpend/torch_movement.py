@@ -96,13 +96,12 @@ def concatenate(call: Call) -> Value:
 
 def difference(call: Call) -> Value:
     """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ."""
-    value, axis, extent = call.tensor("self"), call["dim"], call.example("self").shape[call["dim"]]
-    for name in ("prepend", "append"):
-        if call.get(name) is not None:
-            extent += call.example(name).shape[axis]
-            parts = [call.tensor("prepend"), value] if name == "prepend" else [value, call.tensor("append")]
-            value = call.op("concat", *parts, axis=axis)
-    for _ in range(min(call.get("n", 1), extent)):
+    axis = call["dim"]
+    names = [name for name in ("prepend", "self", "append") if call.get(name) is not None]
+    parts = [call.tensor(name, call.dtype) for name in names]
+    value = parts[0] if len(parts) == 1 else call.op("concat", *parts, axis=axis)
+    extent = sum(call.example(name).shape[axis] for name in names)
+    for _ in range(min(call["n"], extent)):
         later, earlier = slice_between(call, value, axis, 1, END), slice_between(call, value, axis, 0, -1)
         value = call.op("logical_xor" if value.dtype == "bool" else "sub", later, earlier)
     return value

@@ -53,7 +53,7 @@ from .torch_arithmetic import (
     where,
     with_statistics,
 )
-from .torch_call import Call, called, name_of
+from .torch_call import Call, arguments_of, called, name_of
 from .torch_control import CONTROL, GROUPED
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_factorisations import FACTORISATIONS
@@ -125,20 +125,33 @@ def is_supported(name: str) -> bool:
     return name == "getitem" or any(name in table for table in (OPERATORS, IGNORED, REGIONS, CONTROL))
 
 
-# Overloads that torch takes apart better than the function of their name would.
-TAKEN_APART = {"aten.where.default", "aten.repeat_interleave.self_Tensor"}
+# What torch would take apart, and the functions of the table take whole.
+WHOLE = """
+    transpose.int t.default detach.default arange.default arange.start softmax.int __and__.Tensor diff.default
+    zeros.default ones.default new_ones.default zeros_like.default ones_like.default where.ScalarOther where.ScalarSelf
+    conv1d.default conv2d.default conv3d.default conv1d.padding conv2d.padding conv3d.padding
+    conv_transpose1d.default conv_transpose2d.input conv_transpose3d.input
+    adaptive_avg_pool2d.default adaptive_avg_pool3d.default
+"""
 
 
-def is_final(node: torch.fx.Node) -> bool:
-    """Whether the operator can be converted as it stands: it neither changes its arguments nor has a decomposition of
-    ours."""
+def changes_statistics(node: torch.fx.Node) -> bool:
+    """Whether a normalisation computes them of its input, and may keep them for later."""
+    arguments = arguments_of(node)
+    return bool(arguments.get("training", arguments.get("use_input_stats") and arguments["running_mean"] is not None))
+
+
+def is_final(node: torch.fx.Node, table: Any) -> bool:
+    """Whether the operator would stay as it is among core ATen's decompositions, or is converted as well without them.
+    A region under autocast casts what its operators take, which only a trace shows."""
     target, _ = called(node)
     if not isinstance(target, torch._ops.OpOverload):
-        return True
+        return name_of(node) != "higher_order.wrap_with_autocast"
     if target._schema.is_mutable:
         return name_of(node) == "aten.detach_"
-    has_statistics_of_batch = name_of(node) == "aten.batch_norm" and node.args[5]
-    return not (has_statistics_of_batch or target in DECOMPOSITIONS or str(target) in TAKEN_APART)
+    if name_of(node) in ("aten.batch_norm", "aten.instance_norm") and changes_statistics(node):
+        return False
+    return target not in table or str(target).removeprefix("aten.") in WHOLE.split()
 
 
 def decompositions() -> Any:

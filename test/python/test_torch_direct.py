@@ -64,6 +64,33 @@ def test_differences_of_symbolic_dimensions() -> None:
     check(lambda x: x.diff(prepend=x[:, -1:], dim=1), X, dynamic=[(0, 1)], more=[(X[:1, :2],)])
 
 
+def test_forms_that_only_a_trace_makes_plain() -> None:
+    """One program each: a neighbour that needs the trace would hide that another does."""
+    rows = torch.tensor([[3, 1, 4], [1, 5, 9]])
+    for function in (
+        lambda x: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, unbiased=False) + 1e-3).sqrt(),
+        lambda x: torch.var_mean(x, unbiased=False),
+        lambda x: torch.max(x, -x),
+        lambda x: torch.max(x[0, 0], x[0, 1]),
+        lambda x: x.repeat_interleave(2, dim=1),
+        lambda x: torch.rsub(x, x * x, alpha=2),
+        lambda x: torch.roll(x, 7, 0),
+        lambda x: torch.roll(x, 1),
+        lambda x: torch.pixel_shuffle(x.reshape(2, 3, 3).repeat(2, 1, 1), 2),
+        lambda x: torch.diff(rows, prepend=x[:2, :1]),
+        lambda x: torch.where(x > 0, x, 1.5) + torch.zeros_like(x).detach().transpose(0, 1).t(),
+    ):
+        check(function, X, is_interpreted=False)
+
+
+def test_autocast() -> None:
+    def mixed(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.linear(x, X)
+
+    assert check(mixed, X, is_interpreted=False)(X).dtype == torch.bfloat16
+
+
 def test_others_are_traced_again() -> None:
     def changes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = x * 2

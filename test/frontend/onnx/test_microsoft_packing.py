@@ -29,7 +29,8 @@ TOKENS = int(LENGTHS.sum())
 
 
 def run(op: str, inputs: list[np.ndarray | None], outputs: int = 1, symbols: dict | None = None, **attributes: object):
-    """The results with fixed extents, which those with symbolic extents and the interpreter's are equal to."""
+    """The results with fixed extents, which those with symbolic extents and the interpreter's are equal to, but for the
+    order of sums in f32: where that decides the rounding to a shorter type, by its last bit."""
     case = Case(op, inputs, outputs, attributes, symbols=symbols or {})
     model, feeds = build(case, dynamic=False)
     results = perpend.compile(model)(**feeds)
@@ -38,7 +39,8 @@ def run(op: str, inputs: list[np.ndarray | None], outputs: int = 1, symbols: dic
         others.append(perpend.compile(build(case, dynamic=True)[0])(**feeds))
     for other in others:
         for got, wanted in zip(as_list(other), as_list(results), strict=True):
-            np.testing.assert_allclose(got, wanted, 1e-5, 1e-5)
+            last_bit = float(ml_dtypes.finfo(wanted.dtype).eps) if wanted.dtype.itemsize == 2 else 0
+            np.testing.assert_allclose(got, wanted, max(1e-5, last_bit), 1e-5)
     return results
 
 
@@ -169,7 +171,8 @@ def packed_weights(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("has_skip", [False, True])
 def test_fused_products_of_packed_weights(has_skip: bool) -> None:
-    x, skip, scale, bias = normal(2, 3, K), normal(2, 3, K) if has_skip else None, normal(K), normal(N)
+    # A small scale: SiLU of numbers far below zero would turn the products' roundings into relative errors.
+    x, skip, scale, bias = normal(2, 3, K), normal(2, 3, K) if has_skip else None, normal(K) * 0.1, normal(N)
     total = x if skip is None else x + skip
     norm = total / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-3) * scale
     (a, b, first), (c, d, second), (e, f, third) = (packed_weights(rows) for rows in (N, N + 1, N + 1))
