@@ -6,16 +6,14 @@ All are computed in f64. Matrices are stacks [n, rows, columns].
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._perpend import Value
+from .torch_call import Call
 from .torch_selection import iota
 from .torch_types import Extent
-
-if TYPE_CHECKING:
-    from .torch_call import Call
 
 SMALL = 1e-14  # of an angle between rows that is as good as a right one
 SWEEPS = 40  # rotations converge quadratically: 6 to 10 are usual

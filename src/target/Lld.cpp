@@ -42,6 +42,11 @@ static Error linkError(StringRef product, StringRef report) {
 Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   static std::mutex oneAtATime;
   const std::lock_guard<std::mutex> lock(oneAtATime);
+  static bool isUsable = true;
+  if (!isUsable)
+    return createStringError(formatv("cannot link '{0}': perpend bug: the linker did not recover from an earlier fatal "
+                                     "error\nhint: start a new process",
+                                     product));
   // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
   // or its memory has gone with the link: so that each link makes a new one, each mentions it.
   std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",
@@ -55,7 +60,7 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
   // After a fatal error the context stays, and the next link would find its symbols there.
   if (!result.canRunAgain)
-    CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
+    isUsable = CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
   return result.retCode == 0 ? Error::success() : linkError(product, report);
 }
 

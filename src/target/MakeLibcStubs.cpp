@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -68,7 +69,10 @@ Error makeStub(StringRef folder, StringRef library, const Stub &stub) {
                                         "-soname", library.str(), *nothing,     "--version-script=" + *script,
                                         "-o",      output};
   arguments.insert(arguments.end(), stub.definitions.begin(), stub.definitions.end());
-  return perpend::target::runLld(arguments, output);
+  Error error = perpend::target::runLld(arguments, output);
+  sys::fs::remove(*nothing);
+  sys::fs::remove(*script);
+  return error;
 }
 
 } // namespace

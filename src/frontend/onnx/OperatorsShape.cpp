@@ -160,7 +160,10 @@ static void requireNoCopies(Node &node, const Shape &from, const Shape &to) {
     std::string what = ("dimension " + Twine(dim) + " of the new shape " + toString(to) +
                         " is 0, which copies the input's extent, " + from[dim].str() + ", and gives another shape")
                            .str();
-    node.builder.require(value.isPoison() ? isKept : value, what);
+    if (isKept.isPoison())
+      node.fail(what + " in some runs; which ones is too long an expression");
+    else
+      node.builder.require(value.isPoison() ? isKept : value, what);
   }
 }
 

@@ -159,10 +159,12 @@ std::optional<unsigned> ReshapeOp::followingDim(OpOperand &, unsigned dim) {
   return std::nullopt;
 }
 
+namespace {
 /// One stretch of dimensions of the result that holds the same elements as one stretch of the input.
 struct ReshapeGroup {
-  llvm::SmallVector<unsigned> inputDims, resultDims;
+  SmallVector<unsigned> inputDims, resultDims;
 };
+} // namespace
 
 /// Splits a reshape into the smallest groups of dimensions with equal element counts, so that the index
 /// arithmetic divides only where dimensions are really merged or split.
