@@ -209,7 +209,8 @@ def component(call: Call, value: Any, index: int) -> Any:
         return value.real
     if value.imaginary is not None:
         return value.imaginary
-    return call.op("mul", value.real, call.number(0, torch_of(value.real)))
+    zero = call.number(0, torch_dtype(value.real.dtype))
+    return call.op("expand", zero, shape=list(value.real.shape))
 
 
 def torch_of(value: Value) -> torch.dtype:

@@ -107,3 +107,9 @@ def test_writes_to_parts() -> None:
         return torch.fft.irfft(kept, n=x.shape[-1])
 
     check(function, X, dynamic=[[0]], more=[[torch.randn(1, 6, 8)]])
+
+
+def test_real_numbers_have_no_imaginary_part() -> None:
+    """Not even infinity, whose product with 0 is no number."""
+    numbers = torch.tensor([1.0, float("inf"), -float("inf")])
+    check(lambda x: torch.view_as_real(x.to(torch.complex64)), numbers)
