@@ -297,6 +297,7 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
   if (!scratch)
     return fail(scratch.takeError());
   std::vector<std::string> objects;
+  description.table.isMain = kind != ArtifactKind::StaticLibrary;
   auto start = std::chrono::steady_clock::now();
   if (failed(writeObjects(*scratch, objects)) || failed(link(kind, output, std::move(objects))))
     return failure();

@@ -56,6 +56,9 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
     return true;
   if (output.empty())
     return fail("no output", "-o model.so, -o model.a, or --exe -o model"), false;
+  if (wantsExecutable && (output.ends_with(".so") || output.ends_with(".a") || output.ends_with(".h")))
+    return fail("'" + output + "': --exe writes a program, which is no library", "leave --exe or the ending out"),
+           false;
   if (!wantsExecutable && !output.ends_with(".so") && !output.ends_with(".a"))
     return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
   return true;

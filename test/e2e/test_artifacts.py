@@ -146,6 +146,47 @@ def test_static_library_with_its_header(tmp_path: Path, digits: Path) -> None:
     assert read_program(program) == "digits 1 1\n"
 
 
+TWO_MODELS = """
+#include "perpend_module.h"
+#include "perpend.h"
+#include <stdio.h>
+const perpend_module *perpend_module_first(void);
+const perpend_module *perpend_module_second(void);
+int main(void) {
+  const perpend_module *modules[2] = {perpend_module_first(), perpend_module_second()};
+  for (int i = 0; i < 2; ++i) {
+    perpend_model *model = NULL;
+    if (perpend_model_from_module(modules[i], &model))
+      return 1;
+    printf("%s %d\\n", perpend_model_name(model), perpend_model_input_count(model));
+    perpend_model_free(model);
+  }
+  return 0;
+}
+"""
+
+
+def relu(path: Path) -> Path:
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "relu", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+@pytest.mark.parametrize("is_small", [False, True], ids=["two objects", "one object"])
+def test_two_static_libraries_in_one_program(tmp_path: Path, is_small: bool) -> None:
+    """The same model twice: nothing but the two functions is seen from outside."""
+    model = relu(tmp_path / "relu.onnx") if is_small else DIGITS
+    for name in ("first", "second"):
+        run_tool("compile", model, "-o", f"{name}.a", "--name", name, folder=tmp_path)
+    source = tmp_path / "main.c"
+    source.write_text(TWO_MODELS)
+    runtime = next(BUILD.rglob("libperpend_runtime.a"))
+    libraries = [tmp_path / "first.a", tmp_path / "second.a", runtime, "-lm", "-lpthread"]
+    lines = read_program(build_program(source, *libraries)).splitlines()
+    assert [line.split()[0] for line in lines] == ["first", "second"]
+
+
 COUNTING_PROGRAM = """
 #include "perpend.h"
 #include <stdatomic.h>

@@ -117,10 +117,11 @@ TEST(EmitObjectParts, EveryBodyIsInOnePart) {
         if (!(expectValue(symbol.getFlags()) & object::SymbolRef::SF_Undefined))
           ++definitions[expectValue(symbol.getName()).str()];
     }
-    EXPECT_EQ(definitions["kernel_saxpy"], 1);
-    EXPECT_EQ(definitions["kernel_scale"], 1);
+    const std::string owner = "_" + module->getModuleIdentifier();
+    EXPECT_EQ(definitions["kernel_saxpy" + owner], 1);
+    EXPECT_EQ(definitions["kernel_scale" + owner], 1);
     EXPECT_EQ(definitions["perpend_module_run"], 1);
-    EXPECT_EQ(definitions["counter"], 1);
+    EXPECT_EQ(definitions["counter" + owner], 1);
     EXPECT_EQ(definitions["helper"], 2) << "local functions go with their users";
     if (repetition == 0)
       first = bytes;

@@ -30,16 +30,20 @@ bool isDealt(const Function &function) {
   return !function.isDeclaration() && (!function.hasLocalLinkage() || isKernel(function));
 }
 
-/// Gives local symbols that exist only once (kernels, variables) a hidden name that other parts can refer to.
+/// Gives symbols that exist only once (kernels, variables) a hidden name that other parts can refer to, and that no
+/// other model in the same program has.
 void exposeAcrossParts(Module &module) {
+  const std::string owner = "_" + module.getModuleIdentifier();
   for (Function &function : module)
-    if (function.hasLocalLinkage() && isKernel(function))
+    if (isKernel(function) && !function.isDeclaration()) {
       function.setLinkage(GlobalValue::ExternalLinkage);
+      function.setName(function.getName() + owner);
+    }
   unsigned unnamed = 0;
   for (GlobalVariable &variable : module.globals())
     if (variable.hasLocalLinkage() && !variable.isConstant()) {
-      if (!variable.hasName())
-        variable.setName("variable_" + Twine(unnamed++));
+      variable.setName((variable.hasName() ? variable.getName().str() : "variable_" + std::to_string(unnamed++)) +
+                       owner);
       variable.setLinkage(GlobalValue::ExternalLinkage);
     }
   hideDefinitions(module);
@@ -96,6 +100,9 @@ Expected<std::vector<Object>> emitObjectParts(Module &module, const TargetInfo &
                                               unsigned partCount) {
   std::vector<Object> objects(std::max(partCount, 1u));
   if (objects.size() == 1) {
+    for (Function &function : module)
+      if (isKernel(function) && !function.isDeclaration())
+        function.setLinkage(GlobalValue::InternalLinkage);
     raw_svector_ostream stream(objects[0]);
     if (Error error = emitObject(module, target, optLevel, stream))
       return std::move(error);

@@ -109,7 +109,10 @@ void addModuleTable(Module &module, const ModuleTable &table) {
   auto *global = new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
                                     ConstantStruct::get(type, fields), "perpend_module_table");
   auto *functionType = FunctionType::get(PointerType::getUnqual(context), false);
-  for (const std::string &name : {"perpend_module_" + table.name, std::string("perpend_module_main")}) {
+  std::vector<std::string> names = {"perpend_module_" + table.name};
+  if (table.isMain)
+    names.push_back("perpend_module_main");
+  for (const std::string &name : names) {
     auto *function = Function::Create(functionType, GlobalValue::ExternalLinkage, name, module);
     IRBuilder<> builder(BasicBlock::Create(context, "", function));
     builder.CreateRet(global);

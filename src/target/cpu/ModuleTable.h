@@ -23,6 +23,7 @@ namespace perpend::target {
 
 struct ModuleTable {
   std::string name;          ///< an identifier
+  bool isMain = true;        ///< found by perpend_module_main, too: the one model of a shared library or a program
   std::string descriptor;    ///< JSON, see perpend_module.h
   std::string weightsSymbol; ///< empty: no weights
   uint64_t weightsBytes = 0;
