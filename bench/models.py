@@ -25,6 +25,7 @@ import onnx
 import onnxruntime
 import turns
 import worker
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[1]
 PERPEND = ROOT / "build" / "bin" / "perpend"
@@ -75,7 +76,10 @@ def random_input(value: Any, dims: dict[str, int], generator: np.random.Generato
 
 
 def random_case(model: Path, dims: dict[str, int], seed: int) -> Case:
-    graph = onnx.load(model, load_external_data=False).graph
+    try:
+        graph = onnx.load(model, load_external_data=False).graph
+    except DecodeError:
+        sys.exit(f"error: '{model}': no ONNX model\nhint: is it text, or cut off?")
     weights = {weight.name for weight in graph.initializer}
     generator = np.random.default_rng(seed)
     inputs = [random_input(value, dims, generator) for value in graph.input if value.name not in weights]
@@ -85,8 +89,9 @@ def random_case(model: Path, dims: dict[str, int], seed: int) -> Case:
 
 
 def find_case(model: Path, dims: dict[str, int], seed: int) -> Case:
+    """golden/MODEL.json beside the model says which inputs and outputs; where sizes are asked for, they are random."""
     description = model.parent / "golden" / f"{model.stem}.json"
-    return golden_case(model, description) if description.exists() else random_case(model, dims, seed)
+    return golden_case(model, description) if description.exists() and not dims else random_case(model, dims, seed)
 
 
 def compile_model(model: Path, library: Path, options: Sequence[str] = ()) -> float:
@@ -222,6 +227,10 @@ def parse_arguments() -> argparse.Namespace:
     )
     options = parser.parse_args()
     options.peers = options.peers.split(",")
+    known = [name for name in worker.ENGINES if name != "perpend"]
+    for peer in options.peers:
+        if peer not in known:
+            sys.exit(f"error: no engine '{peer}' to compare with\nhint: the engines are {', '.join(known)}")
     options.threads = [int(number) for number in options.threads.split(",")]
     options.dim = {name: int(number) for name, _, number in (text.partition("=") for text in options.dim)}
     if options.models or not options.model:

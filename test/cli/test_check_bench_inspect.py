@@ -62,6 +62,14 @@ def test_options_that_do_not_go_together(tmp_path: Path, tiny: Path, options: li
     assert message in reject("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path, code=USAGE_ERROR)
 
 
+def test_bench_against_what_is_not_there(tmp_path: Path, tiny: Path) -> None:
+    text = reject("bench", tiny, "--against", "onnxruntime,tvn", folder=tmp_path)
+    assert text == "error: no engine 'tvn' to compare with\nhint: the engines are onnxruntime, openvino\n"
+    (tmp_path / "notes.onnx").write_text("no model")
+    done = perpend("bench", "notes.onnx", "--against", "onnxruntime", folder=tmp_path)
+    assert done.returncode != GOOD and "error: 'notes.onnx': no ONNX model\nhint: " in done.stderr
+
+
 def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:
     options = ["--target", "x86-64-v3", "-O0", "--dim", "n=3", "--seed", 4, "--threads", 1, "--json", "b.json"]
     done = perpend("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path)
