@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import shutil
 import sys
@@ -147,6 +148,9 @@ def import_model(
     )
 
 
+ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "threads")
+
+
 def compile(
     model: Any,
     target: str = "host",
@@ -171,6 +175,7 @@ def compile(
         dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
+    native = _native_names(options)
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
@@ -178,7 +183,7 @@ def compile(
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        report = module.compile(path, {"target": target, **_native_names(options)})
+        report = module.compile(path, {"target": target, **native})
         structure: Any = getattr(module, "structure", None)
         compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
         if structure and isinstance(compiled, _StructuredModel):
@@ -193,9 +198,11 @@ def compile(
 
 
 def _native_names(options: Mapping[str, bool | int | str]) -> dict[str, bool | int | str]:
-    """opt_level to optLevel, and so on: the names of Options.def."""
+    """opt_level to optLevel, and so on: the names of Options.def. Errors: a name that is nearly that of an argument."""
     names = {}
     for name, value in options.items():
+        if meant := difflib.get_close_matches(name, ARGUMENTS, n=1, cutoff=0.8):
+            raise CompileError(f"there is no argument '{name}'\nhint: did you mean '{meant[0]}'?")
         first, *rest = name.split("_")
         names[first + "".join(word.capitalize() for word in rest)] = value
     return names
