@@ -77,7 +77,7 @@ def _is_of_layout(condition: Any) -> bool:
     """PyTorch compares extents with each other, with 0 and with 1 to know how tensors lie in memory and what repeats;
     no result follows from that. An extent that is unequal to another or to a number is taken for one of these (it
     compares with numbers, too, to broadcast), unless it is a remainder by a number; one that is greater than 0 or 1,
-    unless it is a remainder or a difference: those the model made.
+    unless it is a remainder or the difference of two: those the model made.
     """
     left, right = condition.args
     if isinstance(condition, sympy.Ne):
@@ -88,4 +88,6 @@ def _is_of_layout(condition: Any) -> bool:
         return False
     factor, _ = left.as_content_primitive()
     least = sympy.ceiling((right + int(isinstance(condition, (sympy.Gt, sympy.Lt)))) / factor)
-    return bool(left.is_positive and factor > 0 and 0 <= least <= 2)
+    is_remainder = any(type(part).__name__ in ("Mod", "PythonMod") for part in sympy.preorder_traversal(left))
+    is_difference = len(left.free_symbols) > 1 and not left.is_positive
+    return bool(not (is_remainder or is_difference) and factor > 0 and 0 <= least <= 2)
