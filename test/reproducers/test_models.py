@@ -82,6 +82,32 @@ def test_extent_that_is_always_one(tmp_path):
     agrees(*build(nodes, {"x": (ramp(5), ["n"]), "w": ramp(2, 17)}, ["z"], constants), tmp_path)
 
 
+@pytest.mark.parametrize("extent", [3, 7, 8, 9])
+@pytest.mark.parametrize("way", ["compile", "evaluate"])
+def test_slice_at_a_position_that_is_negative_for_some_extents(extent, way):
+    """x[:, :-(-n % 4)] is empty where 4 divides n; x[:, n - 7:] and x[:, : n - 7 : 2] count from the end below 7."""
+    constants = {"at": 1, "four": 4, "seven": 7, "zero": [0], "one": [1], "two": [2], "all": [2**31]}
+    nodes = [
+        ("Shape", ["x"], ["shape"], {}),
+        ("Gather", ["shape", "at"], ["n"], {}),
+        ("Neg", ["n"], ["opposite"], {}),
+        ("Mod", ["opposite", "four"], ["rest"], {}),
+        ("Neg", ["rest"], ["end"], {}),
+        ("Unsqueeze", ["end", "zero"], ["ends"], {}),
+        ("Slice", ["x", "zero", "ends", "one"], ["a"], {}),
+        ("Sub", ["n", "seven"], ["less"], {}),
+        ("Unsqueeze", ["less", "zero"], ["lesses"], {}),
+        ("Slice", ["x", "lesses", "all", "one"], ["b"], {}),
+        ("Slice", ["x", "zero", "lesses", "one", "two"], ["c"], {}),
+    ]
+    constants = {name: np.array(value) for name, value in constants.items()}
+    x = ramp(2, extent)
+    model, _ = build(nodes, {"x": (x, ["b", "n"])}, ["a", "b", "c"], constants)
+    run = perpend.compile(model) if way == "compile" else perpend.Module.from_onnx(model.SerializeToString()).evaluate
+    for got, want in zip(run(x), [x[:, : -(-extent % 4)], x[:, extent - 7 :], x[:, : extent - 7 : 2]], strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_long_sum_of_rows(tmp_path):
     """The mean of many nearly equal numbers, over channels last: one rounding of the mean is 6e-5."""
     x = (1000 + np.random.default_rng(0).standard_normal((1, 4, 300, 301))).astype(np.float32)

@@ -33,7 +33,8 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
 /// Exporters write numbers from here on for "to the end".
 static constexpr int64_t unbounded = 1000000000;
 
-/// Where numpy's slice begins or ends: negative from the end, then at most `high`.
+/// Where numpy's slice begins or ends: negative from the end, then at most `high`. An expression may be negative for
+/// some extents only, as -mod(n, 4): the extent is then added times min(max(-position, 0), 1).
 static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt &extent, int64_t low,
                                  const SymbolicInt &high) {
   std::optional<int64_t> constant = position.constant();
@@ -41,8 +42,8 @@ static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt 
     return high;
   if (constant && *constant <= -unbounded)
     return SymbolicInt(low);
-  bool isNegative = constant ? *constant < 0 : compareLess(position, SymbolicInt(0)) == true;
-  return min(isNegative ? position + extent : position, high);
+  SymbolicInt isNegative = min(max(-position, SymbolicInt(0)), SymbolicInt(1));
+  return min(position + extent * isNegative, high);
 }
 
 namespace {
