@@ -77,6 +77,16 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   return SymbolicInt::symbol(symbol);
 }
 
+std::optional<int64_t> InputShapes::rankOption(StringRef name, std::string &error) {
+  constexpr int64_t mostDimensions = 32;
+  std::optional<SymbolicInt> rank = apply(name.str() + ":rank", error);
+  std::optional<int64_t> number = rank ? rank->constant() : std::nullopt;
+  if (!rank || (number && *number <= mostDimensions))
+    return number;
+  error = "the option '" + name.str() + ":rank' must be a number of at most " + std::to_string(mostDimensions);
+  return std::nullopt;
+}
+
 mlir::Type InputShapes::resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error) {
   auto list = llvm::cast<graph::SequenceType>(declared.getElementType());
   auto element = llvm::cast<mlir::TensorType>(list.getElement());
@@ -86,27 +96,31 @@ mlir::Type InputShapes::resolveList(StringRef name, mlir::RankedTensorType decla
                           {}, graph::SequenceType::get(declared.getContext(), resolved, list.getIsOptional()))
                     : mlir::Type();
   }
-  std::optional<SymbolicInt> rank = apply(name.str() + ":rank", error);
+  std::optional<int64_t> rank = rankOption(name, error);
   if (!error.empty() || !rank)
     return error.empty() ? declared : mlir::Type();
-  constexpr int64_t mostDimensions = 32;
-  std::optional<int64_t> number = rank->constant();
-  if (element.hasRank() && number == element.getRank())
+  if (element.hasRank() && rank == element.getRank())
     return declared;
-  if (element.hasRank() || !number || *number > mostDimensions) {
-    error = element.hasRank() ? "its elements have " + std::to_string(element.getRank()) + " dimensions"
-                              : "the option '" + name.str() + ":rank' must be a number of at most 32";
+  if (element.hasRank()) {
+    error = "its elements have " + std::to_string(element.getRank()) + " dimensions";
     return {};
   }
-  llvm::SmallVector<int64_t> shape(*number, mlir::ShapedType::kDynamic);
+  llvm::SmallVector<int64_t> shape(*rank, mlir::ShapedType::kDynamic);
   auto ranked = mlir::RankedTensorType::get(shape, element.getElementType());
   return mlir::RankedTensorType::get({}, graph::SequenceType::get(declared.getContext(), ranked, list.getIsOptional()));
 }
 
 std::optional<graph::Shape> InputShapes::resolve(const ValueInfo &input, std::string &error) {
   if (!input.dims) {
-    error = "its rank is unknown\nhint: export the model with a shape for this input";
-    return std::nullopt;
+    std::optional<int64_t> rank = rankOption(input.name, error);
+    if (!rank && error.empty())
+      error = "its rank is unknown\nhint: say how many dimensions it has, as the dimension '" + input.name.str() +
+              ":rank', or export the model with a shape for this input";
+    if (!rank)
+      return std::nullopt;
+    ValueInfo ranked = input;
+    ranked.dims.emplace(*rank);
+    return resolve(ranked, error);
   }
   graph::Shape shape;
   for (size_t i = 0; i < input.dims->size(); ++i) {

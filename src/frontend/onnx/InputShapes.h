@@ -21,7 +21,8 @@ class InputShapes {
 public:
   explicit InputShapes(const ImportOptions &options) : options(options), used(options.dimensions.size(), false) {}
 
-  /// Errors: nullopt, and a message without the input's name.
+  /// An input without a shape has as many dimensions as the option NAME:rank says. Errors: nullopt, and a message
+  /// without the input's name.
   std::optional<graph::Shape> resolve(const ValueInfo &input, std::string &error);
   /// The type of a list, whose elements get the number of dimensions that the option NAME:rank says. Errors: null.
   mlir::Type resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error);
@@ -32,6 +33,8 @@ public:
 
 private:
   std::optional<SymbolicInt> apply(StringRef subject, std::string &error);
+  /// What the option NAME:rank says; nullopt without an error when there is none.
+  std::optional<int64_t> rankOption(StringRef name, std::string &error);
   std::optional<SymbolicInt> resolveDimension(const ValueInfo &input, size_t index, std::string &error);
 
   const ImportOptions &options;

@@ -89,3 +89,18 @@ def test_gates_of_linear_attention(decay: int, beta: int) -> None:
     feeds["g"] = rng.random((2, 5, 4), dtype=np.float32)
     with pytest.raises(ValueError, match="got"):
         perpend.compile(build(True))(*feeds.values())
+
+
+def test_number_of_dimensions_that_only_the_user_knows():
+    """An input without a shape: refused, unless the option says how many dimensions it has."""
+    infos = [onnx.ValueInfoProto(name="x"), onnx.ValueInfoProto(name="y")]
+    infos[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    graph = helper.make_graph([helper.make_node("Transpose", ["x"], ["y"])], "g", infos[:1], infos[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(perpend.CompileError, match="'x': its rank is unknown\nhint: .*'x:rank'"):
+        perpend.compile(model)
+    with pytest.raises(perpend.CompileError, match="'x:rank' must be a number of at most 32"):
+        perpend.compile(model, dims={"x:rank": 33})
+    run = perpend.compile(model, dims={"x:rank": 3, "x:1": 3})
+    for x in (X, X[:0], X[..., :1]):
+        np.testing.assert_array_equal(run(x), x.T)
