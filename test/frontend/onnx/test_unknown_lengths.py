@@ -97,7 +97,7 @@ def test_number_of_dimensions_that_only_the_user_knows():
     infos[0].type.tensor_type.elem_type = TensorProto.FLOAT
     graph = helper.make_graph([helper.make_node("Transpose", ["x"], ["y"])], "g", infos[:1], infos[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with pytest.raises(perpend.CompileError, match="'x': its rank is unknown\nhint: .*'x:rank'"):
+    with pytest.raises(perpend.CompileError, match=r"'x': its rank is unknown\nhint: .*'x:rank'"):
         perpend.compile(model)
     with pytest.raises(perpend.CompileError, match="'x:rank' must be a number of at most 32"):
         perpend.compile(model, dims={"x:rank": 33})
