@@ -18,8 +18,8 @@ struct Search {
   SymbolicInt batch, prompt, longest;
   /// Integers [batch, longest]: 1 for tokens that are seen, also for those to come.
   Value mask;
-  /// Integers [batch, 1]: how many tokens of the prompt are seen.
-  Value seen;
+  /// Integers [batch, prompt]: 1 for words, 0 for padding; only words have a position.
+  Value words;
 };
 
 /// What a step hands to the next.
@@ -178,8 +178,8 @@ static std::optional<Step> firstStep(Node &node, const Search &search, const Gra
   std::optional<SmallVector<Value>> caches = emptyCaches(node, search, graph);
   if (!caches)
     return std::nullopt;
-  Value mask = sliceAxis(b, search.mask, 1, SymbolicInt(0), search.prompt), one = b.scalar(1, b.i64());
-  Value positions = graph::mul(b, mask, graph::sub(b, b.scan(ReductionKind::Sum, mask, 1), one));
+  Value ordinal = graph::sub(b, b.scan(ReductionKind::Sum, search.words, 1), b.scalar(1, b.i64()));
+  Value positions = graph::mul(b, search.words, ordinal);
   std::optional<Results> decoded = decode(node, search, graph, ids, positions, *caches, search.prompt);
   if (!decoded)
     return std::nullopt;
@@ -202,7 +202,7 @@ static Value generate(Node &node, const Search &search, const GraphProto &graph,
     Step before{carried[0], carried[1], carried[2], {}};
     for (Value cache : carried.drop_front(before.all().size())) // how long they are is known, unlike to the loop
       before.caches.push_back(sliceAxis(b, cache, 3, SymbolicInt(0), length));
-    Value positions = graph::add(b, search.seen, number);
+    Value positions = graph::add(b, graph::sum(b, search.words, {1}, /*keepDims=*/true), number);
     SymbolicInt now = length + SymbolicInt(1);
     auto decoded = decode(node, search, graph, b.unsqueeze(before.last, {1}), positions, before.caches, now);
     if (!decoded)
@@ -238,11 +238,12 @@ static std::optional<Search> readSearch(Node &node) {
   b.require(search.prompt - SymbolicInt(1), "input_ids: expected at least one token");
   requireShape(b, node.input(6), "attention_mask", shapeOf(ids));
   double padding = static_cast<double>(node.attributes.getInt("pad_token_id"));
-  Value mask =
-      node.input(6) ? node.input(6) : call(b, "not_equal", {ids, b.scalar(padding, graph::elementTypeOf(ids))});
-  mask = mask ? b.cast(booleans(b, mask), b.i64()) : mask;
+  Value isWord = call(b, "not_equal", {ids, b.scalar(padding, graph::elementTypeOf(ids))});
+  if (!isWord)
+    return std::nullopt;
+  search.words = b.cast(isWord, b.i64());
+  Value mask = node.input(6) ? b.cast(booleans(b, node.input(6)), b.i64()) : search.words;
   search.mask = b.concat({mask, b.splat({search.batch, search.longest - search.prompt}, 1, b.i64())}, 1);
-  search.seen = mask ? graph::sum(b, mask, {1}, /*keepDims=*/true) : mask;
   return search;
 }
 

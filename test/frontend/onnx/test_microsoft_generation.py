@@ -117,7 +117,8 @@ def test_greedy_search(given: dict[str, np.ndarray], attributes: dict) -> None:
     feeds = feeds_of(5, 6, 17, 3) | given
     expected = expected_of(model, feeds)
     np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected)
-    np.testing.assert_array_equal(perpend.import_model(model).evaluate(*feeds.values())[0], expected)
+    inputs = [feeds[value.name] for value in model.graph.input]
+    np.testing.assert_array_equal(perpend.import_model(model).evaluate(*inputs)[0], expected)
     assert (expected[:, 6:] != PADDING).any() and len(np.unique(expected[:, 6:])) > 3
 
 
