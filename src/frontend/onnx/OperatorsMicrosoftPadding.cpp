@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/PackedSequences.h"
 #include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
 
@@ -20,27 +21,12 @@ static Value placesOf(Builder &b, Value offsets, const SymbolicInt &tokens) {
   return flat ? sliceAxis(b, flat, 0, SymbolicInt(0), tokens) : flat;
 }
 
-/// [tokens, ..] as [batch, length, ..], with zeros for padding.
-static Value withPadding(Builder &b, Value tokens, Value offsets) {
+/// [tokens, ..] as [batch, length, ..], by the places [batch, length] of the tokens and, behind them, of the padding.
+static Value padded(Builder &b, Value tokens, Value offsets) {
   if (!tokens)
     return {};
-  Shape batches = shapeOf(offsets), rows = shapeOf(tokens), flat{elementCount(batches)};
-  flat.append(rows.begin() + 1, rows.end());
-  batches.append(rows.begin() + 1, rows.end());
-  Value places = placesOf(b, offsets, rows[0]);
-  if (!places)
-    return {};
-  Value zeros = b.splat(flat, 0, graph::elementTypeOf(tokens));
-  return b.reshape(b.scatter(zeros, b.unsqueeze(places, {1}), tokens), batches);
-}
-
-/// Elements `places` of [batch, length, ..] as [tokens, ..].
-static Value elementsAt(Builder &b, Value padded, Value places) {
-  if (!padded || !places)
-    return {};
-  Shape shape = shapeOf(padded), flat{shape[0] * shape[1]};
-  flat.append(shape.begin() + 2, shape.end());
-  return b.gather(b.reshape(padded, flat), places, 0);
+  Shape batches = shapeOf(offsets);
+  return withPadding(b, tokens, placesOf(b, offsets, shapeOf(tokens)[0]), batches[0], batches[1]);
 }
 
 static bool checkOffsets(Node &node, Value tokens, Value offsets) {
@@ -67,14 +53,14 @@ Results importRemovePadding(Node &node) {
   Value others = positionsWhere(b, call(b, "logical_not", flat), elementCount(places) - shapeOf(tokens)[0]);
   Value offsets = b.reshape(b.concat({tokens, others}, 0), places);
   Value ends = b.concat({b.splat({SymbolicInt(1)}, 0, b.i64()), b.scan(ReductionKind::Sum, counts, 0)}, 0);
-  return {elementsAt(b, node.input(0), tokens), b.cast(offsets, type), b.cast(ends, type),
+  return {withoutPadding(b, node.input(0), tokens), b.cast(offsets, type), b.cast(ends, type),
           b.cast(b.reduce(ReductionKind::Max, counts, 0, /*keepDims=*/true), type)};
 }
 
 Results importRestorePadding(Node &node) {
   if (!node.hasInputs(2) || !checkOffsets(node, node.input(0), node.input(1)))
     return {};
-  return {withPadding(node.builder, node.input(0), node.input(1))};
+  return {padded(node.builder, node.input(0), node.input(1))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,7 +81,7 @@ static Results attendPacked(Node &node, Value offsets, Value ends, ImportFunctio
       graph::sub(b, sliceAxis(b, ends, 0, SymbolicInt(1), batch), sliceAxis(b, ends, 0, SymbolicInt(0), batch));
   node.inputs = arrange(lengths);
   Results results = b.hasFailed() ? Results() : attention(node);
-  return {results.empty() ? Value() : elementsAt(b, results[0], placesOf(b, offsets, tokens))};
+  return {results.empty() ? Value() : withoutPadding(b, results[0], placesOf(b, offsets, tokens))};
 }
 
 /// in: tokens, weights, bias, places of the tokens, sums of lengths, bias of the scores.
@@ -104,12 +90,8 @@ Results importPackedAttention(Node &node) {
     return {};
   Value offsets = node.input(3);
   return attendPacked(node, offsets, node.input(4), importMicrosoftAttention, [&](Value lengths) {
-    return SmallVector<Value>{withPadding(node.builder, node.input(0), offsets),
-                              node.input(1),
-                              node.input(2),
-                              lengths,
-                              Value(),
-                              node.input(5)};
+    return SmallVector<Value>{
+        padded(node.builder, node.input(0), offsets), node.input(1), node.input(2), lengths, Value(), node.input(5)};
   });
 }
 
@@ -121,7 +103,7 @@ Results importPackedMultiHeadAttention(Node &node) {
   return attendPacked(node, offsets, node.input(5), importMultiHeadAttention, [&](Value lengths) {
     SmallVector<Value> inputs;
     for (size_t index : {0, 1, 2})
-      inputs.push_back(withPadding(node.builder, node.input(index), offsets));
+      inputs.push_back(padded(node.builder, node.input(index), offsets));
     inputs.append({node.input(3), lengths, node.input(6)});
     return inputs;
   });
@@ -177,7 +159,7 @@ Results importGatedRelativePositionBias(Node &node) {
     return {};
   Builder &b = node.builder;
   Value query = node.input(0);
-  if (node.input(6) && (!checkOffsets(node, query, node.input(6)) || !(query = withPadding(b, query, node.input(6)))))
+  if (node.input(6) && (!checkOffsets(node, query, node.input(6)) || !(query = padded(b, query, node.input(6)))))
     return {};
   if (rankOf(query) != 3)
     return node.fail("expected a query [batch, length, heads * size], got shape " + toString(shapeOf(query)));

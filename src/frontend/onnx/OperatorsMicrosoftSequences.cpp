@@ -172,8 +172,8 @@ Results importMicrosoftLinearAttention(Node &node) {
 
 Results importMicrosoftCausalConv(Node &node) {
   const Attributes &a = node.attributes;
-  if (a.getInt("state_window") || a.getInt("channels_last") || a.getInt("dilation", 1) != 1 || a.getInt("ndim", 1) != 1)
-    return node.fail("expected one dimension, channels first, the dilation 1 and no window of states");
+  if (a.getInt("state_window") || a.getInt("channels_last") || a.getInt("ndim", 1) != 1)
+    return node.fail("expected one dimension, channels first and no window of states");
   return node.composite("causal_conv", node.inputs);
 }
 

@@ -133,8 +133,8 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
 }
 
-/// in: x [batch, channels, length], filter [channels, 1, k], bias, past [batch, channels, k - 1].
-/// Results: as x; the last k - 1 positions with the past. Source: ONNX CausalConvWithState-27.
+/// in: x [batch, channels, length], filter [channels, 1, k], bias, past [batch, channels, (k - 1) dilation].
+/// Results: as x; as many of the last positions as the past has. Source: ONNX CausalConvWithState-27.
 Results causal_conv(Builder &b, Values in, const Attributes &a) {
   Value x = in[0], past = optionalInput(in, 3);
   StringRef activation = a.getString("activation", "none");
@@ -142,7 +142,10 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
     return {
         b.fail("causal convolution: expected an input and a filter of rank 3 and the activation none or silu, got " +
                toString(shapeOf(x)) + ", " + toString(shapeOf(in[1])) + " and '" + activation + "'")};
-  SymbolicInt kept = shapeOf(in[1])[2] - 1;
+  int64_t dilation = a.getInt("dilation", 1);
+  if (dilation < 1 || dilation > std::numeric_limits<int32_t>::max())
+    return {b.fail("causal convolution: expected a dilation of at least 1, got " + Twine(dilation))};
+  SymbolicInt kept = (shapeOf(in[1])[2] - 1) * SymbolicInt(dilation);
   std::optional<int64_t> channels = shapeOf(in[1])[0].constant();
   if (!channels)
     return {b.fail("causal convolution: the number of channels must be a number, got " + shapeOf(in[1])[0].str())};
@@ -150,8 +153,9 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
   Value padded = past ? b.concat({past, x}, 2) : padTensor(b, x, low, high, "constant");
   if (!padded)
     return {};
-  auto group = b.operations.getNamedAttr("group", b.operations.getI64IntegerAttr(*channels));
-  Value result = applyComposite(b, "conv", {padded, in[1], optionalInput(in, 2)}, Attributes(b.context(), group))[0];
+  NamedAttribute form[] = {b.operations.getNamedAttr("group", b.operations.getI64IntegerAttr(*channels)),
+                           b.operations.getNamedAttr("dilations", b.operations.getDenseI64ArrayAttr(dilation))};
+  Value result = applyComposite(b, "conv", {padded, in[1], optionalInput(in, 2)}, Attributes(b.context(), form))[0];
   if (result && activation != "none")
     result = applyComposite(b, "silu", result)[0];
   return {result, sliceAxis(b, padded, 2, shapeOf(x)[2], kept)};

@@ -202,3 +202,10 @@ for rule in ["linear", "gated", "delta", "gated_delta"]:
     case("LinearAttention", arrays, 2, q_num_heads=4, kv_num_heads=2, update_rule=rule)
 case("CausalConvWithState", [normal(2, 3, 7), normal(3, 1, 4), normal(3), normal(2, 3, 3)], 2, activation="silu")
 case("CausalConvWithState", [normal(2, 3, 7), normal(3, 1, 4)], 2, label="plain")
+case(
+    "CausalConvWithState",
+    [normal(2, 3, 7), normal(3, 1, 3), normal(3), normal(2, 3, 4)],
+    2,
+    label="dilated",
+    dilation=2,
+)
