@@ -19,6 +19,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, Module, Value
 from .torch_call import Call, Complex, Conversion, has_effect, name_of
+from .torch_guards import saved_conditions
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
 from .torch_types import is_unnamed, name_expression, naming
@@ -181,13 +182,14 @@ def import_program(
     leaves: what the user's dynamic_shapes says of each input. parameters: those of the module's forward.
     """
     _check_mutations(program)
+    conditions = saved_conditions(program)  # the next trace loses them
     program = _decomposed(program)
     _check_mutations(program)
     check_operators(program.graph_module)
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
     with naming(names):
-        return _convert(program, name, limits_of(program, dims, names), parameters)
+        return _convert(program, name, limits_of(program, dims, names, conditions), parameters)
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
