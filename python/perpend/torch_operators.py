@@ -55,9 +55,10 @@ from .torch_arithmetic import (
 )
 from .torch_assertions import ASSERTIONS
 from .torch_call import Call, arguments_of, called, name_of
-from .torch_control import CONTROL, GROUPED
+from .torch_control import CONTROL
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_factorisations import FACTORISATIONS
+from .torch_groups import GROUPED
 from .torch_linear_algebra import LINEAR_ALGEBRA
 from .torch_movement import (
     arange,

@@ -175,9 +175,7 @@ def test_a_size_that_may_copy_and_is_too_long_an_expression():
         size = f"s{depth}"
     parts.append(f"q = Div ({size}, two) t = Concat <axis = 0> (q, rest) y = Reshape (x, t)")
     text = f"long (float[n, m] x) => (float[p, q] y) {{ {' '.join(parts)} }}"
-    with pytest.raises(
-        perpend.CompileError, match=r"(?s)too long an expression\n.*hint: make this"
-    ):
+    with pytest.raises(perpend.CompileError, match=r"(?s)too long an expression\n.*hint: make this"):
         compiled(text)
 
 
