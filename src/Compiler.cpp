@@ -61,7 +61,7 @@ public:
   LogicalResult write(ArtifactKind kind, StringRef output);
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return *target; }
-  unsigned llvmLevel() const { return std::max<int64_t>(1, options.optLevel); }
+  unsigned llvmLevel() const { return unsigned(options.optLevel); }
   LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:

@@ -315,8 +315,11 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
 
 
 def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
+    """Of narrow types as in C++: computed as int, of which a result too large keeps the low bits."""
+    dtype = torch.result_type(x, y)
+    x, y = (each.to(torch.promote_types(dtype, torch.int32)) for each in (x, y))
     divisor = torch.gcd(x, y)
-    return (torch.div(x, divisor.clamp(min=1), rounding_mode="trunc") * y).abs()
+    return (torch.div(x, divisor.clamp(min=1), rounding_mode="trunc") * y).abs().to(dtype)
 
 
 def fake_quantize(

@@ -5,7 +5,8 @@ Decompositions leave core ATen and the operators that composites express directl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -155,15 +156,19 @@ def is_final(node: torch.fx.Node, table: Any) -> bool:
     return target not in table or str(target).removeprefix("aten.") in WHOLE.split()
 
 
-def decompositions() -> Any:
+def decompositions() -> Mapping[Any, Any]:
     """Core ATen's decompositions, without those of the operators that stay."""
+    return _decompositions(len(torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")))
+
+
+@functools.cache
+def _decompositions(registered: int) -> Mapping[Any, Any]:
+    """Made anew when the program has registered operators since: their decompositions belong to the table."""
     table = default_decompositions()
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
             del table[operator]
-    for operator, function in DECOMPOSITIONS.items():
-        table[operator] = function
-    return table
+    return dict(table.items()) | DECOMPOSITIONS
 
 
 # Operators whose name is that of a composite.

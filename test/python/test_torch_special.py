@@ -111,6 +111,7 @@ def test_divisors(dtype: torch.dtype) -> None:
     x, y = (torch.randint(0, 13, shape).to(dtype) for shape in ((3, 4), (4,)))
     if dtype != torch.uint8:
         x = -x
+    x[0], y[:2] = -11 if dtype != torch.uint8 else 23, torch.tensor([12, 12], dtype=dtype)  # too large for 8 bits
     check(lambda x, y: (torch.gcd(x, y), torch.lcm(x, y)), x, y, dynamic=[(0,), ()], more=[(x[:1], y), (x[:0], y)])
 
 

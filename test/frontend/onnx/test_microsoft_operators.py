@@ -59,10 +59,10 @@ def compare(case, results, expected):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_operator(case, tmp_path):
+def test_operator(case):
     model, feeds = build(case, dynamic=False)
     expected = expected_of(model, feeds)
-    compare(case, run(model, feeds, tmp_path), expected)
+    compare(case, run(model, feeds), expected)
     compiled = perpend.compile(model)(**feeds)
     compare(case, compiled if isinstance(compiled, tuple) else (compiled,), expected)
 

@@ -1,25 +1,15 @@
 """Every operator of the importer against ONNX Runtime, with fixed and with symbolic dimensions.
 
-The imported module is run by the reference interpreter (onnx-run-model), so this tests what operators mean.
+The imported module is run by the reference interpreter, so this tests what operators mean.
 """
-
-import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
+import perpend
 import pytest
 from operator_cases import CASES
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = Path(os.environ.get("PERPEND_BUILD", ROOT / "build")) / "bin" / "onnx-run-model"
-TYPES = {
-    "f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_,
-    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
-}  # fmt: skip
 # Inputs whose extents are numbers in any real model.
 FIXED = {("Conv", 1), ("Conv", 2), ("ConvTranspose", 1), ("ConvTranspose", 2), ("GatherND", 1)}
 FIXED |= {("Resize", 1), ("Resize", 2), ("Resize", 3)}
@@ -52,30 +42,17 @@ def build(case, dynamic):
     return helper.make_model(graph, opset_imports=sets, ir_version=8 if case.opset < 20 else 10), feeds
 
 
-def run(model, feeds, folder):
-    onnx.save(model, folder / "model.onnx")
-    arguments = []
-    for name, array in feeds.items():
-        np.ascontiguousarray(array).tofile(folder / name)
-        arguments.append(f"{folder / name}:{','.join(map(str, array.shape))}")
-    command = [PROGRAM, folder / "model.onnx", folder / "output", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    results = []
-    for index, line in enumerate(done.stdout.splitlines()):
-        element, _, extents = line.partition(" ")
-        shape = [int(extent) for extent in extents.split(",") if extent]
-        results.append(np.fromfile(folder / f"output.{index}", TYPES[element]).reshape(shape))
-    return results
+def run(model, feeds):
+    return perpend.import_model(model).evaluate(*feeds.values())
 
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_operator(case, dynamic, tmp_path):
+def test_operator(case, dynamic):
     if dynamic and (case.op in FIXED_ONLY or "output_shape" in case.attributes):
         pytest.skip("its extents are numbers")
     model, feeds = build(case, dynamic)
-    results = run(model, feeds, tmp_path)
+    results = run(model, feeds)
     if (case.op, case.attributes.get("size")) in NO_ORACLE:
         return
     inferred = onnx.shape_inference.infer_shapes(model)
@@ -86,7 +63,7 @@ def test_operator(case, dynamic, tmp_path):
         np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), tolerance, tolerance)
 
 
-def test_slopes_of_channels_before_operator_set_7(tmp_path):
+def test_slopes_of_channels_before_operator_set_7():
     # As long as the last dimension too: ONNX Runtime, which starts at 7, would take them for that.
     x, slope = np.float32([[[-1, 2], [-3, -4]]]), np.float32([10, 100])
     shapes = [
@@ -96,5 +73,5 @@ def test_slopes_of_channels_before_operator_set_7(tmp_path):
     node = onnx.helper.make_node("PRelu", ["x", "s"], ["y"])
     graph = onnx.helper.make_graph([node], "operator", shapes, [onnx.helper.make_empty_tensor_value_info("y")])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 6)], ir_version=3)
-    (y,) = run(model, {"x": x, "s": slope}, tmp_path)
+    (y,) = run(model, {"x": x, "s": slope})
     np.testing.assert_array_equal(y, [[[-10, 2], [-300, -400]]])
