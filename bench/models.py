@@ -3,19 +3,20 @@
 usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvino] [--threads 1,2] [--dim n=64]
 
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
-other runs on random inputs of its signature (symbolic dimensions are 1 unless --dim says otherwise) and is checked
-against ONNX Runtime.
+other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
+against ONNX Runtime. --dim takes the names of dimensions as `perpend inspect` shows them, or INPUT:DIMENSION.
 """
 
 import argparse
 import importlib.metadata
 import json
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[1]
 PERPEND = ROOT / "build" / "bin" / "perpend"
+
+
+DEFAULT_EXTENT = 2  # of a dimension without a value, as in `perpend run`
 
 
 @dataclass
@@ -52,6 +56,7 @@ class Row:
     library_bytes: int = 0
     timings: dict[str, turns.Timing] = field(default_factory=dict)
     error: str | None = None
+    shapes: str = ""  # of the inputs
 
 
 def golden_case(model: Path, description: Path) -> Case:
@@ -63,16 +68,39 @@ def golden_case(model: Path, description: Path) -> Case:
     return Case(model, arrays("inputs"), arrays("outputs"), facts.get("runtime", "golden"))
 
 
-def random_input(value: Any, dims: dict[str, int], generator: np.random.Generator) -> Any:
+def names_of(value: Any, position: int) -> list[str]:
+    """What --dim may call a dimension of an input."""
+    dimension = value.type.tensor_type.shape.dim[position]
+    name = dimension.dim_param
+    if not name or name == "?" or name.startswith("unk__"):
+        name = f"{value.name}_dim{position}"
+    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return [f"{value.name}:{position}", name, f"_{identifier}" if identifier[:1].isdigit() else identifier]
+
+
+def extent_of(value: Any, position: int, dims: Mapping[str, int]) -> int:
+    dimension = value.type.tensor_type.shape.dim[position]
+    first, *others = names_of(value, position)
+    if first in dims or dimension.HasField("dim_value"):
+        return dims.get(first, dimension.dim_value)
+    return next((dims[name] for name in others if name in dims), DEFAULT_EXTENT)
+
+
+def random_input(value: Any, dims: Mapping[str, int], generator: np.random.Generator) -> Any:
     tensor = value.type.tensor_type
-    shape = [
-        dims.get(f"{value.name}:{i}", d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1))
-        for i, d in enumerate(tensor.shape.dim)
-    ]
+    shape = [extent_of(value, position, dims) for position in range(len(tensor.shape.dim))]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
         return generator.integers(0, 2, shape).astype(dtype)
     return generator.standard_normal(shape).astype(dtype)
+
+
+def check_names(dims: Mapping[str, int], inputs: Sequence[Any]) -> None:
+    """Errors: a name of --dim that no dimension has."""
+    every = [names_of(value, i) for value in inputs for i in range(len(value.type.tensor_type.shape.dim))]
+    if wrong := [name for name in dims if not any(name in names for names in every)]:
+        known = ", ".join(dict.fromkeys(names[-1] for names in every)) or "none"
+        raise ValueError(f"no dimension has the name '{wrong[0]}'; the names are {known}")
 
 
 def random_case(model: Path, dims: dict[str, int], seed: int) -> Case:
@@ -82,7 +110,9 @@ def random_case(model: Path, dims: dict[str, int], seed: int) -> Case:
         sys.exit(f"error: '{model}': no ONNX model\nhint: is it text, or cut off?")
     weights = {weight.name for weight in graph.initializer}
     generator = np.random.default_rng(seed)
-    inputs = [random_input(value, dims, generator) for value in graph.input if value.name not in weights]
+    free = [value for value in graph.input if value.name not in weights]
+    check_names(dims, free)
+    inputs = [random_input(value, dims, generator) for value in free]
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     feed = {value.name: array for value, array in zip(session.get_inputs(), inputs, strict=True)}
     return Case(model, inputs, session.run(None, feed), f"onnxruntime {onnxruntime.__version__}")
@@ -134,6 +164,7 @@ def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
                 row.error = str(error)
         for row in rows:
             row.oracle = case.oracle
+            row.shapes = " ".join("x".join(map(str, array.shape)) or "scalar" for array in case.inputs)
             row.compile_s = seconds
             row.library_bytes = library.stat().st_size if library else 0
             row.timings = measure(case, library, options.peers, row.threads)
@@ -144,7 +175,7 @@ def verdict(timing: turns.Timing, tolerance: float) -> str | None:
     """Why a timing does not count, or None."""
     if timing.error:
         return "fails"
-    return f"wrong ({timing.deviation:.0e})" if timing.deviation > tolerance else None
+    return f"wrong ({timing.deviation:.0e})" if timing.excess > tolerance else None
 
 
 def cell(timing: turns.Timing | None, tolerance: float) -> str:
@@ -168,14 +199,14 @@ def markdown(rows: list[Row], machine: dict[str, Any], options: argparse.Namespa
         f"Command: `{machine['command']}`.",
         "Times in ms, median of medians. Ratio: peer / Perpend, with its lowest and highest turn; above 1 is faster.",
         "",
-        "| model | threads | Perpend | "
+        "| model | inputs | threads | Perpend | "
         + " | ".join(f"{peer} | ratio" for peer in options.peers)
         + " | deviation | compile s | library bytes |",
-        "|---|---|---|" + "---|---|" * len(options.peers) + "---|---|---|",
+        "|---|---|---|---|" + "---|---|" * len(options.peers) + "---|---|---|",
     ]
     for row in rows:
         ours = row.timings.get("perpend")
-        cells = [row.model, str(row.threads), cell(ours, options.tolerance) if ours else "fails"]
+        cells = [row.model, row.shapes, str(row.threads), cell(ours, options.tolerance) if ours else "fails"]
         for peer in options.peers:
             quotient = compared(row, peer, options.tolerance)
             cells += [cell(row.timings.get(peer), options.tolerance), str(quotient) if quotient else "—"]

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,16 @@ class Candidate:
     command: Sequence[str]
 
 
+class Deviation(NamedTuple):
+    """Of outputs from the right ones, relative to the largest magnitude of each output."""
+
+    largest: float = 0.0
+    excess: float = 0.0  # beyond ROUNDING
+
+
+DIFFERENT = Deviation(float("inf"), float("inf"))
+
+
 @dataclass
 class Timing:
     """What one candidate did. After an error, its times stand for nothing."""
@@ -87,6 +97,7 @@ class Timing:
     turns_s: list[float] = field(default_factory=list)
     runs: int = 0
     deviation: float = 0.0  # the largest over all turns
+    excess: float = 0.0  # what of it counts
     error: str | None = None
 
     @property
@@ -138,7 +149,7 @@ class _Worker:
             raise WorkerError(message["error"])
         return message
 
-    def turn(self, fill_s: float, deviation: Callable[[Arrays], float]) -> None:
+    def turn(self, fill_s: float, deviation: Callable[[Arrays], Deviation]) -> None:
         assert self.process.stdin is not None
         time.sleep(PAUSE_S)
         self.process.stdin.write(json.dumps({"fill": fill_s, "outputs": str(self.outputs)}) + "\n")
@@ -148,7 +159,9 @@ class _Worker:
         self.timing.runs += message["runs"]
         with np.load(self.outputs) as arrays:
             outputs = [arrays[name] for name in arrays.files]
-        self.timing.deviation = max(self.timing.deviation, deviation(outputs))
+        found = deviation(outputs)
+        self.timing.deviation = max(self.timing.deviation, found.largest)
+        self.timing.excess = max(self.timing.excess, found.excess)
 
     def attempt(self, action: Callable[[], None]) -> None:
         if self.timing.error is None:
@@ -173,7 +186,7 @@ class _Worker:
 
 def measure(
     candidates: Sequence[Candidate],
-    deviation: Callable[[Arrays], float] = lambda outputs: 0.0,
+    deviation: Callable[[Arrays], Deviation] = lambda outputs: Deviation(),
     turns: int = TURNS,
     fill_s: float = FILL_S,
     progress: Callable[[str], None] = lambda text: None,
@@ -196,23 +209,24 @@ def measure(
     return {worker.timing.name: worker.timing for worker in workers}
 
 
-def largest_deviation(outputs: Arrays, reference: Arrays) -> float:
-    """The largest difference of any output beyond ROUNDING, relative to that output's largest magnitude; infinite
-    where shapes, or the places of NaNs and infinities, differ."""
+def largest_deviation(outputs: Arrays, reference: Arrays) -> Deviation:
+    """Infinite where shapes, or the places of NaNs and infinities, differ."""
     if len(outputs) != len(reference):
-        return float("inf")
-    return max((_deviation(a, b) for a, b in zip(outputs, reference, strict=True)), default=0.0)
+        return DIFFERENT
+    found = [_deviation(a, b) for a, b in zip(outputs, reference, strict=True)]
+    return Deviation(*map(max, zip(*found, strict=True))) if found else Deviation()
 
 
-def _deviation(output: NDArray[Any], reference: NDArray[Any]) -> float:
+def _deviation(output: NDArray[Any], reference: NDArray[Any]) -> Deviation:
     if output.shape != reference.shape:
-        return float("inf")
+        return DIFFERENT
     a, b = output.astype(np.float64), reference.astype(np.float64)
     finite = np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
-        return float("inf")
-    scale = np.abs(b[finite]).max(initial=0.0) or 1.0
-    return max(0.0, float(np.abs(a[finite] - b[finite]).max(initial=0.0)) - ROUNDING) / float(scale)
+        return DIFFERENT
+    scale = float(np.abs(b[finite]).max(initial=0.0)) or 1.0
+    difference = float(np.abs(a[finite] - b[finite]).max(initial=0.0))
+    return Deviation(difference / scale, max(0.0, difference - ROUNDING) / scale)
 
 
 def print_progress(text: str) -> None:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,22 +33,38 @@ struct Program {
   perpend_tensor *inputs = nullptr, *outputs = nullptr;
 };
 
-bool complain(const char *what, const char *detail) {
-  fprintf(stderr, "error: %s%s%s\n", what, *detail ? ": " : "", detail);
+/// One error, with the words of `perpend run`.
+[[gnu::format(printf, 1, 2)]] bool complain(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  fputs("error: ", stderr);
+  vfprintf(stderr, format, values);
+  fputc('\n', stderr);
+  va_end(values);
   return false;
 }
 
-bool check(perpend_status status) { return status == PERPEND_OK || complain(perpend_error_message(), ""); }
+/// A hint of the runtime's message has a line of its own.
+bool check(perpend_status status) {
+  const char *message = status == PERPEND_OK ? "" : perpend_error_message(), *hint = strstr(message, "; hint: ");
+  if (status != PERPEND_OK && hint)
+    complain("%.*s\n%s", static_cast<int>(hint - message), message, hint + 2);
+  else if (status != PERPEND_OK)
+    complain("%s", message);
+  return status == PERPEND_OK;
+}
 
 bool parseCount(const char *option, const char *text, int32_t least, int32_t &value) {
   char *end = nullptr;
   long number = strtol(text, &end, 10);
-  if (*text == '\0' || *end || number < least || number > 1000000000) {
-    fprintf(stderr, "error: %s: expected an integer of at least %d, got '%s'\n", option, least, text);
-    return false;
-  }
+  if (*text == '\0' || *end || number < least || number > 1000000000)
+    return complain("option '%s': expected an integer of at least %d, got '%s'", option, least, text);
   value = static_cast<int32_t>(number);
   return true;
+}
+
+const char *valueNameOf(const char *option) {
+  return !strcmp(option, "--input") ? "[NAME=]FILE.npy" : !strcmp(option, "--output-dir") ? "DIR" : "N";
 }
 
 bool parseOptions(int count, char **arguments, Options &options) {
@@ -60,8 +77,10 @@ bool parseOptions(int count, char **arguments, Options &options) {
     const char *value = i + 1 < count ? arguments[++i] : nullptr;
     bool isKnown = !strcmp(option, "--input") || !strcmp(option, "--output-dir") || !strcmp(option, "--repeat") ||
                    !strcmp(option, "--threads");
-    if (!isKnown || !value)
-      return complain(isKnown ? "option without a value" : "unknown option (hint: --help)", option);
+    if (!isKnown)
+      return complain("unknown option '%s'\nhint: --help lists the options", option);
+    if (!value)
+      return complain("option '%s': expected a value (%s)", option, valueNameOf(option));
     if (!strcmp(option, "--input"))
       options.inputs[options.inputCount++] = value;
     else if (!strcmp(option, "--output-dir"))
@@ -104,20 +123,20 @@ bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
       return false;
   }
   if (index >= perpend_model_input_count(program.model))
-    return complain("more inputs than the model has (hint: --help)", argument);
+    return complain("the model has %d inputs, got one more: '%s'", perpend_model_input_count(program.model), argument);
   if (program.arrays[index].rank >= 0)
-    return complain("input given twice", perpend_model_input(program.model, index)->name);
+    return complain("input '%s' is given twice", perpend_model_input(program.model, index)->name);
   NpyError error;
   uint8_t *data;
   NpyArray &array = program.arrays[index];
   if (!readNpy(path, array, data, error)) {
     array.rank = -1;
-    return complain(path, error.message);
+    return complain("%s: %s", path, error.message);
   }
   if (array.type == PERPEND_STRING) {
     free(data);
     array.rank = -1;
-    return complain(path, "it has texts, but this program reads numbers only (hint: perpend run)");
+    return complain("%s: it has texts, but this program reads numbers only\nhint: perpend run reads texts", path);
   }
   perpend_type type = npyTypeFor(array.type, perpend_model_input(program.model, index)->type);
   program.inputs[index] = {data, array.shape, array.rank, type};
@@ -133,7 +152,8 @@ bool readInputs(Program &program) {
       return false;
   for (int32_t i = 0; i < count; ++i)
     if (program.arrays[i].rank < 0)
-      return complain("missing input (hint: --input NAME=FILE.npy)", perpend_model_input(program.model, i)->name);
+      return complain("input '%s' is missing\nhint: --input %s=FILE.npy", perpend_model_input(program.model, i)->name,
+                      perpend_model_input(program.model, i)->name);
   return true;
 }
 
@@ -146,7 +166,7 @@ double nowMs() {
 bool runAll(Program &program) {
   int32_t repeat = program.options.repeat;
   auto *times = static_cast<double *>(malloc(static_cast<size_t>(repeat) * sizeof(double)));
-  bool isGood = times || complain("out of memory", "--repeat");
+  bool isGood = times || complain("no memory for the times of --repeat");
   for (int32_t i = 0; i < repeat && isGood; ++i) {
     double start = nowMs();
     isGood = check(perpend_session_run(program.session, program.inputs, perpend_model_input_count(program.model),
@@ -207,18 +227,18 @@ bool writeOutput(const char *folder, const char *name, const perpend_tensor &ten
   char path[4096];
   int start = snprintf(path, sizeof path, "%s/", folder);
   if (start < 0 || static_cast<size_t>(start) + strlen(name) + 5 > sizeof path)
-    return complain("path too long", folder);
+    return complain("the path in '%s' is too long", folder);
   snprintf(path + start, sizeof path - static_cast<size_t>(start), "%s.npy", name);
   for (char *at = path + start; *at; ++at)
     *at = *at == '/' ? '_' : *at;
   NpyError error;
-  return writeNpy(path, tensor, error) || complain(error.message, "");
+  return writeNpy(path, tensor, error) || complain("%s", error.message);
 }
 
 bool returnOutputs(const Program &program) {
   const char *folder = program.options.outputFolder;
   if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return complain("could not create the output folder", folder);
+    return complain("cannot create the folder '%s': %s", folder, strerror(errno));
   for (int32_t i = 0; i < perpend_model_output_count(program.model); ++i) {
     const char *name = perpend_model_output(program.model, i)->name;
     printOutput(name, program.outputs[i]);
@@ -252,7 +272,7 @@ bool runProgram(Program &program, int count, char **arguments) {
   program.outputs = static_cast<perpend_tensor *>(calloc(outputCount + 1, sizeof(perpend_tensor)));
   perpend_session_options options{program.options.threads};
   if (!program.arrays || !program.inputs || !program.outputs)
-    return complain("out of memory", "tables");
+    return complain("no memory for the tables of inputs and outputs");
   if (!readInputs(program) || !check(perpend_session_create(program.model, &options, &program.session)))
     return false;
   perpend_session_profile(program.session, program.options.profile);
@@ -284,6 +304,6 @@ int main(int count, char **arguments) {
   bool isGood = program.options.inputs && perpend::runtime::runProgram(program, count, arguments);
   perpend::runtime::freeProgram(program);
   if (fflush(stdout))
-    isGood = perpend::runtime::complain("cannot write the output", strerror(errno));
+    isGood = perpend::runtime::complain("cannot write the output: %s", strerror(errno));
   return isGood ? 0 : 1;
 }

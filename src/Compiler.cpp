@@ -153,7 +153,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     return failure();
   if (!options.dumpPhases.empty()) {
     size_t number = &phase - phases().begin();
-    std::error_code error = llvm::sys::fs::create_directories(options.dumpPhases);
+    std::error_code error =
+        llvm::sys::fs::create_directories(options.dumpPhases, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
     llvm::SmallString<128> path(options.dumpPhases);
     llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", number + 1, phase.name).str());
     if (error)
@@ -270,7 +271,7 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
     request.objects.push_back(object);
   if (description.needsHandles) {
     for (StringRef archive : libraryArchives(module)) {
-      llvm::Expected<std::string> library = target::runtimeArchivePath(archive);
+      llvm::Expected<std::string> library = target::runtimeFilePath(archive);
       if (!library)
         return fail(library.takeError());
       request.lazyArchives.push_back(*library);
@@ -281,7 +282,7 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
     archives.push_back("libperpend_main.a");
   archives.push_back("libperpend_runtime.a");
   for (StringRef archive : archives) {
-    llvm::Expected<std::string> path = target::runtimeArchivePath(archive);
+    llvm::Expected<std::string> path = target::runtimeFilePath(archive);
     if (!path)
       return fail(path.takeError());
     request.archives.push_back(*path);

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -197,12 +197,23 @@ def compile(
     return compiled
 
 
+def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
+    """Errors: CompileError for a name that is neither one of `arguments` nor that of an option of the compiler."""
+    options = [_python_name(option.name) for option in _perpend.compile_options()]
+    for name in names:
+        if name in arguments or name in options:
+            continue
+        guess = difflib.get_close_matches(name, [*arguments, *options], n=1)
+        hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join([*arguments, *options])}"
+        raise CompileError(f"there is no option '{name}'\nhint: {hint}")
+
+
+def _python_name(name: str) -> str:
+    """opt_level for optLevel, and so on: the names of Options.def."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 def _native_names(options: Mapping[str, bool | int | str]) -> dict[str, bool | int | str]:
-    """opt_level to optLevel, and so on: the names of Options.def. Errors: a name that is nearly that of an argument."""
-    names = {}
-    for name, value in options.items():
-        if meant := difflib.get_close_matches(name, ARGUMENTS, n=1, cutoff=0.8):
-            raise CompileError(f"there is no argument '{name}'\nhint: did you mean '{meant[0]}'?")
-        first, *rest = name.split("_")
-        names[first + "".join(word.capitalize() for word in rest)] = value
-    return names
+    check_options(options, ARGUMENTS)
+    native = {_python_name(option.name): option.name for option in _perpend.compile_options()}
+    return {native[name]: value for name, value in options.items()}

@@ -10,7 +10,7 @@ import torch
 
 from ._perpend import Value
 from .torch_call import Call
-from .torch_control import measured_groups
+from .torch_groups import measured_groups
 from .torch_types import torch_dtype
 
 Operator = Callable[["Call"], Any]

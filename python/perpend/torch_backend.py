@@ -18,7 +18,7 @@ from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
-from . import CompileError, Model, compile
+from . import CompileError, Model, check_options, compile
 from .torch_call import Complex, has_effect
 from .torch_frontend import Converter, check_operators
 from .torch_operators import decompositions
@@ -33,8 +33,12 @@ _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakVa
 def perpend_backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
 ) -> Function:
-    """A Dynamo backend. options: freeze, threads, and those of perpend.compile."""
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile.
+
+    Errors: CompileError for an option that does not exist.
+    """
     settings = {**(options or {}), **{name: value for name, value in others.items() if name != "mode"}}
+    check_options(settings, ("freeze", "target", "threads"))
     is_frozen = settings.pop("freeze", True)
     frozen = [index for index, value in enumerate(example_inputs) if is_frozen and _is_static(value)]
     if frozen and not all(_is_plain(example_inputs[index]) for index in frozen):

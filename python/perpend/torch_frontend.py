@@ -6,6 +6,7 @@ text: the expressions of PyTorch's symbolic integers.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +14,15 @@ from inspect import signature
 from typing import Any, cast
 
 import torch
+from torch._dynamo.exc import UserError
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, Module, Value
 from .torch_call import Call, Complex, Conversion, has_effect, name_of
+from .torch_guards import saved_conditions
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
 from .torch_types import is_unnamed, name_expression, naming
@@ -118,17 +122,24 @@ def check_operators(module: torch.fx.GraphModule) -> None:
     unsupported: dict[str, list[str]] = defaultdict(list)
     for node in calls(module):
         if not is_known(node):
-            unsupported[str(node.target)].append(node.name)
+            unsupported[str(node.target)].append(f"'{node.name}'{_place_of(node)}")
     if unsupported:
         lines = []
         for name, nodes in sorted(unsupported.items()):
-            shown = ", ".join(f"'{node}'" for node in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
+            shown = ", ".join(nodes[:3]) + (", ..." if len(nodes) > 3 else "")
             lines.append(f"\n  {name} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {shown}")
         raise CompileError(
             f"{len(unsupported)} operator{'s' if len(unsupported) > 1 else ''} of this model "
             f"{'are' if len(unsupported) > 1 else 'is'} not supported:{''.join(lines)}"
-            "\nhint: write these parts of the model with other operators"
+            '\nhint: write these parts with other operators; or use torch.compile(model, backend="perpend"), which '
+            "leaves such graphs to PyTorch; or export it as ONNX and bring them (docs/howto/bring-an-operator.md)"
         )
+
+
+def _place_of(node: torch.fx.Node) -> str:
+    """Of the model's code that calls the operator, where PyTorch has written it down."""
+    places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
+    return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -163,13 +174,31 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
         warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=4)
     model.eval()
     try:
-        with torch.no_grad():
-            program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
+        program = _exported(model, positional, named, dynamic_shapes)
     finally:
         model.train(was_training)
     parameters = list(signature(model.forward).parameters)
     dims = given_dims(model, positional, named, dynamic_shapes)
     return import_program(program, type(model).__name__, dims, parameters)
+
+
+def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
+    try:
+        with torch.no_grad():
+            return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
+    except Exception as error:
+        parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
+        if isinstance(error, GuardOnDataDependentSymNode):
+            hint = f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
+        elif isinstance(error, UserError) and "dynamic_shapes" in str(error):
+            hint = "give dynamic_shapes one entry for each input, as torch.export.export takes it"
+        elif isinstance(error, UserError):
+            hint = "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
+        else:
+            hint = f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
+        raise CompileError(
+            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\nhint: {hint}"
+        ) from error
 
 
 def import_program(
@@ -181,13 +210,14 @@ def import_program(
     leaves: what the user's dynamic_shapes says of each input. parameters: those of the module's forward.
     """
     _check_mutations(program)
+    conditions = saved_conditions(program)  # the next trace loses them
     program = _decomposed(program)
     _check_mutations(program)
     check_operators(program.graph_module)
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
     with naming(names):
-        return _convert(program, name, limits_of(program, dims, names), parameters)
+        return _convert(program, name, limits_of(program, dims, names, conditions), parameters)
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:

@@ -6,11 +6,25 @@ n // 7), are traced for the example inputs alone. A guard such as Eq(Mod(n, 2), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import sympy
 import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from ._perpend import CompileError
+from .torch_structure import names_of_parameters
+
+# Where PyTorch compares extents for itself; Dynamo interprets the model's Python code in a part of it.
+PYTORCH = Path(torch.__file__).parent
+INTERPRETER = PYTORCH / "_dynamo" / "variables"
 
 # What extents are made of, by the names of the classes of sympy and PyTorch.
 INTEGER = {"Symbol", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "Max", "Min"}
@@ -21,41 +35,90 @@ def shape_env_of(extents: Iterable[Any]) -> Any:
     return next((extent.node.shape_env for extent in extents if isinstance(extent, torch.SymInt)), None)
 
 
-def limits_of_guards(env: Any, symbols: set[sympy.Symbol], names: dict[Any, Any]) -> list[str]:
-    """Expressions of `symbols` that must not be negative."""
+def limits_of_guards(env: Any, saved: Iterable[Any], symbols: set[sympy.Symbol], names: dict[Any, Any]) -> list[str]:
+    """Expressions of `symbols` that must not be negative. saved: further conditions of the model."""
+    guards = [(guard.expr, _is_of_model(guard)) for guard in (env.guards if env else ())]
     limits: dict[str, None] = {}
-    for guard in env.guards if env else ():
-        condition = env.replace(guard.expr)
+    for expression, is_of_model in [*guards, *((expression, True) for expression in saved)]:
+        condition = env.replace(expression)
         if condition.free_symbols and condition.free_symbols <= symbols:
-            for part in sympy.And.make_args(condition):
-                limits |= {str(limit.xreplace(names)): None for limit in _limits(env, part)}
+            limits |= {str(limit.xreplace(names)): None for limit in _limits(env, condition, is_of_model)}
     return list(limits)
 
 
-def _limits(env: Any, condition: Any) -> Iterator[Any]:
-    if isinstance(condition, sympy.Or):
-        sides = [list(_limits(env, part)) for part in condition.args]
+def saved_conditions(program: ExportedProgram) -> list[Any]:
+    """The guards of a program that was read from a file, which keeps their texts and not where they are from: all are
+    the model's then, as they are PyTorch's when it runs the program."""
+    pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
+    inputs = [node.meta.get("val") for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
+    env = shape_env_of(e for value in inputs if isinstance(value, torch.Tensor) for e in value.shape)
+    if not env or env.guards or not getattr(program, "_guards_code", None):
+        return []
+    positional, named = pytree.tree_unflatten(inputs, program.call_spec.in_spec)
+    parameters = dict(zip(names_of_parameters(program), positional, strict=False))
+    local = {"flat_args": inputs, **_starred(parameters), **parameters, **named}
+    functions = SimpleNamespace(**{name: getattr(torch, name) for name in dir(torch) if name.startswith("sym_")})
+    scope = {"L": local, "torch": functions, "math": math, "min": torch.sym_min, "max": torch.sym_max}
+    return [_evaluated(text, scope) for text in program._guards_code]
+
+
+def _starred(parameters: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
+    """The values of *args, whose names in a program are args_0, args_1 and so on."""
+    values: dict[str, dict[int, Any]] = {}
+    for name, value in parameters.items():
+        base, _, position = name.rpartition("_")
+        if position.isdigit():
+            values.setdefault(base, {})[int(position)] = value
+    return values
+
+
+def _evaluated(text: str, scope: dict[str, Any]) -> Any:
+    try:
+        value = eval(text, {"__builtins__": {}, **scope})
+    except Exception as error:
+        raise CompileError(
+            f"the program was traced for inputs with {text}, which cannot be read: {type(error).__name__}: {error}"
+            "\nhint: compile what torch.export.export returns, without saving it"
+        ) from error
+    return value.node.expr if isinstance(value, torch.SymBool) else sympy.true
+
+
+def _is_of_model(guard: Any) -> bool:
+    """Whether it is from a comparison in the model's code. (PyTorch writes a text where it compares for itself.)"""
+    place = guard.sloc.framework_loc
+    if place is None or isinstance(place, str):
+        return False
+    folders = Path(place.filename).parents
+    return PYTORCH not in folders or INTERPRETER in folders
+
+
+def _limits(env: Any, condition: Any, is_of_model: bool) -> Iterator[Any]:
+    if isinstance(condition, sympy.And):
+        for part in condition.args:
+            yield from _limits(env, part, is_of_model)
+    elif isinstance(condition, sympy.Or):
+        sides = [list(_limits(env, part, is_of_model)) for part in condition.args]
         if all(sides):
             yield sympy.Max(*(sympy.Min(*side) for side in sides), evaluate=False)
-    elif not isinstance(condition, sympy.core.relational.Relational) or _is_of_layout(condition):
-        return
-    elif not all(map(_is_integer, condition.args)):
-        if not isinstance(condition, sympy.Ne):
-            yield from _as_traced(env, condition)
-    elif isinstance(condition, sympy.Ne):
-        yield (condition.lhs - condition.rhs) ** 2 - 1
-    else:
-        yield from _of_relation(condition)
+    elif isinstance(condition, sympy.core.relational.Relational) and (is_of_model or not _is_of_layout(condition)):
+        yield from (limits_of_integers if is_of_integers(condition) else partial(_as_traced, env))(condition)
 
 
-def _of_relation(condition: Any) -> Iterator[Any]:
+def limits_of_integers(condition: Any) -> Iterator[Any]:
+    """What must not be negative where two integers compare so."""
     difference = condition.lhs - condition.rhs
-    if isinstance(condition, sympy.Eq):
+    if isinstance(condition, sympy.Ne):
+        yield sympy.Max(difference - 1, -difference - 1)
+    elif isinstance(condition, sympy.Eq):
         yield from (difference, -difference)
     else:
         is_greater = isinstance(condition, (sympy.Ge, sympy.Gt))
         is_strict = isinstance(condition, (sympy.Gt, sympy.Lt))
         yield (difference if is_greater else -difference) - int(is_strict)
+
+
+def is_of_integers(condition: Any) -> bool:
+    return isinstance(condition, sympy.core.relational.Relational) and all(map(_is_integer, condition.args))
 
 
 def _as_traced(env: Any, condition: Any) -> Iterator[Any]:

@@ -27,11 +27,6 @@ def check_info(call: Call, info: Value, problem: str) -> None:
     call.op("require_all", is_good, message=problem)
 
 
-def end_unless_true(call: Call) -> None:
-    """torch._assert_async of one number and a message; without one, torch.export drops it."""
-    call.op("require_all", call.tensor("self", torch.bool), message=call.get("assert_msg", "an assertion fails"))
-
-
 def inverse(call: Call) -> list[Value]:
     return call.ops("inverse", call.tensor("A"))
 

@@ -54,11 +54,13 @@ from .torch_arithmetic import (
     where,
     with_statistics,
 )
+from .torch_assertions import ASSERTIONS
 from .torch_call import Call, arguments_of, called, name_of
-from .torch_control import CONTROL, GROUPED
+from .torch_control import CONTROL
 from .torch_decompositions import DECOMPOSITIONS
 from .torch_factorisations import FACTORISATIONS
-from .torch_linear_algebra import LINEAR_ALGEBRA, end_unless_true
+from .torch_groups import GROUPED
+from .torch_linear_algebra import LINEAR_ALGEBRA
 from .torch_movement import (
     arange,
     as_strided,
@@ -112,7 +114,6 @@ KEPT = """
 
 # Checks of what the compiler checks itself.
 IGNORED = {
-    "aten._assert_scalar",
     "aten._assert_tensor_metadata",
     "aten.sym_constrain_range",
     "aten.sym_constrain_range_for_size",
@@ -186,7 +187,7 @@ OPERATORS: dict[str, Operator] = {
     **SAMPLINGS,
     **GROUPED,
     **LINEAR_ALGEBRA,
-    "aten._assert_async": end_unless_true,
+    **ASSERTIONS,
     **FACTORISATIONS,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -61,12 +62,17 @@ def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
     return names
 
 
-def limits_of(program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any]) -> list[str]:
-    """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user."""
+def limits_of(
+    program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any], conditions: Sequence[Any]
+) -> list[str]:
+    """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user.
+
+    conditions: those of a program from a file (torch_guards.saved_conditions).
+    """
     symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
     examples = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
     extents = (extent for value in examples if isinstance(value, torch.Tensor) for extent in value.shape)
-    limits = limits_of_guards(shape_env_of(extents), symbols, names)
+    limits = limits_of_guards(shape_env_of(extents), conditions, symbols, names)
     for symbol, constraint in program.range_constraints.items():
         if symbol not in symbols:
             continue

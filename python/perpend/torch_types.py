@@ -79,10 +79,15 @@ def dtype_name(dtype: torch.dtype) -> str:
     return DTYPES[dtype]
 
 
+def named_expression(expression: Any) -> Any:
+    """An expression of torch's symbols with the names of the program that is being converted."""
+    return expression.xreplace(_symbol_names.get())
+
+
 def extent_of(value: Any) -> Extent:
     """An int, or the expression of a torch.SymInt as text."""
     if isinstance(value, torch.SymInt):
-        expression = value.node.expr.xreplace(_symbol_names.get())
+        expression = named_expression(value.node.expr)
         return int(expression) if expression.is_number else str(expression)
     return int(value)
 

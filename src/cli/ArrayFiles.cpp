@@ -142,9 +142,17 @@ static void removeElements(StringRef folder) {
   }
 }
 
-static bool writeList(StringRef folder, const Array &array) {
-  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+/// With the permissions that the user's umask leaves.
+static bool createFolder(StringRef folder) {
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
     return fail("cannot create the folder '" + folder + "': " + error.message()), false;
+  return true;
+}
+
+static bool writeList(StringRef folder, const Array &array) {
+  if (!createFolder(folder))
+    return false;
   removeElements(folder);
   int64_t number = 0;
   for (const perpend_tensor &element : array.elements())
@@ -213,8 +221,8 @@ bool adaptTo(Array &array, const perpend_tensor_info &info, StringRef name) {
 bool writeArray(StringRef directory, StringRef name, const Array &array) {
   std::string stem = name.str();
   std::replace(stem.begin(), stem.end(), '/', '_');
-  if (std::error_code error = llvm::sys::fs::create_directories(directory))
-    return fail("cannot create the folder '" + directory + "': " + error.message()), false;
+  if (!createFolder(directory))
+    return false;
   stem += array.isList() ? "" : ".npy";
   if (stem.empty() || stem == "." || stem == "..")
     stem.assign(std::max<size_t>(stem.size(), 1), '_');

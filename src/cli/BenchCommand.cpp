@@ -130,7 +130,9 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
     arguments.insert(arguments.end(), {"--dim", symbol});
   for (const std::string &dimension : options.source.dimensions) {
     if (int64_t extent = 0; StringRef(dimension).split('=').second.getAsInteger(10, extent) || extent < 0)
-      return fail("option '--dim': with --against, expected NAME=N, got '" + dimension + "'"), std::nullopt;
+      return fail("option '--dim': with --against, expected NAME=N, got '" + dimension + "'",
+                  "--dim n=4 for a dimension that the model calls n, --dim x:0=4 for the first one of the input x"),
+             std::nullopt;
     arguments.insert(arguments.end(), {"--dim", dimension, "--compile-option=--dim=" + dimension});
   }
   arguments.push_back("--compile-option=--target=" + options.compiler.target);

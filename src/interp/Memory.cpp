@@ -207,6 +207,22 @@ static bool executeBroadcast(Executor &executor, const Instruction &instruction)
   return true;
 }
 
+/// Sums modulo 2^32 of products of words: of two i16, or of four i8 that are unsigned on the left.
+static bool executeDot(Executor &executor, const Instruction &instruction) {
+  auto lanesOf = [&](const Slot &slot) { return static_cast<int64_t *>(executor.registers(slot)); };
+  const int64_t *lhs = lanesOf(instruction.operands[0]), *rhs = lanesOf(instruction.operands[1]);
+  const int64_t *sums = lanesOf(instruction.operands[2]);
+  int64_t *result = lanesOf(instruction.results[0]);
+  const uint32_t lanes = instruction.results[0].lanes, group = instruction.operands[0].lanes / lanes;
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    uint32_t sum = static_cast<uint32_t>(sums[lane]);
+    for (uint32_t i = lane * group; i < (lane + 1) * group; ++i)
+      sum += static_cast<uint32_t>((group == 4 ? lhs[i] & 0xFF : lhs[i]) * rhs[i]);
+    result[lane] = static_cast<int32_t>(sum);
+  }
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // tile.ukernel
 //===----------------------------------------------------------------------===//
@@ -311,6 +327,7 @@ Execute findMemoryOperation(Operation *op) {
       .Case([](vector::MaskedStoreOp) { return executeMaskedStore; })
       .Case([](vector::CreateMaskOp) { return executeCreateMask; })
       .Case<vector::BroadcastOp, vector::SplatOp>([](auto) { return executeBroadcast; })
+      .Case([](tile::DotOp) { return executeDot; })
       .Case([](tile::MicroKernelOp) { return executeMicroKernel; })
       .Default([](Operation *) { return nullptr; });
 }

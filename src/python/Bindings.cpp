@@ -280,6 +280,12 @@ static void require(BuilderHandle &handle, nb::sequence expressions) {
     throw CompileError(error);
 }
 
+static void requireHere(BuilderHandle &handle, nb::sequence expressions, const std::string &message) {
+  std::string error;
+  if (!builderOf(handle).requireHere(extentTexts(expressions), message, error))
+    throw CompileError(error);
+}
+
 static GraphBuilder::Handle handleOf(const BuilderHandle &handle, nb::handle object) {
   if (object.is_none())
     return -1;
@@ -417,6 +423,7 @@ static void bindBuilder(nb::module_ &module) {
       .def("constant", &addConstant, "array"_a)
       .def("dims", &addDims, "extents"_a, "scalar"_a = false)
       .def("require", &require, "expressions"_a)
+      .def("require_here", &requireHere, "expressions"_a, "message"_a)
       .def("composite", &addComposite, "name"_a, "inputs"_a, "attributes"_a = nb::dict())
       .def("branch", &addBranch, "condition"_a, "then"_a, "otherwise"_a)
       .def("loop", &addLoop, "limit"_a.none(), "condition"_a.none(), "initial"_a, "body"_a)

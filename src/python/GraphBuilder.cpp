@@ -257,6 +257,16 @@ bool GraphBuilder::require(const std::vector<std::string> &expressions, std::str
   return requirements.has_value();
 }
 
+bool GraphBuilder::requireHere(const std::vector<std::string> &expressions, const std::string &message,
+                               std::string &error) {
+  std::optional<graph::Shape> requirements = state->parse(expressions, error);
+  for (const SymbolicInt &value : requirements.value_or(graph::Shape()))
+    state->builder.require(value, message);
+  if (requirements && state->builder.hasFailed())
+    error = state->errors.take(state->builder.subject + message);
+  return requirements && !state->builder.hasFailed();
+}
+
 static std::vector<std::string> textOf(ArrayRef<SymbolicInt> extents) {
   std::vector<std::string> texts;
   for (const SymbolicInt &extent : extents)

@@ -65,6 +65,8 @@ public:
   std::optional<Handle> dims(const std::vector<std::string> &extents, bool isScalar, std::string &error);
   /// Inputs for which one of `expressions` is negative are refused at run time. Returns whether all are expressions.
   bool require(const std::vector<std::string> &expressions, std::string &error);
+  /// The same where the program is now: of numbers that data decides, or in a region.
+  bool requireHere(const std::vector<std::string> &expressions, const std::string &message, std::string &error);
   std::vector<std::string> shape(Handle value) const;
   std::string type(Handle value) const;
   /// The elements of a small integer tensor that only depends on shapes.

@@ -18,7 +18,7 @@ static SetVector<StringRef> stubbedLibraries() {
 Expected<std::vector<std::string>> libcStubPaths() {
   std::vector<std::string> paths;
   for (StringRef library : stubbedLibraries()) {
-    Expected<std::string> path = runtimeArchivePath(("libc-stubs/" + library).str());
+    Expected<std::string> path = runtimeFilePath(("libc-stubs/" + library).str());
     if (!path)
       return path.takeError();
     paths.push_back(std::move(*path));

@@ -33,7 +33,7 @@ llvm::Error writeStaticLibrary(const LinkRequest &request);
 
 /// The folder's `name`: in PERPEND_RUNTIME_DIR, else in ../lib or beside the program or library that holds the
 /// compiler, else in the build tree. Errors: in none of them (lists the places).
-llvm::Expected<std::string> runtimeArchivePath(llvm::StringRef name = "libperpend_runtime.a");
+llvm::Expected<std::string> runtimeFilePath(llvm::StringRef name = "libperpend_runtime.a");
 
 } // namespace perpend::target
 

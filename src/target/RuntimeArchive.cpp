@@ -1,4 +1,4 @@
-//===- RuntimeArchive.cpp - Finds the runtime's archive -------------------===//
+//===- RuntimeArchive.cpp - Finds the runtime's files ---------------------===//
 #include "target/Link.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -33,7 +33,7 @@ static SmallVector<std::string> runtimeFolders() {
   return folders;
 }
 
-Expected<std::string> runtimeArchivePath(StringRef name) {
+Expected<std::string> runtimeFilePath(StringRef name) {
   std::string places;
   for (const std::string &folder : runtimeFolders()) {
     SmallString<256> path(folder);

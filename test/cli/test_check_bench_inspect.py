@@ -73,11 +73,24 @@ def test_bench_against_what_is_not_there(tmp_path: Path, tiny: Path) -> None:
 def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:
     options = ["--target", "x86-64-v3", "-O0", "--dim", "n=3", "--seed", 4, "--threads", 1, "--json", "b.json"]
     done = perpend("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path)
-    assert done.returncode == GOOD and f"| {tiny.stem} | 1 |" in done.stdout, done.stderr
+    assert done.returncode == GOOD and f"| {tiny.stem} | 3x5 | 1 |" in done.stdout, done.stderr
     content = json.loads((tmp_path / "b.json").read_text())
     assert content["rows"][0]["timings"]["perpend"]["error"] is None
     for option in ["--compile-option=--target=x86-64-v3", "--compile-option=-O0", "--compile-option=--dim=n=3"]:
         assert option in content["machine"]["command"]
+
+
+def test_bench_against_names_dimensions_as_other_commands(tmp_path: Path) -> None:
+    """Dimensions without a name have that of `perpend inspect`; those without a value are 2."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    save(tmp_path / "open.onnx", nodes, [value("x", [None, None, "rows.", 5])], [value("y", None)])
+    for names, shape in [((), "2x2x2x5"), (("x_dim1=3", "rows_=4"), "2x3x4x5"), (("x:0=1", "rows.=6"), "1x2x6x5")]:
+        options = [part for name in names for part in ("--dim" if ":" in name else "--symbol", name)]
+        done = perpend("bench", "open.onnx", "--against", "onnxruntime", *options, folder=tmp_path)
+        assert done.returncode == GOOD and f"| open | {shape} | 1 |" in done.stdout, (done.stdout, done.stderr)
+    done = perpend("bench", "open.onnx", "--against", "onnxruntime", "--symbol", "row=3", folder=tmp_path)
+    assert done.returncode != GOOD
+    assert "no dimension has the name 'row'; the names are x_dim0, x_dim1, rows_, x_dim3" in done.stdout
 
 
 def test_inspect(tmp_path: Path, library: Path, tiny: Path) -> None:

@@ -1,6 +1,8 @@
 """perpend compile: artifacts, phases, reproducers."""
 
 import itertools
+import os
+import stat
 import subprocess
 from pathlib import Path
 
@@ -27,6 +29,37 @@ def test_compile_static_library_and_program(tmp_path: Path, tiny: Path) -> None:
     subprocess.run([tmp_path / "tiny", "--input", "x.npy", "--output-dir", "program"], cwd=tmp_path, check=True)
     succeed("run", tiny, "--input", "x.npy", "--output-dir", "tool", folder=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "program/y.npy"), np.load(tmp_path / "tool/y.npy"))
+
+
+def test_a_program_has_the_words_of_the_tool(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "-o", "tiny", "--exe", folder=tmp_path)
+    np.save(tmp_path / "x.npy", np.ones((3, 5), np.float32))
+    np.save(tmp_path / "wide.npy", np.ones((3, 6), np.float32))
+    for options in [
+        ["--input", "x.npy", "--input", "x.npy"],
+        ["--input", "x.npy", "--input", "x=x.npy"],
+        ["--input", "z=x.npy"],
+        ["--input", "wide.npy"],
+        ["--input", "x.npy", "--output-dir"],
+        ["--input", "x.npy", "--seeds", "3"],
+    ]:
+        done = subprocess.run([tmp_path / "tiny", *options], cwd=tmp_path, capture_output=True, text=True)
+        told = perpend("run", tiny, *options, folder=tmp_path).stderr
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr.splitlines()[:1] == told.splitlines()[:1], options
+
+
+def test_folders_have_the_permissions_of_the_umask(tmp_path: Path, tiny: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        for mask, mode in [(0o022, 0o755), (0o077, 0o700), (0o002, 0o775)]:
+            os.umask(mask)
+            succeed("run", tiny, "--output-dir", f"out{mask}", folder=tmp_path)
+            succeed("compile", tiny, "-o", "tiny.so", "--dump-phases", f"phases{mask}", folder=tmp_path)
+            for name in [f"out{mask}", f"phases{mask}"]:
+                assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
+    finally:
+        os.umask(before)
 
 
 def test_compile_times(tmp_path: Path, tiny: Path) -> None:

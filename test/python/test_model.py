@@ -165,7 +165,7 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(tmp_path)
     with pytest.raises(perpend.CompileError, match=r"there is no option 'fast_math'\n.* opt_level"):
         perpend.compile(onnx_model(), fast_math=True)
-    with pytest.raises(perpend.CompileError, match=r"no argument 'dynamic_shape'\nhint: did you mean 'dynamic_shapes'"):
+    with pytest.raises(perpend.CompileError, match=r"no option 'dynamic_shape'\nhint: did you mean 'dynamic_shapes'"):
         perpend.compile(path, dynamic_shape=({0: "n"},))
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got str"):
         perpend.compile(onnx_model(), opt_level="3")

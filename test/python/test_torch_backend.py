@@ -136,6 +136,16 @@ def test_unsupported_operators_run_in_torch() -> None:
     assert "aten.linalg_lu" in ours[0] and "runs in PyTorch" in ours[0]
 
 
+def test_options_that_do_not_exist() -> None:
+    """They only gave a warning, and everything ran in PyTorch."""
+    compiled = torch.compile(small_net(), backend="perpend", options={"thread": 1})
+    with (
+        torch.no_grad(),
+        pytest.raises(Exception, match=r"there is no option 'thread'\nhint: did you mean 'threads'\?"),
+    ):
+        compiled(torch.randn(3, 8))
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     ("net", "shape"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import perpend
 import pytest
 import torch
 import torch.nn.functional as F
 from python.torch_functions import check
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 torch.manual_seed(0)
 X, IMAGES = torch.randn(3, 6), torch.randn(2, 4, 9, 7)
@@ -89,6 +93,41 @@ def test_autocast() -> None:
             return F.linear(x, X)
 
     assert check(mixed, X, is_interpreted=False)(X).dtype == torch.bfloat16
+
+
+class Scaled(torch.Tensor):  # type: ignore[misc]
+    """A weight that is kept as integers and a scale: only a trace shows what its operators do."""
+
+    @staticmethod
+    def __new__(cls, numbers: torch.Tensor, scale: torch.Tensor) -> Scaled:
+        wrapper: Scaled = torch.Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=torch.float32)
+        return wrapper
+
+    def __init__(self, numbers: torch.Tensor, scale: torch.Tensor) -> None:
+        self.numbers, self.scale = numbers, scale
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["numbers", "scale"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: dict[str, torch.Tensor], context: None, size: Any, stride: Any) -> Scaled:
+        return Scaled(inner["numbers"], inner["scale"])
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.ops.aten.detach.default:
+            return args[0]
+        parts = pytree.tree_map(lambda v: v.numbers * v.scale if isinstance(v, Scaled) else v, (args, kwargs or {}))
+        return function(*parts[0], **parts[1])
+
+
+def test_weights_that_are_tensors_of_another_kind() -> None:
+    net = torch.nn.Linear(8, 4, bias=False)
+    net.weight = torch.nn.Parameter(
+        Scaled(torch.randint(-9, 9, (4, 8), dtype=torch.int8), torch.tensor(0.25)), requires_grad=False
+    )
+    x = torch.randn(3, 8)
+    torch.testing.assert_close(perpend.compile(net, example_inputs=(x,))(x), net(x))
 
 
 def test_others_are_traced_again() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from typing import Any, cast
 
 import perpend
 import pytest
@@ -42,12 +44,89 @@ def test_what_was_traced_for_some_extents(
         model(y)
 
 
+def branching(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if x.shape[0] == 5 else x * 2
+
+
+def exported(function: Callable[..., torch.Tensor], x: torch.Tensor, **options: Any) -> torch.export.ExportedProgram:
+    return torch.export.export(Function(function), (x,), dynamic_shapes=(({0: Dim.AUTO},),), **options)
+
+
+def read_again(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """As it is in a file: without the places that its guards are from."""
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    return torch.export.load(file)
+
+
+@pytest.mark.parametrize("way", ["traced", "interpreted", "from a file"])
+def test_a_branch_for_one_extent(way: str) -> None:
+    """PyTorch compares extents with numbers for itself, too: the same comparison was taken for one of those."""
+    x = torch.randn(7)
+    program = exported(branching, x, strict=way == "interpreted")
+    model = perpend.compile(read_again(program) if way == "from a file" else program)
+    torch.testing.assert_close(model(x), x * 2)
+    with pytest.raises(ValueError, match=r"the model needs s\d+ <= 4 or s\d+ >= 6"):
+        model(torch.randn(5))
+
+
+@pytest.mark.parametrize("comparison", ["max(x.shape[0], 3) == 5", "x.shape[0] ** 0.5 == 2.0", "x.shape[0] % 5 == 4"])
+def test_guards_of_a_program_from_a_file(comparison: str) -> None:
+    condition = eval(f"lambda x: {comparison}")
+    model = perpend.compile(read_again(exported(lambda x: x + 1 if condition(x) else x * 2, torch.randn(10))))
+    for extent in (4, 5, 10):
+        x = torch.randn(extent)
+        if condition(x):
+            with pytest.raises(ValueError, match=r"needs|expected at least"):
+                model(x)
+    torch.testing.assert_close(model(torch.ones(10)), torch.full((10,), 2.0))
+
+
 def test_extents_that_tracing_took_for_granted_in_vain() -> None:
     """PyTorch compares extents to know how tensors lie in memory; that refuses nothing."""
     model = compiled(lambda x: x[:, :5] + x[:, -5:], torch.randn(2, 8))
     for columns in (5, 7):
         x = torch.randn(1, columns)
         torch.testing.assert_close(model(x), x[:, :5] + x[:, -5:])
+
+
+def checked_extent(x: torch.Tensor) -> torch.Tensor:
+    torch._check(x.shape[0] % 3 == 1)
+    return x * 2
+
+
+def checked_number(x: torch.Tensor) -> torch.Tensor:
+    number = cast(int, x.sum().to(torch.int64).item())
+    torch._check(number <= 30)
+    torch._check(number % 3 == 1)
+    return x * number
+
+
+def checked_fraction(x: torch.Tensor) -> torch.Tensor:
+    number = x.sum().item()
+    torch._check(number < 8.5)
+    return x * number
+
+
+@pytest.mark.parametrize(
+    ("function", "wrong", "message"),
+    [
+        (checked_extent, (5,), r"asserts Eq\(Mod\(s\d+, 3\), 1\): expected mod\(s\d+, 3\) <= 1, got 2"),
+        (checked_number, (9,), r"asserts Eq\(PythonMod\(.*, 3\), 1\): expected"),
+        (checked_number, (31,), "asserts .* <= 30: expected"),
+        (checked_fraction, (9,), r"asserts .* < 8\.5"),
+    ],
+)
+def test_assertions_that_an_export_leaves_to_the_run(
+    function: Callable[..., torch.Tensor], wrong: tuple[int, ...], message: str
+) -> None:
+    """They were left out."""
+    program = exported(function, torch.ones(7), prefer_deferred_runtime_asserts_over_guards=True)
+    model = perpend.compile(program)
+    torch.testing.assert_close(model(torch.ones(4)), function(torch.ones(4)))
+    with pytest.raises(ValueError, match=message):
+        model(torch.ones(wrong))
 
 
 def test_a_padding_that_an_extent_decides() -> None:

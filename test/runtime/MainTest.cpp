@@ -55,14 +55,15 @@ TEST_F(Main, Help) {
 }
 
 TEST_F(Main, ReportsErrors) {
-  const char *cases[][2] = {{"--input x.npy", "missing input (hint: --input NAME=FILE.npy): y"},
-                            {"--input x.npy --input nothing.npy", "could not be read"},
-                            {"--input w=x.npy", "expected one of 'x', 'y', got 'w'"},
-                            {"--input x.npy --input x.npy --input x.npy", "more inputs than the model has"},
-                            {"--input x.npy --input x=x.npy", "input given twice: x"},
-                            {"--repeat 0", "expected an integer of at least 1, got '0'"},
-                            {"--repeat", "option without a value"},
-                            {"--what 1", "unknown option"}};
+  const char *cases[][2] = {
+      {"--input x.npy", "error: input 'y' is missing\nhint: --input y=FILE.npy"},
+      {"--input x.npy --input nothing.npy", "could not be read"},
+      {"--input w=x.npy", "expected one of 'x', 'y', got 'w'"},
+      {"--input x.npy --input x.npy --input x.npy", "error: the model has 2 inputs, got one more: 'x.npy'"},
+      {"--input x.npy --input x=x.npy", "error: input 'x' is given twice"},
+      {"--repeat 0", "error: option '--repeat': expected an integer of at least 1, got '0'"},
+      {"--repeat", "error: option '--repeat': expected a value (N)"},
+      {"--what 1", "error: unknown option '--what'\nhint: --help lists the options"}};
   for (auto &test : cases) {
     std::string output;
     EXPECT_NE(run(test[0], output), 0) << test[0];

@@ -97,7 +97,7 @@ TEST(Artifact, ASharedLibraryRunsThroughTheRuntime) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("host"));
   LinkRequest request = modelRequest(folder, target);
-  request.archives = {expectValue(runtimeArchivePath())};
+  request.archives = {expectValue(runtimeFilePath())};
   request.output = folder.pathOf("sum.so");
   ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
 
@@ -123,7 +123,7 @@ TEST(Artifact, DamagedWeightsAreRefused) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("host"));
   LinkRequest request = modelRequest(folder, target, /*checksumChange=*/1);
-  request.archives = {expectValue(runtimeArchivePath())};
+  request.archives = {expectValue(runtimeFilePath())};
   request.output = folder.pathOf("damaged.so");
   ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
   perpend_model *model = nullptr;
@@ -135,7 +135,7 @@ TEST(Artifact, AnExecutableHasTheRuntimesMain) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("host"));
   LinkRequest request = modelRequest(folder, target);
-  request.archives = {expectValue(runtimeArchivePath("libperpend_main.a")), expectValue(runtimeArchivePath())};
+  request.archives = {expectValue(runtimeFilePath("libperpend_main.a")), expectValue(runtimeFilePath())};
   request.output = folder.pathOf("sum");
   ASSERT_EQ(textOf(linkExecutable(request, target)), "");
   const std::string out = folder.pathOf("out");
@@ -150,11 +150,11 @@ TEST(Artifact, AStaticLibraryHoldsTheRuntime) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("host"));
   LinkRequest request = modelRequest(folder, target);
-  request.archives = {expectValue(runtimeArchivePath())};
+  request.archives = {expectValue(runtimeFilePath())};
   request.output = folder.pathOf("sum.a");
   ASSERT_EQ(textOf(writeStaticLibrary(request)), "");
   LinkRequest fromArchive;
-  fromArchive.archives = {request.output, expectValue(runtimeArchivePath("libperpend_main.a"))};
+  fromArchive.archives = {request.output, expectValue(runtimeFilePath("libperpend_main.a"))};
   fromArchive.output = folder.pathOf("sum");
   EXPECT_EQ(textOf(linkExecutable(fromArchive, target)), "");
 }

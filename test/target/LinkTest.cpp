@@ -345,10 +345,10 @@ TEST(Link, TheRuntimeArchiveIsFoundOrTheErrorSaysWhere) {
   const ScratchDirectory folder = testFolder();
   const std::string path = expectValue(folder.write("libperpend_runtime.a", "!<arch>\n"));
   setenv("PERPEND_RUNTIME_DIR", folder.pathOf("").c_str(), 1);
-  EXPECT_EQ(expectValue(runtimeArchivePath()), path);
-  const std::string text = textOf(runtimeArchivePath("libother.a").takeError());
+  EXPECT_EQ(expectValue(runtimeFilePath()), path);
+  const std::string text = textOf(runtimeFilePath("libother.a").takeError());
   EXPECT_NE(text.find(folder.pathOf("libother.a")), std::string::npos) << text;
   EXPECT_NE(text.find("hint: set PERPEND_RUNTIME_DIR"), std::string::npos) << text;
   unsetenv("PERPEND_RUNTIME_DIR");
-  EXPECT_NE(textOf(runtimeArchivePath("libother.a").takeError()).find("lib/libother.a"), std::string::npos);
+  EXPECT_NE(textOf(runtimeFilePath("libother.a").takeError()).find("lib/libother.a"), std::string::npos);
 }

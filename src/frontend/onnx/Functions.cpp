@@ -38,6 +38,7 @@ private:
   bool expandSubgraphs(NodeProto &node, int depth);
   bool expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result);
   bool checkFunction(const FunctionProto &function);
+  bool checkDomains(const FunctionProto &function, const Nodes &nodes);
   bool importOperatorSets(const FunctionProto &function);
   std::optional<Call> bind(const NodeProto &node, const FunctionProto &function, Nodes &result);
   std::string prefixOf(const NodeProto &node);
@@ -134,7 +135,8 @@ std::optional<Inliner::Call> Inliner::bind(const NodeProto &node, const Function
   if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size()) {
     fail("node '" + nodeName(node) + "': the function '" + function.name + "' has " +
          llvm::Twine(function.inputs.size()) + " inputs and " + llvm::Twine(function.outputs.size()) +
-         " outputs, got " + llvm::Twine(node.inputs.size()) + " and " + llvm::Twine(node.outputs.size()));
+         " outputs, got " + llvm::Twine(node.inputs.size()) + " and " + llvm::Twine(node.outputs.size()) +
+         "\nhint: call it with at most as many");
     return std::nullopt;
   }
   Call call;
@@ -176,7 +178,7 @@ bool Inliner::importOperatorSets(const FunctionProto &function) {
 bool Inliner::expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result) {
   if (depth > deepestCalls)
     return fail("the function '" + function.name + "' calls itself, or calls are nested more than " +
-                llvm::Twine(deepestCalls) + " deep");
+                llvm::Twine(deepestCalls) + " deep\nhint: write the repetition as a Loop");
   if (!imports(model.operatorSets, node.domain))
     return fail("node '" + nodeName(node) + "' (" + node.operation + "): the model imports no operator set of '" +
                 node.domain + "'\nhint: add the domain of the function to opset_import");
@@ -206,7 +208,8 @@ bool Inliner::expand(Nodes &nodes, int depth) {
   Nodes result;
   nodeCount += nodes.size();
   if (nodeCount > mostNodes)
-    return fail("the model's functions expand to more than " + llvm::Twine(mostNodes) + " nodes");
+    return fail("the model's functions expand to more than " + llvm::Twine(mostNodes) +
+                " nodes\nhint: write what repeats as a Loop");
   for (NodeProto &node : nodes) {
     const FunctionProto *function = functions.lookup(keyOf(node.domain, node.operation, node.overload));
     if (function) {
@@ -224,26 +227,39 @@ bool Inliner::expand(Nodes &nodes, int depth) {
 
 bool Inliner::checkFunction(const FunctionProto &function) {
   if (llvm::is_contained(function.inputs, "") || llvm::is_contained(function.outputs, ""))
-    return fail("the function '" + function.name + "': an input or output has no name");
+    return fail(
+        "the function '" + function.name +
+        "': an input or output has no name\nhint: name all of them; what is optional may be left out of a call");
   llvm::StringSet<> names;
   names.insert(function.inputs.begin(), function.inputs.end());
   for (const NodeProto &node : function.nodes)
     names.insert(node.outputs.begin(), node.outputs.end());
   for (StringRef output : function.outputs)
     if (!names.contains(output))
-      return fail("the function '" + function.name + "': output '" + output + "' is not computed by any node");
-  for (const NodeProto &node : function.nodes)
+      return fail("the function '" + function.name + "': output '" + output +
+                  "' is not computed by any node\nhint: leave it out of the outputs, or add the node");
+  return checkDomains(function, function.nodes);
+}
+
+/// Of the nodes of a function and of the graphs in them.
+bool Inliner::checkDomains(const FunctionProto &function, const Nodes &nodes) {
+  for (const NodeProto &node : nodes) {
     if (!imports(function.operatorSets, node.domain))
       return fail("the function '" + function.name + "', node '" + nodeName(node) + "' (" + node.operation +
                   "): the function imports no operator set of '" + node.domain +
                   "'\nhint: add the domain to its opset_import");
+    for (const AttributeProto &attribute : node.attributes)
+      for (const GraphProto &graph : attribute.graphs)
+        if (!checkDomains(function, graph.nodes))
+          return false;
+  }
   return true;
 }
 
 bool Inliner::run() {
   for (const FunctionProto &function : model.functions) {
     if (!functions.try_emplace(keyOf(function.domain, function.name, function.overload), &function).second)
-      return fail("two functions have the name '" + function.name + "'");
+      return fail("two functions have the name '" + function.name + "'\nhint: rename one, or give it an overload");
     if (!checkFunction(function))
       return false;
   }

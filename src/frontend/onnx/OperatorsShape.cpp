@@ -161,7 +161,8 @@ static void requireNoCopies(Node &node, const Shape &from, const Shape &to) {
                         " is 0, which copies the input's extent, " + from[dim].str() + ", and gives another shape")
                            .str();
     if (isKept.isPoison())
-      node.fail(what + " in some runs; which ones is too long an expression");
+      node.fail(what +
+                " in some runs; which ones is too long an expression\nhint: make this extent 1 or more, or use -1");
     else
       node.builder.require(value.isPoison() ? isKept : value, what);
   }

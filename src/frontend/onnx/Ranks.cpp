@@ -12,7 +12,8 @@ bool hasRanks(const Node &node, ArrayRef<InputRank> ranks) {
     if (!value || graph::tensorTypeOf(value).getRank() == rank)
       continue;
     node.fail("input " + Twine(index) + ": expected a tensor of rank " + Twine(rank) + ", got shape " +
-              graph::toString(graph::shapeOf(value)));
+              graph::toString(graph::shapeOf(value)) +
+              "\nhint: correct the shape at this node, with a Reshape for example");
     return false;
   }
   return true;
@@ -25,7 +26,7 @@ void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected)
   std::string message =
       (what + ": expected shape " + graph::toString(expected) + ", got " + graph::toString(shape)).str();
   if (shape.size() != expected.size())
-    b.fail(message);
+    b.fail(message + "\nhint: correct the shape at this node, with a Reshape for example");
   else
     for (auto [extent, wanted] : llvm::zip(shape, expected)) {
       b.require(extent - wanted, message);

@@ -168,6 +168,23 @@ def test_a_domain_that_a_function_does_not_import():
         perpend.import_model(made)
 
 
+def test_a_domain_that_a_graph_in_a_function_needs():
+    """Its nodes were not looked at, and the model's own import stood in for the function's."""
+    branch = helper.make_graph(
+        [helper.make_node("f", ["a"], ["t"], domain="local")], "t", [], [helper.make_empty_tensor_value_info("t")]
+    )
+    body = [
+        helper.make_node("Constant", [], ["yes"], value=helper.make_tensor("yes", TensorProto.BOOL, [], [True])),
+        helper.make_node("If", ["yes"], ["b"], then_branch=branch, else_branch=branch),
+    ]
+    inner = function("f", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])])
+    made = model([call("g", ["x"], ["y"])], [inner, function("g", ["a"], ["b"], body, sets=SETS)])
+    perpend.import_model(made)
+    made = model([call("g", ["x"], ["y"])], [inner, function("g", ["a"], ["b"], body, sets=SETS[:1])])
+    with pytest.raises(perpend.CompileError, match=r"the function 'g', node 't' \(f\): the function imports no "):
+        perpend.import_model(made)
+
+
 def test_an_output_that_nothing_computes():
     body = [helper.make_node("Neg", ["a"], ["b"])]
     made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b", "c"], body)])

@@ -166,6 +166,19 @@ def test_a_size_of_zero_copies(shape):
     assert compiled(reshaped("kl", 1))(*feeds).shape == (0, 0)
 
 
+def test_a_size_that_may_copy_and_is_too_long_an_expression():
+    """It was taken for one that copies nothing: what a run would have to check is no expression any more."""
+    parts, size = ["n = Shape <start = 0, end = 1> (x) m = Shape <start = 1, end = 2> (x)"], "n"
+    parts.append("two = Constant <value_ints = [2]> () rest = Constant <value_ints = [-1]> ()")
+    for depth in range(63):
+        parts.append(f"h{depth} = Div ({size}, two) g{depth} = Mul (h{depth}, m) s{depth} = Add (g{depth}, n)")
+        size = f"s{depth}"
+    parts.append(f"q = Div ({size}, two) t = Concat <axis = 0> (q, rest) y = Reshape (x, t)")
+    text = f"long (float[n, m] x) => (float[p, q] y) {{ {' '.join(parts)} }}"
+    with pytest.raises(perpend.CompileError, match=r"(?s)too long an expression\n.*hint: make this"):
+        compiled(text)
+
+
 def test_a_size_of_zero_copies_before_the_rest_follows():
     network = compiled("""turned (float[n, m] x) => (float[p, q] y) {
       rows = Shape <start = 1> (x)

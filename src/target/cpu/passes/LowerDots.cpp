@@ -62,8 +62,9 @@ struct LowerDots : perpend::target::impl::CpuLowerDotsBase<LowerDots> {
     bool isPair = words.getElementType().isInteger(16), isRegister = lanes == 4 || lanes == 8 || lanes == 16;
     if (!isRegister || !(isPair || hasVnni))
       return op.emitOpError("the target has no products of ")
-             << words.getElementType() << " in " << lanes
-             << " lanes; hint: pack the operands for this target (--start-from pack), or compile for one with VNNI";
+             << words.getElementType() << " in " << lanes << " lanes; hint: pack the operands for this target "
+             << (isRegister ? "(--start-from pack), or compile for one with VNNI"
+                            : "(--start-from pack), in 4, 8 or 16 lanes");
     ImplicitLocOpBuilder builder(op.getLoc(), op);
     op.getResult().replaceAllUsesWith(hasVnni ? accumulated(builder, op, isPair) : addedPairs(builder, op, lanes));
     op.erase();
