@@ -1,6 +1,7 @@
 // A strict parser for the header, which is a Python dictionary with three known keys.
 #include "Npy.h"
 #include "Types.h"
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -228,9 +229,11 @@ static uint8_t *readFile(const char *path, size_t &count) {
 
 bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error) {
   size_t count = 0;
+  errno = 0;
   data = readFile(path, count);
   if (!data)
-    return failNpy(error, "'%.200s': could not be read; hint: check the path", path);
+    return failNpy(error, "cannot read '%.120s': %s; hint: the path of a .npy file that numpy.save wrote", path,
+                   errno ? strerror(errno) : "it is no file");
   if (!parseNpy(data, count, array, error)) {
     free(data);
     data = nullptr;

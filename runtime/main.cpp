@@ -44,14 +44,20 @@ struct Program {
   return false;
 }
 
-/// A hint of the runtime's message has a line of its own.
-bool check(perpend_status status) {
-  const char *message = status == PERPEND_OK ? "" : perpend_error_message(), *hint = strstr(message, "; hint: ");
-  if (status != PERPEND_OK && hint)
-    complain("%.*s\n%s", static_cast<int>(hint - message), message, hint + 2);
-  else if (status != PERPEND_OK)
-    complain("%s", message);
-  return status == PERPEND_OK;
+/// A message of the runtime about `subject` ("" or a path and a colon); its hint has a line of its own.
+bool complainOf(const char *subject, const char *message) {
+  const char *hint = strstr(message, "; hint: ");
+  if (!hint)
+    return complain("%s%s", subject, message);
+  return complain("%s%.*s\n%s", subject, static_cast<int>(hint - message), message, hint + 2);
+}
+
+bool check(perpend_status status) { return status == PERPEND_OK || complainOf("", perpend_error_message()); }
+
+bool complainOfFile(const char *path, const NpyError &error) {
+  char subject[256];
+  snprintf(subject, sizeof subject, "%.250s: ", path);
+  return complainOf(strstr(error.message, path) ? "" : subject, error.message);
 }
 
 bool parseCount(const char *option, const char *text, int32_t least, int32_t &value) {
@@ -131,7 +137,7 @@ bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
   NpyArray &array = program.arrays[index];
   if (!readNpy(path, array, data, error)) {
     array.rank = -1;
-    return complain("%s: %s", path, error.message);
+    return complainOfFile(path, error);
   }
   if (array.type == PERPEND_STRING) {
     free(data);

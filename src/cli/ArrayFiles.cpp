@@ -13,10 +13,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 namespace perpend::cli {
 
@@ -173,11 +171,6 @@ static void failWith(StringRef path, const runtime::NpyError &error) {
 std::optional<Array> readArray(StringRef path) {
   if (llvm::sys::fs::is_directory(path))
     return readList(path);
-  if (access(path.str().c_str(), R_OK) != 0) {
-    fail("cannot read '" + path + "': " + std::generic_category().message(errno),
-         "the path of a .npy file that numpy.save wrote");
-    return std::nullopt;
-  }
   runtime::NpyArray header;
   runtime::NpyError error;
   uint8_t *data = nullptr;

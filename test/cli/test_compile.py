@@ -35,11 +35,14 @@ def test_a_program_has_the_words_of_the_tool(tmp_path: Path, tiny: Path) -> None
     succeed("compile", tiny, "-o", "tiny", "--exe", folder=tmp_path)
     np.save(tmp_path / "x.npy", np.ones((3, 5), np.float32))
     np.save(tmp_path / "wide.npy", np.ones((3, 6), np.float32))
+    (tmp_path / "empty.npy").touch()
     for options in [
         ["--input", "x.npy", "--input", "x.npy"],
         ["--input", "x.npy", "--input", "x=x.npy"],
         ["--input", "z=x.npy"],
         ["--input", "wide.npy"],
+        ["--input", "none.npy"],
+        ["--input", "empty.npy"],
         ["--input", "x.npy", "--output-dir"],
         ["--input", "x.npy", "--seeds", "3"],
     ]:

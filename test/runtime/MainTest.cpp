@@ -2,6 +2,7 @@
 #include "Npy.h"
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
@@ -17,6 +18,7 @@ protected:
     float values[6] = {1, 2, 3, 4, 5, 6};
     int64_t shape[] = {2, 3};
     NpyError error;
+    std::ofstream(folder / "bad.npy") << "text";
     ASSERT_TRUE(writeNpy((folder / "x.npy").c_str(), {values, shape, 2, PERPEND_F32}, error)) << error.message;
   }
   void TearDown() override { fs::remove_all(folder); }
@@ -57,7 +59,10 @@ TEST_F(Main, Help) {
 TEST_F(Main, ReportsErrors) {
   const char *cases[][2] = {
       {"--input x.npy", "error: input 'y' is missing\nhint: --input y=FILE.npy"},
-      {"--input x.npy --input nothing.npy", "could not be read"},
+      {"--input x.npy --input nothing.npy",
+       "error: cannot read 'nothing.npy': No such file or directory\nhint: the path"},
+      {"--input x.npy --input bad.npy",
+       "bad.npy: expected a .npy file, got something else\nhint: save it with numpy.save"},
       {"--input w=x.npy", "expected one of 'x', 'y', got 'w'"},
       {"--input x.npy --input x.npy --input x.npy", "error: the model has 2 inputs, got one more: 'x.npy'"},
       {"--input x.npy --input x=x.npy", "error: input 'x' is given twice"},
