@@ -137,7 +137,7 @@ static TensorDescription describeTensor(Type type, DictionaryAttr attributes, co
   return description;
 }
 
-static std::string identifier(StringRef name) {
+std::string identifier(StringRef name) {
   std::string result;
   for (char c : name)
     result += llvm::isAlnum(c) ? c : '_';

@@ -41,6 +41,8 @@ struct ModelDescription {
   void releaseWeights(const llvm::DenseSet<mlir::Attribute> &kept);
 };
 
+/// `name` as a name in C.
+std::string identifier(llvm::StringRef name);
 /// Whether a module is what the first phase takes: one function @main of one block of graph operators, whose arguments
 /// and results are tensors that the C interface can pass. Errors: diagnostics that say which is not.
 mlir::LogicalResult verifyMain(mlir::ModuleOp module);

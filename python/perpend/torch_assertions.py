@@ -25,7 +25,7 @@ def end_unless_holds(call: Call) -> None:
     condition = call.raw("self")
     value = condition.meta["val"] if isinstance(condition, torch.fx.Node) else condition
     expression = sympy.sympify(value.node.expr if isinstance(value, torch.SymBool) else bool(value))
-    parts = sympy.And.make_args(expression)
+    parts = sympy.And.make_args(sympy.to_nnf(expression, simplify=False))
     message = f"the model asserts {named_expression(expression)}"
     if all(map(is_of_integers, parts)):
         limits = [named_expression(limit) for part in parts for limit in limits_of_integers(part)]

@@ -22,7 +22,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, Module, Value
 from .torch_call import Call, Complex, Conversion, has_effect, name_of
-from .torch_guards import saved_conditions
+from .torch_saved_guards import saved_conditions
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
 from .torch_types import is_unnamed, name_expression, naming

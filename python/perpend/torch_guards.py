@@ -6,25 +6,17 @@ n // 7), are traced for the example inputs alone. A guard such as Eq(Mod(n, 2), 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import sympy
 import torch
-from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
 
-from ._perpend import CompileError
-from .torch_structure import names_of_parameters
-
-# Where PyTorch compares extents for itself; Dynamo interprets the model's Python code in a part of it.
+# Where PyTorch compares extents for itself; a part of it, Dynamo, interprets the model's Python code.
 PYTORCH = Path(torch.__file__).parent
-INTERPRETER = PYTORCH / "_dynamo" / "variables"
+INTERPRETER = PYTORCH / "_dynamo"
 
 # What extents are made of, by the names of the classes of sympy and PyTorch.
 INTEGER = {"Symbol", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "Max", "Min"}
@@ -40,47 +32,10 @@ def limits_of_guards(env: Any, saved: Iterable[Any], symbols: set[sympy.Symbol],
     guards = [(guard.expr, _is_of_model(guard)) for guard in (env.guards if env else ())]
     limits: dict[str, None] = {}
     for expression, is_of_model in [*guards, *((expression, True) for expression in saved)]:
-        condition = env.replace(expression)
+        condition = sympy.to_nnf(env.replace(expression), simplify=False)
         if condition.free_symbols and condition.free_symbols <= symbols:
             limits |= {str(limit.xreplace(names)): None for limit in _limits(env, condition, is_of_model)}
     return list(limits)
-
-
-def saved_conditions(program: ExportedProgram) -> list[Any]:
-    """The guards of a program that was read from a file, which keeps their texts and not where they are from: all are
-    the model's then, as they are PyTorch's when it runs the program."""
-    pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
-    inputs = [node.meta.get("val") for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
-    env = shape_env_of(e for value in inputs if isinstance(value, torch.Tensor) for e in value.shape)
-    if not env or env.guards or not getattr(program, "_guards_code", None):
-        return []
-    positional, named = pytree.tree_unflatten(inputs, program.call_spec.in_spec)
-    parameters = dict(zip(names_of_parameters(program), positional, strict=False))
-    local = {"flat_args": inputs, **_starred(parameters), **parameters, **named}
-    functions = SimpleNamespace(**{name: getattr(torch, name) for name in dir(torch) if name.startswith("sym_")})
-    scope = {"L": local, "torch": functions, "math": math, "min": torch.sym_min, "max": torch.sym_max}
-    return [_evaluated(text, scope) for text in program._guards_code]
-
-
-def _starred(parameters: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
-    """The values of *args, whose names in a program are args_0, args_1 and so on."""
-    values: dict[str, dict[int, Any]] = {}
-    for name, value in parameters.items():
-        base, _, position = name.rpartition("_")
-        if position.isdigit():
-            values.setdefault(base, {})[int(position)] = value
-    return values
-
-
-def _evaluated(text: str, scope: dict[str, Any]) -> Any:
-    try:
-        value = eval(text, {"__builtins__": {}, **scope})
-    except Exception as error:
-        raise CompileError(
-            f"the program was traced for inputs with {text}, which cannot be read: {type(error).__name__}: {error}"
-            "\nhint: compile what torch.export.export returns, without saving it"
-        ) from error
-    return value.node.expr if isinstance(value, torch.SymBool) else sympy.true
 
 
 def _is_of_model(guard: Any) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ._perpend import CompileError, Type, Value
 from .torch_call import Conversion
-from .torch_types import extent_of, name_expression, passes_floats
+from .torch_types import extent_of, name_expression, named_expression, passes_floats
 
 NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
@@ -57,13 +58,23 @@ def convert(converter: Conversion, node: torch.fx.Node) -> None:
     if node.target in READS:
         tensor = converter.values[cast(torch.fx.Node, node.args[0])]
         if isinstance(value, torch.SymInt):
-            name_expression(value.node.expr, converter.graph.measure(_scalar(converter, tensor)))
+            _name(converter, value, converter.graph.measure(_scalar(converter, tensor)))
         else:
             converter.values[node] = _scalar(converter, tensor)
     elif isinstance(value, torch.SymFloat):
         converter.values[node] = computed(converter, node)
     elif isinstance(value, torch.SymInt) and passes_floats(value):
         name_expression(value.node.expr, converter.graph.measure(_cast(converter, computed(converter, node), "i64")))
+
+
+def _name(converter: Conversion, value: torch.SymInt, number: int | str) -> None:
+    """Of a number that the model checks to be an extent (torch._check(k == x.shape[0])) PyTorch knows nothing else."""
+    if free_unbacked_symbols(value):
+        name_expression(value.node.expr, number)
+        return
+    extent = named_expression(value.node.expr)
+    message = f"the model asserts that a number it reads is {extent}"
+    converter.graph.require_here([f"({number}) - ({extent})", f"({extent}) - ({number})"], message)
 
 
 def _scalar(converter: Conversion, tensor: Value) -> Value:

@@ -161,7 +161,7 @@ def decompositions() -> Mapping[Any, Any]:
     return _decompositions(len(torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _decompositions(registered: int) -> Mapping[Any, Any]:
     """Made anew when the program has registered operators since: their decompositions belong to the table."""
     table = default_decompositions()

@@ -67,7 +67,7 @@ def limits_of(
 ) -> list[str]:
     """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user.
 
-    conditions: those of a program from a file (torch_guards.saved_conditions).
+    conditions: those of a program from a file (torch_saved_guards.saved_conditions).
     """
     symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
     examples = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]

@@ -185,6 +185,7 @@ def save(path, value, labels=None):
 
 options = onnxruntime.SessionOptions()
 options.log_severity_level = 3
+options.intra_op_num_threads = 1  # what some operators with dynamic quantisation round to depends on them
 try:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = {}

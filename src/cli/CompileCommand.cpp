@@ -1,5 +1,6 @@
 //===- CompileCommand.cpp - perpend compile -------------------------------===//
 
+#include "Description.h"
 #include "Pipeline.h"
 #include "cli/Command.h"
 #include "cli/EarlyEnd.h"
@@ -116,6 +117,8 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     return *code;
   if (!checkOptions(options, output, wantsExecutable))
     return UsageError;
+  if (options.name.empty() && StringRef(output).ends_with(".a")) // exporters call every model main_graph
+    options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;
   source.path = positional[0];

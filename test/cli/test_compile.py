@@ -31,6 +31,14 @@ def test_compile_static_library_and_program(tmp_path: Path, tiny: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "program/y.npy"), np.load(tmp_path / "tool/y.npy"))
 
 
+def test_an_archive_has_the_name_of_its_file(tmp_path: Path, tiny: Path) -> None:
+    """Exporters give every model one name; two archives in a program were one model without a word of the linker."""
+    for output, name in [("first.a", "first"), ("2-nd model.a", "m_2_nd_model"), ("named.a", "mine")]:
+        options = ["--name", "mine"] if name == "mine" else []
+        succeed("compile", tiny, "-o", output, *options, folder=tmp_path)
+        assert f"perpend_module_{name}(" in (tmp_path / output).with_suffix(".h").read_text()
+
+
 def test_a_program_has_the_words_of_the_tool(tmp_path: Path, tiny: Path) -> None:
     succeed("compile", tiny, "-o", "tiny", "--exe", folder=tmp_path)
     np.save(tmp_path / "x.npy", np.ones((3, 5), np.float32))
@@ -44,12 +52,12 @@ def test_a_program_has_the_words_of_the_tool(tmp_path: Path, tiny: Path) -> None
         ["--input", "none.npy"],
         ["--input", "empty.npy"],
         ["--input", "x.npy", "--output-dir"],
-        ["--input", "x.npy", "--seeds", "3"],
+        ["--input", "x.npy", "--what", "3"],
     ]:
         done = subprocess.run([tmp_path / "tiny", *options], cwd=tmp_path, capture_output=True, text=True)
         told = perpend("run", tiny, *options, folder=tmp_path).stderr
         assert done.returncode == 1 and done.stdout == ""
-        assert done.stderr.splitlines()[:1] == told.splitlines()[:1], options
+        assert done.stderr == told != "", options
 
 
 def test_folders_have_the_permissions_of_the_umask(tmp_path: Path, tiny: Path) -> None:

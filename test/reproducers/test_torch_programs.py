@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import perpend
@@ -60,27 +61,64 @@ def read_again(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
     return torch.export.load(file)
 
 
+def one_of_two(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if x.shape[0] in (4, 5) else x * 2
+
+
+@pytest.mark.parametrize("function", [branching, one_of_two])
 @pytest.mark.parametrize("way", ["traced", "interpreted", "from a file"])
-def test_a_branch_for_one_extent(way: str) -> None:
+def test_a_branch_for_one_extent(way: str, function: Callable[..., torch.Tensor]) -> None:
     """PyTorch compares extents with numbers for itself, too: the same comparison was taken for one of those."""
-    x = torch.randn(7)
-    program = exported(branching, x, strict=way == "interpreted")
+    program = exported(function, torch.randn(7), strict=way == "interpreted")
     model = perpend.compile(read_again(program) if way == "from a file" else program)
-    torch.testing.assert_close(model(x), x * 2)
-    with pytest.raises(ValueError, match=r"the model needs s\d+ <= 4 or s\d+ >= 6"):
+    for extent in (3, 6, 7, 8):
+        x = torch.randn(extent)
+        torch.testing.assert_close(model(x), function(x))
+    with pytest.raises(ValueError, match=r"the model needs s\d+ <= \d or s\d+ >= 6"):
         model(torch.randn(5))
 
 
-@pytest.mark.parametrize("comparison", ["max(x.shape[0], 3) == 5", "x.shape[0] ** 0.5 == 2.0", "x.shape[0] % 5 == 4"])
+@pytest.mark.parametrize(
+    "comparison",
+    [
+        "max(x.shape[0], 3) == 5",
+        "x.shape[0] % 5 == 4",
+        "abs(x.shape[0] - 6) == 1",
+        "x.shape[0] ** 0.5 == 2.0",
+        "round(x.shape[0] / 2) == 2",
+    ],
+)
 def test_guards_of_a_program_from_a_file(comparison: str) -> None:
     condition = eval(f"lambda x: {comparison}")
-    model = perpend.compile(read_again(exported(lambda x: x + 1 if condition(x) else x * 2, torch.randn(10))))
-    for extent in (4, 5, 10):
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if condition(x) else x * 2
+
+    model = perpend.compile(read_again(exported(function, torch.randn(10))))
+    is_exact = comparison.startswith(("max", "x.shape[0] %"))  # of others, only the extent of the export is known
+    for extent in (4, 5, 6, 7, 10, 11):
         x = torch.randn(extent)
-        if condition(x):
-            with pytest.raises(ValueError, match=r"needs|expected at least"):
+        if condition(x) or (not is_exact and extent != 10):
+            with pytest.raises(ValueError, match=r"needs|expected at (least|most)"):
                 model(x)
-    torch.testing.assert_close(model(torch.ones(10)), torch.full((10,), 2.0))
+        else:
+            torch.testing.assert_close(model(x), function(x))
+
+
+def test_texts_in_a_file_are_not_executed(tmp_path: Path) -> None:
+    """A file may come from anywhere; what PyTorch would execute of it are its guards."""
+    program = read_again(exported(branching, torch.randn(7)))
+    for text in (
+        f"().__class__.__base__.__subclasses__()[0] or open('{tmp_path}/found', 'w')",
+        f"__import__('pathlib').Path('{tmp_path}/found').touch()",
+        "L['x'].__class__ == 3",
+        "[x for x in L]",
+    ):
+        program._guards_code.append(text)
+        with pytest.raises(perpend.CompileError, match="which cannot be read: ValueError"):
+            perpend.compile(program)
+        program._guards_code.pop()
+    assert not list(tmp_path.iterdir())
 
 
 def test_extents_that_tracing_took_for_granted_in_vain() -> None:
@@ -107,6 +145,28 @@ def checked_fraction(x: torch.Tensor) -> torch.Tensor:
     number = x.sum().item()
     torch._check(number < 8.5)
     return x * number
+
+
+def checked_to_be_an_extent(x: torch.Tensor) -> torch.Tensor:
+    number = cast(int, x.sum().to(torch.int64).item())
+    torch._check(number == x.shape[0])
+    return x.new_ones(x.shape[0], 2) * number
+
+
+def checked_to_be_four(x: torch.Tensor) -> torch.Tensor:
+    number = cast(int, (x.sum() * 0 + 3 + x[0]).to(torch.int64).item())
+    torch._check(number == 4)
+    return x * number
+
+
+@pytest.mark.parametrize("function", [checked_to_be_an_extent, checked_to_be_four])
+def test_numbers_that_are_checked_to_be_known(function: Callable[..., torch.Tensor]) -> None:
+    """What the model read was taken for the extent, wherever that was meant."""
+    model = perpend.compile(exported(function, torch.ones(7)))
+    for extent in (2, 4, 7):
+        torch.testing.assert_close(model(torch.ones(extent)), function(torch.ones(extent)))
+        with pytest.raises(ValueError, match="the model asserts that a number it reads is"):
+            model(torch.full((extent,), 2.0))
 
 
 @pytest.mark.parametrize(

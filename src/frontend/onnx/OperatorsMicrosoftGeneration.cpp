@@ -67,13 +67,16 @@ static Value penalised(Builder &b, Value scores, Value penalty, Value tokens, co
   return graph::where(b, booleans(b, counts), changed, scores);
 }
 
+static double leastOf(Type type) {
+  return -APFloat::getLargest(cast<FloatType>(type).getFloatSemantics()).convertToDouble();
+}
+
 /// The least number where a mask of integers is 0, or where a boolean says so.
 static Value without(Builder &b, Value scores, Value isHidden) {
   if (!isHidden || !scores)
     return scores;
   Type type = graph::elementTypeOf(scores);
-  double least = -APFloat::getLargest(cast<FloatType>(type).getFloatSemantics()).convertToDouble();
-  return graph::where(b, isHidden, b.scalar(least, type), scores);
+  return graph::where(b, isHidden, b.scalar(leastOf(type), type), scores);
 }
 static Value withoutZeros(Builder &b, Value scores, Value mask) {
   return mask ? without(b, scores, call(b, "logical_not", booleans(b, mask))) : scores;
@@ -91,7 +94,11 @@ static Value processed(Node &node, Value scores, Value tokens, const SymbolicInt
                node.freedDimensions,
                node.subgraphs};
     Results blocked = importNGramRepeatBlock(block);
-    scores = blocked.empty() ? Value() : blocked[0];
+    // Words that repeat are as unlikely as words that a mask hides, and no more: one of them may be all that is left.
+    scores = blocked.empty() || !blocked[0] ? Value() : pointwise(b, {blocked[0]}, [&](ArrayRef<Scalar> v) {
+      Scalar least = v[0].constant(leastOf(graph::elementTypeOf(blocked[0])));
+      return select(v[0] < least, least, v[0]);
+    });
   }
   scores = withoutZeros(b, scores, node.input(4));
   if (isFirst)
@@ -133,6 +140,8 @@ static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, 
   Value scores = b.squeeze(sliceAxis(b, decoded[0], 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
   if (int64_t words = node.attributes.getInt("vocab_size", -1); words > 0)
     requireShape(b, scores, "the logits of the decoder, by vocab_size,", {search.batch, SymbolicInt(words)});
+  requireShape(b, node.input(4), "vocab_mask", {shape[2]});
+  requireShape(b, node.input(5), "prefix_vocab_mask", {search.batch, shape[2]});
   scores = processed(node, scores, before.tokens, length, isFirst);
   auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
                                        node.attribute("keepdims", b.operations.getI64IntegerAttr(0))});

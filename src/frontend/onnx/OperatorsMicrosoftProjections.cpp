@@ -33,6 +33,8 @@ struct Projections {
 static Projections projections(Node &node, Value x, Value weight, Value bias) {
   Builder &b = node.builder;
   SymbolicInt heads(node.attributes.getInt("num_heads")), width = floorDiv(shapeOf(weight)[1], SymbolicInt(3));
+  requireShape(b, weight, "weight, of queries, keys and values of one size,",
+               {shapeOf(x).back(), width * SymbolicInt(3)});
   requireShape(b, bias, "bias", {shapeOf(weight)[1]});
   if (b.hasFailed())
     return {};

@@ -144,7 +144,7 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
                toString(shapeOf(x)) + ", " + toString(shapeOf(in[1])) + " and '" + activation + "'")};
   int64_t dilation = a.getInt("dilation", 1);
   if (dilation < 1 || dilation > std::numeric_limits<int32_t>::max())
-    return {b.fail("causal convolution: expected a dilation of at least 1, got " + Twine(dilation))};
+    return {b.fail("causal convolution: expected a dilation from 1 to 2147483647, got " + Twine(dilation))};
   SymbolicInt kept = (shapeOf(in[1])[2] - 1) * SymbolicInt(dilation);
   std::optional<int64_t> channels = shapeOf(in[1])[0].constant();
   if (!channels)

@@ -35,8 +35,8 @@ void initializeBackend() {
   });
 }
 
-/// Level 0 has no passes over LLVM IR, which halves the time of a compilation, but registers for values: with those
-/// kept in memory, as LLVM does at its level 0, models would run ten times slower instead of twice.
+/// Level 0 leaves out LLVM's optimisations of its IR, which halves the time of a compilation, but generates code as at
+/// level 1: with every value in memory, as LLVM has it at level 0, models would run ten times slower instead of twice.
 CodeGenOptLevel codeGenLevel(unsigned optLevel) {
   return CodeGenOpt::getLevel(int(std::clamp(optLevel, 1u, 3u))).value_or(CodeGenOptLevel::Default);
 }

@@ -122,6 +122,24 @@ def test_greedy_search(given: dict[str, np.ndarray], attributes: dict) -> None:
     assert (expected[:, 6:] != PADDING).any() and len(np.unique(expected[:, 6:])) > 3
 
 
+def test_words_that_repeat_where_no_other_is_allowed() -> None:
+    """They are as unlikely as those that the mask hides; they were less likely."""
+    mask = np.zeros(WORDS, np.int32)
+    mask[[0, 2, 5]] = 1
+    model = search({"vocab_mask"}, no_repeat_ngram_size=1)
+    feeds = feeds_of(3, 4, 12, 5) | {"vocab_mask": mask}
+    np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected_of(model, feeds))
+
+
+def test_masks_of_other_sizes() -> None:
+    model = search({"vocab_mask"})
+    declared = next(value for value in model.graph.input if value.name == "vocab_mask")
+    declared.type.tensor_type.shape.dim[0].dim_param = "words"
+    compiled = perpend.compile(model)
+    with pytest.raises(ValueError, match=r"expected 11, got 1|words"):
+        compiled(**feeds_of(3, 4, 12, 5), vocab_mask=np.ones(1, np.int32))
+
+
 def test_searches_of_several_sizes() -> None:
     compiled = perpend.compile(search(set()))
     model = search(set())
