@@ -77,6 +77,21 @@ perpend_status checkFile(const char *path) {
   return status;
 }
 
+/// `path` by a name that no load had before. For a name that it has seen, dlopen gives what it loaded then, while that
+/// is in use, whatever the file has become; by another name it looks whether the file is the same. The number of the
+/// load stands before the last part of the path: "./" and ".//" are its digits. False: too long.
+bool nameAnew(const char *path, char *name, size_t size) {
+  static uint32_t loads = 0;
+  const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+  int count = snprintf(name, size, "%.*s", static_cast<int>(last - path), path);
+  for (uint32_t number = __atomic_add_fetch(&loads, 1, __ATOMIC_RELAXED); number && count < static_cast<int>(size);
+       number /= 2)
+    count += snprintf(name + count, size - static_cast<size_t>(count), number % 2 ? ".//" : "./");
+  if (count < static_cast<int>(size))
+    count += snprintf(name + count, size - static_cast<size_t>(count), "%s", last);
+  return count < static_cast<int>(size);
+}
+
 void unloadObject(void *handle) { dlclose(handle); }
 
 } // namespace
@@ -91,11 +106,10 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   perpend_status status = checkFile(path);
   if (status != PERPEND_OK)
     return status;
-  char withFolder[4096]; // a name without a slash would be searched in the library path
-  if (snprintf(withFolder, sizeof withFolder, "%s%s", strchr(path, '/') ? "" : "./", path) >=
-      static_cast<int>(sizeof withFolder))
-    return fail(PERPEND_NOT_FOUND, "model path: expected fewer than %zu bytes", sizeof withFolder);
-  void *handle = dlopen(withFolder, RTLD_NOW | RTLD_LOCAL);
+  char name[4096]; // with a slash: one without would be searched in the library path
+  if (!nameAnew(path, name, sizeof name))
+    return fail(PERPEND_NOT_FOUND, "model path: expected fewer than %zu bytes", sizeof name - 100);
+  void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char *reason = dlerror();
     return fail(PERPEND_NOT_A_MODEL, "'%s': could not be loaded: %s", path, reason ? reason : "unknown reason");

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import shutil
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
@@ -93,10 +95,10 @@ class Model(_perpend.Model):
             raise ValueError(
                 f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
             )
-        shutil.copyfile(self.path, target)
+        _copy(Path(self.path), target)
         header = Path(self.path).with_suffix(".h")
         if header.exists():
-            shutil.copyfile(header, target.with_suffix(".h"))
+            _copy(header, target.with_suffix(".h"))
 
     def __repr__(self) -> str:
         def signature(tensors: list[TensorInfo]) -> str:
@@ -146,6 +148,16 @@ def import_model(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
         f"torch.nn.Module, got {type(model).__name__}"
     )
+
+
+def _copy(source: Path, target: Path) -> None:
+    """In the place of a file, not into it: models that were loaded from it go on."""
+    written = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        shutil.copyfile(source, written)
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "threads")

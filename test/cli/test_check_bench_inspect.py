@@ -84,9 +84,9 @@ def test_bench_against_names_dimensions_as_other_commands(tmp_path: Path) -> Non
     """Dimensions without a name have that of `perpend inspect`; those without a value are 2."""
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     save(tmp_path / "open.onnx", nodes, [value("x", [None, None, "rows.", 5])], [value("y", None)])
-    for names, shape in [((), "2x2x2x5"), (("x_dim1=3", "rows_=4"), "2x3x4x5"), (("x:0=1", "rows.=6"), "1x2x6x5")]:
+    for names, shape in [((), "2x2x2x5"), (("x_dim1=3", "x:0=1", "rows_=4"), "1x3x4x5"), (("rows.=6",), "2x2x6x5")]:
         options = [part for name in names for part in ("--dim" if ":" in name else "--symbol", name)]
-        done = perpend("bench", "open.onnx", "--against", "onnxruntime", *options, folder=tmp_path)
+        done = perpend("bench", "open.onnx", "--against", "onnxruntime", "--threads", "1", *options, folder=tmp_path)
         assert done.returncode == GOOD and f"| open | {shape} | 1 |" in done.stdout, (done.stdout, done.stderr)
     done = perpend("bench", "open.onnx", "--against", "onnxruntime", "--symbol", "row=3", folder=tmp_path)
     assert done.returncode != GOOD

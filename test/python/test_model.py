@@ -60,6 +60,19 @@ def test_proto_and_path_give_the_same(tmp_path: Path, relu: perpend.Model) -> No
     np.testing.assert_array_equal(relu(x), np.maximum(x, 0))
 
 
+def test_a_file_that_is_written_anew(tmp_path: Path) -> None:
+    """The model that was loaded from it before crashed, or was what a load gave again."""
+    x = DATA.standard_normal((3, 4), np.float32)
+    loaded = []
+    for operator in ("Neg", "Abs", "Neg", "Relu"):
+        perpend.compile(onnx_model(operators=(operator,))).save(tmp_path / "model.so")
+        loaded.append(perpend.load(tmp_path / "model.so"))
+    again = perpend.load(tmp_path / "model.so")
+    for model, expected in zip([*loaded, again], [-x, abs(x), -x, np.maximum(x, 0), np.maximum(x, 0)], strict=True):
+        np.testing.assert_array_equal(model(x), expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h", "model.so"]
+
+
 def test_save_and_load(tmp_path: Path, relu: perpend.Model) -> None:
     relu.save(tmp_path / "saved.so")
     loaded = perpend.load(tmp_path / "saved.so", threads=1)
