@@ -209,3 +209,21 @@ def test_symbol_that_no_dimension_gives(tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text(NEGATE.format("n*m"))
     message = reject("compile", "m.mlir", "-o", "m.so", folder=tmp_path)
     assert "no input has a dimension that gives 'm'" in message and "hint: " in message
+
+
+def test_a_loop_of_one_iteration_that_swaps_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it yields are its arguments, which its simplification read after they were gone."""
+    text = """swapped (float[n] x, float[m] y) => (float[a] u, float[b] v) {
+      once = Constant <value_int = 1> ()
+      go = Constant <value = bool {1}> ()
+      u, v = Loop (once, go, x, y) <body = b (int64 i, bool c, float[k] p, float[l] q) => (bool o, float[l] s, float[k] t)
+        { o = Identity(c) s = Identity(q) t = Identity(p) }>
+    }"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    onnx.save(model, tmp_path / "swapped.onnx")
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")  # memory that is free holds no types any more
+    np.save(tmp_path / "x.npy", np.arange(2, dtype=np.float32))
+    np.save(tmp_path / "y.npy", np.arange(3, dtype=np.float32))
+    succeed("run", "swapped.onnx", "--input", "x.npy", "--input", "y.npy", "--output-dir", "out", folder=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "u.npy"), np.arange(3))
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "v.npy"), np.arange(2))

@@ -134,16 +134,20 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
     SmallVector<Value> arguments{builder.dims(SymbolicInt(0), /*isScalar=*/true)};
     arguments.append(reshaped(rewriter, op.getLoc(), op.getInitial(), carriedTypes(op)));
     Operation *yield = op.getBody().front().getTerminator();
-    SmallVector<Value> next(op.yieldedCarried()), results;
+    const size_t carriedCount = op.yieldedCarried().size();
+    SmallVector<Value> elements;
     for (Value element : op.yieldedElements()) {
       Shape shape = shapeOf(element);
       shape.insert(shape.begin(), SymbolicInt(1));
       rewriter.setInsertionPoint(yield);
-      next.push_back(
+      elements.push_back(
           rewriter.create<ReshapeOp>(op.getLoc(), tensorType(shape, tensorTypeOf(element).getElementType()), element));
     }
-    rewriter.eraseOp(yield);
     rewriter.inlineBlockBefore(&op.getBody().front(), op, arguments);
+    // Only now: what yields an argument of the block yields that argument's value from here on.
+    SmallVector<Value> next(yield->getOperands().take_front(carriedCount));
+    next.append(elements);
+    rewriter.eraseOp(yield);
     rewriter.setInsertionPoint(op);
     carried.append(stacked);
     TypeRange given = ValueRange(next).getTypes();
