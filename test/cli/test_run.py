@@ -216,7 +216,8 @@ def test_a_loop_of_one_iteration_that_swaps_its_values(tmp_path: Path, monkeypat
     text = """swapped (float[n] x, float[m] y) => (float[a] u, float[b] v) {
       once = Constant <value_int = 1> ()
       go = Constant <value = bool {1}> ()
-      u, v = Loop (once, go, x, y) <body = b (int64 i, bool c, float[k] p, float[l] q) => (bool o, float[l] s, float[k] t)
+      u, v = Loop (once, go, x, y) <body =
+        b (int64 i, bool c, float[k] p, float[l] q) => (bool o, float[l] s, float[k] t)
         { o = Identity(c) s = Identity(q) t = Identity(p) }>
     }"""
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
