@@ -43,8 +43,10 @@ def sampled(g):
 def affine_grid(g):
     x = image(g, window_dims=2, least=2)
     theta = g.constant(g.array([x.shape[0], 2, 3]) / 2)
-    size = g.constant(np.array([x.shape[0], x.shape[1], g.number(1, 5), g.number(1, 5)], INT64))
-    grid = g.add("AffineGrid", theta, size, align_corners=g.number(0, 1))
+    corners = g.number(0, 1)
+    least = 1 + corners  # of one row or column, everyone has the corners elsewhere
+    size = g.constant(np.array([*x.shape[:2], g.number(least, 5), g.number(least, 5)], INT64))
+    grid = g.add("AffineGrid", theta, size, align_corners=corners)
     g.add("GridSample", x, grid, mode="linear", padding_mode="zeros", align_corners=g.number(0, 1))
 
 
