@@ -124,6 +124,7 @@ def mean_variance(g):
     axes = g.choose([[0, 2, 3], [2, 3], [1, 2, 3]])
     if np.prod([a.shape[axis] for axis in axes]) < 4:
         raise Rejected
+    a = g.add("Add", a, g.constant(g.array(a.shape)), keep=False)  # equal elements have no deviation to divide by
     g.add("MeanVarianceNormalization", a, axes=axes)
 
 
