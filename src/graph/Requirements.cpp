@@ -9,6 +9,7 @@ using namespace mlir;
 using namespace perpend::graph;
 
 void Requirements::addNonNegative(const SymbolicInt &value) {
+  isIncomplete |= value.isPoison();
   if (!value.isPoison() && !value.knownNonNegative() && known.insert(value.str()).second)
     list.push_back(value);
 }

@@ -24,6 +24,8 @@ public:
 
   llvm::SmallVector<SymbolicInt> list;
   llvm::StringSet<> known;
+  /// An assumption was too long to be written down.
+  bool isIncomplete = false;
 
 private:
   void addDivisors(const SymbolicInt &value);

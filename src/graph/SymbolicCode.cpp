@@ -13,8 +13,8 @@ using perpend::support::SymbolicTerm;
 namespace {
 class Emitter {
 public:
-  Emitter(OpBuilder &builder, Location loc, llvm::function_ref<Value(StringRef)> symbol)
-      : builder(builder), loc(loc), symbol(symbol) {}
+  Emitter(OpBuilder &builder, Location loc, llvm::function_ref<Value(StringRef)> symbol, Value *isTooLarge)
+      : builder(builder), loc(loc), symbol(symbol), isTooLarge(isTooLarge) {}
 
   Value emit(const SymbolicInt &value) {
     Value sum;
@@ -31,12 +31,29 @@ private:
     for (const auto &factor : term.factors)
       for (unsigned i = 0; i < factor.power; ++i) {
         Value atom = emit(factor.atom);
-        product = product ? builder.createOrFold<arith::MulIOp>(loc, product, atom) : atom;
+        product = product ? multiply(product, atom) : atom;
       }
     if (!product)
       return constant(term.coefficient);
-    return term.coefficient == 1 ? product
-                                 : builder.createOrFold<arith::MulIOp>(loc, product, constant(term.coefficient));
+    return term.coefficient == 1 ? product : multiply(product, constant(term.coefficient));
+  }
+
+  /// Products of at most 54 bits: then no sum of them exceeds 64, of as many as an expression may have.
+  Value multiply(Value a, Value b) {
+    if (!isTooLarge)
+      return builder.createOrFold<arith::MulIOp>(loc, a, b);
+    constexpr int64_t limit = int64_t{1} << 54;
+    auto product = builder.create<arith::MulSIExtendedOp>(loc, a, b);
+    Value low = product.getLow(), sign = builder.create<arith::ShRSIOp>(loc, low, constant(63));
+    Value wraps = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, product.getHigh(), sign);
+    Value shifted = builder.create<arith::AddIOp>(loc, low, constant(limit));
+    Value isLong = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ugt, shifted, constant(2 * limit));
+    note(builder.create<arith::OrIOp>(loc, wraps, isLong));
+    return low;
+  }
+
+  void note(Value condition) {
+    *isTooLarge = *isTooLarge ? builder.create<arith::OrIOp>(loc, *isTooLarge, condition).getResult() : condition;
   }
 
   Value emit(const SymbolicAtom &atom) {
@@ -101,10 +118,12 @@ private:
   OpBuilder &builder;
   Location loc;
   llvm::function_ref<Value(StringRef)> symbol;
+  Value *isTooLarge;
 };
 } // namespace
 
 Value perpend::graph::emitSymbolicInt(OpBuilder &builder, Location loc, const SymbolicInt &value,
-                                      llvm::function_ref<Value(StringRef)> symbol) {
-  return Emitter(builder, loc, symbol).emit(value);
+                                      llvm::function_ref<Value(StringRef)> symbol, Value *isTooLarge) {
+  assert(!value.isPoison() && "an expression that has no code");
+  return Emitter(builder, loc, symbol, isTooLarge).emit(value);
 }

@@ -57,6 +57,12 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     for (Operation &op : llvm::make_early_inc_range(block)) {
       const size_t before = requirements.all.list.size();
       const SmallVector<SymbolicInt> atRun = requirements.add(&op);
+      if (requirements.all.isIncomplete) {
+        op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
+            << op.getName() << ": what this operator needs of its extents is too long an expression\nhint: give the "
+            << "dimensions of the model's inputs as numbers (--dim)";
+        return signalPassFailure();
+      }
       if (isMain &&
           !(checkSatisfiable(op, ArrayRef(requirements.all.list).drop_front(before)) && checkSatisfiable(op, atRun)))
         return signalPassFailure();

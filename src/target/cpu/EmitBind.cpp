@@ -40,7 +40,7 @@ public:
       for (auto [dim, extent] : llvm::enumerate(shapeOf(argument)))
         if (!(repeating >> dim & 1))
           emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
-                    f.evaluate(extent, f.argument(1), symbols), arith::CmpIPredicate::eq, refuse);
+                    f.evaluateOr(extent, f.argument(1), symbols, -1), arith::CmpIPredicate::eq, refuse);
     }
     if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
       SmallVector<SymbolicInt> requirements = attribute.values();
@@ -132,7 +132,7 @@ private:
 
   /// An expression that must not be negative; names the dimension that is to blame if there is one.
   void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
-    Value value = f.evaluate(requirement, f.argument(1), symbols), expected = f.integer(-1);
+    Value value = f.evaluateOr(requirement, f.argument(1), symbols, -1), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, value, f.integer(0));
     Value got = f.evaluate(support::Inequality(requirement).left, f.argument(1), symbols);
     int64_t input = -1, dim = -1;
@@ -166,7 +166,7 @@ void perpend::target::emitSizes(func::FuncOp main) {
   auto storeAll = [&](ArrayRef<SymbolicInt> values, unsigned argument) {
     for (auto [number, value] : llvm::enumerate(values))
       f.store(graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)
-                                                     : f.evaluate(value, f.argument(0), symbols),
+                                                     : f.evaluateOr(value, f.argument(0), symbols, -1),
               f.argument(argument), number);
   };
   storeAll(main->getAttrOfType<graph::ShapeAttr>("tile.buffer_bytes").values(), 1);

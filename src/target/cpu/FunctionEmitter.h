@@ -57,11 +57,19 @@ public:
     builder.setInsertionPointToStart(next);
   }
 
-  /// `value` as i64, with symbols read from the array `symbols`.
-  mlir::Value evaluate(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names) {
-    return toInteger(graph::emitSymbolicInt(builder, loc, value, [&](mlir::StringRef name) {
+  /// `value` as i64, with symbols read from the array `symbols`. `isTooLarge`: see emitSymbolicInt.
+  mlir::Value evaluate(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names,
+                       mlir::Value *isTooLarge = nullptr) {
+    auto symbol = [&](mlir::StringRef name) {
       return toIndex(load(i64, symbols, llvm::find(names, name) - names.begin()));
-    }));
+    };
+    return toInteger(graph::emitSymbolicInt(builder, loc, value, symbol, isTooLarge));
+  }
+  /// evaluate(), or `otherwise` where the value is too large.
+  mlir::Value evaluateOr(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names,
+                         int64_t otherwise) {
+    mlir::Value isTooLarge, result = evaluate(value, symbols, names, &isTooLarge);
+    return isTooLarge ? builder.create<mlir::arith::SelectOp>(loc, isTooLarge, integer(otherwise), result) : result;
   }
 
   /// The address of a NUL-terminated text in the module.

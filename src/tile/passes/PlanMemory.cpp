@@ -58,7 +58,7 @@ public:
   explicit MemoryPlanner(func::FuncOp main)
       : main(main), builder(main.getContext()), dataSymbols(graph::dataSymbolsOf(main)) {}
 
-  void run();
+  LogicalResult run();
 
 private:
   bool dependsOnData(Type type) const {
@@ -100,6 +100,7 @@ private:
   std::vector<std::tuple<Operation *, StringRef, SmallVector<Place>>> records;
   std::vector<int64_t> sharedNumbers; ///< of each growing buffer
   int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
+  bool hasFailed = false;
 };
 } // namespace
 
@@ -165,8 +166,16 @@ void MemoryPlanner::touch(Place place) {
 
 Place MemoryPlanner::placeResult(Value result) {
   auto [known, isNew] = places.try_emplace(result, Place{});
-  if (isNew)
-    known->second = createBuffer(dependsOnData(result.getType()), roomFor(result));
+  if (isNew) {
+    SymbolicInt bytes = roomFor(result);
+    if (bytes.isPoison()) {
+      emitError(result.getLoc()) << "the size of a tensor of shape " << graph::typeText(result)
+                                 << " has more than 63 bits, or is too long an expression\nhint: check the dimensions "
+                                    "of the model's inputs, or give them as numbers (--dim)";
+      hasFailed = true;
+    }
+    known->second = createBuffer(dependsOnData(result.getType()), bytes);
+  }
   touch(known->second);
   return known->second;
 }
@@ -252,7 +261,7 @@ Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVect
     spares.push_back(place);
     return {place, result.getType(), false};
   }
-  spares.push_back(createBuffer(place.space == Space::Growing, bytesOf(result.getType())));
+  spares.push_back(createBuffer(place.space == Space::Growing, roomFor(result)));
   if (place.space == Space::Growing) {
     places[argument] = place;
     return {spares.back(), result.getType(), true};
@@ -308,7 +317,7 @@ void MemoryPlanner::planLoop(graph::LoopOp loop) {
 // The plan
 //===----------------------------------------------------------------------===//
 
-void MemoryPlanner::run() {
+LogicalResult MemoryPlanner::run() {
   for (BlockArgument argument : main.getArguments())
     places[argument] = {Space::Input, argument.getArgNumber()};
   SmallVector<Target> targets;
@@ -318,8 +327,11 @@ void MemoryPlanner::run() {
         {{dependsOnData(type) ? Space::Growing : Space::Output, static_cast<int64_t>(number)}, type, true});
   }
   planBlock(main.getBody().front(), targets);
+  if (hasFailed)
+    return failure();
   shareGrowing();
   writeAttributes();
+  return success(!hasFailed);
 }
 
 /// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs
@@ -372,7 +384,8 @@ void MemoryPlanner::chooseOffsets() {
   }
   int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
   if (total < 0) {
-    main.emitError("the intermediate values do not fit in memory");
+    main.emitError("the intermediate values do not fit in memory\nhint: check the dimensions of the model's inputs");
+    hasFailed = true;
     return;
   }
   main->setAttr("tile.offsets", builder.getDenseI64ArrayAttr(offsets));
@@ -383,7 +396,8 @@ namespace {
 struct PlanMemory : perpend::tile::impl::TilePlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
-      MemoryPlanner(main).run();
+      if (failed(MemoryPlanner(main).run()))
+        signalPassFailure();
   }
 };
 } // namespace
