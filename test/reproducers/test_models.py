@@ -318,12 +318,13 @@ def test_models_say_what_they_are():
         model.ir_version = 1000
 
     def mistyped(model):
-        model.graph.node[0].attribute.append(onnx.AttributeProto(name="a", i=1, type=onnx.AttributeProto.FLOAT))
+        model.graph.node[0].op_type = "Flatten"
+        model.graph.node[0].attribute.append(onnx.AttributeProto(name="axis", i=1, type=onnx.AttributeProto.FLOAT))
 
     assert "'y' is declared as int8 and is f32" in message(declare)
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
-    assert "attribute 'a' is not of the type that it says" in message(mistyped)
+    assert "attribute 'axis' is not of the type that it says" in message(mistyped)
 
 
 @pytest.mark.parametrize("extents", [[2, 3], ["n", 3]])

@@ -216,7 +216,7 @@ def test_causal_conv_gives_out_the_first_tokens() -> None:
 @pytest.mark.parametrize(
     ("changes", "attributes", "message"),
     [
-        ({4: None}, {}, "expected an initial_state"),
+        ({4: None}, {}, "expected the input 4, got an empty name"),
         ({}, {"state_update_capacity": 9}, "state_update_capacity from 0 to 8"),
         ({}, {"state_update_capacity": 1}, "a capture_count where that is positive"),
         ({4: normal(COUNT, 3, 2)}, {}, r"initial_state: expected shape \[4, 3, 1\], got \[4, 3, 2\]"),
