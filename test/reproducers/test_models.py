@@ -54,6 +54,20 @@ def test_symbolic_extents_that_do_not_broadcast(tmp_path):
         compiled_results(tmp_path / "model.onnx", feeds, ["z", "total"], "host", 3, tmp_path)
 
 
+@pytest.mark.parametrize("extent", [0, 1, 5])
+@pytest.mark.parametrize("start", [0, 1, 4, 6, 9])
+def test_backwards_from_before_the_tensor(start, extent, tmp_path):
+    """x[-n::-1] has the first element when n is larger than the extent: ONNX clamps the start, other than numpy."""
+    nodes = [
+        ("Shape", ["z"], ["n"], {}),
+        ("Neg", ["n"], ["start"], {}),
+        ("Slice", ["x", "start", "end", "axis", "step"], ["y"], {}),
+    ]
+    constants = {"end": np.array([-(2**63)]), "axis": np.array([0]), "step": np.array([-1])}
+    inputs = {"x": (ramp(extent), ["m"]), "z": (ramp(start), ["n"])}
+    agrees(*build(nodes, inputs, ["y"], constants), tmp_path)
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_extents_of_a_sum_whose_shape_alone_is_used(rows, tmp_path):
     """Without the sum itself, its extents must be those of both operands all the same."""
