@@ -278,9 +278,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
   if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
-      failed(checkNodes(model.graph)) ||
-      failed(prepareMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
-      failed(graph.importNodes()) || failed(returnOutputs(function)))
+      failed(checkNodes(model.graph)) || failed(prepareMaps()) || failed(graph.enter(model.graph)) ||
+      failed(declareInputs(function)) || failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   graph::inferRepeats(function);
   UnusedOperators(function).erase();

@@ -132,16 +132,28 @@ static std::optional<Results> decode(Node &node, const Search &search, const Gra
   return results;
 }
 
+/// The scores [batch, words] of the last position. A decoder may give more than the vocabulary's, as padding.
+static Value lastScores(Node &node, Value logits) {
+  Builder &b = node.builder;
+  Shape shape = shapeOf(logits);
+  int64_t given = node.attributes.getInt("vocab_size", -1);
+  SymbolicInt words = given > 0 ? SymbolicInt(given) : shape[2];
+  b.require(shape[2] - words, "expected a vocab_size of at most the words of the decoder's logits, which are " +
+                                  shape[2].str() + ", got " + words.str() +
+                                  "\nhint: correct vocab_size or leave it out");
+  Value last = b.squeeze(sliceAxis(b, logits, 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
+  return b.hasFailed() ? Value() : sliceAxis(b, last, 1, SymbolicInt(0), words);
+}
+
 /// The step behind one with `length` tokens, from what the decoder gave for the last of them.
 static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, const Step &before,
                      const SymbolicInt &length, bool isFirst) {
   Builder &b = node.builder;
-  Shape shape = shapeOf(decoded[0]);
-  Value scores = b.squeeze(sliceAxis(b, decoded[0], 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
-  if (int64_t words = node.attributes.getInt("vocab_size", -1); words > 0)
-    requireShape(b, scores, "the logits of the decoder, by vocab_size,", {search.batch, SymbolicInt(words)});
-  requireShape(b, node.input(4), "vocab_mask", {shape[2]});
-  requireShape(b, node.input(5), "prefix_vocab_mask", {search.batch, shape[2]});
+  Value scores = lastScores(node, decoded[0]);
+  if (!scores)
+    return {};
+  requireShape(b, node.input(4), "vocab_mask", {shapeOf(scores)[1]});
+  requireShape(b, node.input(5), "prefix_vocab_mask", shapeOf(scores));
   scores = processed(node, scores, before.tokens, length, isFirst);
   auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
                                        node.attribute("keepdims", b.operations.getI64IntegerAttr(0))});
@@ -217,6 +229,8 @@ static Value generate(Node &node, const Search &search, const GraphProto &graph,
     if (!decoded)
       return Iteration();
     Step next = nextStep(node, search, *decoded, before, now, /*isFirst=*/false);
+    if (b.hasFailed())
+      return Iteration();
     return Iteration{goesOn(b, next.hasEnded), next.all(), {}};
   });
   return results.empty() ? Value() : results[0];

@@ -131,6 +131,23 @@ def test_words_that_repeat_where_no_other_is_allowed() -> None:
     np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected_of(model, feeds))
 
 
+@pytest.mark.parametrize("mask", ["vocab_mask", "prefix_vocab_mask", None])
+def test_decoders_with_more_scores_than_words(mask: str | None) -> None:
+    """Only the first vocab_size are words; masks are of these."""
+    words = WORDS - 3
+    model = search({mask} if mask else set(), vocab_size=words, no_repeat_ngram_size=2)
+    feeds = feeds_of(5, 6, 17, 3)
+    feeds["ids"] %= words
+    for value in model.graph.input:
+        if value.name == mask:
+            value.type.tensor_type.shape.dim[-1].dim_value = words
+            feeds[mask] = MASKS[mask][..., :words].copy()
+    expected = expected_of(model, feeds)
+    np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected)
+    without = expected_of(search({mask} if mask else set(), no_repeat_ngram_size=2), feeds) if not mask else None
+    assert without is None or (without[:, 6:] >= words).any()
+
+
 def test_masks_of_other_sizes() -> None:
     model = search({"vocab_mask"})
     declared = next(value for value in model.graph.input if value.name == "vocab_mask")
@@ -166,7 +183,7 @@ def test_a_search_of_known_sizes() -> None:
     ("attributes", "message"),
     [
         ({"model_type": 1}, "expected the model_type 0"),
-        ({"vocab_size": 7}, "by vocab_size,: expected shape"),
+        ({"vocab_size": 12}, r"(?s)vocab_size of at most the words of .* 11, got 12.*hint: correct vocab_size"),
         ({"decoder": helper.make_graph([], "empty", [], [])}, "got 0 inputs and 0 outputs"),
     ],
 )
