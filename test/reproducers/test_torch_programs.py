@@ -211,3 +211,20 @@ def test_graphs_without_inputs_give_torch_tensors() -> None:
     with torch.no_grad():
         result = torch.compile(lambda: torch.arange(3) + torch.ones(3), backend="perpend")()
     torch.testing.assert_close(result, torch.tensor([1.0, 2, 3]))
+
+
+def test_an_operator_that_is_defined_anew() -> None:
+    """The second was unknown: the table of decompositions had the first."""
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return cast(torch.Tensor, torch.ops.anew.scaled(x)) + 1
+
+    for factor in (2.0, 3.0):
+        library = torch.library.Library("anew", "FRAGMENT")
+        library.define("scaled(Tensor x) -> Tensor")
+        library.impl("scaled", lambda x, factor=factor: x * factor, "CompositeImplicitAutograd")
+        try:
+            model = perpend.compile(Function(scaled), example_inputs=(torch.ones(3),))
+            torch.testing.assert_close(model(torch.ones(3)), torch.full((3,), factor + 1))
+        finally:
+            library._destroy()
