@@ -90,7 +90,10 @@ class Conversion:
             if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
                 return extent_of(value)
             if isinstance(value, torch.SymBool):
-                raise CompileError(f"node '{argument.name}': a condition that depends on shapes is not supported")
+                raise CompileError(
+                    f"node '{argument.name}': a condition that depends on shapes is not supported"
+                    "\nhint: write it with torch.where or torch.cond"
+                )
             return self.values[argument]
         if isinstance(argument, torch.SymInt):
             return extent_of(argument)

@@ -182,22 +182,36 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
     return import_program(program, type(model).__name__, dims, parameters)
 
 
+# What to do about an error of torch.export, by what its text has in it.
+HINTS = {
+    "Unsupported input type": "give tensors, numbers, and lists, tuples and dicts of them",
+    "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
+    ".numpy() is not supported": "write with torch's operators what the module computes with numpy",
+}
+
+
+def _hint_of(error: Exception) -> str:
+    parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
+    known = next((hint for text, hint in HINTS.items() if text in str(error)), None)
+    if known:
+        return known
+    if isinstance(error, GuardOnDataDependentSymNode):
+        return f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
+    if isinstance(error, UserError) and "dynamic_shapes" in str(error):
+        return "give dynamic_shapes one entry for each input, as torch.export.export takes it"
+    if isinstance(error, UserError):
+        return "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
+    return f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
+
+
 def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     try:
         with torch.no_grad():
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
-        parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
-        if isinstance(error, GuardOnDataDependentSymNode):
-            hint = f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
-        elif isinstance(error, UserError) and "dynamic_shapes" in str(error):
-            hint = "give dynamic_shapes one entry for each input, as torch.export.export takes it"
-        elif isinstance(error, UserError):
-            hint = "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
-        else:
-            hint = f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
         raise CompileError(
-            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\nhint: {hint}"
+            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}"
+            f"\nhint: {_hint_of(error)}"
         ) from error
 
 
@@ -258,7 +272,10 @@ def _convert(program: ExportedProgram, name: str, limits: Sequence[str], paramet
             converter.graph.set_location(str(spec.target))
             converter.values[node] = converter.constant(_stored(program, spec))
         else:
-            raise CompileError(f"input '{node.name}': objects of kind {spec.kind.name} are not supported")
+            raise CompileError(
+                f"input '{node.name}': objects of kind {spec.kind.name} are not supported"
+                "\nhint: keep what the model computes with in tensors"
+            )
     converter.convert(program.graph_module, list(program.graph.nodes))
     return _finish(program, converter, parameters)
 
@@ -309,7 +326,7 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
         leaves.append(Leaf.TENSOR if isinstance(value, Value) else Leaf.INTEGER)
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
-        raise CompileError("the model has no outputs")
+        raise CompileError("the model has no outputs\nhint: return a tensor from its forward")
     module = converter.graph.finish(list(results), list(results.values()))
     module.structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
     return module

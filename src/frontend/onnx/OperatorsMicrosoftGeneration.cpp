@@ -128,7 +128,9 @@ static std::optional<Results> decode(Node &node, const Search &search, const Gra
     return std::nullopt;
   std::optional<Results> results = node.subgraphs.importSubgraph(graph, inputs);
   if (results && (!results->front() || rankOf(results->front()) != 3))
-    return node.fail("its decoder gives no logits [batch, length, words]"), std::nullopt;
+    return node.fail("expected logits [batch, length, words] as the first output of its decoder"
+                     "\nhint: correct the order of the graph's outputs: the logits, then the caches"),
+           std::nullopt;
   return results;
 }
 
@@ -184,7 +186,8 @@ static std::optional<SmallVector<Value>> emptyCaches(Node &node, const Search &s
     if (!isKnown || !type)
       return node.fail("expected caches [2, batch, heads, length, size] with known numbers as inputs of the decoder "
                        "from the fourth on, got '" +
-                       input.name + "'"),
+                       input.name +
+                       "'\nhint: declare its shape in the decoder, with the numbers of heads and of their size"),
              std::nullopt;
     caches.push_back(b.splat({SymbolicInt(2), search.batch, SymbolicInt(*(*input.dims)[2].value), SymbolicInt(0),
                               SymbolicInt(*(*input.dims)[4].value)},
@@ -245,8 +248,10 @@ static bool isDecoder(Node &node, const GraphProto &graph) {
   size_t caches = graph.inputs.size() - std::min(graph.inputs.size(), firstCache);
   bool fits = graph.inputs.size() >= firstCache && graph.outputs.size() == caches + 1;
   if (!fits)
-    node.fail("expected a decoder from ids, positions, a mask and caches to logits and as many caches, got " +
-              Twine(graph.inputs.size()) + " inputs and " + Twine(graph.outputs.size()) + " outputs");
+    node.fail(
+        "expected a decoder from ids, positions, a mask and caches to logits and as many caches, got " +
+        Twine(graph.inputs.size()) + " inputs and " + Twine(graph.outputs.size()) +
+        " outputs\nhint: export the decoder as ONNX Runtime's GreedySearch takes it, with one cache for each layer");
   return fits;
 }
 
@@ -277,7 +282,10 @@ Results importGreedySearch(Node &node) {
   if (!node.hasInputs(2) || !hasRanks(node, {{0, 2}, {4, 1}, {5, 2}, {6, 2}}))
     return {};
   if (node.attributes.getInt("model_type"))
-    return node.fail("only decoders without an encoder are supported: expected the model_type 0");
+    return node.fail("expected the model_type 0, a decoder without an encoder, got " +
+                     Twine(node.attributes.getInt("model_type")) +
+                     "\nhint: export the encoder and the step of the decoder as two models, and loop over the tokens "
+                     "in the program");
   bool hasOther = llvm::any_of(node.proto.attributes, [](auto &a) { return a.name == "init_decoder"; });
   const GraphProto *decoder = node.graph("decoder"), *first = hasOther ? node.graph("init_decoder") : decoder;
   if (!decoder || !first || !isDecoder(node, *decoder) || !isDecoder(node, *first))
