@@ -37,6 +37,14 @@ def test_input_returned_twice(tmp_path):
     agrees(*build(nodes, {"x": ramp(1, 7)}, ["y", "z"], constants), tmp_path)
 
 
+def test_unnamed_dimensions_of_inputs_with_names_that_look_alike(tmp_path):
+    """Both were a_b_dim0, and had to be equal."""
+    nodes = [("Neg", ["a.b"], ["y"], {}), ("Neg", ["a_b"], ["z"], {})]
+    model, feeds = build(nodes, {"a.b": (ramp(3), [None]), "a_b": (ramp(5), [None])}, ["y", "z"])
+    assert [tensor.shape for tensor in perpend.compile(model).inputs] == [["a_b_dim0"], ["a_b_dim0_"]]
+    agrees(model, feeds, tmp_path)
+
+
 def test_equal_results(tmp_path):
     """Two results of the same computation each have memory of their own."""
     nodes = [("Transpose", ["x"], ["y"], {"perm": [1, 0]}), ("Transpose", ["x"], ["z"], {"perm": [1, 0]})]
