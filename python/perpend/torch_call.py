@@ -5,6 +5,7 @@ What operators are written with (torch_operators): a Call has the arguments by n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -52,6 +53,12 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
             value = argument.default_value if argument.has_default_value() else None
         arguments[argument.name] = value
     return arguments
+
+
+def place_of(node: torch.fx.Node) -> str:
+    """Of the model's code that calls the operator, where PyTorch has written it down."""
+    places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
+    return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
 
 
 class Conversion:

@@ -6,7 +6,6 @@ text: the expressions of PyTorch's symbolic integers.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, Module, Value
-from .torch_call import Call, Complex, Conversion, has_effect, name_of
+from .torch_call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .torch_saved_guards import saved_conditions
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
@@ -122,7 +121,7 @@ def check_operators(module: torch.fx.GraphModule) -> None:
     unsupported: dict[str, list[str]] = defaultdict(list)
     for node in calls(module):
         if not is_known(node):
-            unsupported[str(node.target)].append(f"'{node.name}'{_place_of(node)}")
+            unsupported[str(node.target)].append(f"'{node.name}'{place_of(node)}")
     if unsupported:
         lines = []
         for name, nodes in sorted(unsupported.items()):
@@ -134,12 +133,6 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             '\nhint: write these parts with other operators; or use torch.compile(model, backend="perpend"), which '
             "leaves such graphs to PyTorch; or export it as ONNX and bring them (docs/howto/bring-an-operator.md)"
         )
-
-
-def _place_of(node: torch.fx.Node) -> str:
-    """Of the model's code that calls the operator, where PyTorch has written it down."""
-    places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
-    return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
 
 
 # ----------------------------------------------------------------------------------------------------------------------
