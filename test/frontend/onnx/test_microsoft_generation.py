@@ -159,13 +159,24 @@ def test_one_token_and_more_scores_than_words() -> None:
         np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected_of(model, feeds))
 
 
-def test_masks_of_other_sizes() -> None:
-    model = search({"vocab_mask"})
-    declared = next(value for value in model.graph.input if value.name == "vocab_mask")
-    declared.type.tensor_type.shape.dim[0].dim_param = "words"
-    compiled = perpend.compile(model)
-    with pytest.raises(ValueError, match=r"expected 11, got 1|words"):
-        compiled(**feeds_of(3, 4, 12, 5), vocab_mask=np.ones(1, np.int32))
+@pytest.mark.parametrize(
+    ("mask", "extents", "message"),
+    [
+        ("vocab_mask", [1], r"vocab_mask: expected shape \[11\], got \[1\]"),
+        ("prefix_vocab_mask", [5, 1], r"prefix_vocab_mask: expected shape \[.*, 11\], got \[5, 1\]"),
+        ("attention_mask", [5, 1], r"attention_mask: expected shape \[.*\], got \[5, 1\]"),
+    ],
+)
+def test_masks_of_other_sizes(mask: str, extents: list[int], message: str) -> None:
+    """They would repeat; ONNX Runtime refuses them, too."""
+    model = search({mask}, prompt=[5, 6])
+    declared = next(value for value in model.graph.input if value.name == mask)
+    declared.CopyFrom(helper.make_tensor_value_info(mask, TensorProto.INT32, extents))
+    feeds = feeds_of(5, 6, 12, 5) | {mask: np.ones(extents, np.int32)}
+    with pytest.raises(Exception, match=mask):
+        expected_of(model, feeds)
+    with pytest.raises(perpend.CompileError, match=message):
+        perpend.compile(model)
 
 
 def test_searches_of_several_sizes() -> None:
