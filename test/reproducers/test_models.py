@@ -339,6 +339,9 @@ def test_models_say_what_they_are():
     def newer_file(model):
         model.ir_version = 1000
 
+    def unversioned_file(model):
+        model.ClearField("ir_version")
+
     def mistyped(model):
         model.graph.node[0].op_type = "Flatten"
         model.graph.node[0].attribute.append(onnx.AttributeProto(name="axis", i=1, type=onnx.AttributeProto.FLOAT))
@@ -346,6 +349,7 @@ def test_models_say_what_they_are():
     assert "'y' is declared as int8 and is f32" in message(declare)
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
+    assert "expected an IR version of at least 1, got 0\nhint: " in message(unversioned_file)
     assert "attribute 'axis' is not of the type that it says" in message(mistyped)
 
 

@@ -91,6 +91,9 @@ LogicalResult Importer::resolveOperatorSets() {
   if (model.irVersion > newestIrVersion)
     return fail(fileLocation, "the file has IR version " + Twine(model.irVersion) + ", the newest that is known is " +
                                   Twine(newestIrVersion) + "\nhint: save it with an older IR version");
+  if (model.irVersion < 1)
+    return fail(fileLocation, "expected an IR version of at least 1, got " + Twine(model.irVersion) +
+                                  "\nhint: the file may be incomplete; save it again");
   for (const OperatorSet &set : model.operatorSets) {
     int64_t version = operatorSets.add(set);
     if (version != set.version)
