@@ -141,8 +141,7 @@ static Value lastScores(Node &node, Value logits) {
   int64_t given = node.attributes.getInt("vocab_size", -1);
   SymbolicInt words = given > 0 ? SymbolicInt(given) : shape[2];
   b.require(shape[2] - words, "expected a vocab_size of at most the words of the decoder's logits, which are " +
-                                  shape[2].str() + ", got " + words.str() +
-                                  "\nhint: correct vocab_size or leave it out");
+                                  shape[2].str() + ", got " + words.str());
   Value last = b.squeeze(sliceAxis(b, logits, 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
   return b.hasFailed() ? Value() : sliceAxis(b, last, 1, SymbolicInt(0), words);
 }
