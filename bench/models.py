@@ -10,7 +10,6 @@ against ONNX Runtime. --dim takes the names of dimensions as `perpend inspect` s
 import argparse
 import importlib.metadata
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -71,11 +70,11 @@ def golden_case(model: Path, description: Path) -> Case:
 def names_of(value: Any, position: int) -> list[str]:
     """What --dim may call a dimension of an input."""
     dimension = value.type.tensor_type.shape.dim[position]
-    name = dimension.dim_param
-    if not name or name == "?" or name.startswith("unk__"):
-        name = f"{value.name}_dim{position}"
-    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return [f"{value.name}:{position}", name, f"_{identifier}" if identifier[:1].isdigit() else identifier]
+    from perpend._perpend import symbol_of_dimension
+
+    symbol = symbol_of_dimension(value.name, position, dimension.dim_param)
+    is_unnamed = symbol == symbol_of_dimension(value.name, position)
+    return [f"{value.name}:{position}", symbol, *([] if is_unnamed else [dimension.dim_param])]
 
 
 def extent_of(value: Any, position: int, dims: Mapping[str, int]) -> int:
@@ -99,7 +98,7 @@ def check_names(dims: Mapping[str, int], inputs: Sequence[Any]) -> None:
     """Errors: a name of --dim that no dimension has."""
     every = [names_of(value, i) for value in inputs for i in range(len(value.type.tensor_type.shape.dim))]
     if wrong := [name for name in dims if not any(name in names for names in every)]:
-        known = ", ".join(dict.fromkeys(names[-1] for names in every)) or "none"
+        known = ", ".join(dict.fromkeys(names[1] for names in every)) or "none"
         raise ValueError(f"no dimension has the name '{wrong[0]}'; the names are {known}")
 
 

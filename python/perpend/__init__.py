@@ -187,7 +187,7 @@ def compile(
         dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
-    native = _native_names(options)
+    check_options(options, ARGUMENTS)
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
@@ -195,7 +195,7 @@ def compile(
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        report = module.compile(path, {"target": target, **native})
+        report = module.compile(path, {"target": target, **options})
         structure: Any = getattr(module, "structure", None)
         compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
         if structure and isinstance(compiled, _StructuredModel):
@@ -211,21 +211,10 @@ def compile(
 
 def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
     """Errors: CompileError for a name that is neither one of `arguments` nor that of an option of the compiler."""
-    options = [_python_name(option.name) for option in _perpend.compile_options()]
+    options = [option.name for option in _perpend.compile_options()]
     for name in names:
         if name in arguments or name in options:
             continue
         guess = difflib.get_close_matches(name, [*arguments, *options], n=1)
         hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join([*arguments, *options])}"
         raise CompileError(f"there is no option '{name}'\nhint: {hint}")
-
-
-def _python_name(name: str) -> str:
-    """opt_level for optLevel, and so on: the names of Options.def."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def _native_names(options: Mapping[str, bool | int | str]) -> dict[str, bool | int | str]:
-    check_options(options, ARGUMENTS)
-    native = {_python_name(option.name): option.name for option in _perpend.compile_options()}
-    return {native[name]: value for name, value in options.items()}

@@ -122,7 +122,7 @@ def clamp(call: Call) -> Value:
 def elu(call: Call) -> Value:
     value, scale, input_scale = call.tensor("self"), call.get("scale", 1), call.get("input_scale", 1)
     if input_scale != 1:
-        raise call.fail(f"input_scale: expected 1, got {input_scale}")
+        raise call.fail(f"input_scale: expected 1, got {input_scale}\nhint: multiply the input before it")
     result = call.op("elu", value, alpha=float(call.get("alpha", 1)))
     return result if scale == 1 else call.op("mul", result, call.number(scale, call.dtype))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,12 @@ import sympy
 import torch
 
 from . import torch_numbers
-from .torch_call import Call
+from .torch_call import Call, place_of
 from .torch_guards import is_of_integers, limits_of_integers
 from .torch_types import named_expression
+
+FROM_TENSORS = (torch.SymInt, torch.SymFloat)
+SIGNS = {"==": "=", "!=": "is not"}
 
 
 def end_unless_true(call: Call) -> None:
@@ -26,7 +30,7 @@ def end_unless_holds(call: Call) -> None:
     value = condition.meta["val"] if isinstance(condition, torch.fx.Node) else condition
     expression = sympy.sympify(value.node.expr if isinstance(value, torch.SymBool) else bool(value))
     parts = sympy.And.make_args(sympy.to_nnf(expression, simplify=False))
-    message = f"the model asserts {named_expression(expression)}"
+    message = f"the model asserts {_readable(call, expression)}{place_of(call.node)}"
     if all(map(is_of_integers, parts)):
         limits = [named_expression(limit) for part in parts for limit in limits_of_integers(part)]
         call.converter.graph.require_here([str(limit) for limit in limits], message)
@@ -34,6 +38,18 @@ def end_unless_holds(call: Call) -> None:
         call.op("require_all", torch_numbers.computed(call.converter, condition), message=message)
     elif not value:
         raise call.fail(f"{call['assert_msg']}\nhint: the assertion fails for all inputs; correct the model")
+
+
+def _readable(call: Call, expression: Any) -> str:
+    """With the names of inputs' dimensions, and item() for what is read from a tensor."""
+    reads = [node for node in call.node.graph.nodes if node.target in torch_numbers.READS]
+    values = ((node.meta.get("val"), "item()" if len(reads) == 1 else f"item() of '{node.name}'") for node in reads)
+    numbers = {value.node.expr: sympy.Symbol(name) for value, name in values if isinstance(value, FROM_TENSORS)}
+    named = named_expression(expression.xreplace(numbers))
+    is_relation = isinstance(named, sympy.core.relational.Relational)
+    parts = (named.lhs, SIGNS.get(named.rel_op, named.rel_op), named.rhs) if is_relation else (named,)
+    text = " ".join(sympy.sstr(part, full_prec=False) for part in parts)
+    return re.sub(r"\b(Python)?Mod\b", "mod", text)
 
 
 ASSERTIONS: dict[str, Callable[[Call], Any]] = {

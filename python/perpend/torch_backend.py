@@ -216,7 +216,9 @@ class _Compiled:
             elif isinstance(node, torch.fx.Node):
                 value = converter.map_argument(node)
                 if isinstance(value, Complex):
-                    raise CompileError(f"output '{node.name}': complex numbers are not supported")
+                    raise CompileError(
+                        f"output '{node.name}': complex numbers are not supported\nhint: return torch.view_as_real(...)"
+                    )
                 if isinstance(value, int) or value is None:
                     self.outputs.append(("number", value))
                     continue

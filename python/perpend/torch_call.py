@@ -5,6 +5,7 @@ What operators are written with (torch_operators): a Call has the arguments by n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -54,6 +55,12 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
     return arguments
 
 
+def place_of(node: torch.fx.Node) -> str:
+    """Of the model's code that calls the operator, where PyTorch has written it down."""
+    places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
+    return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
+
+
 class Conversion:
     """What has been made so far of a torch graph."""
 
@@ -90,7 +97,10 @@ class Conversion:
             if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
                 return extent_of(value)
             if isinstance(value, torch.SymBool):
-                raise CompileError(f"node '{argument.name}': a condition that depends on shapes is not supported")
+                raise CompileError(
+                    f"node '{argument.name}': a condition that depends on shapes is not supported"
+                    "\nhint: write it with torch.where or torch.cond"
+                )
             return self.values[argument]
         if isinstance(argument, torch.SymInt):
             return extent_of(argument)

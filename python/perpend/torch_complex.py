@@ -34,7 +34,10 @@ def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
     if name in COMPLEX:
         return COMPLEX[name](call)
     if name not in BY_PARTS:
-        raise call.fail("this operator on complex numbers is not supported")
+        raise call.fail(
+            "this operator on complex numbers is not supported\nhint: compute with real and imaginary parts "
+            "(torch.view_as_real)"
+        )
     parts = []
     for index in range(2):
         call.part = index
@@ -123,7 +126,9 @@ def power(call: Call) -> Complex:
             result = multiplied(call, "mul", result, value)
         return Complex(*parts_of(call, result))
     if isinstance(exponent, (Complex, complex)):
-        raise call.fail("expected a real exponent for complex numbers")
+        raise call.fail(
+            "expected a real exponent for complex numbers\nhint: write the power as exp(exponent * log(base))"
+        )
     length, angle = polar(call)
     exponent = call.number(exponent, torch_of(length))
     return rotated(call, call.op("pow", length, exponent), call.op("mul", angle, exponent))

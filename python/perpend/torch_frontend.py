@@ -6,7 +6,6 @@ text: the expressions of PyTorch's symbolic integers.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from . import torch_complex, torch_control, torch_numbers, torch_operators
 from ._perpend import CompileError, Module, Value
-from .torch_call import Call, Complex, Conversion, has_effect, name_of
+from .torch_call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .torch_saved_guards import saved_conditions
 from .torch_structure import Arguments, Leaf, Structure, output_names
 from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
@@ -122,7 +121,7 @@ def check_operators(module: torch.fx.GraphModule) -> None:
     unsupported: dict[str, list[str]] = defaultdict(list)
     for node in calls(module):
         if not is_known(node):
-            unsupported[str(node.target)].append(f"'{node.name}'{_place_of(node)}")
+            unsupported[str(node.target)].append(f"'{node.name}'{place_of(node)}")
     if unsupported:
         lines = []
         for name, nodes in sorted(unsupported.items()):
@@ -134,12 +133,6 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             '\nhint: write these parts with other operators; or use torch.compile(model, backend="perpend"), which '
             "leaves such graphs to PyTorch; or export it as ONNX and bring them (docs/howto/bring-an-operator.md)"
         )
-
-
-def _place_of(node: torch.fx.Node) -> str:
-    """Of the model's code that calls the operator, where PyTorch has written it down."""
-    places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
-    return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -182,22 +175,36 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
     return import_program(program, type(model).__name__, dims, parameters)
 
 
+# What to do about an error of torch.export, by what its text has in it.
+HINTS = {
+    "Unsupported input type": "give tensors, numbers, and lists, tuples and dicts of them",
+    "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
+    ".numpy() is not supported": "write with torch's operators what the module computes with numpy",
+}
+
+
+def _hint_of(error: Exception) -> str:
+    parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
+    known = next((hint for text, hint in HINTS.items() if text in str(error)), None)
+    if known:
+        return known
+    if isinstance(error, GuardOnDataDependentSymNode):
+        return f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
+    if isinstance(error, UserError) and "dynamic_shapes" in str(error):
+        return "give dynamic_shapes one entry for each input, as torch.export.export takes it"
+    if isinstance(error, UserError):
+        return "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
+    return f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
+
+
 def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     try:
         with torch.no_grad():
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
-        parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
-        if isinstance(error, GuardOnDataDependentSymNode):
-            hint = f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
-        elif isinstance(error, UserError) and "dynamic_shapes" in str(error):
-            hint = "give dynamic_shapes one entry for each input, as torch.export.export takes it"
-        elif isinstance(error, UserError):
-            hint = "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
-        else:
-            hint = f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
         raise CompileError(
-            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\nhint: {hint}"
+            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}"
+            f"\nhint: {_hint_of(error)}"
         ) from error
 
 
@@ -258,7 +265,10 @@ def _convert(program: ExportedProgram, name: str, limits: Sequence[str], paramet
             converter.graph.set_location(str(spec.target))
             converter.values[node] = converter.constant(_stored(program, spec))
         else:
-            raise CompileError(f"input '{node.name}': objects of kind {spec.kind.name} are not supported")
+            raise CompileError(
+                f"input '{node.name}': objects of kind {spec.kind.name} are not supported"
+                "\nhint: keep what the model computes with in tensors"
+            )
     converter.convert(program.graph_module, list(program.graph.nodes))
     return _finish(program, converter, parameters)
 
@@ -309,7 +319,7 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
         leaves.append(Leaf.TENSOR if isinstance(value, Value) else Leaf.INTEGER)
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
-        raise CompileError("the model has no outputs")
+        raise CompileError("the model has no outputs\nhint: return a tensor from its forward")
     module = converter.graph.finish(list(results), list(results.values()))
     module.structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
     return module

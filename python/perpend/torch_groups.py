@@ -18,7 +18,10 @@ def grouped_product(call: Call) -> Value:
     """
     rows, weights = (call.tensor(name) for name in (("self", "mat2") if "self" in call else ("input", "weight")))
     if call.get("bias") is not None or len(rows.shape) != 2 or len(weights.shape) != 3:
-        raise call.fail("expected rows [n, k], matrices [groups, k, m] and no bias")
+        raise call.fail(
+            "expected rows [n, k], matrices [groups, k, m] and no bias"
+            "\nhint: write other grouped products as a loop over torch.mm"
+        )
     graph = call.converter.graph
     ends = call.tensor("offs", torch.int64)
     begins = call.op("concat", call.reshape(call.number(0, torch.int64), [1]), ends, axis=0)

@@ -47,7 +47,9 @@ def view(call: Call) -> Value:
     if "dtype" not in call:
         return call.reshape(value, result_shape(call))
     if call.dtype.itemsize != call.example("self").dtype.itemsize:
-        raise call.fail("expected a type of the same size")
+        raise call.fail(
+            "expected a type of the same size\nhint: view the bits of one type as another of as many bits only"
+        )
     return call.op("bit_cast", value, to=Type(dtype_name(call.dtype)))
 
 
@@ -199,7 +201,9 @@ def flip(call: Call) -> Value:
 def roll(call: Call) -> Value:
     value, dims = call.tensor("self"), call.get("dims", [])
     if not dims:
-        raise call.fail("expected dims")
+        raise call.fail(
+            "expected dims for each shift\nhint: flatten the tensor, roll it along dimension 0, and reshape it back"
+        )
     for shift, axis in zip(call["shifts"], dims, strict=True):
         if shift:
             end = END if shift > 0 else -shift

@@ -103,7 +103,10 @@ def computed(converter: Conversion, node: torch.fx.Node) -> Value:
     """A number that is no integer, or a condition."""
     name = COMPOSITES.get(cast(Any, node.target))
     if name is None:
-        raise CompileError(f"node '{node.name}' ({node.target}): this number is not supported")
+        raise CompileError(
+            f"node '{node.name}' ({node.target}): this number is not supported"
+            f"\nhint: the functions are {', '.join(sorted({other.__name__ for other in COMPOSITES}))}"
+        )
     operands = [_operand(converter, argument) for argument in node.args]
     if name != "trunc":
         return converter.graph.composite(name, operands)[0]

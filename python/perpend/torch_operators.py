@@ -158,12 +158,20 @@ def is_final(node: torch.fx.Node, table: Any) -> bool:
 
 def decompositions() -> Mapping[Any, Any]:
     """Core ATen's decompositions, without those of the operators that stay."""
-    return _decompositions(len(torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")))
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+    return _decompositions(tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::")))
+
+
+def _operator_of(name: str) -> Any:
+    """Of "namespace::name.overload". One that is destroyed and defined anew is another object."""
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
 
 
 @functools.lru_cache(maxsize=1)
-def _decompositions(registered: int) -> Mapping[Any, Any]:
-    """Made anew when the program has registered operators since: their decompositions belong to the table."""
+def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
+    """Made anew when the program has registered other operators since: their decompositions belong to the table."""
     table = default_decompositions()
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():

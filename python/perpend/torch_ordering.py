@@ -42,7 +42,10 @@ def scatter(call: Call) -> Value:
     value, positions, axis = call.tensor("self"), call.tensor("index"), call["dim"]
     name = call.get("reduce", "add" if call.node.target is torch.ops.aten.scatter_add.default else "none")
     if name not in (*REDUCTIONS, "none") or not call.get("include_self", True):
-        raise call.fail(f"the reduction '{name}' without the tensor itself, or as a mean, is not supported")
+        raise call.fail(
+            f"the reduction '{name}' without the tensor itself, or as a mean, is not supported"
+            "\nhint: give include_self=True, and divide a sum for a mean"
+        )
     shape = list(positions.shape)
     if "src" in call:
         updates = call.tensor("src", call.dtype)

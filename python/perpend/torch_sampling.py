@@ -96,7 +96,9 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
             return results if is_batched else [call.op("squeeze", result, axes=[0]) for result in results]
         if divisor is not None:
             if attributes["ceil_mode"]:
-                raise call.fail("divisor_override with ceil_mode is not supported")
+                raise call.fail(
+                    "divisor_override with ceil_mode is not supported\nhint: leave one of them out, or pad the input"
+                )
             total = 1
             for extent in size:
                 total *= extent

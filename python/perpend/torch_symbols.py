@@ -11,9 +11,17 @@ from torch.export import Dim, ExportedProgram
 from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 from torch.export.graph_signature import InputKind, TensorArgument
 
+from ._perpend import symbol_of_dimension
 from .torch_guards import limits_of_guards, shape_env_of
 
 RESERVED = {"min", "max", "mod", "floordiv", "ceildiv"}
+
+
+def input_names(program: ExportedProgram) -> list[str]:
+    """Of each user input."""
+    placeholders = program.graph.find_nodes(op="placeholder")
+    pairs = zip(placeholders, program.graph_signature.input_specs, strict=True)
+    return [node.name for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
 
 
 def input_extents(program: ExportedProgram) -> list[list[Any]]:
@@ -52,13 +60,21 @@ def dims_of_symbols(program: ExportedProgram, leaves: list[Any]) -> dict[Any, An
 
 
 def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
-    """New symbols for those that have a Dim whose name is free."""
+    """New symbols for those of the inputs: the name of their Dim where it is free, else x_dim0 and so on."""
     used = {str(symbol) for symbol in program.range_constraints} | RESERVED
     names: dict[Any, Any] = {}
+
+    def give(symbol: Any, name: str) -> None:
+        if symbol not in names and name not in used:
+            used.add(name)
+            names[symbol] = sympy.Symbol(name, integer=True, nonnegative=True)
+
     for symbol, dim in dims.items():
-        if dim.__name__ not in used:
-            used.add(dim.__name__)
-            names[symbol] = sympy.Symbol(dim.__name__, integer=True, nonnegative=True)
+        give(symbol, dim.__name__)
+    for name, extents in zip(input_names(program), input_extents(program), strict=True):
+        for axis, extent in enumerate(extents):
+            for symbol in sorted(extent.free_symbols, key=str):
+                give(symbol, symbol_of_dimension(name, axis))
     return names
 
 

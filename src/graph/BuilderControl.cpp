@@ -68,7 +68,7 @@ SymbolicInt Builder::measure(Value scalar, StringRef base) {
 
 void Builder::require(const SymbolicInt &value, StringRef message) {
   if (std::optional<int64_t> most = value.isPoison() ? std::nullopt : value.upperBound(); most && *most < 0)
-    fail(message);
+    fail(message + "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs");
   else if (!value.isPoison() && !value.knownNonNegative())
     operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
 }

@@ -199,8 +199,8 @@ static nb::list evaluate(Program &program, nb::args arguments) {
 static OptionValue optionValue(nb::handle key, nb::handle value) {
   OptionValue result;
   if (!nb::try_cast(value, result))
-    throw CompileError("option '" + pythonName(nb::cast<std::string>(key)) +
-                       "': expected a whole number, bool or text, got " + nb::cast<std::string>(nb::repr(value)));
+    throw CompileError("option '" + nb::cast<std::string>(key) + "': expected a whole number, bool or text, got " +
+                       nb::cast<std::string>(nb::repr(value)));
   return result;
 }
 
@@ -241,6 +241,7 @@ static void bindProgram(nb::module_ &module) {
   module.def("compile_options", &compileOptions);
   module.def("host_parameters", &hostParameters, "number"_a);
   module.def("error_of_operator", &errorOfOperator, "description"_a);
+  module.def("symbol_of_dimension", &symbolOfDimension, "input"_a, "axis"_a, "dimension"_a = "");
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
+#include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -143,6 +144,10 @@ std::string errorOfOperator(const std::string &description) {
   return error;
 }
 
+std::string symbolOfDimension(const std::string &input, size_t axis, const std::string &dimension) {
+  return support::symbolOfDimension(input, axis, dimension);
+}
+
 //===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
@@ -151,19 +156,19 @@ static const char *typeName(bool) { return "bool"; }
 static const char *typeName(int64_t) { return "int"; }
 static const char *typeName(const std::string &) { return "str"; }
 
+static std::string pythonName(StringRef member) {
+  std::string result;
+  for (char letter : member)
+    result += llvm::isUpper(letter) ? std::string("_") + llvm::toLower(letter) : std::string(1, letter);
+  return result;
+}
+
 const std::vector<OptionInfo> &compileOptions() {
   static const std::vector<OptionInfo> options = {
-#define OPTION(member, flag, type, defaultValue, valueName, help) {#member, typeName(type()), help},
+#define OPTION(member, flag, type, defaultValue, valueName, help) {pythonName(#member), typeName(type()), help},
 #include "Options.def"
   };
   return options;
-}
-
-std::string pythonName(const std::string &name) {
-  std::string result;
-  for (char letter : name)
-    result += llvm::isUpper(letter) ? std::string("_") + llvm::toLower(letter) : std::string(1, letter);
-  return result;
 }
 
 template <typename T>
@@ -172,19 +177,19 @@ static bool assign(T &member, const std::string &name, const OptionValue &value,
     member = *given;
     return true;
   }
-  error = "option '" + pythonName(name) + "': expected " + typeName(T()) + ", got " +
+  error = "option '" + name + "': expected " + typeName(T()) + ", got " +
           std::visit([](const auto &other) { return typeName(other); }, value);
   return false;
 }
 
 static bool setOption(CompileOptions &options, const std::string &name, const OptionValue &value, std::string &error) {
 #define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
-  if (name == #member)                                                                                                 \
+  if (name == pythonName(#member))                                                                                     \
     return assign(options.member, name, value, error);
 #include "Options.def"
-  error = "there is no option '" + pythonName(name) + "'\nhint: the options are";
+  error = "there is no option '" + name + "'\nhint: the options are";
   for (const OptionInfo &option : compileOptions())
-    error += " " + pythonName(option.name);
+    error += " " + option.name;
   return false;
 }
 

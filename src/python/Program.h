@@ -29,10 +29,8 @@ struct Array {
   std::shared_ptr<void> owner;
 };
 
-/// The options of Options.def by name.
+/// The options of Options.def, by their names in Python: opt_level for optLevel.
 using OptionValue = std::variant<bool, int64_t, std::string>;
-/// The name of a compiler option in Python: opt_level for optLevel.
-std::string pythonName(const std::string &name);
 using OptionValues = std::vector<std::pair<std::string, OptionValue>>;
 
 struct OptionInfo {
@@ -42,6 +40,9 @@ const std::vector<OptionInfo> &compileOptions();
 
 /// What is wrong with the description (JSON) of an operator that a user brings; empty: nothing.
 std::string errorOfOperator(const std::string &description);
+
+/// What a dimension of an input is called: by its own name, or x_dim0.
+std::string symbolOfDimension(const std::string &input, size_t axis, const std::string &dimension);
 
 /// What a compilation reports; times in seconds by phase, in order.
 struct Report {

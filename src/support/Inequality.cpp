@@ -22,6 +22,7 @@ static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands) {
 Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positivePart(value)) {
   if (const SymbolicAtom *largest = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::Max); largest && !isEquality) {
     text = alternatives(largest->operands());
+    left = Inequality(largest->operands()[0]).left; // of n <= 4 or n >= 6, n
     return;
   }
   SymbolicInt right = SymbolicIntBuilder::sum(left, SymbolicIntBuilder::product(value, -1));

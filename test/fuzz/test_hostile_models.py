@@ -37,6 +37,7 @@ UNDERSTOOD = [
     "inferred and declared dimension",  # shapes that a body declares for its results are derived, too
     "Field 'type' of 'attr' is required",  # as the next
     "type field and data field mismatch",  # a type that is absent is that of the data
+    "expect a float",  # a number that is absent is 0, as protocol buffers have it
     "string_normalizer.cc",  # names of locales: letters change case as Unicode says, everywhere
 ]
 

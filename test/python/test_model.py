@@ -14,6 +14,7 @@ import perpend
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from perpend import _perpend
 
 DATA = np.random.default_rng(0)
 
@@ -190,6 +191,12 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(onnx_model(), target="nowhere")
     with pytest.raises(TypeError, match="expected the path"):
         perpend.compile(3)
+
+
+def test_options_have_their_names_in_python() -> None:
+    names = [option.name for option in _perpend.compile_options()]
+    assert {"opt_level", "stop_after", "name"} <= set(names)
+    assert all(name == name.lower() for name in names)
 
 
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:

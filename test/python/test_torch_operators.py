@@ -404,12 +404,24 @@ class Fixes(nn.Module):  # type: ignore[misc]
         return x.reshape(7, 3) * 2
 
 
+class GivesAnObject(nn.Module):  # type: ignore[misc]
+    def forward(self, x: torch.Tensor) -> object:
+        return object()
+
+
+class UsesNumpy(nn.Module):  # type: ignore[misc]
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tensor(x.numpy().sum())
+
+
 @pytest.mark.parametrize(
     ("net", "shapes", "hint"),
     [
         (Decides(), None, "GuardOnDataDependentSymNode: .*\nhint: .* torch.cond"),
         (Fixes(), ({0: Dim("n")},), "Constraints violated.*\nhint: in dynamic_shapes, leave out"),
         (Fixes(), ({0: Dim("n")}, None), "mismatch between .*\nhint: give dynamic_shapes one entry for each input"),
+        (GivesAnObject(), None, r"not a known type.*\nhint: return tensors"),
+        (UsesNumpy(), None, r"numpy.*\nhint: write with torch's operators"),
         (nn.Linear(4, 2), None, r"RuntimeError: .*\nhint: does model\(\*example_inputs\) run\?"),
     ],
 )

@@ -37,6 +37,14 @@ def test_input_returned_twice(tmp_path):
     agrees(*build(nodes, {"x": ramp(1, 7)}, ["y", "z"], constants), tmp_path)
 
 
+def test_unnamed_dimensions_of_inputs_with_names_that_look_alike(tmp_path):
+    """Both were a_b_dim0, and had to be equal."""
+    nodes = [("Neg", ["a.b"], ["y"], {}), ("Neg", ["a_b"], ["z"], {})]
+    model, feeds = build(nodes, {"a.b": (ramp(3), [None]), "a_b": (ramp(5), [None])}, ["y", "z"])
+    assert [tensor.shape for tensor in perpend.compile(model).inputs] == [["a_b_dim0"], ["a_b_dim0_"]]
+    agrees(model, feeds, tmp_path)
+
+
 def test_equal_results(tmp_path):
     """Two results of the same computation each have memory of their own."""
     nodes = [("Transpose", ["x"], ["y"], {"perm": [1, 0]}), ("Transpose", ["x"], ["z"], {"perm": [1, 0]})]
@@ -52,6 +60,20 @@ def test_symbolic_extents_that_do_not_broadcast(tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     with pytest.raises(RuntimeError, match=r"(?s)input 'y', dimension 0: expected 4, got 1.*--dim"):
         compiled_results(tmp_path / "model.onnx", feeds, ["z", "total"], "host", 3, tmp_path)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 5])
+@pytest.mark.parametrize("start", [0, 1, 4, 6, 9])
+def test_backwards_from_before_the_tensor(start, extent, tmp_path):
+    """x[-n::-1] has the first element when n is larger than the extent: ONNX clamps the start, other than numpy."""
+    nodes = [
+        ("Shape", ["z"], ["n"], {}),
+        ("Neg", ["n"], ["start"], {}),
+        ("Slice", ["x", "start", "end", "axis", "step"], ["y"], {}),
+    ]
+    constants = {"end": np.array([-(2**63)]), "axis": np.array([0]), "step": np.array([-1])}
+    inputs = {"x": (ramp(extent), ["m"]), "z": (ramp(start), ["n"])}
+    agrees(*build(nodes, inputs, ["y"], constants), tmp_path)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -317,13 +339,18 @@ def test_models_say_what_they_are():
     def newer_file(model):
         model.ir_version = 1000
 
+    def unversioned_file(model):
+        model.ClearField("ir_version")
+
     def mistyped(model):
-        model.graph.node[0].attribute.append(onnx.AttributeProto(name="a", i=1, type=onnx.AttributeProto.FLOAT))
+        model.graph.node[0].op_type = "Flatten"
+        model.graph.node[0].attribute.append(onnx.AttributeProto(name="axis", i=1, type=onnx.AttributeProto.FLOAT))
 
     assert "'y' is declared as int8 and is f32" in message(declare)
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
-    assert "attribute 'a' is not of the type that it says" in message(mistyped)
+    assert "expected an IR version of at least 1, got 0\nhint: " in message(unversioned_file)
+    assert "attribute 'axis' is not of the type that it says" in message(mistyped)
 
 
 @pytest.mark.parametrize("extents", [[2, 3], ["n", 3]])

@@ -1,7 +1,6 @@
 //===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
 
 #include "frontend/onnx/GraphImporter.h"
-#include "frontend/onnx/AttributeNames.h"
 #include "frontend/onnx/Order.h"
 #include "graph/ElementTypes.h"
 
@@ -145,8 +144,6 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
-  if (std::string complaint = own ? "" : complaintAboutAttributes(proto, *entry, version); !complaint.empty())
-    return builder.fail(complaint), failure();
   builder.operands = describeInputs(node);
   Results results = own               ? importUserOperator(node, *own)
                     : entry->function ? entry->function(node)

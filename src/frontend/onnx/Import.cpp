@@ -1,17 +1,20 @@
 //===- Import.cpp - ONNX models as graph modules --------------------------===//
 //
-// Order: check that every operator is supported (all failures at once), declare
-// the inputs with their symbols, import the nodes (GraphImporter), return the
-// outputs. The first error ends it.
+// Order: check that every operator is supported (all failures at once), hold
+// every node against its operator's schema, declare the inputs with their
+// symbols, import the nodes (GraphImporter), return the outputs. The first error
+// ends it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/AttributeNames.h"
 #include "frontend/onnx/FileKind.h"
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/InputShapes.h"
 #include "frontend/onnx/Maps.h"
+#include "frontend/onnx/NodeValues.h"
 #include "frontend/onnx/Order.h"
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
@@ -31,7 +34,7 @@ namespace perpend::onnx {
 namespace {
 class Importer {
 public:
-  Importer(MLIRContext &context, const ModelProto &model, std::shared_ptr<llvm::MemoryBuffer> file, StringRef name,
+  Importer(MLIRContext &context, ModelProto &model, std::shared_ptr<llvm::MemoryBuffer> file, StringRef name,
            StringRef folder, const ImportOptions &options)
       : context(context), model(model), tensors(&context, std::move(file), folder.str()),
         fileLocation(FileLineColLoc::get(&context, name, 0, 0)), operations(&context),
@@ -45,14 +48,15 @@ private:
   LogicalResult readUserOperators(ModuleOp module);
   LogicalResult resolveOperatorSets();
   LogicalResult checkOperators();
+  LogicalResult checkNodes(const GraphProto &graph);
   void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
   Type typeOfInput(const ValueInfo &input, std::string &error);
   LogicalResult declareInputs(func::FuncOp function);
-  LogicalResult findMaps();
+  LogicalResult prepareMaps();
   LogicalResult returnOutputs(func::FuncOp function);
 
   MLIRContext &context;
-  const ModelProto &model;
+  ModelProto &model;
   TensorReader tensors;
   Location fileLocation;
   OpBuilder operations;
@@ -87,6 +91,9 @@ LogicalResult Importer::resolveOperatorSets() {
   if (model.irVersion > newestIrVersion)
     return fail(fileLocation, "the file has IR version " + Twine(model.irVersion) + ", the newest that is known is " +
                                   Twine(newestIrVersion) + "\nhint: save it with an older IR version");
+  if (model.irVersion < 1)
+    return fail(fileLocation, "expected an IR version of at least 1, got " + Twine(model.irVersion) +
+                                  "\nhint: the file may be incomplete; save it again");
   for (const OperatorSet &set : model.operatorSets) {
     int64_t version = operatorSets.add(set);
     if (version != set.version)
@@ -136,6 +143,27 @@ LogicalResult Importer::checkOperators() {
                                 "(--operators)");
 }
 
+/// Every node against the schema of its operator. Those of user operators have their descriptions.
+LogicalResult Importer::checkNodes(const GraphProto &graph) {
+  for (const NodeProto &node : graph.nodes) {
+    for (const AttributeProto &attribute : node.attributes)
+      for (const GraphProto &inner : attribute.graphs)
+        if (failed(checkNodes(inner)))
+          return failure();
+    int64_t version = *operatorSets.versionOf(node.domain);
+    if (userOperators.find(node.domain, node.operation, version))
+      continue;
+    const Operator &entry = *lookupOperator(node.domain, node.operation, version);
+    std::string complaint = complaintAboutValues(node, entry);
+    if (complaint.empty())
+      complaint = complaintAboutAttributes(node, entry, version);
+    if (!complaint.empty())
+      return fail(NameLoc::get(StringAttr::get(&context, nodeName(node))),
+                  "node '" + nodeName(node) + "' (" + node.operation + "): " + complaint);
+  }
+  return success();
+}
+
 /// Errors: null, and a message without the input's name.
 Type Importer::typeOfInput(const ValueInfo &input, std::string &error) {
   bool isTensor = input.kind == TypeProto::Kind::Tensor;
@@ -177,8 +205,10 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
   return success();
 }
 
-LogicalResult Importer::findMaps() {
+LogicalResult Importer::prepareMaps() {
   std::string error;
+  if (!splitMapInputs(model, error))
+    return fail(fileLocation, error);
   auto found = labelsOfMaps(context, model.graph, error);
   if (!found)
     return fail(fileLocation, error);
@@ -251,8 +281,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
   if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
-      failed(findMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
-      failed(graph.importNodes()) || failed(returnOutputs(function)))
+      failed(checkNodes(model.graph)) || failed(prepareMaps()) || failed(graph.enter(model.graph)) ||
+      failed(declareInputs(function)) || failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   graph::inferRepeats(function);
   UnusedOperators(function).erase();
@@ -275,7 +305,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, std::shared_ptr<llvm::Mem
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::string error;
   std::optional<ModelProto> model = parseModel(buffer->getBuffer(), error);
-  if (model && inlineFunctions(*model, error) && splitMapInputs(*model, error))
+  if (model && inlineFunctions(*model, error))
     return Importer(context, *model, buffer, name, folder, options).run();
   emitError(FileLineColLoc::get(&context, name, 0, 0)) << (model ? error : unreadable(buffer->getBuffer(), error));
   return {};

@@ -1,31 +1,19 @@
 //===- InputShapes.cpp - the symbols of a model's inputs ------------------===//
 
 #include "frontend/onnx/InputShapes.h"
+#include "support/DimensionNames.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 namespace perpend::onnx {
+using support::identifierOf;
 
-/// An identifier made of a name: other characters become '_'.
-static std::string identifier(StringRef name) {
-  std::string result;
-  for (char letter : name)
-    result += llvm::isAlnum(letter) ? letter : '_';
-  if (result.empty() || llvm::isDigit(result[0]))
-    result.insert(result.begin(), '_');
-  return result;
-}
-
-/// Names that exporters invent for dimensions they know nothing about.
-static bool isUnnamed(StringRef parameter) {
-  return parameter.empty() || parameter == "?" || parameter.starts_with("unk__");
-}
-
-std::string InputShapes::symbolFor(StringRef parameter) {
-  std::string symbol = identifier(parameter);
+std::string InputShapes::symbolFor(StringRef input, size_t index, StringRef parameter) {
+  std::string symbol = support::symbolOfDimension(input, index, parameter);
+  std::string name = support::isUnnamed(parameter) ? (input + ":" + llvm::Twine(index)).str() : parameter.str();
   for (;; symbol += "_") {
-    auto [entry, isNew] = parameterOf.try_emplace(symbol, parameter.str());
-    if (isNew || entry->second == parameter)
+    auto [entry, isNew] = parameterOf.try_emplace(symbol, name);
+    if (isNew || entry->second == name)
       return symbol;
   }
 }
@@ -45,7 +33,7 @@ std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &er
         result = SymbolicInt(number);
       else
         error = "a dimension cannot be " + value.str();
-    } else if (identifier(value) == value) {
+    } else if (identifierOf(value) == value) {
       result = SymbolicInt::symbol(value);
     } else {
       error = "'" + value.str() + "' is neither a number nor a name of letters, digits and '_'";
@@ -64,11 +52,9 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   }
   if (dimension.value && *dimension.value >= 0)
     return SymbolicInt(*dimension.value);
-  bool unnamed = isUnnamed(dimension.parameter);
-  std::string symbol =
-      symbolFor(unnamed ? identifier(input.name) + "_dim" + std::to_string(index) : dimension.parameter.str());
+  std::string symbol = symbolFor(input.name, index, dimension.parameter);
   llvm::SmallVector<StringRef, 2> names{symbol};
-  if (!unnamed && dimension.parameter != symbol)
+  if (!support::isUnnamed(dimension.parameter) && dimension.parameter != symbol)
     names.push_back(dimension.parameter);
   for (StringRef subject : names) {
     if (std::optional<SymbolicInt> chosen = apply(subject, error); chosen || !error.empty())

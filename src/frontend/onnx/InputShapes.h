@@ -42,9 +42,9 @@ private:
   llvm::StringMap<SymbolicInt> freed;
   /// What options may name: symbols and input:dimension.
   std::vector<std::string> subjects;
-  /// The parameter that each symbol stands for, so that two parameters never share one.
+  /// The parameter that each symbol stands for, or input:dimension of one without, so that two never share one.
   llvm::StringMap<std::string> parameterOf;
-  std::string symbolFor(StringRef parameter);
+  std::string symbolFor(StringRef input, size_t index, StringRef parameter);
 };
 } // namespace perpend::onnx
 

@@ -7,9 +7,10 @@ using namespace mlir;
 namespace perpend::onnx {
 
 static const Operator operators[] = {
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, ATTRIBUTES)                                                     \
-  {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr, ATTRIBUTES},
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, ATTRIBUTES) {DOMAIN, NAME, SINCE, "", FUNCTION, ATTRIBUTES},
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, ATTRIBUTES)                                             \
+  {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr, VALUES, ATTRIBUTES},
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, ATTRIBUTES)                                               \
+  {DOMAIN, NAME, SINCE, "", FUNCTION, VALUES, ATTRIBUTES},
 #include "frontend/onnx/Operators.def"
 };
 
@@ -21,6 +22,14 @@ const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operato
     if (candidate.name == name && candidate.domain == domain && candidate.since <= operatorSet &&
         (!best || candidate.since > best->since))
       best = &candidate;
+  return best;
+}
+
+const Operator *findForm(const Operator &entry, llvm::function_ref<bool(const Operator &)> isWanted) {
+  const Operator *best = nullptr;
+  for (const Operator &form : operators)
+    if (form.name == entry.name && form.domain == entry.domain && (!best || form.since > best->since) && isWanted(form))
+      best = &form;
   return best;
 }
 

@@ -78,16 +78,20 @@ struct Operator {
   /// Either a composite that takes the inputs and attributes as they are, or a function.
   StringRef composite;
   ImportFunction function;
+  /// "110>1+": its formal inputs and outputs, as Operators.def says.
+  StringRef values;
   /// "alpha:f axis:i": names and types, as Operators.def says.
   StringRef attributes;
 };
 
 /// Null when the operator is not supported.
 const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operatorSet);
+/// The newest form of the same operator that is as wanted, or null.
+const Operator *findForm(const Operator &entry, llvm::function_ref<bool(const Operator &)> isWanted);
 
 // The functions of the table.
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, ATTRIBUTES)
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, ATTRIBUTES) Results FUNCTION(Node &node);
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, ATTRIBUTES)
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, ATTRIBUTES) Results FUNCTION(Node &node);
 #include "frontend/onnx/Operators.def"
 } // namespace perpend::onnx
 

@@ -128,20 +128,33 @@ static std::optional<Results> decode(Node &node, const Search &search, const Gra
     return std::nullopt;
   std::optional<Results> results = node.subgraphs.importSubgraph(graph, inputs);
   if (results && (!results->front() || rankOf(results->front()) != 3))
-    return node.fail("its decoder gives no logits [batch, length, words]"), std::nullopt;
+    return node.fail("expected logits [batch, length, words] as the first output of its decoder"
+                     "\nhint: correct the order of the graph's outputs: the logits, then the caches"),
+           std::nullopt;
   return results;
+}
+
+/// The scores [batch, words] of the last position. A decoder may give more than the vocabulary's, as padding.
+static Value lastScores(Node &node, Value logits) {
+  Builder &b = node.builder;
+  Shape shape = shapeOf(logits);
+  int64_t given = node.attributes.getInt("vocab_size", -1);
+  SymbolicInt words = given > 0 ? SymbolicInt(given) : shape[2];
+  b.require(shape[2] - words, "expected a vocab_size of at most the words of the decoder's logits, which are " +
+                                  shape[2].str() + ", got " + words.str());
+  Value last = b.squeeze(sliceAxis(b, logits, 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
+  return b.hasFailed() ? Value() : sliceAxis(b, last, 1, SymbolicInt(0), words);
 }
 
 /// The step behind one with `length` tokens, from what the decoder gave for the last of them.
 static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, const Step &before,
                      const SymbolicInt &length, bool isFirst) {
   Builder &b = node.builder;
-  Shape shape = shapeOf(decoded[0]);
-  Value scores = b.squeeze(sliceAxis(b, decoded[0], 1, shape[1] - SymbolicInt(1), SymbolicInt(1)), {1});
-  if (int64_t words = node.attributes.getInt("vocab_size", -1); words > 0)
-    requireShape(b, scores, "the logits of the decoder, by vocab_size,", {search.batch, SymbolicInt(words)});
-  requireShape(b, node.input(4), "vocab_mask", {shape[2]});
-  requireShape(b, node.input(5), "prefix_vocab_mask", {search.batch, shape[2]});
+  Value scores = lastScores(node, decoded[0]);
+  if (!scores)
+    return {};
+  requireShape(b, node.input(4), "vocab_mask", {shapeOf(scores)[1]});
+  requireShape(b, node.input(5), "prefix_vocab_mask", shapeOf(scores));
   scores = processed(node, scores, before.tokens, length, isFirst);
   auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
                                        node.attribute("keepdims", b.operations.getI64IntegerAttr(0))});
@@ -172,7 +185,8 @@ static std::optional<SmallVector<Value>> emptyCaches(Node &node, const Search &s
     if (!isKnown || !type)
       return node.fail("expected caches [2, batch, heads, length, size] with known numbers as inputs of the decoder "
                        "from the fourth on, got '" +
-                       input.name + "'"),
+                       input.name +
+                       "'\nhint: declare its shape in the decoder, with the numbers of heads and of their size"),
              std::nullopt;
     caches.push_back(b.splat({SymbolicInt(2), search.batch, SymbolicInt(*(*input.dims)[2].value), SymbolicInt(0),
                               SymbolicInt(*(*input.dims)[4].value)},
@@ -217,6 +231,8 @@ static Value generate(Node &node, const Search &search, const GraphProto &graph,
     if (!decoded)
       return Iteration();
     Step next = nextStep(node, search, *decoded, before, now, /*isFirst=*/false);
+    if (b.hasFailed())
+      return Iteration();
     return Iteration{goesOn(b, next.hasEnded), next.all(), {}};
   });
   return results.empty() ? Value() : results[0];
@@ -231,8 +247,10 @@ static bool isDecoder(Node &node, const GraphProto &graph) {
   size_t caches = graph.inputs.size() - std::min(graph.inputs.size(), firstCache);
   bool fits = graph.inputs.size() >= firstCache && graph.outputs.size() == caches + 1;
   if (!fits)
-    node.fail("expected a decoder from ids, positions, a mask and caches to logits and as many caches, got " +
-              Twine(graph.inputs.size()) + " inputs and " + Twine(graph.outputs.size()) + " outputs");
+    node.fail(
+        "expected a decoder from ids, positions, a mask and caches to logits and as many caches, got " +
+        Twine(graph.inputs.size()) + " inputs and " + Twine(graph.outputs.size()) +
+        " outputs\nhint: export the decoder as ONNX Runtime's GreedySearch takes it, with one cache for each layer");
   return fits;
 }
 
@@ -263,7 +281,10 @@ Results importGreedySearch(Node &node) {
   if (!node.hasInputs(2) || !hasRanks(node, {{0, 2}, {4, 1}, {5, 2}, {6, 2}}))
     return {};
   if (node.attributes.getInt("model_type"))
-    return node.fail("only decoders without an encoder are supported: expected the model_type 0");
+    return node.fail("expected the model_type 0, a decoder without an encoder, got " +
+                     Twine(node.attributes.getInt("model_type")) +
+                     "\nhint: export the encoder and the step of the decoder as two models, and loop over the tokens "
+                     "in the program");
   bool hasOther = llvm::any_of(node.proto.attributes, [](auto &a) { return a.name == "init_decoder"; });
   const GraphProto *decoder = node.graph("decoder"), *first = hasOther ? node.graph("init_decoder") : decoder;
   if (!decoder || !first || !isDecoder(node, *decoder) || !isDecoder(node, *first))

@@ -47,7 +47,8 @@ static bool unpack(Node &node, DeltaTokens &x) {
   Value packed = node.input(0);
   if (node.input(1) || node.input(2) || !x.state || rankOf(packed) != x.leading + 1)
     return node.fail("expected query, key and value [tokens, heads, size], or one tensor [tokens, n] for all and an "
-                     "initial_state"),
+                     "initial_state\nhint: split the tensor, or give it an initial_state of zeros, which says how many "
+                     "heads there are"),
            false;
   Builder &b = node.builder;
   Shape state = shapeOf(x.state);
@@ -55,7 +56,8 @@ static bool unpack(Node &node, DeltaTokens &x) {
   std::optional<SymbolicInt> heads = exactDiv(shapeOf(packed).back() - width, size * SymbolicInt(2));
   if (!heads)
     return node.fail("the " + shapeOf(packed).back().str() + " columns are not those of values " + width.str() +
-                     " and of query and key of heads of " + size.str()),
+                     " and of query and key of heads of " + size.str() +
+                     "\nhint: correct the columns, or the shape of initial_state, which says what heads there are"),
            false;
   x.query = headsOf(b, packed, SymbolicInt(0), *heads, size);
   x.key = headsOf(b, packed, *heads * size, *heads, size);
@@ -70,7 +72,8 @@ static bool checkDeltaShapes(Node &node, DeltaTokens &x) {
   std::optional<int64_t> keyHeads = query[x.leading].constant(), heads = value[x.leading].constant();
   if (!keyHeads || !heads || *keyHeads < 1 || *heads % *keyHeads != 0)
     return node.fail("expected known numbers of heads, those of the value a multiple of the others, got " +
-                     value[x.leading].str() + " and " + query[x.leading].str()),
+                     value[x.leading].str() + " and " + query[x.leading].str() +
+                     "\nhint: give the dimensions of heads as numbers, where they are symbols with --dim"),
            false;
   x.keyHeads = *keyHeads, x.heads = *heads;
   Shape tokens(ArrayRef(query).take_front(x.leading));
@@ -88,13 +91,14 @@ static bool readTokens(Node &node, DeltaTokens &x) {
   x.state = node.input(6);
   if (x.state && rankOf(x.state) != 4)
     return node.fail("initial_state: expected [batch, heads, value size, key size], got shape " +
-                     toString(shapeOf(x.state))),
+                     toString(shapeOf(x.state)) + "\nhint: correct the shape at this node, with a Reshape for example"),
            false;
   bool isApart = node.input(1) && node.input(2);
   x.leading = rankOf(node.input(0)) - (isApart ? 2 : 1);
   if (x.leading != 1 && x.leading != 2)
     return node.fail("expected tokens in one dimension or two, got a query of shape " +
-                     toString(shapeOf(node.input(0)))),
+                     toString(shapeOf(node.input(0))) +
+                     "\nhint: [tokens, heads, size] or [batch, length, heads, size]"),
            false;
   x.query = node.input(0), x.key = node.input(1), x.value = node.input(2);
   if (!isApart && !unpack(node, x))
@@ -103,7 +107,10 @@ static bool readTokens(Node &node, DeltaTokens &x) {
   for (Value *value : x.all())
     *value = *value ? b.cast(*value, b.f32()) : *value;
   if (b.hasFailed() || rankOf(x.key) != x.leading + 2 || rankOf(x.value) != x.leading + 2)
-    return node.fail("expected query, key and value of the same rank"), false;
+    return node.fail("expected query, key and value of the same rank, got shapes " + toString(shapeOf(x.query)) + ", " +
+                     toString(shapeOf(x.key)) + " and " + toString(shapeOf(x.value)) +
+                     "\nhint: correct them with a Reshape"),
+           false;
   return checkDeltaShapes(node, x);
 }
 
@@ -119,7 +126,8 @@ static Value qwenDecay(Node &node, const DeltaTokens &x) {
   Builder &b = node.builder;
   Value factor = node.input(7), bias = node.input(8);
   if (!factor || !bias || rankOf(factor) != 1 || rankOf(bias) != 1)
-    return b.fail("gate_activation qwen needs the vectors a_log and dt_bias");
+    return b.fail(
+        "gate_activation qwen: expected the vectors a_log and dt_bias\nhint: give both, or leave the attribute out");
   if (rankOf(x.decay) == x.leading + 2)
     factor = b.unsqueeze(factor, {1}), bias = b.unsqueeze(bias, {1});
   Value rate = call(b, "softplus", graph::add(b, x.decay, bias));
@@ -134,7 +142,7 @@ static bool activate(Node &node, DeltaTokens &x, bool decays, bool corrects) {
   StringRef rate = node.attributes.getString("beta_activation", "none");
   if ((gate != "none" && gate != "qwen") || (rate != "none" && rate != "sigmoid"))
     return node.fail("expected the gate_activation none or qwen, and the beta_activation none or sigmoid, got '" +
-                     gate + "' and '" + rate + "'"),
+                     gate + "' and '" + rate + "'\nhint: compute other activations before this node"),
            false;
   if (!decays)
     x.decay = {};
@@ -191,8 +199,10 @@ static bool batchTokens(Node &node, DeltaTokens &x, std::optional<PackedSequence
   if (x.leading == 2 && !node.input(3))
     return true;
   if (x.leading == 2 || (!node.input(3) && !x.state))
-    return node.fail(x.leading == 2 ? "cu_seqlens needs tokens in one dimension"
-                                    : "without cu_seqlens, an initial_state must say how many sequences there are"),
+    return node.fail(x.leading == 2 ? "expected tokens in one dimension beside cu_seqlens, got two"
+                                      "\nhint: reshape them to [tokens, heads, size], or leave cu_seqlens out"
+                                    : "expected cu_seqlens or an initial_state, which say how many sequences there are"
+                                      "\nhint: give one of them, or tokens [batch, length, heads, size]"),
            false;
   SymbolicInt tokens = shapeOf(x.query)[0];
   if (node.input(3) && !(packed = packedSequences(b, node.input(3), tokens, "cu_seqlens")))
@@ -218,11 +228,13 @@ Results importGatedDeltaNet(Node &node) {
   if (!node.hasInputs(1))
     return {};
   if (node.attributes.getInt("state_update_capacity"))
-    return node.fail("a record of updates (state_update_capacity) is not supported");
+    return node.fail("expected the state_update_capacity 0, got another: a record of updates is not supported"
+                     "\nhint: leave it out, and keep the states that the node gives");
   StringRef rule = node.attributes.getString("update_rule", "gated_delta");
   bool decays = rule.starts_with("gated"), corrects = rule.ends_with("delta");
   if (!llvm::is_contained({"linear", "gated", "delta", "gated_delta"}, rule))
-    return node.fail("expected the update_rule linear, gated, delta or gated_delta, got '" + rule + "'");
+    return node.fail("expected the update_rule linear, gated, delta or gated_delta, got '" + rule +
+                     "'\nhint: correct the attribute");
   Builder &b = node.builder;
   DeltaTokens x;
   std::optional<PackedSequences> packed;
@@ -275,8 +287,10 @@ Results importVarlenCausalConv(Node &node) {
   Value x = node.input(0), state = node.input(4), counts = node.input(5);
   int64_t capacity = node.attributes.getInt("state_update_capacity"), dilation = node.attributes.getInt("dilation", 1);
   if (!state || capacity < 0 || capacity > 8 || bool(counts) != (capacity > 0) || dilation < 1)
-    return node.fail("expected an initial_state, a dilation of at least 1, a state_update_capacity from 0 to 8, and a "
-                     "capture_count where that is positive");
+    return node.fail(
+        "expected an initial_state, a dilation of at least 1, a state_update_capacity from 0 to 8, and a "
+        "capture_count where that is positive\nhint: correct these attributes, or leave them out and give a state "
+        "of zeros");
   Shape shape = shapeOf(x);
   std::optional<PackedSequences> packed = packedSequences(b, node.input(2), shape[0], "cumulative_sequence_length");
   if (!packed)

@@ -46,7 +46,7 @@ static Projections projections(Node &node, Value x, Value weight, Value bias) {
 static bool hasHeads(Node &node) {
   int64_t heads = node.attributes.getInt("num_heads");
   if (heads < 1)
-    node.fail("expected num_heads of at least 1, got " + Twine(heads));
+    node.fail("expected num_heads of at least 1, got " + Twine(heads) + "\nhint: give the attribute num_heads");
   return heads >= 1;
 }
 
@@ -81,10 +81,14 @@ static bool checkMaskedDecoder(Node &node) {
     return false;
   bool isShared = node.attributes.getInt("past_present_share_buffer");
   if (!past || node.attributes.getInt("do_rotary") || node.input(8))
-    return node.fail("expected a past; rotations (do_rotary) and beams that share a cache are not supported"), false;
+    return node.fail("expected a past, no rotations (do_rotary) and no beams that share a cache"
+                     "\nhint: rotate query and key before this node, gather the past by beams, and give an empty past "
+                     "at first"),
+           false;
   if (isShared && (!node.input(6) || !exactDiv(shapeOf(past)[4], neighbours(past))))
     return node.fail("a shared past needs past_sequence_length and heads of a multiple of " + neighbours(past).str() +
-                     " elements, got " + shapeOf(past)[4].str()),
+                     " elements, got " + shapeOf(past)[4].str() +
+                     "\nhint: give both, or leave past_present_share_buffer out"),
            false;
   return true;
 }
@@ -147,7 +151,7 @@ Results importLongformerAttention(Node &node) {
   Value x = node.input(0);
   int64_t window = node.attributes.getInt("window");
   if (window < 0)
-    return node.fail("expected a window of at least 0, got " + Twine(window));
+    return node.fail("expected a window of at least 0, got " + Twine(window) + "\nhint: correct the attribute window");
   Shape places(shapeOf(x));
   places.pop_back();
   requireShape(b, node.input(3), "mask", places);
@@ -226,9 +230,6 @@ static Value paddingBias(Node &node, const SymbolicInt &batch, const SymbolicInt
 /// whether there is padding. Results: [length, batch, n], the keys and values. Source: DecoderAttention of ONNX
 /// Runtime.
 Results importDecoderAttention(Node &node) {
-  for (size_t index : {0, 1, 2, 3, 4, 8, 9, 10, 11})
-    if (!node.input(index))
-      return node.fail("the input " + Twine(index) + " is missing");
   if (!hasHeads(node) || !hasRanks(node, {{0, 3}, {1, 3}, {2, 2}, {3, 2}, {4, 1}, {5, 2}, {6, 4}, {7, 4}}))
     return {};
   Builder &b = node.builder;

@@ -129,7 +129,7 @@ Value expandMeasured(Builder &b, Value input, Value shape) {
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// Where a numpy slice begins: negative from the end, then clamped.
+/// Where a slice begins or ends: negative from the end, then clamped, backwards to `low` at least.
 static Scalar slicePosition(Scalar position, Scalar extent, Scalar step, double low) {
   Scalar counted = select(position < 0, position + extent, position);
   Scalar lowest = select(step < 0, step.constant(low), step.constant(0));
@@ -145,12 +145,12 @@ struct AxisSlice {
 
 static Value firstPosition(Builder &b, const AxisSlice &slice, Value extent) {
   return pointwise(b, {slice.start, extent, slice.step},
-                   [](ArrayRef<Scalar> v) { return slicePosition(v[0], v[1], v[2], -1); });
+                   [](ArrayRef<Scalar> v) { return slicePosition(v[0], v[1], v[2], 0); });
 }
 
 static Value sliceCount(Builder &b, const AxisSlice &slice, Value extent) {
   return pointwise(b, {slice.start, slice.end, extent, slice.step}, [](ArrayRef<Scalar> v) {
-    Scalar start = slicePosition(v[0], v[2], v[3], -1), end = slicePosition(v[1], v[2], v[3], -1);
+    Scalar start = slicePosition(v[0], v[2], v[3], 0), end = slicePosition(v[1], v[2], v[3], -1);
     return max(-floorDiv(start - end, v[3]), 0);
   });
 }

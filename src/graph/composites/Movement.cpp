@@ -47,7 +47,7 @@ static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt 
 }
 
 namespace {
-/// numpy's slice of one dimension.
+/// A slice of one dimension.
 struct SliceRange {
   SymbolicInt start, size;
 };
@@ -64,10 +64,13 @@ static SliceRange forwardSlice(const SymbolicInt &from, const SymbolicInt &to, c
   return {max(start, SymbolicInt(0)), max(ceilDiv(span, SymbolicInt(step)), SymbolicInt(0))};
 }
 
+/// It begins at the first element at least, as ONNX says; numpy's from before that is empty.
 static SliceRange backwardSlice(const SymbolicInt &from, const SymbolicInt &to, const SymbolicInt &extent,
                                 int64_t step) {
   SymbolicInt last = extent - 1;
-  SymbolicInt start = max(slicePosition(from, extent, -1, last), SymbolicInt(-1));
+  SymbolicInt start = slicePosition(from, extent, -1, last);
+  if (!start.knownNonNegative() && start != last)
+    start = min(max(start, SymbolicInt(0)), last);
   SymbolicInt end = max(slicePosition(to, extent, -1, last), SymbolicInt(-1));
   return {start, max(ceilDiv(start - end, SymbolicInt(-step)), SymbolicInt(0))};
 }

@@ -338,6 +338,16 @@ static void checkLengths(Builder &b, Value lengths, const SymbolicInt &steps) {
                message);
 }
 
+static void checkWeights(Builder &b, Values in, const Attributes &a, unsigned directions) {
+  Shape weights = shapeOf(in[1]), recurrences = shapeOf(in[2]);
+  if (provablyDiffer(weights[0], SymbolicInt(directions)))
+    b.fail("expected weights for " + Twine(directions) + " directions, got shape " + toString(weights));
+  else if (int64_t size = a.getInt("hidden_size");
+           a.has("hidden_size") && provablyDiffer(recurrences[2], SymbolicInt(size)))
+    b.fail("expected a hidden_size of " + recurrences[2].str() + ", as the recurrent weights have, got " + Twine(size) +
+           "\nhint: correct the attribute, or leave it out");
+}
+
 static Results recurrent(Builder &b, const Kind &kind, Values in, const Attributes &a) {
   StringRef direction = a.getString("direction", "forward");
   unsigned count = direction == "bidirectional" ? 2 : 1;
@@ -346,8 +356,7 @@ static Results recurrent(Builder &b, const Kind &kind, Values in, const Attribut
       inputs ? activationsOf(b, a, kind.activations, count) : SmallVector<Activation>();
   if (activations.empty() || b.hasFailed())
     return {};
-  if (provablyDiffer(shapeOf(in[1])[0], SymbolicInt(count)))
-    return {b.fail("expected weights for " + Twine(count) + " directions, got shape " + toString(shapeOf(in[1])))};
+  checkWeights(b, in, a, count);
   if (inputs->lengths)
     checkLengths(b, inputs->lengths, shapeOf(inputs->x)[0]);
   if (b.hasFailed())

@@ -212,7 +212,7 @@ TEST(OnnxImportErrors, DuplicateInputsAndInitializers) {
 
 TEST(OnnxImportErrors, NumberOfInputs) {
   expectError(import(unary({"Add", {}, {}, {}, "sum", ""}, {"x", {3}})), "node 'sum' (Add): expected 2 inputs, got 1");
-  expectError(import(unary({"Relu", {"x"}, {}, {}, "r", ""}, {"x", {3}})), "expected 1 inputs, got 2");
+  expectError(import(unary({"Relu", {"x"}, {}, {}, "r", ""}, {"x", {3}})), "expected 1 input, got 2");
 }
 
 TEST(OnnxImportErrors, ShapesThatDoNotFit) {
@@ -253,7 +253,7 @@ TEST(OnnxImportErrors, AxisOutOfRange) {
 TEST(OnnxImportErrors, OutputThatIsNotThere) {
   ModelText model = unary({"Relu", {}, {}, {}, "p", ""}, {"x", {1, 1, 8}});
   model.nodes[0].outputs = {"y", "more"};
-  expectError(import(model), "node 'p' (Relu): the output 1 ('more') is not supported");
+  expectError(import(model), "node 'p' (Relu): expected 1 output, got 2");
 }
 
 TEST(OnnxImportErrors, Initializers) {

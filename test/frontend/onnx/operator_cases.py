@@ -288,6 +288,12 @@ case(
     [normal(8), int64(-2), int64(-(2**63)), int64(0), int64(-3)],
     {1: int64(-2), 2: int64(-(2**63)), 3: int64(0), 4: int64(-3)},
 )
+for begin, end in ((-100, -(2**63)), (-9, -100), (-(2**63), 3)):
+    case(
+        "Slice",
+        [normal(8), int64(begin), int64(end), int64(0), int64(-2)],
+        {1: int64(begin), 2: int64(end), 3: int64(0), 4: int64(-2)},
+    )
 case("Split", [normal(6, 4)], outputs=3, opset=11)
 case("Split", [normal(6, 4), int64(1, 5)], {1: int64(1, 5)}, outputs=2)
 case("Split", [normal(7, 4)], outputs=3, opset=18, num_outputs=3)

@@ -296,6 +296,8 @@ MEASURED = [
     Case("Slice", [normal(5, 6), int64(1, -4), int64(100, -1)]),
     Case("Slice", [normal(5, 6), int64(-1), int64(-100), int64(0), int64(-2)]),
     Case("Slice", [normal(5, 6), int64(3), int64(1), int64(-1)], label="empty"),
+    Case("Slice", [normal(5, 6), int64(-100), int64(-200), int64(1), int64(-1)], label="from-before"),
+    Case("Slice", [normal(5, 6), int64(-6), int64(-7), int64(0), int64(-1)], {4: 0}, label="from-before-known-step"),
     Case("Slice", [normal(5, 6), int64(9, 0), int64(-9, 4), int64(1, 0), int64(-2, 3)], label="both"),
     Case("Slice", [normal(5, 6), int64(1), int64(-1), int64(1), int64(2)], {3: 0, 4: 0}, label="known-axes"),
     Case("Pad", [normal(2, 3), int64(1, 0, 2, 1), np.array(7, np.float32)]),

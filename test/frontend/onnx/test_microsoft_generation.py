@@ -131,13 +131,52 @@ def test_words_that_repeat_where_no_other_is_allowed() -> None:
     np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected_of(model, feeds))
 
 
-def test_masks_of_other_sizes() -> None:
-    model = search({"vocab_mask"})
-    declared = next(value for value in model.graph.input if value.name == "vocab_mask")
-    declared.type.tensor_type.shape.dim[0].dim_param = "words"
-    compiled = perpend.compile(model)
-    with pytest.raises(ValueError, match=r"expected 11, got 1|words"):
-        compiled(**feeds_of(3, 4, 12, 5), vocab_mask=np.ones(1, np.int32))
+@pytest.mark.parametrize("mask", ["vocab_mask", "prefix_vocab_mask", None])
+def test_decoders_with_more_scores_than_words(mask: str | None) -> None:
+    """Only the first vocab_size are words, and masks are of these: the others are as if a mask hid them."""
+    words = WORDS - 3
+    kept = (np.arange(WORDS) < words).astype(np.int32)
+    model = search({mask} if mask else set(), vocab_size=words, no_repeat_ngram_size=2)
+    feeds = feeds_of(5, 6, 17, 3)
+    feeds["ids"] %= words
+    hidden = feeds | {"vocab_mask": kept} | ({mask: MASKS[mask] * kept} if mask else {})
+    expected = expected_of(search({"vocab_mask"} | ({mask} if mask else set()), no_repeat_ngram_size=2), hidden)
+    for value in model.graph.input:
+        if value.name == mask:
+            value.type.tensor_type.shape.dim[-1].dim_value = words
+            feeds[mask] = MASKS[mask][..., :words].copy()
+    np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected)
+    if not mask:
+        others = {name: feeds[name] for name in ("ids", "max_length")}
+        assert (expected_of(search(set(), no_repeat_ngram_size=2), others)[:, 6:] >= words).any()
+
+
+def test_one_token_and_more_scores_than_words() -> None:
+    """ONNX Runtime reads scores as if there were none but those of words, which is the same for one token alone."""
+    model = search(set(), vocab_size=WORDS - 3)
+    for token in range(1, WORDS - 3):
+        feeds = {"ids": np.array([[token]], np.int32), "max_length": np.array([9], np.int32)}
+        np.testing.assert_array_equal(perpend.compile(model)(**feeds), expected_of(model, feeds))
+
+
+@pytest.mark.parametrize(
+    ("mask", "extents", "message"),
+    [
+        ("vocab_mask", [1], r"vocab_mask: expected shape \[11\], got \[1\]"),
+        ("prefix_vocab_mask", [5, 1], r"prefix_vocab_mask: expected shape \[.*, 11\], got \[5, 1\]"),
+        ("attention_mask", [5, 1], r"attention_mask: expected shape \[.*\], got \[5, 1\]"),
+    ],
+)
+def test_masks_of_other_sizes(mask: str, extents: list[int], message: str) -> None:
+    """They would repeat; ONNX Runtime refuses them, too."""
+    model = search({mask}, prompt=[5, 6])
+    declared = next(value for value in model.graph.input if value.name == mask)
+    declared.CopyFrom(helper.make_tensor_value_info(mask, TensorProto.INT32, extents))
+    feeds = feeds_of(5, 6, 12, 5) | {mask: np.ones(extents, np.int32)}
+    with pytest.raises(Exception, match=mask):
+        expected_of(model, feeds)
+    with pytest.raises(perpend.CompileError, match=message):
+        perpend.compile(model)
 
 
 def test_searches_of_several_sizes() -> None:
@@ -166,10 +205,10 @@ def test_a_search_of_known_sizes() -> None:
     ("attributes", "message"),
     [
         ({"model_type": 1}, "expected the model_type 0"),
-        ({"vocab_size": 7}, "by vocab_size,: expected shape"),
+        ({"vocab_size": 12}, r"vocab_size of at most the words of .* 11, got 12"),
         ({"decoder": helper.make_graph([], "empty", [], [])}, "got 0 inputs and 0 outputs"),
     ],
 )
 def test_searches_that_are_refused(attributes: dict, message: str) -> None:
-    with pytest.raises(perpend.CompileError, match=f"node 'node' .*{message}"):
+    with pytest.raises(perpend.CompileError, match=f"(?s)node 'node' .*{message}.*\nhint: "):
         perpend.compile(search(set(), **attributes))

@@ -37,6 +37,8 @@ def ints(*values: int) -> np.ndarray:
 IMAGE = (F, [1, 3, 8, 8])
 # The operator, its operands, its attributes, and what the message says besides the node and the operands.
 MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("LSTM", [(F, [3, 2, 4]), (F, [1, 20, 4]), (F, [1, 20, 5])], {"hidden_size": -1},
+     "expected a hidden_size of 5, as the recurrent weights have, got -1"),
     ("Add", [(F, [2, 3]), (F, [4, 5])], {},
      "cannot broadcast the shapes [2, 3] and [4, 5] together: expected extents that are equal or 1, got 2 and 4 "
      "for dimension 0"),

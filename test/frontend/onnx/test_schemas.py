@@ -1,4 +1,7 @@
-"""Attributes that an operator does not have, or of other types, are errors: as ONNX's checker and ONNX Runtime say."""
+"""Every node is held against its operator's schema, as ONNX's checker and ONNX Runtime do.
+
+Attributes that an operator does not have, or of other types, are errors, and so are more or fewer inputs and outputs.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,79 @@ def test_an_attribute_belongs_to_its_operator_set() -> None:
     ]
 
 
+def values_model(
+    operation: str, inputs: list[str], outputs: list[str], version: int = 17, domain: str = "", **attributes: Any
+) -> Any:
+    node = helper.make_node(operation, inputs, outputs, name="node", domain=domain, **attributes)
+    given = [
+        *(helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in "xyz"),
+        *(helper.make_tensor_value_info(name, TensorProto.INT64, [2]) for name in "ij"),
+    ]
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs if name]
+    opsets = [helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(helper.make_graph([node], "g", given, results), opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (values_model("Tile", ["x", "i", "j"], ["o"]), "expected 2 inputs, got 3\nhint: remove the last inputs"),
+        (values_model("Tile", ["x"], ["o"]), "expected 2 inputs, got 1\nhint: give the missing inputs"),
+        (values_model("Tile", ["x", ""], ["o"]), "expected the input 1, got an empty name\nhint: only optional"),
+        (values_model("Relu", ["x"], ["o", "more"]), "expected 1 output, got 2\nhint: remove the last outputs"),
+        (values_model("Relu", ["x"], [""]), "expected the output 0, got an empty name"),
+        (values_model("Clip", ["x", "", "", ""], ["o"]), "expected 1 to 3 inputs, got 4\nhint: remove the last"),
+        (values_model("Concat", [], ["o"], axis=0), "expected 1 or more inputs, got 0\nhint: give the missing inputs"),
+        (
+            values_model("Gemm", ["x", "y"], ["o"], 7),
+            "expected 3 inputs, got 2\nhint: in operator set 11 it has as many",
+        ),
+        (values_model("Gelu", ["x", "y"], ["o"], 1, "com.microsoft"), "expected 1 input, got 2\nhint: remove the last"),
+        (values_model("Hardmax", ["x", "y"], ["o"]), "expected 1 input, got 2\nhint: remove the last inputs"),
+    ],
+)
+def test_wrong_numbers_of_values(wrong: Any, message: str) -> None:
+    with pytest.raises(Exception, match=r"input|output|Input|Output"):
+        onnxruntime.InferenceSession(wrong.SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(perpend.CompileError, match=re.escape(message)) as raised:
+        perpend.import_model(wrong)
+    assert f"node 'node' ({wrong.graph.node[0].op_type}): " in str(raised.value)
+
+
+def test_numbers_of_values_in_branches() -> None:
+    branches = [
+        helper.make_graph(
+            [helper.make_node("Relu", names, ["r"], name=f"in {branch}")],
+            branch,
+            [],
+            [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)],
+        )
+        for branch, names in (("then", ["x"]), ("else", ["x", "y"]))
+    ]
+    wrong = values_model("If", ["c"], ["o"], then_branch=branches[0], else_branch=branches[1])
+    wrong.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    with pytest.raises(perpend.CompileError, match=r"node 'in else' \(Relu\): expected 1 input, got 2"):
+        perpend.import_model(wrong)
+
+
+FORMALS = {"Single": "1", "Optional": "0"}
+
+
+def formals(parameters: Any) -> str:
+    """ONNX Runtime does not say of its own operators that a variadic one may be empty; none that is supported may."""
+    return "".join(
+        FORMALS.get(parameter.option.name) or ("*" if getattr(parameter, "min_arity", 1) == 0 else "+")
+        for parameter in parameters
+    )
+
+
 def schemas() -> Rows:
+    """Per operator and version: "110>1 axis:i", as in the table."""
     rows: Rows = {}
     for schema in [*onnx.defs.get_all_schemas_with_history(), *runtime_state.get_all_operator_schema()]:
         letters = {name: LETTERS.get(str(a.type).rsplit(".")[-1], "?") for name, a in schema.attributes.items()}
-        text = " ".join(f"{name}:{letters[name]}" for name in sorted(letters))
+        attributes = " ".join(f"{name}:{letters[name]}" for name in sorted(letters))
+        text = f"{formals(schema.inputs)}>{formals(schema.outputs)} {attributes}"
         domain = schema.domain if schema.domain != "ai.onnx" else ""
         rows.setdefault((domain, schema.name), {}).setdefault(schema.since_version, text)
     return rows
@@ -78,8 +149,10 @@ def schemas() -> Rows:
 def table() -> Rows:
     rows: Rows = {}
     for path in ("Operators.def", "OperatorsMicrosoft.def"):
-        for row in re.findall(r'^ONNX_\w+\("(.*?)", "(.*?)", (\d+), \w+, "(.*)"\)$', (TABLES / path).read_text(), re.M):
-            rows.setdefault(row[:2], {})[int(row[2])] = row[3]
+        for row in re.findall(
+            r'^ONNX_\w+\("(.*?)", "(.*?)", (\d+), \w+, "(.*)", "(.*)"\)$', (TABLES / path).read_text(), re.M
+        ):
+            rows.setdefault(row[:2], {})[int(row[2])] = f"{row[3]} {row[4]}"
     return rows
 
 

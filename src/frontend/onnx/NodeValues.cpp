@@ -1,0 +1,61 @@
+//===- NodeValues.cpp - the inputs and outputs of ONNX's operators --------===//
+
+#include "frontend/onnx/NodeValues.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace perpend::onnx {
+namespace {
+/// How many values a list such as "110" or "1+" takes.
+struct Count {
+  explicit Count(StringRef formals) : isAnyNumber(formals.ends_with("+") || formals.ends_with("*")) {
+    most = formals.size();
+    least = isAnyNumber ? most - formals.ends_with("*") : formals.rfind('1') + 1;
+  }
+
+  bool fits(size_t count) const { return count >= least && (isAnyNumber || count <= most); }
+  std::string text() const {
+    if (isAnyNumber)
+      return std::to_string(least) + " or more";
+    return least == most ? std::to_string(most) : std::to_string(least) + " to " + std::to_string(most);
+  }
+
+  bool isAnyNumber;
+  size_t least, most;
+};
+} // namespace
+
+static bool fits(const NodeProto &node, const Operator &entry) {
+  auto [inputs, outputs] = entry.values.split('>');
+  return Count(inputs).fits(node.inputs.size()) && Count(outputs).fits(node.outputs.size());
+}
+
+/// An operator set in which a node of that name has as many values.
+static std::string hintOf(const NodeProto &node, const Operator &entry, bool isSurplus, const char *kind) {
+  if (const Operator *other = findForm(entry, [&](const Operator &form) { return fits(node, form); }))
+    return "in operator set " + std::to_string(other->since) + " it has as many; export with that one";
+  return std::string(isSurplus ? "remove the last " : "give the missing ") + kind + "s, or export the model again";
+}
+
+static std::string complaintAbout(llvm::ArrayRef<StringRef> values, StringRef formals, const char *kind,
+                                  llvm::function_ref<std::string(bool)> hint) {
+  Count count(formals);
+  if (!count.fits(values.size()))
+    return "expected " + count.text() + " " + kind + (count.text() == "1" ? "" : "s") + ", got " +
+           std::to_string(values.size()) + "\nhint: " + hint(values.size() > count.least);
+  for (auto [index, formal] : llvm::enumerate(formals.take_front(values.size())))
+    if (formal == '1' && values[index].empty())
+      return "expected the " + std::string(kind) + " " + std::to_string(index) +
+             ", got an empty name\nhint: only optional ones may be left out";
+  return "";
+}
+
+std::string complaintAboutValues(const NodeProto &node, const Operator &entry) {
+  auto [inputs, outputs] = entry.values.split('>');
+  auto hintFor = [&](const char *kind) {
+    return [&node, &entry, kind](bool isSurplus) { return hintOf(node, entry, isSurplus, kind); };
+  };
+  std::string complaint = complaintAbout(node.inputs, inputs, "input", hintFor("input"));
+  return complaint.empty() ? complaintAbout(node.outputs, outputs, "output", hintFor("output")) : complaint;
+}
+} // namespace perpend::onnx
