@@ -141,8 +141,12 @@ static Array arrayOf(nb::handle object, const char *what) {
 //===----------------------------------------------------------------------===//
 
 static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
+  constexpr int framesOfPackage = 3; // import_onnx, import_model, compile
   if (!program)
     throw CompileError(error);
+  for (const std::string &text : program->warnings)
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), framesOfPackage + 1))
+      throw nb::python_error();
   return program;
 }
 

@@ -168,6 +168,25 @@ def test_errors_of_calls(relu: perpend.Model) -> None:
     np.testing.assert_array_equal(relu(np.ones((1, 4), np.float32)), np.ones((1, 4)))
 
 
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    text = tmp_path / "text.onnx"
+    text.write_text("hello")
+    archive = tmp_path / "model.a"
+    archive.write_bytes(b"!<arch>\n")
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(onnx_model().SerializeToString()[:-20])
+    wrong = tmp_path / "wrong.onnx"
+    onnx.save(onnx_model(operators=("Relu", "NoSuchOperator")), wrong)
+    good = tmp_path / "good.onnx"
+    onnx.save(onnx_model(), good)
+    for path in [text, archive, damaged, wrong, tmp_path / "missing.onnx"]:
+        with pytest.raises((perpend.CompileError, FileNotFoundError), match=f"{path}.*\n(.*\n)*hint: "):
+            perpend.compile(path)
+    for options in [{"dims": {"m": 3}}, {"target": "nowhere"}, {"opt_level": 7}]:
+        with pytest.raises(perpend.CompileError, match=str(good)):
+            perpend.compile(good, **options)  # type: ignore[arg-type]
+
+
 def test_errors_of_compilation(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         perpend.load(tmp_path / "missing.so")
