@@ -6,6 +6,7 @@
 #include "frontend/onnx/Import.h"
 #include "graph/Shapes.h"
 #include "interp/Interpreter.h"
+#include "support/ReadableText.h"
 #include "support/WriteFile.h"
 #include "tile/Buffers.h"
 
@@ -17,6 +18,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -79,7 +82,16 @@ Workspace::Workspace(bool isSilent)
 }
 
 LogicalResult Workspace::report(Diagnostic &diagnostic) {
+/// A command may load a model more than once.
+static void warn(const std::string &text) {
+  static std::set<std::string> said;
+  if (said.insert(text).second)
+    llvm::errs() << "warning: " << support::readable(text, "\n") << "\n";
+}
+
   if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Warning && !isSilent)
+    warn(diagnostic.str());
     return success();
   firstError = diagnostic.str();
   if (isSilent)

@@ -31,7 +31,7 @@ struct ModelSource {
 };
 
 /// A context with all dialects, whose errors are printed as `error: ...` and `hint: ...`: the first one only, since the
-/// others follow from it.
+/// others follow from it. Warnings are printed as `warning: ...`.
 class Workspace {
 public:
   explicit Workspace(bool isSilent = false);

@@ -243,6 +243,13 @@ private:
 };
 } // namespace
 
+static void warnOfBranchesLeftOut(ModuleOp module) {
+  module.walk([](graph::RequireOp op) {
+    if (auto text = dyn_cast_if_present<StringAttr>(op->removeAttr(graph::leftOutAttribute)))
+      emitWarning(op.getLoc()) << text.getValue();
+  });
+}
+
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(fileLocation);
   StringRef name = model.graph.name.empty() ? "model" : model.graph.name;
@@ -250,12 +257,14 @@ OwningOpRef<ModuleOp> Importer::run() {
   operations.setInsertionPointToEnd(module->getBody());
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
+  builder.leavesOutBranches = true;
   if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
       failed(findMaps()) || failed(graph.enter(model.graph)) || failed(declareInputs(function)) ||
       failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   graph::inferRepeats(function);
   UnusedOperators(function).erase();
+  warnOfBranchesLeftOut(*module);
   if (failed(verify(*module)))
     return {};
   return module;
