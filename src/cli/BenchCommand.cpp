@@ -168,7 +168,7 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
     return UserError;
-  std::optional<Inputs> inputs = makeInputs(model.get(), options.inputs);
+  std::optional<Inputs> inputs = makeInputs(model.get(), options.source, options.inputs);
   if (!inputs)
     return UserError;
   std::vector<Lane> lanes;
