@@ -93,7 +93,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
       return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, onnxruntime"),
              UsageError;
   options.source.path = positional[0];
-  std::optional<ModelKind> kind = modelKindOf(options.source.path);
+  std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);
   if (!kind)
     return UserError;
   options.source.kind = *kind;

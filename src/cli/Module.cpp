@@ -25,14 +25,15 @@ using namespace mlir;
 
 namespace perpend::cli {
 
-std::optional<ModelKind> modelKindOf(StringRef path) {
+std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
+  const char *hint = mayBeCompiled ? "a model is an .onnx, .mlir or .so file" : "a model is an .onnx or .mlir file";
   if (llvm::sys::fs::is_directory(path)) {
-    fail("'" + path + "' is a folder", "a model is an .onnx, .mlir or .so file");
+    fail("'" + path + "' is a folder", hint);
     return std::nullopt;
   }
   auto file = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
   if (!file) {
-    fail("cannot read '" + path + "': " + file.getError().message(), "a model is an .onnx, .mlir or .so file");
+    fail("cannot read '" + path + "': " + file.getError().message(), hint);
     return std::nullopt;
   }
   if ((*file)->getBuffer() == "\x7f"
@@ -81,7 +82,6 @@ Workspace::Workspace(bool isSilent)
   context.disableMultithreading(); // one message at a time, and crashes can be recovered from
 }
 
-LogicalResult Workspace::report(Diagnostic &diagnostic) {
 /// A command may load a model more than once.
 static void warn(const std::string &text) {
   static std::set<std::string> said;
@@ -89,9 +89,10 @@ static void warn(const std::string &text) {
     llvm::errs() << "warning: " << support::readable(text, "\n") << "\n";
 }
 
-  if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
+LogicalResult Workspace::report(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Warning && !isSilent)
     warn(diagnostic.str());
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
     return success();
   firstError = diagnostic.str();
   if (isSilent)

@@ -18,7 +18,7 @@ namespace perpend::cli {
 enum class ModelKind { Onnx, Text, Library };
 
 /// By the contents of the file. Errors: printed, nullopt.
-std::optional<ModelKind> modelKindOf(StringRef path);
+std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled = true);
 
 /// A model file with the options that act on loading it.
 struct ModelSource {

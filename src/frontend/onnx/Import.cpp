@@ -125,10 +125,10 @@ LogicalResult Importer::checkOperators() {
     return success();
   std::string list;
   for (const auto &[label, nodes] : unsupported) {
-    list += "\n  " + label + " (" + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes") + "): ";
+    list += "\n  " + label + " (" + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes") + "):";
     for (StringRef name : ArrayRef(nodes).take_front(3))
-      list += "'" + name.str() + "' ";
-    list += nodes.size() > 3 ? "..." : "";
+      list += " '" + name.str() + "'";
+    list += nodes.size() > 3 ? " ..." : "";
   }
   StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
   return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +
