@@ -187,6 +187,27 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
             perpend.compile(good, **options)  # type: ignore[arg-type]
 
 
+def test_what_load_says_of_other_files(tmp_path: Path) -> None:
+    files = {
+        "text.so": (b"hello", "hint: load what `perpend compile"),
+        "model.a": (b"!<arch>\n", "got an archive; hint: link it into a program, or compile the model to a .so"),
+    }
+    for name, (content, message) in files.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(RuntimeError, match=f"'{tmp_path / name}': .*{message}"):
+            perpend.load(tmp_path / name)
+    library = next(Path(np.__file__).parent.rglob("*.so"))
+    with pytest.raises(RuntimeError, match=f"'{library}': .*; hint: .*`perpend compile MODEL -o model.so`"):
+        perpend.load(library)
+    onnx.save(onnx_model(), tmp_path / "model.onnx")
+    with pytest.raises(RuntimeError, match=r"model\.onnx': .*hint: .*perpend\.compile in Python"):
+        perpend.load(tmp_path / "model.onnx")
+    perpend.compile(onnx_model()).save(tmp_path / "model.so")
+    assert perpend.load(str(tmp_path / "model.so").encode()).inputs[0].name == "x"  # type: ignore[arg-type]
+    with pytest.raises(perpend.CompileError, match="a shared library or a program\nhint: load what is compiled"):
+        perpend.compile(tmp_path / "model.so")
+
+
 def test_errors_of_compilation(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         perpend.load(tmp_path / "missing.so")
