@@ -182,22 +182,33 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
     return import_program(program, type(model).__name__, dims, parameters)
 
 
+def _hint_for(error: Exception, model: Any) -> str:
+    parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
+    if isinstance(error, GuardOnDataDependentSymNode):
+        return f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
+    if isinstance(error, UserError) and "dynamic_shapes" in str(error):
+        return "give dynamic_shapes one entry for each input, as torch.export.export takes it"
+    if isinstance(error, UserError) and any(isinstance(layer, torch.nn.RNNBase) for layer in model.modules()):
+        return (
+            "torch.export.export knows LSTM, GRU and RNN layers only with the length of the example inputs: leave it "
+            "out of dynamic_shapes, or compile the file that torch.onnx.export(model, inputs, path, dynamo=False, "
+            "input_names=['x'], dynamic_axes={'x': {1: 'length'}}) writes, which takes any length"
+        )
+    if isinstance(error, UserError):
+        return "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
+    if "Unsupported input type" in str(error):
+        return "give example inputs as tensors: torch.from_numpy(array)"
+    return f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
+
+
 def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     try:
         with torch.no_grad():
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
-        parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
-        if isinstance(error, GuardOnDataDependentSymNode):
-            hint = f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
-        elif isinstance(error, UserError) and "dynamic_shapes" in str(error):
-            hint = "give dynamic_shapes one entry for each input, as torch.export.export takes it"
-        elif isinstance(error, UserError):
-            hint = "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
-        else:
-            hint = f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
         raise CompileError(
-            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\nhint: {hint}"
+            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\n"
+            f"hint: {_hint_for(error, model)}"
         ) from error
 
 
