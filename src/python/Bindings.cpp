@@ -152,8 +152,14 @@ static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const 
 
 static Program::Dims dimsOf(nb::dict dims) {
   Program::Dims list;
-  for (auto [key, value] : dims)
-    list.emplace_back(nb::cast<std::string>(key), extentText(value));
+  for (auto [key, value] : dims) {
+    std::string subject = nb::cast<std::string>(nb::str(key));
+    int64_t number = 0;
+    if (!nb::isinstance<nb::str>(value) && !nb::try_cast(value, number))
+      throw CompileError("dims: '" + subject + "': expected a whole number or the name of a symbol, got " +
+                         nb::cast<std::string>(nb::repr(value)));
+    list.emplace_back(subject, extentText(value));
+  }
   return list;
 }
 
