@@ -1,7 +1,8 @@
 //===- CountInputs.cpp - inputs that say how much is computed -------------===//
 //
 // Follows the elements of an input through what moves them and computes with
-// them, to an extent, or to the limit or the condition of a loop.
+// them one by one, to an extent, to the limit or the condition of a loop, and to
+// what reads tensors at positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +16,6 @@ using namespace mlir;
 
 namespace perpend::cli {
 
-static constexpr int64_t mostElements = 8;
-
 static bool isCount(OpOperand &use) {
   Operation *user = use.getOwner();
   if (isa<graph::MeasureOp>(user))
@@ -27,7 +26,14 @@ static bool isCount(OpOperand &use) {
   return loop && isa<graph::YieldOp>(user) && use.get() == loop.yieldedCondition();
 }
 
-/// Values that hold elements of the operand, or numbers computed from them one by one.
+/// Whether the elements are positions, or may be.
+static bool isPosition(OpOperand &use) {
+  Operation *user = use.getOwner();
+  bool isIndex = isa<graph::GatherOp, graph::ScatterOp>(user) && use.getOperandNumber() == 1;
+  return isIndex || isa<graph::GenerateOp, graph::CallLibraryOp>(user);
+}
+
+/// Values that hold elements of the operand, or numbers computed from them.
 static SmallVector<Value> valuesFrom(OpOperand &use) {
   Operation *user = use.getOwner();
   if (auto loop = dyn_cast<graph::LoopOp>(user)) {
@@ -36,29 +42,26 @@ static SmallVector<Value> valuesFrom(OpOperand &use) {
         return {argument};
     return {};
   }
-  if (isa<graph::MapOp, graph::ReshapeOp, graph::SliceOp, graph::BroadcastOp, graph::ConcatOp, graph::TransposeOp>(
-          user))
+  if (isa<graph::MapOp, graph::ReshapeOp, graph::SliceOp, graph::BroadcastOp, graph::ConcatOp, graph::TransposeOp,
+          graph::GatherOp>(user) &&
+      !isPosition(use))
     return SmallVector<Value>(user->getResults());
   return {};
 }
 
-static bool isFew(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.hasStaticShape() && type.getNumElements() <= mostElements;
-}
-
-static bool decidesHowMuch(Value input) {
+static bool isCountOrNoPosition(Value input) {
   llvm::SetVector<Value> reached;
   reached.insert(input);
+  bool hasPosition = false;
   for (size_t i = 0; i < reached.size(); ++i)
     for (OpOperand &use : reached[i].getUses()) {
       if (isCount(use))
         return true;
+      hasPosition |= isPosition(use);
       for (Value next : valuesFrom(use))
-        if (isFew(next))
-          reached.insert(next);
+        reached.insert(next);
     }
-  return false;
+  return !hasPosition;
 }
 
 std::set<std::string> countInputsOf(ModuleOp module) {
@@ -68,7 +71,7 @@ std::set<std::string> countInputsOf(ModuleOp module) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     bool isInteger = type && type.getElementType().isIntOrIndex() && !type.getElementType().isInteger(1);
     auto name = main.getArgAttrOfType<StringAttr>(input.getArgNumber(), "graph.name");
-    if (isInteger && name && isFew(input) && decidesHowMuch(input))
+    if (isInteger && name && type.getRank() <= 1 && isCountOrNoPosition(input))
       names.insert(name.str());
   }
   return names;

@@ -10,8 +10,8 @@
 
 namespace perpend::cli {
 
-/// The names of those inputs of main, few integers each, that say how often a loop runs or how large a tensor is: one
-/// that is 0 makes a run of little meaning.
+/// The names of main's inputs of integers, scalars or vectors, that say how often a loop runs or how large a tensor is,
+/// or that are no positions in a tensor, such as lengths: a run says little where they are 0.
 std::set<std::string> countInputsOf(mlir::ModuleOp module);
 } // namespace perpend::cli
 

@@ -44,7 +44,7 @@ def test_check_runs_loops(tmp_path: Path, seed: int) -> None:
     """Half of the seeds had a count of 0, and everything agreed."""
     model = save_text(tmp_path / "loop.onnx", LOOP)
     text = succeed("check", model, "--seed", seed, folder=tmp_path)
-    drawn = re.search(r"^drawn: steps = ([12]), which = [01], lengths = \[[01], [01]\] \(--input", text, re.MULTILINE)
+    drawn = re.search(r"^drawn: steps = ([12]), which = [01], lengths = \[[12], [12]\] \(--input", text, re.MULTILINE)
     assert drawn, text
     assert f"all: f32 [{drawn[1]}, 2]  max abs" in text
 
