@@ -61,17 +61,20 @@ static Array randomTexts(ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
   return Array::ofTexts(shape, std::move(texts));
 }
 
-/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices), counts 1 or 2.
-/// The same on every machine for one state of the generator. Texts are small numbers.
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices), counts 1 or 2;
+/// of several, one is not 0. The same on every machine for one state of the generator. Texts are small numbers.
 static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator, bool isCount = false) {
   if (type == PERPEND_STRING)
     return randomTexts(shape, generator);
   Array array = Array::allocate(type, shape);
   if (!array.bytes)
     return array;
-  int64_t size = perpend_type_size_bytes(type);
-  for (int64_t i = 0, count = array.elementCount(); i < count; ++i) {
+  int64_t size = perpend_type_size_bytes(type), count = array.elementCount();
+  bool isZero = count > 1;
+  for (int64_t i = 0; i < count; ++i) {
     uint64_t bits = isCount ? 1 + (generator() & 1) : randomBits(type, generator); // little endian
+    isZero &= bits == 0;
+    bits = isZero && i == count - 1 ? 1 : bits;
     std::memcpy(array.bytes.get() + i * size, &bits, size);
   }
   return array;
@@ -307,6 +310,13 @@ std::string Inputs::drawnText() const {
   if (drawn.empty())
     return "";
   return "drawn: " + support::readable(llvm::join(drawn, ", ")) + " (--input NAME=FILE gives others)\n";
+}
+
+void Inputs::print(const perpend_model *model) const {
+  for (auto [i, array] : llvm::enumerate(arrays))
+    llvm::outs() << "input  " << support::readable(perpend_model_input(model, static_cast<int32_t>(i))->name) << ": "
+                 << typeText(array) << "\n";
+  llvm::outs() << drawnText();
 }
 
 std::optional<Inputs> makeInputs(const perpend_model *model, const ModelSource &source, const InputOptions &options) {

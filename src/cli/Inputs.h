@@ -28,6 +28,8 @@ struct Inputs {
   std::string advice() const;
   /// A line with what was drawn, or nothing.
   std::string drawnText() const;
+  /// A line with the type and shape of each, and what was drawn.
+  void print(const perpend_model *model) const;
 };
 
 /// One array for each input of the model: from files, else random. A symbol has the value that --symbol says, else what

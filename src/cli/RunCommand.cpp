@@ -68,10 +68,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   if (!session)
     return UserError;
   ArrayRef<Array> inputs = made->arrays;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    llvm::outs() << "input  " << support::readable(perpend_model_input(model.get(), static_cast<int32_t>(i))->name)
-                 << ": " << typeText(inputs[i]) << "\n";
-  llvm::outs() << made->drawnText();
+  made->print(model.get());
   std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,15 @@ def test_check_runs_loops(tmp_path: Path, seed: int) -> None:
     drawn = re.search(r"^drawn: steps = ([12]), which = [01], lengths = \[[12], [12]\] \(--input", text, re.MULTILINE)
     assert drawn, text
     assert f"all: f32 [{drawn[1]}, 2]  max abs" in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_integers_are_not_all_zero(tmp_path: Path, seed: int) -> None:
+    """They may be lengths, of which nothing says that they are."""
+    text = "chosen (int64[2] which, float[2] x) => (float[2] y) { y = Gather (x, which) }"
+    model = save_text(tmp_path / "chosen.onnx", text)
+    text = succeed("check", model, "--seed", seed, folder=tmp_path)
+    assert re.search(r"drawn: which = \[(0, 1|1, 0|1, 1)\] ", text), text
 
 
 def test_check_says_what_is_empty(tmp_path: Path) -> None:
@@ -109,7 +119,8 @@ def test_bench(tmp_path: Path, library: Path) -> None:
 
 
 def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
-    header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    inputs, header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    assert inputs == "input  x: f32 [2, 5]"
     assert header.split()[:2] == ["threads", "runs"] and row.split()[:2] == ["1", "1"]
 
 
@@ -134,6 +145,16 @@ def test_bench_against_what_is_not_there(tmp_path: Path, tiny: Path) -> None:
     (tmp_path / "notes.onnx").write_text("no model")
     done = perpend("bench", "notes.onnx", "--against", "onnxruntime", folder=tmp_path)
     assert done.returncode != GOOD and "error: 'notes.onnx': no ONNX model\nhint: " in done.stderr
+
+
+def test_bench_against_without_onnxruntime(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setenv("PERPEND_PYTHON", str(bare))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    message = reject("bench", tiny, "--against", "onnxruntime", folder=tmp_path)
+    assert "cannot import numpy" in message and "\nhint: ./dev setup makes one that can" in message
 
 
 def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:

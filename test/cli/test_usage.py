@@ -9,6 +9,7 @@ def test_help_of_every_command(tmp_path: Path) -> None:
     for command in COMMANDS:
         text = succeed(command, "--help", folder=tmp_path)
         assert text.startswith(f"usage: perpend {command}")
+        assert text == succeed("help", command, folder=tmp_path)
         assert f"  perpend {command}" in text.split("examples:")[1]
     overview = succeed("--help", folder=tmp_path)
     assert all(f"  {command}" in overview for command in COMMANDS)
