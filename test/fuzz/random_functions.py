@@ -124,6 +124,7 @@ def mean_variance(g):
     axes = g.choose([[0, 2, 3], [2, 3], [1, 2, 3]])
     if np.prod([a.shape[axis] for axis in axes]) < 4:
         raise Rejected
+    a = g.add("Add", a, g.constant(g.array(a.shape)), keep=False)  # equal elements have no deviation to divide by
     g.add("MeanVarianceNormalization", a, axes=axes)
 
 
@@ -131,7 +132,7 @@ def mean_variance(g):
 def group_normalisation(g):
     a = g.pick(low=3)
     groups = g.choose([n for n in range(1, a.shape[1] + 1) if a.shape[1] % n == 0])
-    if np.prod(a.shape[1:]) // groups < 4:
+    if np.prod(a.shape[1:]) // groups < 4 or g.opset < 18:
         raise Rejected
     # One scale for each channel from operator set 21 on, for each group before.
     vectors = [g.constant(g.array([a.shape[1] if g.opset >= 21 else groups])) for _ in range(2)]

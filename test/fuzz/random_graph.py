@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 FLOAT, INT32, INT64, UINT8, BOOL = np.float32, np.int32, np.int64, np.uint8, np.bool_
 MOST_ELEMENTS = 6000
-OPERATOR_SETS = [18, 18, 21, 23, 23]
+OPERATOR_SETS = [13, 16, 18, 18, 21, 23, 23]
 RANDOM_OPERATORS = []
 
 
@@ -126,7 +126,9 @@ class Graph:
         constants = [known[x.name] for x in operands if x.name in known]
         results = [helper.make_empty_tensor_value_info(name) for name in names]
         model = helper.make_model(helper.make_graph([node], "g", infos, results, constants), opset_imports=self.opsets)
+        model.ir_version = 10
         try:
+            onnx.checker.check_model(model)
             inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         except Exception as error:
             raise Rejected from error

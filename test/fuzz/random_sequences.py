@@ -94,7 +94,7 @@ def gathered_by_tuples(g):
 def one_hot(g):
     indices = g.pick([INT64, np.int32], high=3, exact=True)
     depth = g.constant(INT64(g.number(2, 6)))
-    kind = g.choose([FLOAT, INT64] if indices.type is INT64 else [FLOAT])
+    kind = g.choose([FLOAT, INT64]) if indices.type is INT64 else FLOAT
     limits = g.constant(np.array([g.number(-2, 0), g.number(1, 3)], kind))
     g.add("OneHot", indices, depth, limits, axis=g.number(-1, indices.rank), exact=True)
 
@@ -128,6 +128,8 @@ def identity_matrix(g):
 
 @random_operator()
 def present_or_not(g):
+    if g.opset < 18:
+        raise Rejected
     a = g.pick(ANY)
     option = g.name("optional")
     add_list(g, "Optional", [a.name], option)
