@@ -20,12 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
-import onnxruntime
-import turns
-import worker
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    import turns
+    import worker
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+except ImportError as problem:
+    sys.exit(
+        f"error: Python at {sys.executable} cannot import {problem.name}: {problem}\n"
+        "hint: ./dev setup makes one that can, or set PERPEND_PYTHON to one"
+    )
 
 ROOT = Path(__file__).resolve().parents[1]
 PERPEND = ROOT / "build" / "bin" / "perpend"

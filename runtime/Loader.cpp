@@ -2,6 +2,7 @@
 // not a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
 #include "Errors.h"
 #include "Model.h"
+#include <ar.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -43,11 +44,16 @@ perpend_status checkSegments(const char *path, int file, const Elf64_Ehdr &heade
 
 perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
   Elf64_Ehdr header;
-  if (pread(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
-      memcmp(header.e_ident, ELFMAG, SELFMAG))
+  ssize_t bytes = pread(file, &header, sizeof header, 0);
+  if (bytes >= SARMAG && !memcmp(header.e_ident, ARMAG, SARMAG))
     return fail(PERPEND_NOT_A_MODEL,
-                "'%s': expected an ELF shared object, got something else; hint: compile the model "
-                "first (perpend compile)",
+                "'%s': expected an ELF shared object, got an archive; hint: link it into a program, or compile the "
+                "model to a .so (perpend compile MODEL -o model.so)",
+                path);
+  if (bytes != static_cast<ssize_t>(sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG))
+    return fail(PERPEND_NOT_A_MODEL,
+                "'%s': expected an ELF shared object, got something else; hint: load what `perpend compile MODEL -o "
+                "model.so` wrote, or compile and load at once (perpend.compile in Python)",
                 path);
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != hostMachine)
     return fail(PERPEND_INCOMPATIBLE,
@@ -56,7 +62,9 @@ perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
                 path, machineName(hostMachine), machineName(header.e_machine));
   if (header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr))
     return fail(PERPEND_NOT_A_MODEL,
-                "'%s': expected a shared object, got another kind of ELF file; hint: compile to a .so", path);
+                "'%s': expected a shared object, got another kind of ELF file; hint: run a program "
+                "by itself, and load what `perpend compile MODEL -o model.so` wrote",
+                path);
   return checkSegments(path, file, header, fileBytes);
 }
 
@@ -70,7 +78,7 @@ perpend_status checkFile(const char *path) {
   struct stat attributes;
   perpend_status status;
   if (fstat(file, &attributes) != 0 || !S_ISREG(attributes.st_mode))
-    status = fail(PERPEND_NOT_A_MODEL, "'%s': expected a file, got a folder or device", path);
+    status = fail(PERPEND_NOT_A_MODEL, "'%s': expected a file, got a folder or device; hint: check the path", path);
   else
     status = checkElf(path, file, attributes.st_size);
   close(file);
@@ -112,13 +120,15 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char *reason = dlerror();
-    return fail(PERPEND_NOT_A_MODEL, "'%s': could not be loaded: %s", path, reason ? reason : "unknown reason");
+    return fail(PERPEND_NOT_A_MODEL,
+                "'%s': could not be loaded: %s; hint: load what `perpend compile MODEL -o model.so` wrote", path,
+                reason ? reason : "unknown reason");
   }
   auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(handle, "perpend_module_main"));
   if (!getModule)
     status = fail(PERPEND_NOT_A_MODEL,
-                  "'%s': expected the symbol perpend_module_main, got none; hint: this shared object "
-                  "was not made by perpend compile",
+                  "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
+                  "what `perpend compile MODEL -o model.so` wrote",
                   path);
   else
     status = perpend_model_from_module(getModule(), model);

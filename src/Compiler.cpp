@@ -95,7 +95,7 @@ LogicalResult Compilation::lower() {
     return fail(resolved.takeError());
   target = *resolved;
   if (options.optLevel < 0 || options.optLevel > 3)
-    return module.emitError("option 'O': expected 0..3, got ") << options.optLevel;
+    return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
   auto isPhase = [](StringRef name) {
     return name.empty() || llvm::any_of(phases(), [&](const Phase &phase) { return phase.name == name; });
   };

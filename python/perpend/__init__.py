@@ -119,7 +119,13 @@ class _StructuredModel(Model):
 
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
     """Loads a compiled model; `threads` limits each call (None: all cores)."""
-    return Model(fspath(path), threads or 0)
+    return Model(os.fsdecode(path), _limit(threads))
+
+
+def _limit(threads: int | None) -> int:
+    if threads is not None and not isinstance(threads, int):
+        raise TypeError(f"threads: expected a whole number or None (all cores), got {threads!r}")
+    return threads or 0
 
 
 def import_model(
@@ -144,9 +150,10 @@ def import_model(
             if dims:
                 raise CompileError("dims: only for ONNX models\nhint: use dynamic_shapes, as in torch.export.export")
             return torch_frontend.import_model(model, example_inputs, dynamic_shapes)
+    hint = "\nhint: read a model from bytes with onnx.load_from_string" if isinstance(model, bytes) else ""
     raise TypeError(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
-        f"torch.nn.Module, got {type(model).__name__}"
+        f"torch.nn.Module, got {type(model).__name__}{hint}"
     )
 
 
@@ -156,6 +163,8 @@ def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, written)
         written.replace(target)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(target)) from None
     finally:
         written.unlink(missing_ok=True)
 
@@ -188,6 +197,7 @@ def compile(
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     check_options(options, ARGUMENTS)
+    limit = _limit(threads)
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
@@ -197,7 +207,7 @@ def compile(
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **options})
         structure: Any = getattr(module, "structure", None)
-        compiled = _StructuredModel(path, threads or 0) if structure else Model(path, threads or 0)
+        compiled = _StructuredModel(path, limit) if structure else Model(path, limit)
         if structure and isinstance(compiled, _StructuredModel):
             compiled.structure = structure
     except BaseException:

@@ -33,7 +33,7 @@ def normal_quantile(call: Call) -> Value:
     """-sqrt(2) y with erfc(y) = 2 p, in f64."""
     wide = torch.float64
     doubled = call.op("mul", call.tensor("self", wide), call.number(2, wide))
-    quantile = call.op("mul", call.op("erfinv", doubled, complement=1), call.number(-math.sqrt(2), wide))
+    quantile = call.op("mul", call.op("erfcinv", doubled), call.number(-math.sqrt(2), wide))
     return call.cast(quantile, call.dtype)
 
 

@@ -177,13 +177,13 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
 
 # What to do about an error of torch.export, by what its text has in it.
 HINTS = {
-    "Unsupported input type": "give tensors, numbers, and lists, tuples and dicts of them",
+    "Unsupported input type": "give tensors (torch.from_numpy(array)), numbers, and lists, tuples and dicts of them",
     "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
     ".numpy() is not supported": "write with torch's operators what the module computes with numpy",
 }
 
 
-def _hint_of(error: Exception) -> str:
+def _hint_for(error: Exception, model: Any) -> str:
     parts = 'torch.compile(model, backend="perpend"), which runs in PyTorch what it cannot compile'
     known = next((hint for text, hint in HINTS.items() if text in str(error)), None)
     if known:
@@ -192,6 +192,12 @@ def _hint_of(error: Exception) -> str:
         return f"write what elements of tensors decide with torch.where or torch.cond, or use {parts}"
     if isinstance(error, UserError) and "dynamic_shapes" in str(error):
         return "give dynamic_shapes one entry for each input, as torch.export.export takes it"
+    if isinstance(error, UserError) and any(isinstance(layer, torch.nn.RNNBase) for layer in model.modules()):
+        return (
+            "torch.export.export knows LSTM, GRU and RNN layers only with the length of the example inputs: leave it "
+            "out of dynamic_shapes, or compile the file that torch.onnx.export(model, inputs, path, dynamo=False, "
+            "input_names=['x'], dynamic_axes={'x': {1: 'length'}}) writes, which takes any length"
+        )
     if isinstance(error, UserError):
         return "in dynamic_shapes, leave out the dimensions that the model needs as they are, or give them Dim.AUTO"
     return f"does model(*example_inputs) run? Parts that cannot be exported: use {parts}"
@@ -203,8 +209,8 @@ def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dy
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
         raise CompileError(
-            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}"
-            f"\nhint: {_hint_of(error)}"
+            f"torch.export.export fails on this module: {type(error).__name__}: {str(error).strip()}\n"
+            f"hint: {_hint_for(error, model)}"
         ) from error
 
 

@@ -168,7 +168,7 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   if (!model)
     return UserError;
-  std::optional<Inputs> inputs = makeInputs(model.get(), options.inputs);
+  std::optional<Inputs> inputs = makeInputs(model.get(), options.source, options.inputs);
   if (!inputs)
     return UserError;
   std::vector<Lane> lanes;
@@ -183,6 +183,7 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
       options.milliseconds == BenchOptions::notGiven ? BenchOptions::defaultMilliseconds : options.milliseconds;
   if (!measure(lanes, static_cast<double>(milliseconds)))
     return UserError;
+  inputs->print(model.get());
   llvm::outs() << "threads   runs   median ms    least ms      p90 ms\n";
   for (const Lane &lane : lanes)
     llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),

@@ -50,7 +50,7 @@ static bool agrees(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef
 static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
-  std::optional<Inputs> made = model ? makeInputs(model.get(), options.inputs) : std::nullopt;
+  std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   SessionOwner session = made ? createSession(model.get(), 0) : nullptr;
   if (!session)
     return UserError;
@@ -58,6 +58,7 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
   if (!outputs)
     return UserError;
+  llvm::outs() << made->drawnText();
   bool isGood = true;
   for (StringRef name : references) {
     llvm::outs().flush(); // the interpreter may take long
@@ -92,7 +93,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
       return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, onnxruntime"),
              UsageError;
   options.source.path = positional[0];
-  std::optional<ModelKind> kind = modelKindOf(options.source.path);
+  std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);
   if (!kind)
     return UserError;
   options.source.kind = *kind;

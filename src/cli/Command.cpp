@@ -133,6 +133,8 @@ static int runWords(int argumentCount, char **arguments) {
     printUsage(llvm::errs());
     return UsageError;
   }
+  if (words[0] == "help" && words.size() > 1)
+    words = {words[1], "--help"};
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     printUsage(llvm::outs());
     return Good;

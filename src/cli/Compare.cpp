@@ -119,6 +119,8 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
   text += typeText(array);
   if (array.isTexts())
     return text + "  equal";
+  if (array.elementCount() == 0)
+    return text + "  is empty: no element was compared";
   text += "  max abs error " + shortText(comparison.maxAbsolute) + ", max rel error " +
           shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) + ")";
   if (int64_t at = comparison.firstBad; at >= 0)

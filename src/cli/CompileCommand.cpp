@@ -56,7 +56,7 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
   if (!options.stopAfter.empty())
     return true;
   if (output.empty())
-    return fail("no output", "-o model.so, -o model.a, or --exe -o model"), false;
+    return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
   if (wantsExecutable && (output.ends_with(".so") || output.ends_with(".a") || output.ends_with(".h")))
     return fail("'" + output + "': --exe writes a program, which is no library", "leave --exe or the ending out"),
            false;
@@ -107,6 +107,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   std::string output;
   bool wantsExecutable = false;
   list.add("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
+  list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
   list.add("operators", source.operators, "FILE.json", "operators that you bring (docs/howto/bring-an-operator.md)");
@@ -122,7 +123,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   if (!limits.apply())
     return UsageError;
   source.path = positional[0];
-  std::optional<ModelKind> kind = modelKindOf(source.path);
+  std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
   if (!kind)
     return UserError;
   source.kind = *kind;

@@ -1,8 +1,10 @@
 //===- Inputs.cpp - the arrays that a model is run on ---------------------===//
 
 #include "cli/Inputs.h"
+#include "cli/CountInputs.h"
 #include "graph/Symbols.h"
 #include "interp/ElementFormat.h"
+#include "support/ReadableText.h"
 #include "support/SymbolicInt.h"
 
 #include "../runtime/Npy.h"
@@ -59,17 +61,20 @@ static Array randomTexts(ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
   return Array::ofTexts(shape, std::move(texts));
 }
 
-/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices). The same on
-/// every machine for one state of the generator. Texts are small numbers.
-static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices), counts 1 or 2;
+/// of several, one is not 0. The same on every machine for one state of the generator. Texts are small numbers.
+static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator, bool isCount = false) {
   if (type == PERPEND_STRING)
     return randomTexts(shape, generator);
   Array array = Array::allocate(type, shape);
   if (!array.bytes)
     return array;
-  int64_t size = perpend_type_size_bytes(type);
-  for (int64_t i = 0, count = array.elementCount(); i < count; ++i) {
-    uint64_t bits = randomBits(type, generator); // little endian
+  int64_t size = perpend_type_size_bytes(type), count = array.elementCount();
+  bool isZero = count > 1;
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = isCount ? 1 + (generator() & 1) : randomBits(type, generator); // little endian
+    isZero &= bits == 0;
+    bits = isZero && i == count - 1 ? 1 : bits;
     std::memcpy(array.bytes.get() + i * size, &bits, size);
   }
   return array;
@@ -90,12 +95,13 @@ void InputOptions::addTo(OptionList &options) {
 namespace {
 class InputMaker {
 public:
-  InputMaker(const perpend_model *model, const InputOptions &options)
-      : model(model), options(options), arrays(perpend_model_input_count(model)) {}
+  InputMaker(const perpend_model *model, const ModelSource &source, const InputOptions &options)
+      : model(model), source(source), options(options), arrays(perpend_model_input_count(model)) {}
 
   std::optional<Inputs> run() {
     if (!readFiles() || !readSymbols())
       return std::nullopt;
+    findCounts();
     std::mt19937_64 generator(options.seed);
     for (size_t i = 0; i < arrays.size(); ++i)
       if (!arrays[i] && !makeRandom(*perpend_model_input(model, static_cast<int32_t>(i)), arrays[i], generator))
@@ -108,6 +114,7 @@ public:
 private:
   bool readFiles();
   bool readSymbols();
+  void findCounts();
   bool agreeWithFiles(const llvm::StringMap<int64_t> &given) const;
   std::set<std::string> knownSymbols() const;
   void bindSymbols(bool isBare);
@@ -115,7 +122,9 @@ private:
   bool makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
 
   const perpend_model *model;
+  const ModelSource &source;
   const InputOptions &options;
+  std::set<std::string> counts;
   std::vector<std::optional<Array>> arrays;
   llvm::StringMap<int64_t> symbols;
   Inputs made;
@@ -220,6 +229,28 @@ bool InputMaker::readSymbols() {
   return agreeWithFiles(given);
 }
 
+/// Reads the model again only where an input may be a count.
+void InputMaker::findCounts() {
+  bool mayCount = false;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+    mayCount |= !arrays[i] && info->rank <= 1 && (info->type == PERPEND_I64 || info->type == PERPEND_I32);
+  }
+  if (!mayCount || source.kind == ModelKind::Library)
+    return;
+  Workspace workspace(/*isSilent=*/true);
+  if (mlir::OwningOpRef<mlir::ModuleOp> module = workspace.load(source))
+    counts = countInputsOf(*module);
+}
+
+/// "steps = 2", "mask = [0, 1]"
+static std::string valuesText(StringRef name, const Array &array) {
+  std::string text;
+  for (int64_t i = 0, count = array.elementCount(); i < count; ++i)
+    text += (i ? ", " : "") + shortText(array.at(i));
+  return (name + " = ").str() + (array.shape.empty() ? text : "[" + text + "]");
+}
+
 /// Two elements of the declared type, whose unknown extents are 2.
 bool InputMaker::makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array,
                                 std::mt19937_64 &generator) {
@@ -259,7 +290,10 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
              false;
     shape.push_back(*value);
   }
-  array = randomArray(info.type, shape, generator);
+  array = randomArray(info.type, shape, generator, counts.count(info.name));
+  constexpr int64_t mostShown = 8;
+  if (!array->isFloat() && !array->isTexts() && array->elementCount() <= mostShown)
+    made.drawn.push_back(valuesText(info.name, *array));
   return array->bytes || (fail("input '" + Twine(info.name) + "': no memory for " + typeText(info.type, shape)), false);
 }
 
@@ -272,7 +306,20 @@ std::string Inputs::advice() const {
   return text;
 }
 
-std::optional<Inputs> makeInputs(const perpend_model *model, const InputOptions &options) {
-  return InputMaker(model, options).run();
+std::string Inputs::drawnText() const {
+  if (drawn.empty())
+    return "";
+  return "drawn: " + support::readable(llvm::join(drawn, ", ")) + " (--input NAME=FILE gives others)\n";
+}
+
+void Inputs::print(const perpend_model *model) const {
+  for (auto [i, array] : llvm::enumerate(arrays))
+    llvm::outs() << "input  " << support::readable(perpend_model_input(model, static_cast<int32_t>(i))->name) << ": "
+                 << typeText(array) << "\n";
+  llvm::outs() << drawnText();
+}
+
+std::optional<Inputs> makeInputs(const perpend_model *model, const ModelSource &source, const InputOptions &options) {
+  return InputMaker(model, source, options).run();
 }
 } // namespace perpend::cli

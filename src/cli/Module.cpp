@@ -6,6 +6,7 @@
 #include "frontend/onnx/Import.h"
 #include "graph/Shapes.h"
 #include "interp/Interpreter.h"
+#include "support/ReadableText.h"
 #include "support/WriteFile.h"
 #include "tile/Buffers.h"
 
@@ -18,18 +19,21 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace perpend::cli {
 
-std::optional<ModelKind> modelKindOf(StringRef path) {
+std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
+  const char *hint = mayBeCompiled ? "a model is an .onnx, .mlir or .so file" : "a model is an .onnx or .mlir file";
   if (llvm::sys::fs::is_directory(path)) {
-    fail("'" + path + "' is a folder", "a model is an .onnx, .mlir or .so file");
+    fail("'" + path + "' is a folder", hint);
     return std::nullopt;
   }
   auto file = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
   if (!file) {
-    fail("cannot read '" + path + "': " + file.getError().message(), "a model is an .onnx, .mlir or .so file");
+    fail("cannot read '" + path + "': " + file.getError().message(), hint);
     return std::nullopt;
   }
   if ((*file)->getBuffer() == "\x7f"
@@ -78,7 +82,16 @@ Workspace::Workspace(bool isSilent)
   context.disableMultithreading(); // one message at a time, and crashes can be recovered from
 }
 
+/// A command may load a model more than once.
+static void warn(const std::string &text) {
+  static std::set<std::string> said;
+  if (said.insert(text).second)
+    llvm::errs() << "warning: " << support::readable(text, "\n") << "\n";
+}
+
 LogicalResult Workspace::report(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Warning && !isSilent)
+    warn(diagnostic.str());
   if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
     return success();
   firstError = diagnostic.str();

@@ -18,7 +18,7 @@ namespace perpend::cli {
 enum class ModelKind { Onnx, Text, Library };
 
 /// By the contents of the file. Errors: printed, nullopt.
-std::optional<ModelKind> modelKindOf(StringRef path);
+std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled = true);
 
 /// A model file with the options that act on loading it.
 struct ModelSource {
@@ -31,7 +31,7 @@ struct ModelSource {
 };
 
 /// A context with all dialects, whose errors are printed as `error: ...` and `hint: ...`: the first one only, since the
-/// others follow from it.
+/// others follow from it. Warnings are printed as `warning: ...`.
 class Workspace {
 public:
   explicit Workspace(bool isSilent = false);

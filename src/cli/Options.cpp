@@ -97,10 +97,14 @@ const OptionList::Option *OptionList::find(StringRef argument, std::optional<Str
 }
 
 bool OptionList::reportUnknown(StringRef argument) const {
-  std::vector<std::string> spellings = {"--help"};
-  for (const Option &option : options)
+  std::vector<std::string> spellings = {"--help"}, listed = spellings;
+  for (const Option &option : options) {
     spellings.push_back(option.spelling());
+    listed.push_back(option.help.empty() ? listed.back() : option.spelling());
+  }
   std::string guess = nearest(argument.split('=').first, spellings);
+  if (!guess.empty())
+    guess = listed[llvm::find(spellings, guess) - spellings.begin()];
   fail("unknown option '" + argument + "'",
        guess.empty() ? "--help lists the options" : "did you mean '" + guess + "'?");
   return false;

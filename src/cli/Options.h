@@ -37,7 +37,7 @@ int fail(llvm::Error error);
 class OptionList {
 public:
   /// An empty value name: a switch. One letter: `-x value` or `-xvalue`; else `--flag value` or `--flag=value`. Without
-  /// help it is an older name of another option, which works and is not listed.
+  /// help it is another name of the option before it, which works and is not listed.
   void add(StringRef flag, bool &value, StringRef valueName, StringRef help);
   void add(StringRef flag, std::string &value, StringRef valueName, StringRef help);
   void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help, int64_t least = 0);

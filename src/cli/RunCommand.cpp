@@ -63,14 +63,12 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   ModelOwner model = loadOrCompile(source, options, folder);
   if (!model)
     return UserError;
-  std::optional<Inputs> made = makeInputs(model.get(), inputOptions);
+  std::optional<Inputs> made = makeInputs(model.get(), source, inputOptions);
   SessionOwner session = made ? createSession(model.get(), threads) : nullptr;
   if (!session)
     return UserError;
   ArrayRef<Array> inputs = made->arrays;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    llvm::outs() << "input  " << support::readable(perpend_model_input(model.get(), static_cast<int32_t>(i))->name)
-                 << ": " << typeText(inputs[i]) << "\n";
+  made->print(model.get());
   std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;

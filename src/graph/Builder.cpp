@@ -2,30 +2,11 @@
 
 #include "graph/Builder.h"
 
-#include "mlir/IR/BuiltinOps.h"
-
 using namespace mlir;
 
 namespace perpend::graph {
 
 static bool anyNull(ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }
-
-Value Builder::fail(const Twine &message) {
-  if (std::exchange(failed, true))
-    return {};
-  std::string text = message.str();
-  if (size_t end = std::min(text.find("\nhint: "), text.size()); !operands.empty())
-    text.insert(end, "\n" + operands);
-  emitError(location) << subject << text;
-  return {};
-}
-
-bool Builder::checkAxis(int64_t axis, int64_t rank, StringRef what) {
-  if (axis >= 0 && axis < rank)
-    return true;
-  fail(what + ": expected an axis from 0 to " + Twine(rank - 1) + ", got " + Twine(axis));
-  return false;
-}
 
 template <typename Op, typename... Arguments>
 Value Builder::create(Extents extents, Type elementType, Arguments &&...arguments) {
@@ -33,8 +14,8 @@ Value Builder::create(Extents extents, Type elementType, Arguments &&...argument
   for (SymbolicInt &extent : shape) {
     std::optional<int64_t> high = extent.upperBound();
     if (extent.isPoison() || (high && *high < 0))
-      return fail(Op::getOperationName().drop_front(6) + ": the result would have the shape " + toString(extents) +
-                  "\nhint: the model's shapes do not fit this operator");
+      return contradict(Op::getOperationName().drop_front(6) + ": the result would have the shape " +
+                        toString(extents) + "\nhint: the model's shapes do not fit this operator");
     if (high && high == extent.lowerBound())
       extent = SymbolicInt(*high); // min(n, 3) + 2 floordiv 3 is 1
   }
@@ -178,14 +159,14 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
   Shape units = shapeOf(input);
   auto isInside = [&](int64_t dim) { return dim >= 0 && dim < static_cast<int64_t>(shape.size()); };
   if (units.size() != dims.size() || !llvm::all_of(dims, isInside))
-    return fail("cannot broadcast a tensor of shape " + toString(units) + " to " + toString(shape));
+    return contradict("cannot broadcast a tensor of shape " + toString(units) + " to " + toString(shape));
   for (auto [extent, dim] : llvm::zip(units, dims)) {
     if (extent == shape[dim])
       continue;
     if (isAtMostOne(extent))
       extent = SymbolicInt(1);
     else if (provablyDiffer(extent, shape[dim]))
-      return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
+      return contradict("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
   }
   if (units != shapeOf(input))
     input = reshape(input, units); // binding the inputs checks that there is an element
@@ -224,7 +205,7 @@ static Value withElements(Builder &builder, Value result, const Shape &known, Ar
   Shape values;
   for (int64_t position : positions) {
     if (position < 0 || position >= static_cast<int64_t>(known.size()))
-      return builder.fail(what + Twine(position) + " of a tensor of " + Twine(known.size()) + " elements");
+      return builder.contradict(what + Twine(position) + " of a tensor of " + Twine(known.size()) + " elements");
     values.push_back(known[position]);
   }
   builder.recordContents(result, values);
@@ -256,12 +237,12 @@ Value Builder::reshape(Value input, Extents shape) {
   if (!input)
     return {};
   if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
-    return fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
-                ": the numbers of elements differ, " + elementCount(shapeOf(input)).str() + " and " +
-                elementCount(shape).str());
+    return contradict("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
+                      ": the numbers of elements differ, " + elementCount(shapeOf(input)).str() + " and " +
+                      elementCount(shape).str());
   if (elementCount(shapeOf(input)) != elementCount(shape))
-    emitWarning(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
-                          << " assumes that these have the same number of elements";
+    emitRemark(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
+                         << " assumes that these have the same number of elements";
   Value result = create<ReshapeOp>(shape, tensorTypeOf(input).getElementType(), input);
   if (std::optional<Shape> known = contents(input))
     recordContents(result, *known);
@@ -289,11 +270,11 @@ static std::optional<std::string> readsOutside(Value input, ArrayRef<SymbolicInt
 Value Builder::slice(Value input, Extents starts, Extents sizes, Ints steps) {
   if (!input)
     return {};
-  // A branch need not run.
-  const bool isInBranch = !isa<mlir::ModuleOp>(operations.getInsertionBlock()->getParentOp()->getParentOp());
-  if (std::optional<std::string> outside = readsOutside(input, starts, sizes, steps); outside && !isInBranch)
-    return fail("slice: expected positions inside of a tensor of shape " + toString(shapeOf(input)) + ", got " +
-                *outside + "\nhint: compare the starts and sizes with the input's shape");
+  // A loop need not run.
+  const bool isInLoop = isa<LoopOp>(operations.getInsertionBlock()->getParentOp());
+  if (std::optional<std::string> outside = readsOutside(input, starts, sizes, steps); outside && !isInLoop)
+    return contradict("slice: expected positions inside of a tensor of shape " + toString(shapeOf(input)) + ", got " +
+                      *outside + "\nhint: compare the starts and sizes with the input's shape");
   Value result =
       create<SliceOp>(sizes, tensorTypeOf(input).getElementType(), input, ShapeAttr::get(context(), starts), steps);
   std::optional<Shape> known = contents(input);
@@ -330,11 +311,13 @@ Value Builder::concat(Values inputs, int64_t axis) {
   for (Value input : inputs.drop_front()) {
     Shape shape = shapeOf(input);
     if (shape.size() != result.size())
-      return fail("concat: expected inputs of one rank, got shapes " + toString(result) + " and " + toString(shape));
+      return contradict("concat: expected inputs of one rank, got shapes " + toString(result) + " and " +
+                        toString(shape));
     for (size_t i = 0; i < shape.size(); ++i)
       if (static_cast<int64_t>(i) != axis && provablyDiffer(shape[i], result[i]))
-        return fail("concat along axis " + Twine(axis) + ": expected dimension " + Twine(i) + " to be " +
-                    result[i].str() + ", as in " + toString(shapeOf(inputs[0])) + ", got shape " + toString(shape));
+        return contradict("concat along axis " + Twine(axis) + ": expected dimension " + Twine(i) + " to be " +
+                          result[i].str() + ", as in " + toString(shapeOf(inputs[0])) + ", got shape " +
+                          toString(shape));
     if (Type type = tensorTypeOf(input).getElementType(), first = tensorTypeOf(inputs[0]).getElementType();
         type != first)
       return fail("concat: expected inputs of one element type, got " + nameOf(first) + " and " + nameOf(type) +
@@ -406,9 +389,9 @@ Value Builder::contract(Value lhs, Value rhs, Ints lhsBatch, Ints rhsBatch, Ints
   llvm::append_range(rightUsed, rhsContracted);
   for (auto [l, r] : llvm::zip(leftUsed, rightUsed))
     if (provablyDiffer(left[l], right[r]))
-      return fail("matrix multiplication: expected dimension " + Twine(l) + " of " + toString(left) +
-                  " to be dimension " + Twine(r) + " of " + toString(right) + ", got " + left[l].str() + " and " +
-                  right[r].str());
+      return contradict("matrix multiplication: expected dimension " + Twine(l) + " of " + toString(left) +
+                        " to be dimension " + Twine(r) + " of " + toString(right) + ", got " + left[l].str() + " and " +
+                        right[r].str());
   for (int64_t dim : lhsBatch)
     result.push_back(left[dim]);
   result.append(dropDims(left, leftUsed));
@@ -440,8 +423,8 @@ Value Builder::conv(Value input, Value filter, const Window &window, Type elemen
   Shape shape = shapeOf(input), filterShape = shapeOf(filter), extents;
   size_t windows = window.strides.size();
   if (shape.size() != windows + 2 || filterShape.size() != windows + 2)
-    return fail("conv: expected input and filter of rank " + Twine(windows + 2) + ", got shapes " + toString(shape) +
-                " and " + toString(filterShape));
+    return contradict("conv: expected input and filter of rank " + Twine(windows + 2) + ", got shapes " +
+                      toString(shape) + " and " + toString(filterShape));
   for (size_t i = 0; i < windows; ++i) {
     SymbolicInt extent = shape[window.channelsLast ? 1 + i : 2 + i];
     extent = (extent - SymbolicInt(1)) * SymbolicInt(window.inputDilation[i]) + SymbolicInt(1);
@@ -458,11 +441,12 @@ Value Builder::conv(Value input, Value filter, const Window &window, Extents win
   size_t windows = window.strides.size(), channel = window.channelsLast ? windows + 1 : 1;
   SymbolicInt channels = filterShape[window.channelsLast ? windows : 1] * SymbolicInt(window.groups);
   if (window.groups < 1 || provablyDiffer(shape[channel], channels))
-    return fail("conv: expected an input with " + channels.str() + " channels, for a filter " + toString(filterShape) +
-                " in " + Twine(window.groups) + " groups, got " + shape[channel].str() + " in " + toString(shape) +
-                (shape.back() == channels
-                     ? "\nhint: channels are dimension " + std::to_string(channel) + ": transpose the input"
-                     : std::string()));
+    return contradict("conv: expected an input with " + channels.str() + " channels, for a filter " +
+                      toString(filterShape) + " in " + Twine(window.groups) + " groups, got " + shape[channel].str() +
+                      " in " + toString(shape) +
+                      (shape.back() == channels
+                           ? "\nhint: channels are dimension " + std::to_string(channel) + ": transpose the input"
+                           : std::string()));
   SymbolicInt outputs = filterShape[window.channelsLast ? windows + 1 : 0];
   if (!window.channelsLast)
     result.push_back(outputs);

@@ -72,10 +72,14 @@ public:
   std::string subject;
   /// What they add: "inputs: 'x' f32 [2, 3], 'w' f32 [4, 5]".
   std::string operands;
+  /// Whether a contradiction in a branch of a condition leaves out that branch, and is no error of the model.
+  bool leavesOutBranches = false;
 
   /// Emits the subject, `message` and the operands as an error at the current location, unless an earlier error has
   /// led to this one. Always returns null.
   mlir::Value fail(const llvm::Twine &message);
+  /// As fail(), for shapes that contradict each other, where others would do: what no run can compute.
+  mlir::Value contradict(const llvm::Twine &message);
   bool hasFailed() const { return failed; }
   mlir::MLIRContext *context() { return operations.getContext(); }
   mlir::Type f32() { return operations.getF32Type(); }
@@ -132,10 +136,12 @@ public:
   std::optional<llvm::SmallVector<mlir::Value>> scalars(mlir::Value vector);
   /// measure() of each element of a vector.
   std::optional<Shape> sizes(mlir::Value vector, llvm::StringRef base);
-  /// Ends the run with `message` when the expression is negative, unless it is known not to be.
-  void require(const SymbolicInt &value, llvm::StringRef message);
+  /// Ends the run with `message` when the expression is negative; null where it is known not to be, or to be.
+  RequireOp require(const SymbolicInt &value, llvm::StringRef message);
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
-  /// Extents that differ between the branches become symbols. A known condition leaves only its branch.
+  /// Extents that differ between the branches become symbols. A known condition leaves only its branch; so does a
+  /// contradiction in the other one, where leavesOutBranches: a run that chooses that ends with an error, and the
+  /// operator that says so has the attribute leftOutAttribute, a text.
   llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody);
   using Body = llvm::function_ref<Iteration(mlir::Value number, mlir::ValueRange carried)>;
   /// The last carried values, then the stacked elements. Extents of carried values that change become symbols, for
@@ -176,6 +182,11 @@ private:
   mlir::StringAttr freshSymbol(llvm::StringRef base);
   mlir::Value castText(mlir::Value input, mlir::Type elementType);
   mlir::Value oneElement(mlir::Value tensor, mlir::Type elementType, llvm::StringRef what);
+  std::string completed(const llvm::Twine &message) const;
+  void raise(const std::string &text, bool isContradiction);
+  struct BuiltBranch;
+  BuiltBranch buildBranch(mlir::Region &region, Branch body);
+  void keepOnly(bool isThen, IfOp draft, const BuiltBranch (&branches)[2]);
   llvm::SmallVector<mlir::Value> finishIf(IfOp draft, Values thenValues, Values elseValues);
   friend class LoopBuilder;
 
@@ -183,10 +194,15 @@ private:
   static constexpr int64_t maxFollowedElements = 128;
 
   bool failed = false;
+  /// The contradiction that was found in the innermost branch; null outside of branches that can be left out.
+  std::string *contradiction = nullptr;
   llvm::DenseMap<mlir::Value, Shape> knownContents;
   /// The names of symbols that are taken; filled when the first one is invented.
   llvm::StringSet<> symbolNames;
 };
+
+/// Of the requirement that stands for a branch that cannot run: which and why, as text.
+inline constexpr llvm::StringLiteral leftOutAttribute = "graph.left_out";
 
 /// Reads an element of a tensor captured by generate().
 mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::ValueRange index);

@@ -62,11 +62,11 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
       if (isAtMostOne(extent))
         extent = shape[i];
       else if (provablyDiffer(shape[i], extent)) {
-        fail("cannot broadcast the shapes " +
-             llvm::join(llvm::map_range(inputs, [](Value value) { return toString(shapeOf(value)); }), " and ") +
-             " together: expected extents that are equal or 1, got " + extent.str() + " and " + shape[i].str() +
-             " for dimension " + Twine(offset + i) +
-             "\nhint: reshape or expand one of them, or correct the sizes of the model's inputs");
+        contradict("cannot broadcast the shapes " +
+                   llvm::join(llvm::map_range(inputs, [](Value value) { return toString(shapeOf(value)); }), " and ") +
+                   " together: expected extents that are equal or 1, got " + extent.str() + " and " + shape[i].str() +
+                   " for dimension " + Twine(offset + i) +
+                   "\nhint: reshape or expand one of them, or correct the sizes of the model's inputs");
         return std::nullopt;
       } else if (shape[i].isConstant() || (isOpenQuotient(extent) && !isOpenQuotient(shape[i]))) {
         extent = shape[i]; // an equality: prefer the number, and what cannot be 1 by itself
@@ -81,8 +81,8 @@ Value Builder::broadcastTo(Value input, Extents shape) {
     return {};
   int64_t rank = shapeOf(input).size(), resultRank = shape.size();
   if (rank > resultRank)
-    return fail("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
-                "\nhint: its extents, counted from the last, must be 1 or those of the new shape");
+    return contradict("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
+                      "\nhint: its extents, counted from the last, must be 1 or those of the new shape");
   input = repeatOpenQuotients(*this, input, shape.take_back(rank));
   return broadcast(input, llvm::to_vector(llvm::seq<int64_t>(resultRank - rank, resultRank)), shape);
 }
@@ -125,8 +125,8 @@ Value Builder::squeeze(Value input, Ints axes) {
     if (!checkAxis(dim, rank, "squeeze"))
       return {};
     if (provablyDiffer(shape[dim], SymbolicInt(1)))
-      return fail("squeeze: expected dimension " + Twine(dim) + " of " + toString(shape) + " to be 1, got " +
-                  shape[dim].str() + "\nhint: squeeze dimensions of extent 1, or reshape");
+      return contradict("squeeze: expected dimension " + Twine(dim) + " of " + toString(shape) + " to be 1, got " +
+                        shape[dim].str() + "\nhint: squeeze dimensions of extent 1, or reshape");
     dropped.push_back(dim);
   }
   return reshape(input, dropDims(shape, dropped));
@@ -137,8 +137,8 @@ Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
     return {};
   Shape left = shapeOf(lhs), right = shapeOf(rhs);
   if (left.empty() || right.empty())
-    return fail("matmul: expected tensors of rank 1 or more, got shapes " + toString(left) + " and " + toString(right) +
-                "\nhint: multiply by a scalar with mul");
+    return contradict("matmul: expected tensors of rank 1 or more, got shapes " + toString(left) + " and " +
+                      toString(right) + "\nhint: multiply by a scalar with mul");
   if (left.size() == 1 || right.size() == 1) {
     int64_t l = left.size() - 1, r = right.size() == 1 ? 0 : right.size() - 2;
     if (left.size() > 1 || right.size() <= 2)

@@ -1,7 +1,7 @@
-//===- BuilderControl.cpp - measure, if and loop in the builder -----------===//
+//===- BuilderControl.cpp - measure and loop in the builder ---------------===//
 //
-// The bodies are callbacks that build into the region of a draft; the types of
-// results follow from what they yield. A loop starts from the types and the known
+// The body is a callback that builds into the region of a draft; the types of
+// results follow from what it yields. A loop starts from the types and the known
 // contents of its initial values, and is built again without what turned out to
 // change, until nothing does.
 //
@@ -66,11 +66,15 @@ SymbolicInt Builder::measure(Value scalar, StringRef base) {
   return symbol;
 }
 
-void Builder::require(const SymbolicInt &value, StringRef message) {
+RequireOp Builder::require(const SymbolicInt &value, StringRef message) {
   if (std::optional<int64_t> most = value.isPoison() ? std::nullopt : value.upperBound(); most && *most < 0)
-    fail(message + "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs");
-  else if (!value.isPoison() && !value.knownNonNegative())
-    operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
+    contradict(message + "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs");
+  else if (value.isPoison())
+    fail(message + ": what this needs is too long an expression\nhint: give the dimensions of the model's inputs as "
+                   "numbers (--dim)");
+  else if (!value.knownNonNegative())
+    return operations.create<RequireOp>(location, ShapeAttr::get(context(), value), message);
+  return {};
 }
 
 SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
@@ -127,124 +131,6 @@ std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
     return std::nullopt;
   recordContents(vector, values);
   return values;
-}
-
-//===----------------------------------------------------------------------===//
-// Regions
-//===----------------------------------------------------------------------===//
-
-/// Symbols that have a value only inside a region, or another one in each iteration.
-static SmallVector<StringAttr> symbolsDefinedIn(Region &region) {
-  SmallVector<StringAttr> names;
-  region.walk([&](SymbolInterface op) { llvm::append_range(names, op.definedSymbols()); });
-  return names;
-}
-
-static bool sameKind(Value a, Value b) {
-  RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
-  return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();
-}
-
-/// Whether the first branch has fewer dimensions, where the ranks of results differ.
-static std::optional<bool> branchOfLeastRank(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
-  for (auto [a, b] : llvm::zip(thenValues, elseValues))
-    if (tensorTypeOf(a).getRank() != tensorTypeOf(b).getRank())
-      return tensorTypeOf(a).getRank() < tensorTypeOf(b).getRank();
-  return std::nullopt;
-}
-
-/// Result `index` of a branch, which has one element, without its dimensions.
-static void dropDimensions(Builder &b, Region &branch, unsigned index, Value &result) {
-  OpBuilder::InsertionGuard guard(b.operations);
-  Operation *yield = branch.front().getTerminator();
-  b.operations.setInsertionPoint(yield);
-  result = b.reshape(result, {});
-  yield->setOperand(index, result);
-}
-
-/// A result of one element that has rank 0 in one branch has rank 0 in both: broadcasting sees no difference.
-static void dropUnits(Builder &b, IfOp draft, MutableArrayRef<Value> thenValues, MutableArrayRef<Value> elseValues) {
-  auto hasOneElement = [](Value value) { return elementCount(shapeOf(value)) == SymbolicInt(1); };
-  for (auto [index, a, c] : llvm::enumerate(thenValues, elseValues)) {
-    bool isScalar = tensorTypeOf(a).getRank() == 0, isOther = tensorTypeOf(c).getRank() == 0;
-    if (isScalar && !isOther && hasOneElement(c))
-      dropDimensions(b, draft.getElseRegion(), index, c);
-    if (isOther && !isScalar && hasOneElement(a))
-      dropDimensions(b, draft.getThenRegion(), index, a);
-  }
-}
-
-SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
-  condition = oneElement(condition, operations.getI1Type(), "condition");
-  if (!condition)
-    return {};
-  if (std::optional<SmallVector<int64_t>> known = constantContents(condition))
-    return known->front() ? thenBody() : elseBody();
-  auto draft = operations.create<IfOp>(location, TypeRange(), condition, operations.getArrayAttr({}));
-  SmallVector<Value> yielded[2];
-  for (unsigned index : {0, 1}) {
-    OpBuilder::InsertionGuard guard(operations);
-    auto outerContents = knownContents;
-    operations.createBlock(&draft->getRegion(index));
-    yielded[index] = index == 0 ? thenBody() : elseBody();
-    knownContents = std::move(outerContents);
-    if (failed || llvm::is_contained(yielded[index], Value())) {
-      draft.erase();
-      return {};
-    }
-    operations.create<YieldOp>(location, yielded[index]);
-  }
-  if (yielded[0].size() == yielded[1].size())
-    dropUnits(*this, draft, yielded[0], yielded[1]);
-  // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
-  std::optional<bool> takesThen = failed ? std::nullopt : branchOfLeastRank(yielded[0], yielded[1]);
-  SmallVector<Value> results = failed || takesThen ? SmallVector<Value>() : finishIf(draft, yielded[0], yielded[1]);
-  draft.erase();
-  if (!takesThen)
-    return results;
-  SymbolicInt taken = measure(cast(condition, i64()), "branch");
-  require(*takesThen ? taken - SymbolicInt(1) : -taken,
-          *takesThen ? "the condition chooses the else branch, whose results have another number of dimensions"
-                     : "the condition chooses the then branch, whose results have another number of dimensions");
-  return *takesThen ? thenBody() : elseBody();
-}
-
-SmallVector<Value> Builder::finishIf(IfOp draft, Values thenValues, Values elseValues) {
-  SmallVector<StringAttr> inner = symbolsDefinedIn(draft.getThenRegion());
-  llvm::append_range(inner, symbolsDefinedIn(draft.getElseRegion()));
-  if (thenValues.size() != elseValues.size()) {
-    fail("the then branch has " + Twine(thenValues.size()) + " results, the else branch has " +
-         Twine(elseValues.size()));
-    return {};
-  }
-  SmallVector<Type> types, elementTypes;
-  SmallVector<Attribute> symbols;
-  for (auto [index, a, b] : llvm::enumerate(thenValues, elseValues)) {
-    if (!sameKind(a, b)) {
-      fail("result " + Twine(index) + " is " + typeText(a) + " in the then branch and " + typeText(b) +
-           " in the else branch\nhint: element types and numbers of dimensions must be equal");
-      return {};
-    }
-    Shape shape = shapeOf(a);
-    for (auto [extent, other] : llvm::zip(shape, shapeOf(b)))
-      if (extent != other || mentionsAny(extent, inner)) {
-        symbols.push_back(freshSymbol("if"));
-        extent = SymbolicInt::symbol(::mlir::cast<StringAttr>(symbols.back()).getValue());
-      }
-    elementTypes.push_back(joinElementTypes(tensorTypeOf(a).getElementType(), tensorTypeOf(b).getElementType()));
-    types.push_back(tensorType(shape, elementTypes.back()));
-  }
-  for (Region &region : draft->getRegions()) {
-    OpBuilder::InsertionGuard guard(operations);
-    Operation *yield = region.front().getTerminator();
-    operations.setInsertionPoint(yield);
-    for (auto [operand, elementType] : llvm::zip_equal(yield->getOpOperands(), elementTypes))
-      operand.set(retype(operand.get(), elementType));
-  }
-  auto op = operations.create<IfOp>(location, types, draft.getCondition(), operations.getArrayAttr(symbols));
-  for (unsigned index : {0, 1})
-    op->getRegion(index).takeBody(draft->getRegion(index));
-  return llvm::to_vector(ValueRange(op.getResults()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,7 +22,7 @@ Value Builder::scatter(Value input, Value indices, Value updates, std::optional<
   for (size_t i = 0; fits && i < got.size(); ++i)
     fits = !provablyDiffer(got[i], expected[i]);
   if (!fits)
-    return fail("scatter: expected updates of shape " + toString(expected) + ", got " + toString(got));
+    return contradict("scatter: expected updates of shape " + toString(expected) + ", got " + toString(got));
   auto reduction = kind ? ReductionKindAttr::get(context(), *kind) : ReductionKindAttr();
   return operations.create<ScatterOp>(location, input.getType(), input, indices, updates, reduction);
 }

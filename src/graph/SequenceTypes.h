@@ -25,6 +25,12 @@ mlir::Type joinElements(mlir::Type a, mlir::Type b);
 
 /// The element type of tensors that stands for both: lists are joined, others must be equal (else null).
 mlir::Type joinElementTypes(mlir::Type a, mlir::Type b);
+
+/// Whether one type can stand for both tensors: their element types can be joined and their ranks are equal.
+inline bool sameKind(mlir::Value a, mlir::Value b) {
+  mlir::RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
+  return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();
+}
 } // namespace perpend::graph
 
 #endif

@@ -37,6 +37,12 @@ std::vector<std::string> perpend::graph::dataSymbolsOf(func::FuncOp main) {
   return symbols;
 }
 
+SmallVector<StringAttr> perpend::graph::symbolsDefinedIn(Region &region) {
+  SmallVector<StringAttr> names;
+  region.walk([&](perpend::graph::SymbolInterface op) { llvm::append_range(names, op.definedSymbols()); });
+  return names;
+}
+
 static std::set<std::string> namesIn(ArrayRef<SymbolicInt> values) {
   std::set<std::string> names;
   for (const SymbolicInt &value : values)

@@ -19,6 +19,9 @@ std::vector<std::string> symbolsOf(mlir::func::FuncOp main);
 /// Those of them that operators define: values known during a run only.
 std::vector<std::string> dataSymbolsOf(mlir::func::FuncOp main);
 
+/// Those that operators in a region define: values known inside it only, or others in each iteration.
+llvm::SmallVector<mlir::StringAttr> symbolsDefinedIn(mlir::Region &region);
+
 /// Whether an expression mentions one of `symbols`.
 bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<std::string> symbols);
 bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<mlir::StringAttr> symbols);

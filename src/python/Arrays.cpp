@@ -249,7 +249,7 @@ bool InputArray::readBuffer(nb::handle object, const char *what) {
   std::optional<perpend_type> found = typeOf(buffer);
   if (!found || buffer.ndim > PERPEND_MAX_RANK)
     throw nb::type_error((std::string(what) + ": expected an array of numbers in native byte order, got the format '" +
-                          (buffer.format ? buffer.format : "?") + "'")
+                          (buffer.format ? buffer.format : "?") + "'\nhint: convert it, as with astype(numpy.float32)")
                              .c_str());
   if (!PyBuffer_IsContiguous(&buffer, 'C')) {
     PyBuffer_Release(&buffer);
@@ -265,17 +265,36 @@ bool InputArray::readBuffer(nb::handle object, const char *what) {
   return true;
 }
 
+[[noreturn]] static void rejectElements(nb::handle object, const char *what, std::optional<perpend_type> wanted,
+                                        const std::string &got) {
+  throw nb::type_error((std::string(what) + ": expected an array" +
+                        (wanted ? std::string(" of ") + perpend_type_name(*wanted) : "") + ", got " +
+                        textOf(object.type().attr("__name__")) + got)
+                           .c_str());
+}
+
+/// Whether numpy converts what the elements are, and not what they happen to be: 2.5 is no integer.
+static bool isFaithful(nb::handle object, nb::handle array) {
+  nb::object given = numpyFunction("asarray")(object);
+  return nb::cast<bool>(numpyFunction("can_cast")(given.attr("dtype"), array.attr("dtype"), "same_kind")) ||
+         nb::cast<bool>(numpyFunction("array_equal")(given, array));
+}
+
 /// What numpy makes of numbers and lists of them.
 static nb::object asArray(nb::handle object, const char *what, std::optional<perpend_type> wanted) {
   try {
-    return wanted ? numpyFunction("asarray")(object, namesOf(*wanted).numpy) : numpyFunction("asarray")(object);
+    if (!wanted)
+      return numpyFunction("asarray")(object);
+    nb::object array = numpyFunction("asarray")(object, namesOf(*wanted).numpy);
+    if (!isFaithful(object, array))
+      rejectElements(object, what, wanted,
+                     " of " + textOf(numpyFunction("asarray")(object).attr("dtype")) +
+                         "\nhint: convert the data before the run");
+    return array;
   } catch (nb::python_error &error) {
-    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError))
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError))
       throw;
-    throw nb::type_error((std::string(what) + ": expected an array" +
-                          (wanted ? std::string(" of ") + perpend_type_name(*wanted) : "") + ", got " +
-                          textOf(object.type().attr("__name__")) + ": " + textOf(error.value()))
-                             .c_str());
+    rejectElements(object, what, wanted, ": " + textOf(error.value()));
   }
 }
 

@@ -141,15 +141,25 @@ static Array arrayOf(nb::handle object, const char *what) {
 //===----------------------------------------------------------------------===//
 
 static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
+  constexpr int framesOfPackage = 3; // import_onnx, import_model, compile
   if (!program)
     throw CompileError(error);
+  for (const std::string &text : program->warnings)
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), framesOfPackage + 1))
+      throw nb::python_error();
   return program;
 }
 
 static Program::Dims dimsOf(nb::dict dims) {
   Program::Dims list;
-  for (auto [key, value] : dims)
-    list.emplace_back(nb::cast<std::string>(key), extentText(value));
+  for (auto [key, value] : dims) {
+    std::string subject = nb::cast<std::string>(nb::str(key));
+    int64_t number = 0;
+    if (!nb::isinstance<nb::str>(value) && !nb::try_cast(value, number))
+      throw CompileError("dims: '" + subject + "': expected a whole number or the name of a symbol, got " +
+                         nb::cast<std::string>(nb::repr(value)));
+    list.emplace_back(subject, extentText(value));
+  }
   return list;
 }
 

@@ -165,14 +165,24 @@ void Model::placeNamed(Call &call, const std::string &input, nb::handle value) c
   place(call, index, value);
 }
 
+std::string Model::hintOfInputs(const nb::args &positional) const {
+  if (positional.size() == 1 && nb::isinstance<nb::dict>(positional[0]))
+    return "\nhint: give a dict of inputs as model(**inputs)";
+  std::string names;
+  for (const perpend_tensor_info *info : inputs())
+    names += (names.empty() ? "" : ", ") + std::string(info->name);
+  return "\nhint: the inputs are " + (names.empty() ? "none" : names);
+}
+
 void Model::order(Call &call, nb::args &positional, nb::kwargs &named) const {
   size_t count = perpend_model_input_count(model), next = 0;
   std::string what = "model '" + name() + "': ";
   call.arguments.assign(count, nb::handle());
   for (nb::handle value : positional) {
     if (next == count)
-      throw nb::type_error(
-          (what + "expected " + std::to_string(count) + " inputs, got " + std::to_string(positional.size())).c_str());
+      throw nb::type_error((what + "expected " + std::to_string(count) + " inputs, got " +
+                            std::to_string(positional.size()) + hintOfInputs(positional))
+                               .c_str());
     const auto *map = maps.empty() || !nb::isinstance<nb::dict>(value) ? nullptr : findMap(next);
     if (map)
       placeMap(call, *map, value);
@@ -184,7 +194,9 @@ void Model::order(Call &call, nb::args &positional, nb::kwargs &named) const {
     placeNamed(call, nb::cast<std::string>(key), value);
   for (size_t i = 0; i < count; ++i)
     if (!call.arguments[i].is_valid())
-      throw nb::type_error((what + "input '" + perpend_model_input(model, i)->name + "' is missing").c_str());
+      throw nb::type_error((what + "input '" + perpend_model_input(model, static_cast<int32_t>(i))->name +
+                            "' is missing" + hintOfInputs(positional))
+                               .c_str());
 }
 
 //===----------------------------------------------------------------------===//

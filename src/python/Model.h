@@ -63,6 +63,7 @@ private:
   void place(Call &call, size_t index, nanobind::handle value) const;
   void placeMap(Call &call, const std::pair<std::string, size_t> &map, nanobind::handle value) const;
   void placeNamed(Call &call, const std::string &input, nanobind::handle value) const;
+  std::string hintOfInputs(const nanobind::args &positional) const;
   void order(Call &call, nanobind::args &positional, nanobind::kwargs &named) const;
   void readInputs(Call &call, nanobind::args &positional, nanobind::kwargs &named) const;
   void allocateOutputs(Call &call, const Session &session) const;

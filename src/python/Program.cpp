@@ -30,6 +30,8 @@ static void describe(Location location, raw_ostream &out) {
 
 ErrorText::ErrorText(MLIRContext &context)
     : handler(&context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+          warnings.push_back(support::readable(diagnostic.str(), "\n\t"));
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return success();
         llvm::raw_string_ostream out(text);
@@ -66,15 +68,25 @@ static onnx::ImportOptions importOptions(const Program::Dims &dims, const Progra
   return options;
 }
 
+static std::string named(const std::string &path, const std::string &text) {
+  return path.empty() || StringRef(text).contains(path) ? text : path + ": " + text;
+}
+
+static bool isImported(Program &program, ErrorText &errors, std::string &error) {
+  const Program::State &state = program.internals();
+  program.warnings = std::move(errors.warnings);
+  if (!state.module)
+    error = named(state.path, errors.take("the model could not be imported"));
+  return !!state.module;
+}
+
 std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
                                                std::string &error) {
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
+  program->state->path = path;
   program->state->module = onnx::importOnnx(program->state->context, path, importOptions(dims, operators));
-  if (program->state->module)
-    return program;
-  error = errors.take("the model could not be imported");
-  return nullptr;
+  return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
 namespace {
@@ -98,10 +110,7 @@ std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::sha
   auto buffer = std::make_shared<BorrowedBuffer>(bytes, std::move(owner));
   program->state->module =
       onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims, operators));
-  if (program->state->module)
-    return program;
-  error = errors.take("the model could not be imported");
-  return nullptr;
+  return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
 std::unique_ptr<Program> Program::fromText(const std::string &text, std::string &error) {
@@ -203,7 +212,7 @@ bool Program::compile(const OptionValues &values, const std::string &path, bool 
   OwningOpRef<ModuleOp> copy = state->module->clone();
   CompileReport details;
   if (failed(perpend::compile(*copy, options, artifactKindOf(path, wantsExecutable), path, &details))) {
-    error = errors.take("compilation failed");
+    error = named(state->path, errors.take("compilation failed"));
     return false;
   }
   for (const PhaseTime &time : details.times)

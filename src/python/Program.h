@@ -70,6 +70,8 @@ public:
   static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
 
   std::string text() const;
+  /// What the import says of a model that it takes.
+  std::vector<std::string> warnings;
   std::vector<std::string> inputNames() const;
   /// Writes the artifact to `path`; the program stays as it is.
   bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,

@@ -18,6 +18,7 @@ struct Program::State {
   /// Without threads of its own: what they would verify is too small to share out.
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string path; ///< that the model was read from, or empty: errors name it
 };
 
 /// Collects the errors of a context as text while it lives.
@@ -26,6 +27,7 @@ public:
   explicit ErrorText(mlir::MLIRContext &context);
   /// What was collected, or `otherwise`.
   std::string take(llvm::StringRef otherwise);
+  std::vector<std::string> warnings;
 
 private:
   std::string text;

@@ -8,9 +8,10 @@ namespace nb = nanobind;
 
 namespace perpend::python {
 
-[[noreturn]] static void refuse(const char *what, const char *expected, nb::handle got) {
+[[noreturn]] static void refuse(const char *what, const char *expected, nb::handle got, const char *hint = nullptr) {
   std::string kind = nb::cast<std::string>(nb::str(got.type().attr("__name__")));
-  throw nb::type_error((std::string(what) + ": expected " + expected + ", got " + kind).c_str());
+  std::string cure = hint ? std::string("\nhint: ") + hint : "";
+  throw nb::type_error((std::string(what) + ": expected " + expected + ", got " + kind + cure).c_str());
 }
 
 //===----------------------------------------------------------------------===//
@@ -60,7 +61,7 @@ void InputValue::readElement(nb::handle object, const char *what, const perpend_
 void InputValue::readList(nb::handle object, const char *what, const perpend_tensor_info &info) {
   bool isOptional = info.type == PERPEND_OPTIONAL;
   if (!isOptional && !nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object))
-    refuse(what, "a list", object);
+    refuse(what, "a list", object, "give a sequence as a list of arrays");
   nb::list values;
   if (isOptional && !object.is_none())
     values.append(object);

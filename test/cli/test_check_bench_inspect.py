@@ -1,9 +1,12 @@
 """perpend check, bench and inspect."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from cli.tool import DIGITS, GOOD, USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
@@ -14,6 +17,79 @@ def test_check(tmp_path: Path, tiny: Path, against: str) -> None:
     text = succeed("check", tiny, "--against", against, "--symbol", "n=3", "--seed", 5, folder=tmp_path)
     assert text.count("the outputs agree") == len(against.split(","))
     assert "ok       y: f32 [3, 7]  max abs error" in text
+
+
+def save_text(path: Path, text: str) -> Path:
+    onnx.save(onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 20]>\n' + text), path)
+    return path
+
+
+LOOP = """counted (int64 steps, int64 which, int64[2] lengths, float[2] x)
+  => (float[2] y, float[k, 2] all, float[2] z) {
+  yes = Constant <value = bool {1}> ()
+  y, all = Loop (steps, yes, x) <body = body (int64 i, bool go, float[2] h) =>
+    (bool again, float[2] next, float[2] out) {
+    again = Identity (go)
+    next = Add (h, x)
+    out = Sin (next)
+  }>
+  chosen = Gather (x, which)
+  scale = Cast <to = 1> (lengths)
+  scaled = Mul (chosen, scale)
+  z = Add (x, scaled)
+}"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_check_runs_loops(tmp_path: Path, seed: int) -> None:
+    """Half of the seeds had a count of 0, and everything agreed."""
+    model = save_text(tmp_path / "loop.onnx", LOOP)
+    text = succeed("check", model, "--seed", seed, folder=tmp_path)
+    drawn = re.search(r"^drawn: steps = ([12]), which = [01], lengths = \[[12], [12]\] \(--input", text, re.MULTILINE)
+    assert drawn, text
+    assert f"all: f32 [{drawn[1]}, 2]  max abs" in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_integers_are_not_all_zero(tmp_path: Path, seed: int) -> None:
+    """They may be lengths, of which nothing says that they are."""
+    text = "chosen (int64[2] which, float[2] x) => (float[2] y) { y = Gather (x, which) }"
+    model = save_text(tmp_path / "chosen.onnx", text)
+    text = succeed("check", model, "--seed", seed, folder=tmp_path)
+    assert re.search(r"drawn: which = \[(0, 1|1, 0|1, 1)\] ", text), text
+
+
+def test_check_says_what_is_empty(tmp_path: Path) -> None:
+    model = save_text(tmp_path / "loop.onnx", LOOP)
+    np.save(tmp_path / "steps.npy", np.int64(0))
+    text = succeed("check", model, "--input", "steps=steps.npy", folder=tmp_path)
+    assert "all: f32 [0, 2]  is empty: no element was compared" in text
+    assert "drawn: which = " in text
+
+
+WHILE = """iterated (int64 steps, float[2] x) => (float[2] y) {
+  zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
+  first = Less (zero, steps)
+  last, y = Loop (, first, steps, x) <body = body (int64 i, bool go, int64 left, float[2] h) =>
+    (bool again, int64 less, float[2] next) {
+    less = Sub (left, one)
+    again = Less (zero, less)
+    next = Add (h, h)
+  }>
+}"""
+SIZED = """sized (int64[2] sizes, int64 most, float x) => (float[a, b] y, int64[c] z) {
+  y = Expand (x, sizes)
+  zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
+  z = Range (zero, most, one)
+}"""
+
+
+@pytest.mark.parametrize(("text", "counts"), [(WHILE, "steps = N"), (SIZED, "sizes = [N, N], most = N")])
+def test_counts_of_other_kinds(tmp_path: Path, text: str, counts: str) -> None:
+    model = save_text(tmp_path / "counts.onnx", text)
+    pattern = "drawn: " + re.escape(counts).replace("N", "[12]") + " "
+    for seed in range(4):
+        assert re.search(pattern, succeed("check", model, "--seed", seed, folder=tmp_path))
 
 
 def test_check_without_onnxruntime(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +119,8 @@ def test_bench(tmp_path: Path, library: Path) -> None:
 
 
 def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
-    header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    inputs, header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
+    assert inputs == "input  x: f32 [2, 5]"
     assert header.split()[:2] == ["threads", "runs"] and row.split()[:2] == ["1", "1"]
 
 
@@ -68,6 +145,16 @@ def test_bench_against_what_is_not_there(tmp_path: Path, tiny: Path) -> None:
     (tmp_path / "notes.onnx").write_text("no model")
     done = perpend("bench", "notes.onnx", "--against", "onnxruntime", folder=tmp_path)
     assert done.returncode != GOOD and "error: 'notes.onnx': no ONNX model\nhint: " in done.stderr
+
+
+def test_bench_against_without_onnxruntime(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setenv("PERPEND_PYTHON", str(bare))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    message = reject("bench", tiny, "--against", "onnxruntime", folder=tmp_path)
+    assert "cannot import numpy" in message and "\nhint: ./dev setup makes one that can" in message
 
 
 def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:

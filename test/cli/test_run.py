@@ -1,12 +1,13 @@
 """perpend run: inputs, outputs and their errors."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from cli.tool import DIGITS, USAGE_ERROR, reject, save, succeed, value
+from cli.tool import DIGITS, GOOD, USAGE_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -87,6 +88,22 @@ def test_a_branch_that_does_not_run_has_no_requirements(tmp_path: Path) -> None:
     assert "y: f32 [1, 1, 3]" in text
     np.save(tmp_path / "x.npy", np.zeros((1, 1, 2), np.float32))
     assert "made up" not in reject("run", model, "--input", "c=True.npy", "--input", "x=x.npy", folder=tmp_path)
+
+
+def test_a_branch_that_cannot_run(tmp_path: Path) -> None:
+    """Said once by each command, and an error of the runs that reach it."""
+    model = save_branches(tmp_path)
+    for condition in [False, True]:
+        np.save(tmp_path / f"{condition}.npy", np.array(condition))
+    short = ["--dim", "n=2"]
+    for command, options in {"compile": ["-o", "x.so"], "check": ["--input", "c=False.npy"], "inspect": []}.items():
+        done = perpend(command, model, *short, *options, folder=tmp_path)
+        assert done.returncode == GOOD
+        assert done.stderr.count("warning: ") == 1
+        assert re.match(r"warning: .*a run that chooses the then branch will be an error: node 'wide'", done.stderr)
+    assert "y: f32 [1, 1, 2]" in succeed("run", "x.so", "--input", "c=False.npy", folder=tmp_path)
+    message = reject("run", "x.so", "--input", "c=True.npy", folder=tmp_path)
+    assert "the condition chooses the then branch, which cannot run: node 'wide' (Conv)" in message
 
 
 def test_wrong_inputs(tmp_path: Path, library: Path) -> None:

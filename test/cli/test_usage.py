@@ -9,6 +9,7 @@ def test_help_of_every_command(tmp_path: Path) -> None:
     for command in COMMANDS:
         text = succeed(command, "--help", folder=tmp_path)
         assert text.startswith(f"usage: perpend {command}")
+        assert text == succeed("help", command, folder=tmp_path)
         assert f"  perpend {command}" in text.split("examples:")[1]
     overview = succeed("--help", folder=tmp_path)
     assert all(f"  {command}" in overview for command in COMMANDS)
@@ -33,6 +34,10 @@ def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     assert "did you mean" not in reject("optimum", folder=tmp_path, code=USAGE_ERROR)
     message = reject("compile", tiny, "-o", "x.so", "--targt", "host", folder=tmp_path, code=USAGE_ERROR)
     assert "unknown option '--targt'" in message and "did you mean '--target'?" in message
+    message = reject("compile", tiny, "--ouput", "x.so", folder=tmp_path, code=USAGE_ERROR)
+    assert "unknown option '--ouput'" in message and "did you mean '-o'?" in message
+    message = reject("run", tiny, "--randon", "3", folder=tmp_path, code=USAGE_ERROR)
+    assert "did you mean '--seed'?" in message
     for text in ["0.5", "10s", "-1", ""]:
         message = reject("compile", tiny, "-o", "x.so", "--max-time", text, folder=tmp_path, code=USAGE_ERROR)
         assert f"option '--max-time': expected SECONDS, a whole number of at least 0, got '{text}'" in message
@@ -48,7 +53,8 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
 
     assert "a model is missing" in usage("compile")
     assert "unexpected argument 'b.onnx'" in usage("compile", tiny, "b.onnx")
-    assert "no output" in usage("compile", tiny)
+    assert "no output\nhint: -o model.so, -o model.a, or" in usage("compile", tiny)
+    assert "no output\nhint: -o model\n" in usage("compile", tiny, "--exe")
     assert "expected a name ending in .so or .a" in usage("compile", tiny, "-o", "tiny")
     assert "expected a value" in usage("compile", tiny, "-o")
     assert "expected 0..3, got '7'" in usage("compile", tiny, "-o", "x.so", "-O7")

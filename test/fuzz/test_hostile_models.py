@@ -59,7 +59,8 @@ def complaint(folder: Path, data: bytes) -> str:
     done = compile_model(folder, data)
     if bad_end := complaint_about(done):
         return bad_end
-    refusal = refusal_elsewhere(data) if done.returncode == 0 else ""
+    is_whole = done.returncode == 0 and b"branch will be an error" not in done.stderr
+    refusal = refusal_elsewhere(data) if is_whole else ""
     if not refusal or any(reason in refusal for reason in UNDERSTOOD):
         return ""
     return f"compiled, but ONNX Runtime refuses it: {refusal[:300]}"

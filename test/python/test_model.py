@@ -156,17 +156,99 @@ def test_errors_of_calls(relu: perpend.Model) -> None:
         relu(np.zeros(4, np.float32))
     with pytest.raises(TypeError, match="expected f32, got f64"):
         relu(np.zeros((1, 4)))
-    with pytest.raises(TypeError, match="input 'x' is missing"):
+    with pytest.raises(TypeError, match=r"input 'x' is missing\nhint: the inputs are x$"):
         relu()
-    with pytest.raises(TypeError, match="expected 1 inputs, got 2"):
+    with pytest.raises(TypeError, match=r"expected 1 inputs, got 2\nhint: the inputs are x$"):
         relu(np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32))
     with pytest.raises(TypeError, match="given twice"):
         relu(np.zeros((1, 4), np.float32), x=np.zeros((1, 4), np.float32))
     with pytest.raises(ValueError, match="wrong"):
         relu(wrong=np.zeros((1, 4), np.float32))
-    with pytest.raises(TypeError, match="expected an array"):
-        relu(object())
+    for wrong in [object(), None, "text", [["1", "2", "3", "4"]], {"x": np.zeros((1, 4), np.float32)}]:
+        with pytest.raises(TypeError, match="x: expected an array"):
+            relu(wrong)
+    with pytest.raises(TypeError, match=r"native byte order, got the format '>f'\nhint: .*astype"):
+        relu(np.zeros((1, 4), ">f4"))
     np.testing.assert_array_equal(relu(np.ones((1, 4), np.float32)), np.ones((1, 4)))
+
+
+def test_python_numbers_become_what_they_are(relu: perpend.Model) -> None:
+    np.testing.assert_array_equal(relu([[1, -2, 3.5, True]]), np.float32([[1, 0, 3.5, 1]]))
+    whole = perpend.compile(onnx_model(TensorProto.INT8, ("Abs",), (2,)))
+    np.testing.assert_array_equal(whole([1.0, -3]), [1, 3])
+    for wrong in [[1, 2.5], [1, 300], [1, float("nan")]]:
+        with pytest.raises(TypeError, match="x: expected an array of i8, got list"):
+            whole(wrong)
+    truth = perpend.compile(onnx_model(TensorProto.BOOL, ("Not",), (2,)))
+    np.testing.assert_array_equal(truth([1, 0]), [False, True])
+    with pytest.raises(TypeError, match="x: expected an array of bool, got list of int64\nhint: convert"):
+        truth([2, 0])
+
+
+def test_a_dict_of_inputs_is_given_by_name() -> None:
+    model, rows = perpend.compile(two_outputs()), np.ones((1, 3), np.float32)
+    with pytest.raises(TypeError, match=r"input 'b' is missing\nhint: give a dict of inputs as model\(\*\*inputs\)"):
+        model({"a": rows, "b": rows})
+    with pytest.raises(TypeError, match=r"hint: the inputs are a, b$"):
+        model(rows)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    text = tmp_path / "text.onnx"
+    text.write_text("hello")
+    archive = tmp_path / "model.a"
+    archive.write_bytes(b"!<arch>\n")
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(onnx_model().SerializeToString()[:-20])
+    wrong = tmp_path / "wrong.onnx"
+    onnx.save(onnx_model(operators=("Relu", "NoSuchOperator")), wrong)
+    good = tmp_path / "good.onnx"
+    onnx.save(onnx_model(), good)
+    for path in [text, archive, damaged, wrong, tmp_path / "missing.onnx"]:
+        with pytest.raises((perpend.CompileError, FileNotFoundError), match=f"{path}.*\n(.*\n)*hint: "):
+            perpend.compile(path)
+    for options in [{"dims": {"m": 3}}, {"target": "nowhere"}, {"opt_level": 7}]:
+        with pytest.raises(perpend.CompileError, match=str(good)):
+            perpend.compile(good, **options)  # type: ignore[arg-type]
+
+
+def test_what_load_says_of_other_files(tmp_path: Path) -> None:
+    files = {
+        "text.so": (b"hello", "hint: load what `perpend compile"),
+        "model.a": (b"!<arch>\n", "got an archive; hint: link it into a program, or compile the model to a .so"),
+    }
+    for name, (content, message) in files.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(RuntimeError, match=f"'{tmp_path / name}': .*{message}"):
+            perpend.load(tmp_path / name)
+    library = next(Path(np.__file__).parent.rglob("*.so"))
+    with pytest.raises(RuntimeError, match=f"'{library}': .*; hint: .*`perpend compile MODEL -o model.so`"):
+        perpend.load(library)
+    onnx.save(onnx_model(), tmp_path / "model.onnx")
+    with pytest.raises(RuntimeError, match=r"model\.onnx': .*hint: .*perpend\.compile in Python"):
+        perpend.load(tmp_path / "model.onnx")
+    perpend.compile(onnx_model()).save(tmp_path / "model.so")
+    assert perpend.load(str(tmp_path / "model.so").encode()).inputs[0].name == "x"  # type: ignore[arg-type]
+    with pytest.raises(perpend.CompileError, match="a shared library or a program\nhint: load what is compiled"):
+        perpend.compile(tmp_path / "model.so")
+
+
+def test_wrong_arguments_in_words() -> None:
+    with pytest.raises(TypeError, match=r"threads: expected a whole number or None .*, got '2'"):
+        perpend.compile(onnx_model(), threads="2")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"threads: expected a whole number or None .*, got 1\.5"):
+        perpend.load("model.so", threads=1.5)  # type: ignore[arg-type]
+    with pytest.raises(perpend.CompileError, match=r"dims: 'n': expected a whole number or the name .*, got 3\.5"):
+        perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match=r"got bytes\nhint: .*onnx\.load_from_string"):
+        perpend.compile(onnx_model().SerializeToString())
+    with pytest.raises(perpend.CompileError, match=r"optimisation level \(-O, in Python opt_level\): .* got 7"):
+        perpend.compile(onnx_model(), opt_level=7)
+
+
+def test_saving_into_a_folder_that_is_not_there(tmp_path: Path, relu: perpend.Model) -> None:
+    with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/nowhere/model.so'$"):
+        relu.save(tmp_path / "nowhere" / "model.so")
 
 
 def test_errors_of_compilation(tmp_path: Path) -> None:

@@ -422,6 +422,7 @@ class UsesNumpy(nn.Module):  # type: ignore[misc]
         (Fixes(), ({0: Dim("n")}, None), "mismatch between .*\nhint: give dynamic_shapes one entry for each input"),
         (GivesAnObject(), None, r"not a known type.*\nhint: return tensors"),
         (UsesNumpy(), None, r"numpy.*\nhint: write with torch's operators"),
+        (nn.LSTM(3, 2), ({0: Dim("n")},), "hint: .*LSTM, GRU and RNN layers only with .* dynamo=False"),
         (nn.Linear(4, 2), None, r"RuntimeError: .*\nhint: does model\(\*example_inputs\) run\?"),
     ],
 )
@@ -429,6 +430,11 @@ def test_what_cannot_be_exported(net: nn.Module, shapes: Any, hint: str) -> None
     """PyTorch's error, and what to do."""
     with pytest.raises(perpend.CompileError, match=f"(?s)^torch.export.export fails on this module: .*{hint}"):
         perpend.compile(net, example_inputs=(torch.ones(7, 3),), dynamic_shapes=shapes)
+
+
+def test_examples_that_are_numpy_arrays() -> None:
+    with pytest.raises(perpend.CompileError, match=r"\nhint: give example inputs as tensors: torch\.from_numpy"):
+        perpend.compile(nn.Linear(3, 2), example_inputs=(np.ones((7, 3), np.float32),))
 
 
 def test_composites_of_the_table_exist() -> None:

@@ -46,7 +46,10 @@ TEST(Loader, ReportsWrongFiles) {
   fs::path path = temporary("wrong.so");
   std::ofstream(path) << "this is text";
   EXPECT_EQ(perpend_model_load(path.c_str(), &model), PERPEND_NOT_A_MODEL);
-  expectMessage("expected an ELF shared object");
+  expectMessage("expected an ELF shared object, got something else; hint: load what `perpend compile");
+  std::ofstream(path) << "!<arch>\n";
+  EXPECT_EQ(perpend_model_load(path.c_str(), &model), PERPEND_NOT_A_MODEL);
+  expectMessage("got an archive; hint: link it into a program");
   EXPECT_EQ(perpend_model_load(LIBRARY_PATH, &model), PERPEND_NOT_A_MODEL);
   expectMessage("expected the symbol perpend_module_main");
   fs::remove(path);

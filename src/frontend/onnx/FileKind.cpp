@@ -75,6 +75,12 @@ static constexpr Mark marks[] = {
     {0, bytes("\x28\xb5\x2f\xfd"), "", {"compressed by zstd", unpack}},
     {0, bytes("7z\xbc\xaf"), "", {"a 7z archive", unpack}},
     {257, bytes("ustar"), "", {"a tar archive", unpack}},
+    {0,
+     bytes("\x7f"
+           "ELF"),
+     "",
+     {"a shared library or a program", "load what is compiled: perpend run MODEL.so, in Python perpend.load"}},
+    {0, "!<arch>", "", {"an archive (.a)", "link it into a program; a model is an .onnx file"}},
     {0, "version https://git-lfs", "", {"a pointer to a file in Git LFS", "fetch the file itself: git lfs pull"}},
 };
 

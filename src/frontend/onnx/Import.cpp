@@ -132,10 +132,10 @@ LogicalResult Importer::checkOperators() {
     return success();
   std::string list;
   for (const auto &[label, nodes] : unsupported) {
-    list += "\n  " + label + " (" + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes") + "): ";
+    list += "\n  " + label + " (" + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes") + "):";
     for (StringRef name : ArrayRef(nodes).take_front(3))
-      list += "'" + name.str() + "' ";
-    list += nodes.size() > 3 ? "..." : "";
+      list += " '" + name.str() + "'";
+    list += nodes.size() > 3 ? " ..." : "";
   }
   StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
   return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +
@@ -273,6 +273,13 @@ private:
 };
 } // namespace
 
+static void warnOfBranchesLeftOut(ModuleOp module) {
+  module.walk([](graph::RequireOp op) {
+    if (auto text = dyn_cast_if_present<StringAttr>(op->removeAttr(graph::leftOutAttribute)))
+      emitWarning(op.getLoc()) << text.getValue();
+  });
+}
+
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(fileLocation);
   StringRef name = model.graph.name.empty() ? "model" : model.graph.name;
@@ -280,12 +287,14 @@ OwningOpRef<ModuleOp> Importer::run() {
   operations.setInsertionPointToEnd(module->getBody());
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
+  builder.leavesOutBranches = true;
   if (failed(readUserOperators(*module)) || failed(resolveOperatorSets()) || failed(checkOperators()) ||
       failed(checkNodes(model.graph)) || failed(prepareMaps()) || failed(graph.enter(model.graph)) ||
       failed(declareInputs(function)) || failed(graph.importNodes()) || failed(returnOutputs(function)))
     return {};
   graph::inferRepeats(function);
   UnusedOperators(function).erase();
+  warnOfBranchesLeftOut(*module);
   if (failed(verify(*module)))
     return {};
   return module;

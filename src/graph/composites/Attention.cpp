@@ -22,8 +22,8 @@ Value splitHeads(Builder &b, Value packed, const SymbolicInt &heads) {
   if (shape.size() == 3 && heads.knownPositive())
     size = divideEvenly(shape[2], heads);
   if (!size)
-    return b.fail("expected a tensor [batch, length, heads * size], got shape " + toString(shape) + " for " +
-                  heads.str() + " heads");
+    return b.contradict("expected a tensor [batch, length, heads * size], got shape " + toString(shape) + " for " +
+                        heads.str() + " heads");
   return b.transpose(b.reshape(packed, {shape[0], shape[1], heads, *size}), {0, 2, 1, 3});
 }
 
@@ -170,7 +170,7 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   if (!query || !key || !value)
     return {};
   if (llvm::any_of(ArrayRef({query, key, value}), [](Value x) { return rankOf(x) < 2; })) {
-    b.fail("attention: expected query, key and value of rank 2 or more");
+    b.contradict("attention: expected query, key and value of rank 2 or more");
     return {};
   }
   Value q = toCompute(b, query), v = castLike(b, value, q);
@@ -232,7 +232,7 @@ Results scaled_dot_product_attention(Builder &b, Values in, const Attributes &a)
 Results attention(Builder &b, Values in, const Attributes &a) {
   bool isPacked = rankOf(in[0]) == 3;
   if (llvm::any_of(in.take_front(3), [&](Value x) { return rankOf(x) != (isPacked ? 3 : 4); }))
-    return {b.fail("attention: expected query, key and value all of rank 3 or all of rank 4")};
+    return {b.contradict("attention: expected query, key and value all of rank 3 or all of rank 4")};
   SymbolicInt queryHeads(a.getInt("q_num_heads")), keyHeads(a.getInt("kv_num_heads"));
   Value query = isPacked ? splitHeads(b, in[0], queryHeads) : in[0];
   Value key = isPacked ? splitHeads(b, in[1], keyHeads) : in[1],

@@ -23,8 +23,8 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
     SymbolicInt count = elementCount(shapeOf(input));
     std::optional<SymbolicInt> quotient = divideEvenly(count, known);
     if (!quotient)
-      return b.fail("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) + ": " +
-                    count.str() + " elements do not divide by " + known.str());
+      return b.contradict("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
+                          ": " + count.str() + " elements do not divide by " + known.str());
     *open = *quotient;
   }
   return b.reshape(input, shape);
@@ -132,8 +132,8 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
     return {};
   Shape shape = shapeOf(input), result;
   if (low.size() != shape.size() || high.size() != shape.size())
-    return b.fail("pad: expected " + Twine(shape.size()) + " begins and ends, got " + Twine(low.size()) + " and " +
-                  Twine(high.size()));
+    return b.contradict("pad: expected " + Twine(shape.size()) + " begins and ends, got " + Twine(low.size()) +
+                        " and " + Twine(high.size()));
   if (mode == "constant")
     return b.pad(input, low, high, scalarAttribute(elementTypeOf(input), value));
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
@@ -167,7 +167,7 @@ Value tileTensor(Builder &b, Value input, ArrayRef<SymbolicInt> repeats) {
     return {};
   Shape shape = shapeOf(input), wide, merged;
   if (repeats.size() < shape.size())
-    return b.fail("tile: expected " + Twine(shape.size()) + " repeats, got " + Twine(repeats.size()));
+    return b.contradict("tile: expected " + Twine(shape.size()) + " repeats, got " + Twine(repeats.size()));
   shape.insert(shape.begin(), repeats.size() - shape.size(), SymbolicInt(1));
   SmallVector<int64_t> dims;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -194,7 +194,7 @@ Value expandTo(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
       b.require(extent - SymbolicInt(1), "a tensor is expanded to an extent of 0");
       extent = from[i];
     } else if (from[i] != SymbolicInt(1) && provablyDiffer(from[i], extent)) {
-      return b.fail("cannot expand a tensor of shape " + toString(from) + " to " + toString(shape));
+      return b.contradict("cannot expand a tensor of shape " + toString(from) + " to " + toString(shape));
     }
   }
   return b.broadcastTo(input, result);
@@ -252,7 +252,7 @@ Results flatten(Builder &b, Values in, const Attributes &a) {
   int64_t axis = a.getInt("axis", 1), rank = shape.size();
   axis = axis < 0 ? axis + rank : axis;
   if (axis < 0 || axis > rank)
-    return {b.fail("flatten: axis " + Twine(axis) + " of a tensor of rank " + Twine(rank))};
+    return {b.contradict("flatten: axis " + Twine(axis) + " of a tensor of rank " + Twine(rank))};
   return {b.reshape(in[0],
                     {elementCount(ArrayRef(shape).take_front(axis)), elementCount(ArrayRef(shape).drop_front(axis))})};
 }
@@ -295,8 +295,8 @@ Results split(Builder &b, Values in, const Attributes &a) {
   for (const SymbolicInt &size : *sizes)
     total += size;
   if (provablyDiffer(total, extent))
-    return {b.fail("split: the sizes " + toString(*sizes) + " add up to " + total.str() + ", dimension " + Twine(axis) +
-                   " has " + extent.str())};
+    return {b.contradict("split: the sizes " + toString(*sizes) + " add up to " + total.str() + ", dimension " +
+                         Twine(axis) + " has " + extent.str())};
   Results parts;
   for (const SymbolicInt &size : *sizes) {
     parts.push_back(sliceAxis(b, in[0], axis, start, size));
@@ -326,7 +326,7 @@ Results depth_to_space(Builder &b, Values in, const Attributes &a) {
   if (s.size() == 4 && block.knownPositive())
     channels = divideEvenly(s[1], block * block);
   if (!channels)
-    return {b.fail("depth_to_space: shape " + toString(s) + " does not divide into blocks of " + block.str())};
+    return {b.contradict("depth_to_space: shape " + toString(s) + " does not divide into blocks of " + block.str())};
   bool depthFirst = a.getString("mode", "DCR") == "DCR";
   Value x = depthFirst ? b.reshape(in[0], {s[0], block, block, *channels, s[2], s[3]})
                        : b.reshape(in[0], {s[0], *channels, block, block, s[2], s[3]});
@@ -342,7 +342,7 @@ Results space_to_depth(Builder &b, Values in, const Attributes &a) {
     width = divideEvenly(s[3], block);
   }
   if (!height || !width)
-    return {b.fail("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};
+    return {b.contradict("space_to_depth: shape " + toString(s) + " does not divide into blocks of " + block.str())};
   bool depthFirst = a.getString("mode", "DCR") == "DCR";
   Value blocks = b.reshape(in[0], {s[0], s[1], *height, block, *width, block});
   Value x = depthFirst ? b.transpose(blocks, {0, 3, 5, 1, 2, 4}) : b.transpose(blocks, {0, 1, 3, 5, 2, 4});

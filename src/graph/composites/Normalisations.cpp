@@ -24,8 +24,8 @@ Value alongAxis(Builder &b, Value vector, int64_t axis, ArrayRef<SymbolicInt> sh
   if (rankOf(vector) != 1)
     vector = b.reshape(vector, {elementCount(shapeOf(vector))});
   if (vector && provablyDiffer(shapeOf(vector)[0], shape[axis]) && shapeOf(vector)[0] != SymbolicInt(1))
-    return b.fail("expected a vector of " + shape[axis].str() + " elements, for dimension " + Twine(axis) + " of " +
-                  toString(shape) + ", got " + shapeOf(vector)[0].str());
+    return b.contradict("expected a vector of " + shape[axis].str() + " elements, for dimension " + Twine(axis) +
+                        " of " + toString(shape) + ", got " + shapeOf(vector)[0].str());
   return b.broadcast(vector, axis, shape);
 }
 
@@ -73,7 +73,8 @@ Results rms_norm(Builder &b, Values in, const Attributes &a) {
 /// in: x, scale, shift, mean, variance.
 Results batch_norm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 2)
-    return {b.fail("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
+    return {
+        b.contradict("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
   Value x = toCompute(b, in[0]);
   SmallVector<Value> statistics;
   for (Value value : in.drop_front())
@@ -89,7 +90,8 @@ Results batch_norm(Builder &b, Values in, const Attributes &a) {
 /// new.
 Results batch_norm_training(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 2)
-    return {b.fail("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
+    return {
+        b.contradict("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
   SmallVector<int64_t> axes{0};
   llvm::append_range(axes, axesFrom(2, rankOf(in[0])));
   Value x = toCompute(b, in[0]), average = graph::mean(b, x, axes, false);
@@ -111,7 +113,7 @@ Results batch_norm_training(Builder &b, Values in, const Attributes &a) {
 
 Results instance_norm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 3)
-    return {b.fail("instance_norm: expected rank 3 or more, got shape " + toString(shapeOf(in[0])))};
+    return {b.contradict("instance_norm: expected rank 3 or more, got shape " + toString(shapeOf(in[0])))};
   Normalised n = normalise(b, in[0], axesFrom(2, rankOf(in[0])), a.getFloat("epsilon", 1e-5));
   Shape shape = shapeOf(in[0]);
   Value scale = optionalInput(in, 1), shift = optionalInput(in, 2);
@@ -126,8 +128,8 @@ Results group_norm(Builder &b, Values in, const Attributes &a) {
   if (shape.size() >= 2 && groups.knownPositive())
     size = divideEvenly(shape[1], groups);
   if (!size)
-    return {b.fail("group_norm: the channels of shape " + toString(shape) + " do not divide into " + groups.str() +
-                   " groups")};
+    return {b.contradict("group_norm: the channels of shape " + toString(shape) + " do not divide into " +
+                         groups.str() + " groups")};
   Shape grouped{shape[0], groups, *size};
   grouped.append(shape.begin() + 2, shape.end());
   Value x = b.reshape(in[0], grouped);

@@ -272,8 +272,8 @@ static std::optional<Inputs> inputsOf(Builder &b, const Kind &kind, Values in, c
   SymbolicInt units = hasRanks ? shapeOf(in[2])[2] : SymbolicInt(0);
   if (!hasRanks || provablyDiffer(shapeOf(in[1])[1], units * SymbolicInt(kind.gates)) ||
       provablyDiffer(shapeOf(in[2])[1], units * SymbolicInt(kind.gates))) {
-    b.fail("expected a tensor of rank 3 and weights for " + Twine(kind.gates) + " gates, got shapes " +
-           toString(shapeOf(in[0])) + ", " + toString(shapeOf(in[1])) + " and " + toString(shapeOf(in[2])));
+    b.contradict("expected a tensor of rank 3 and weights for " + Twine(kind.gates) + " gates, got shapes " +
+                 toString(shapeOf(in[0])) + ", " + toString(shapeOf(in[1])) + " and " + toString(shapeOf(in[2])));
     return std::nullopt;
   }
   Type type = computeType(elementTypeOf(in[0]));

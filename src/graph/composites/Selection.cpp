@@ -69,7 +69,7 @@ Results compress(Builder &b, Values in, const Attributes &a) {
   if (axis < 0)
     return {};
   if (rankOf(in[1]) != 1)
-    return {b.fail("compress: expected a vector of conditions, got shape " + toString(shapeOf(in[1])))};
+    return {b.contradict("compress: expected a vector of conditions, got shape " + toString(shapeOf(in[1])))};
   return {b.gather(x, positionsWhere(b, flatMask(b, in[1])), axis)};
 }
 } // namespace composites

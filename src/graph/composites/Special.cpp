@@ -154,10 +154,8 @@ static Scalar digammaOf(Scalar x) {
 
 namespace composites {
 Results erfc(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfc", in[0], erfcOf)}; }
-/// y with erf(y) = x; with the attribute `complement` y with erfc(y) = x, of which x near 0 keeps its digits.
-Results erfinv(Builder &b, Values in, const Attributes &a) {
-  return {inDouble(b, "erfinv", in[0], a.getInt("complement") ? inverseErfc : inverseErf)};
-}
+Results erfinv(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfinv", in[0], inverseErf)}; }
+Results erfcinv(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfcinv", in[0], inverseErfc)}; }
 Results lgamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "lgamma", in[0], logGammaOf)}; }
 Results digamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "digamma", in[0], digammaOf)}; }
 

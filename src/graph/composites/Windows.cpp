@@ -78,16 +78,17 @@ static bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attribut
 static bool checkFilter(Builder &b, Value input, Value filter) {
   if (rankOf(input) >= 3 && rankOf(filter) == rankOf(input))
     return true;
-  b.fail("expected an input of rank 3 or more and a filter of the same rank, got shapes " + toString(shapeOf(input)) +
-         " and " + toString(shapeOf(filter)) + "\nhint: a dimension with channels follows the batch dimension");
+  b.contradict("expected an input of rank 3 or more and a filter of the same rank, got shapes " +
+               toString(shapeOf(input)) + " and " + toString(shapeOf(filter)) +
+               "\nhint: a dimension with channels follows the batch dimension");
   return false;
 }
 
 std::optional<Pooling> poolingOf(Builder &b, Value input, const Attributes &a, double fill) {
   SmallVector<int64_t> size = a.getInts("kernel_shape");
   if (size.empty() || rankOf(input) != static_cast<int64_t>(size.size()) + 2) {
-    b.fail("pooling: expected kernel_shape with one entry per dimension after the channels, got " + toString(size) +
-           " for shape " + toString(shapeOf(input)));
+    b.contradict("pooling: expected kernel_shape with one entry per dimension after the channels, got " +
+                 toString(size) + " for shape " + toString(shapeOf(input)));
     return std::nullopt;
   }
   std::optional<Window> window = windowOf(b, size.size(), a);
@@ -128,7 +129,7 @@ Value transposedFilter(Builder &b, Value filter, int64_t groups) {
 
 bool hasChannels(Builder &b, Value x) {
   if (rankOf(x) < 2)
-    b.fail("expected batch and channels, then the window's dimensions, got " + toString(shapeOf(x)));
+    b.contradict("expected batch and channels, then the window's dimensions, got " + toString(shapeOf(x)));
   return rankOf(x) >= 2;
 }
 

@@ -178,7 +178,7 @@ TEST(OnnxImportErrors, AllUnsupportedOperatorsAtOnce) {
                   17};
   Outcome outcome = import(model);
   expectError(outcome, "Frobnicate-17 (2 nodes): 'first' 'second'");
-  expectError(outcome, "com.example.Gizmo (1 node): 'third'");
+  expectError(outcome, "com.example.Gizmo (1 node): 'third'\n");
   expectError(outcome, "hint: ");
 }
 

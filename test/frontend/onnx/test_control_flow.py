@@ -161,6 +161,99 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped):
             run(parse(text), feeds)
 
 
+BEYOND = "two = Constant <value_ints = [2, 3]> () r, rest = Split (x, two)"
+DEEP = "axes = Constant <value_ints = [0, 1]> () deep = Unsqueeze (x, axes) r = MaxPool <kernel_shape = [9]> (deep)"
+RANKS = """wide = Constant <value_ints = [2, 2]> () square = Reshape (x, wide)
+           joined = Concat <axis = 0> (square, x) r = Neg (x)"""
+FIVE = "five = Constant <value_ints = [5]> () r = Reshape (x, five)"
+
+
+def branches(then_body, else_body, inputs="bool c, float[4] x"):
+    return f"""sizes ({inputs}) => (float[m] y) {{
+      y = If (c) <then_branch = a () => (float[p] r) {{ {then_body} }},
+                  else_branch = b () => (float[q] r) {{ {else_body} }}>
+    }}"""
+
+
+@pytest.mark.parametrize("problem", [BEYOND, DEEP, RANKS, FIVE])
+@pytest.mark.parametrize("is_then", [True, False])
+def test_a_branch_that_cannot_run_is_an_error_where_it_is_reached(problem, is_then):
+    """The model was refused, whichever branch its runs take."""
+    model = parse(branches(*([problem, "r = Neg (x)"] if is_then else ["r = Neg (x)", problem])))
+    feeds = {"c": np.array(not is_then), "x": normal(4)}
+    name = "then" if is_then else "else"
+    with pytest.warns(UserWarning, match=rf"(?s)\(If\): a run that chooses the {name} branch will be an error: node '"):
+        compiled = perpend.compile(model)
+    np.testing.assert_array_equal(compiled(**feeds), -feeds["x"])
+    with pytest.raises(ValueError, match=f"the {name} branch, which cannot run: node '.*' "):
+        compiled(**{**feeds, "c": np.array(is_then)})
+    with pytest.warns(UserWarning) as warnings:
+        (result,) = run(model, feeds)
+    np.testing.assert_array_equal(result, -feeds["x"])
+    assert len(warnings) == 1
+
+
+def test_shapes_known_in_the_branch_that_stays_are_known_behind_it():
+    """As if the branch stood alone: the reshape needs the sizes that it computed."""
+    text = f"""sizes (bool c, float[4] x) => (float[2, 2] y) {{
+      z, s = If (c) <
+        then_branch = a () => (float[p] r, int64[2] t) {{ {BEYOND} t = Constant <value_ints = [9, 9]> () }},
+        else_branch = b () => (float[q] r, int64[2] t) {{ r = Neg (x) t = Constant <value_ints = [2, 2]> () }}>
+      y = Reshape (z, s)
+    }}"""
+    feeds = {"c": np.array(False), "x": normal(4)}
+    with pytest.warns(UserWarning, match="a run that chooses the then branch"):
+        (result,) = run(parse(text), feeds)
+    np.testing.assert_array_equal(result, -feeds["x"].reshape(2, 2))
+
+
+def test_branches_of_which_none_can_run():
+    with pytest.raises(perpend.CompileError, match=r"node '.*' \(Split\)"):
+        run(parse(branches(BEYOND, DEEP)), {})
+    inner = """inner = If (d) <then_branch = e () => (float[s] r) {{ {} }}, else_branch = f () => (float[t] r) {{ {} }}>
+               r = Neg (inner)"""
+    model = parse(branches(inner.format(BEYOND, DEEP), "r = Neg (x)", "bool c, bool d, float[4] x"))
+    feeds = {"c": np.array(False), "d": np.array(True), "x": normal(4)}
+    with pytest.warns(UserWarning, match=r"then branch will be an error: node '.*' \(Split\)"):
+        (result,) = run(model, feeds)
+    np.testing.assert_array_equal(result, -feeds["x"])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("r = Neg (nothing)", "nothing"),
+        ("i = Constant <value_ints = [1, 2, 3, 4]> () r = Add (x, i)", "element type"),
+        ("r = LeakyRelu <alpha = 1> (x)", "alpha"),
+    ],
+)
+def test_a_branch_that_no_shapes_make_right_is_an_error(body, message):
+    with pytest.raises(perpend.CompileError, match=message):
+        run(parse(branches(body, "r = Neg (x)")), {})
+
+
+def test_a_loop_that_gives_up_what_it_took_for_known_does_not_warn(recwarn):
+    """As long as the size is 5 in every iteration, no tensor of 4 elements has it."""
+    text = """sizes (float[4] x) => (float[1] y) {
+      one = Constant <value_int = 1> () start = Constant <value_ints = [5]> () step = Constant <value_ints = [1]> ()
+      count = Constant <value_int = 3> () yes = Constant <value = bool {1}> ()
+      empty = Constant <value = float[1] {0}> ()
+      last, y = Loop (count, yes, start, empty) <body = body (int64 i, bool go, int64[1] size, float[1] h) =>
+        (bool again, int64[1] next, float[1] out) {
+        again = Identity (go)
+        is_second = Equal (i, one)
+        out = If (is_second) <
+          then_branch = a () => (float[1] r) { shaped = Reshape (x, size) r = ReduceSum <keepdims = 1> (shaped) },
+          else_branch = b () => (float[1] s) { s = Add (h, h) }>
+        next = Sub (size, step)
+      }>
+    }"""
+    feeds = {"x": np.float32([1, 2, 4, 8])}
+    (result,) = run(parse(text), feeds)
+    assert result.tolist() == [30.0]
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     ("then_result", "else_result", "message"),
     [

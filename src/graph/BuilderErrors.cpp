@@ -1,0 +1,41 @@
+//===- BuilderErrors.cpp - what the builder says when it cannot build -----===//
+
+#include "graph/Builder.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+Value Builder::fail(const Twine &message) {
+  raise(completed(message), /*isContradiction=*/false);
+  return {};
+}
+
+Value Builder::contradict(const Twine &message) {
+  raise(completed(message), /*isContradiction=*/true);
+  return {};
+}
+
+void Builder::raise(const std::string &text, bool isContradiction) {
+  if (std::exchange(failed, true))
+    return;
+  if (isContradiction && contradiction)
+    *contradiction = text;
+  else
+    emitError(location) << text;
+}
+
+std::string Builder::completed(const Twine &message) const {
+  std::string text = message.str();
+  if (size_t end = std::min(text.find("\nhint: "), text.size()); !operands.empty())
+    text.insert(end, "\n" + operands);
+  return subject + text;
+}
+
+bool Builder::checkAxis(int64_t axis, int64_t rank, StringRef what) {
+  if (axis >= 0 && axis < rank)
+    return true;
+  contradict(what + ": expected an axis from 0 to " + Twine(rank - 1) + ", got " + Twine(axis));
+  return false;
+}
+} // namespace perpend::graph
