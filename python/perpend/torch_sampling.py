@@ -26,7 +26,6 @@ def grid_sample(call: Call) -> Value:
         mode=SAMPLING[call["interpolation_mode"]],
         padding_mode=PADDING[call["padding_mode"]],
         align_corners=int(call["align_corners"]),
-        clamp_positions=int(call["interpolation_mode"] != SAMPLING.index("cubic")),
     )
 
 

@@ -123,13 +123,14 @@ def cast(g):
 # Windows
 
 
-def image(g, window_dims=None, least=1):
+def image(g, window_dims=None, least=1, exact=False):
     """A value [n, c, x...]; reshaped when there is none."""
     dims = window_dims or g.choose([1, 2, 2, 2, 3])
     fits = [v for v in g.values if v.type is FLOAT and v.rank == dims + 2 and min(v.shape[2:]) >= least]
+    fits = [v for v in fits if v.exact or not exact]
     if fits and g.chance(0.8):
         return g.choose(fits[-3:])
-    a = g.pick(high=dims + 2)
+    a = g.pick(high=dims + 2, exact=exact)
     axes = list(range(dims + 2 - a.rank))
     value = g.add("Unsqueeze", a, g.constant(np.array(axes, INT64)), exact=a.exact) if axes else a
     if min(value.shape[2:]) < least:

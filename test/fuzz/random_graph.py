@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 FLOAT, INT32, INT64, UINT8, BOOL = np.float32, np.int32, np.int64, np.uint8, np.bool_
 MOST_ELEMENTS = 6000
+OPERATOR_SETS = [13, 16, 18, 18, 21, 23, 23]
 RANDOM_OPERATORS = []
 
 
@@ -47,6 +48,8 @@ class Graph:
         self.values, self.nodes, self.constants, self.feeds, self.symbols = [], [], [], {}, {}
         self.inputs, self.used, self.count = [], set(), 0
         self.is_symbolic = self.chance(0.4)
+        self.opset = self.choose(OPERATOR_SETS)
+        self.opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         for _ in range(self.number(1, 3)):
             self.add_input()
 
@@ -122,8 +125,10 @@ class Graph:
         ]
         constants = [known[x.name] for x in operands if x.name in known]
         results = [helper.make_empty_tensor_value_info(name) for name in names]
-        model = helper.make_model(helper.make_graph([node], "g", infos, results, constants), opset_imports=OPSETS)
+        model = helper.make_model(helper.make_graph([node], "g", infos, results, constants), opset_imports=self.opsets)
+        model.ir_version = 10
         try:
+            onnx.checker.check_model(model)
             inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         except Exception as error:
             raise Rejected from error
@@ -185,10 +190,7 @@ class Graph:
         outputs = [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(np.dtype(v.type)),
                                                  None if self.is_symbolic else v.shape) for v in results]  # fmt: skip
         graph = helper.make_graph(self.nodes, "random", self.inputs, outputs, self.constants)
-        return helper.make_model(graph, opset_imports=OPSETS, ir_version=8)
-
-
-OPSETS = [helper.make_opsetid("", 18)]
+        return helper.make_model(graph, opset_imports=self.opsets, ir_version=10)
 
 
 def broadcasts(a, b):

@@ -1,8 +1,13 @@
 """Random valid ONNX models: graphs of 5 to 30 nodes over the operators that the importer knows."""
 
 import random_arithmetic  # noqa: F401  registers its operators; a seed is the same model as long as their order is
+import random_functions  # noqa: F401
+import random_images  # noqa: F401
 import random_movements  # noqa: F401
+import random_quantised  # noqa: F401
 import random_selections  # noqa: F401
+import random_sequences  # noqa: F401
+import random_transformers  # noqa: F401
 from random_graph import Graph
 
 

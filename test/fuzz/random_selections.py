@@ -174,11 +174,15 @@ def reshape_as(g):
     rest = g.constant(np.array([-1], INT64))
     sizes = g.add("Concat", rest, last, axis=0, keep=False)
     if g.chance(0.5):
-        return g.add("Reshape", a, sizes, exact=a.exact)
-    flat = g.add("Reshape", a, sizes, keep=False)
-    one = g.add("Slice", flat, *[g.constant(np.array([x], INT64)) for x in (0, 1)], keep=False)
-    wide = g.add("Concat", g.constant(np.array([g.number(1, 3)], INT64)), last, axis=0, keep=False)
-    g.add("Expand", one, wide, exact=a.exact)
+        shape = (int(np.prod(a.shape[:-1])), a.shape[-1])
+        return g.add_named("Reshape", [a.name, sizes.name], a.type, shape, a.exact)
+    flat, count = g.name("flat"), g.number(1, 3)
+    g.add_hidden("Reshape", [a, sizes], flat)
+    limits = [g.constant(np.array([x], INT64)).name for x in (0, 1)]
+    g.add_named("Slice", [flat, *limits], a.type, (1, a.shape[-1]), a.exact)
+    one = g.values.pop()
+    wide = g.add("Concat", g.constant(np.array([count], INT64)), last, axis=0, keep=False)
+    g.add_named("Expand", [one.name, wide.name], a.type, (count, a.shape[-1]), a.exact)
 
 
 @random_operator()

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import itertools
 
+import onnx
+import perpend
 import pytest
 import torch
 import torch.nn.functional as F
+from onnx import TensorProto, helper
 from python.torch_functions import check
 
 torch.manual_seed(0)
 LINE, IMAGE, VOLUME = torch.randn(2, 3, 7), torch.randn(2, 3, 8, 9), torch.randn(1, 2, 5, 6, 7)
 MODES = list(itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)))
+
+
+def affine_grid(corners: bool) -> onnx.ModelProto:
+    """ONNX's operator, of matrices [2, 2, 3], to one column."""
+    size = helper.make_tensor("size", TensorProto.INT64, [4], [2, 3, 4, 1])
+    node = helper.make_node("AffineGrid", ["theta", "size"], ["grid"], align_corners=int(corners))
+    theta = helper.make_tensor_value_info("theta", TensorProto.FLOAT, [2, 2, 3])
+    graph = helper.make_graph([node], "g", [theta], [onnx.ValueInfoProto(name="grid")], [size])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
 @pytest.mark.parametrize(("mode", "padding", "corners"), MODES)
@@ -30,6 +42,13 @@ def test_samples_of_volumes() -> None:
         IMAGE,
         torch.randn(2, 2, 3) / 2,
     )
+
+
+def test_grids_of_one_column() -> None:
+    for corners in (False, True):
+        image = perpend.compile(affine_grid(corners))
+        theta = torch.randn(2, 2, 3)
+        torch.testing.assert_close(image(theta), F.affine_grid(theta, [2, 3, 4, 1], align_corners=corners))
 
 
 def test_lines() -> None:

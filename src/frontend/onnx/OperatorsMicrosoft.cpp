@@ -207,14 +207,6 @@ Results importSkipGroupNorm(Node &node) {
   return {normalisedGroups(node, sum), sum};
 }
 
-/// With bicubic and border, positions are moved into the image before the neighbours are chosen, unlike in ONNX.
-Results importMicrosoftGridSample(Node &node) {
-  bool isCubic = node.attributes.getString("mode") == "bicubic";
-  if (isCubic && node.attributes.getString("padding_mode") == "border")
-    return node.fail("the mode bicubic with the padding_mode border is not supported\nhint: use ONNX's GridSample-16");
-  return node.composite("grid_sample", node.inputs);
-}
-
 /// Results: distinct elements in the order of their first occurrence, the place of each element there, counts.
 Results importMicrosoftUnique(Node &node) {
   if (!node.hasInputs(1))

@@ -199,11 +199,23 @@ static Results quantisedAs(Node &node, Value real, size_t scale, size_t like) {
                : Value()};
 }
 
+/// Of two numbers. The zero point is added before rounding, and then decides ties: half of 1 is 0, but 5.5 is 6.
+static Results quantisedBinary(Node &node, Value real) {
+  Value scale = node.input(6), zero = node.input(7);
+  if (!real || !scale)
+    return {};
+  Builder &b = node.builder;
+  Value ratio = graph::div(b, real, scale);
+  if (zero && ratio)
+    ratio = graph::add(b, ratio, b.cast(zero, graph::elementTypeOf(ratio)));
+  Value one = b.scalar(1, graph::elementTypeOf(scale));
+  return {quantised(node, ratio, one, {}, graph::elementTypeOf(node.input(0)))};
+}
 Results importQLinearAdd(Node &node) {
-  return quantisedAs(node, graph::add(node.builder, dequantised(node, 0), dequantised(node, 3)), 6, 0);
+  return quantisedBinary(node, graph::add(node.builder, dequantised(node, 0), dequantised(node, 3)));
 }
 Results importQLinearMul(Node &node) {
-  return quantisedAs(node, graph::mul(node.builder, dequantised(node, 0), dequantised(node, 3)), 6, 0);
+  return quantisedBinary(node, graph::mul(node.builder, dequantised(node, 0), dequantised(node, 3)));
 }
 
 /// A composite of the first input, with this node's attributes.

@@ -177,7 +177,12 @@ Results lrn(Builder &b, Values in, const Attributes &a) {
 
 Results mean_variance_norm(Builder &b, Values in, const Attributes &a) {
   std::optional<SmallVector<int64_t>> axes = normalAxes(b, a.getInts("axes", {0, 2, 3}), rankOf(in[0]));
-  return {axes ? castLike(b, normalise(b, in[0], *axes, 1e-9).result, in[0]) : Value()};
+  if (!axes)
+    return {};
+  Value x = toCompute(b, in[0]);
+  Value centred = sub(b, x, mean(b, x, *axes, true));
+  Value deviation = call(b, "sqrt", mean(b, mul(b, centred, centred), *axes, true));
+  return {castLike(b, div(b, centred, addNumber(b, deviation, 1e-9)), in[0])};
 }
 } // namespace composites
 } // namespace perpend::graph

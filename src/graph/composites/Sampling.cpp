@@ -72,7 +72,6 @@ struct Border {
 struct GridOptions {
   StringRef mode, padding;
   bool alignCorners;
-  bool clampsPosition; ///< with the padding border; else only the elements that are read lie inside
 };
 
 /// Reads positions outside as the padding mode says.
@@ -123,7 +122,7 @@ static Scalar positionOf(Scalar coordinate, const Border &border, const GridOpti
     return PaddedImage::reflect(position, border);
   Scalar fits = (position >= border.low) & (position <= border.high);
   Scalar clamped = max(min(position, border.length - 1), 0);
-  return options.padding == "border" && options.clampsPosition ? select(fits, position, clamped) : position;
+  return options.padding == "border" && options.mode != "cubic" ? select(fits, position, clamped) : position;
 }
 
 static Border borderOf(OpBuilder &builder, Location loc, const SymbolicInt &value, bool alignCorners, Type compute) {
@@ -137,15 +136,15 @@ static std::optional<GridOptions> gridOptions(Builder &b, const Attributes &a) {
   mode = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
   if (llvm::is_contained({"linear", "nearest", "cubic"}, mode) &&
       llvm::is_contained({"zeros", "border", "reflection"}, padding))
-    return GridOptions{mode, padding, a.getInt("align_corners") != 0, a.getInt("clamp_positions", 1) != 0};
+    return GridOptions{mode, padding, a.getInt("align_corners") != 0};
   b.fail("grid_sample: unknown mode '" + mode + "' or padding '" + padding + "'");
   return std::nullopt;
 }
 
 namespace composites {
 /// in: x [n, c, d...], grid [n, y..., k] of coordinates in [-1, 1], the last dimension's first. Attributes: mode,
-/// padding_mode, align_corners; clamp_positions (1, as in ONNX): cubic neighbours of a position outside the image with
-/// the padding border are those of the nearest position inside, not those of the position itself (PyTorch).
+/// padding_mode, align_corners. With the padding border, cubic neighbours of a position outside the image are its own,
+/// each brought inside, as in PyTorch and ONNX Runtime (onnx.reference takes those of the nearest position inside).
 Results grid_sample(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]), grid = shapeOf(in[1]), result;
   std::optional<GridOptions> options = gridOptions(b, a);
@@ -182,11 +181,12 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
   return {b.generate(in, result, type, body)};
 }
 
-/// The coordinate of a position in [0, count): the ends of [-1, 1], or the middles of equal parts of it.
+/// The coordinate of a position in [0, count): the ends of [-1, 1], or the middles of equal parts of it. A single one
+/// is in the middle, as in PyTorch, which ONNX refers to (its formula divides by zero there).
 static Scalar gridCoordinate(Scalar position, Scalar count, bool alignCorners) {
   if (!alignCorners)
     return (2.0 * position + 1) / count - 1;
-  return select(count > 1, 2.0 * position / max(count - 1, 1) - 1, count.constant(-1));
+  return select(count > 1, 2.0 * position / max(count - 1, 1) - 1, count.constant(0));
 }
 
 /// in: theta [n, k, k + 1]. Attributes: `size` [n, c, d...] (k extents), align_corners. Result: [n, d..., k].

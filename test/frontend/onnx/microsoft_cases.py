@@ -319,6 +319,9 @@ for t in [np.uint8, np.int8]:
     out = [float_scalar(0.05), zero(11, t)]
     for op in ["QLinearAdd", "QLinearMul"]:
         case(op, [*x, *y, *out], slack=1, symbols={(0, 0): "n"})
+        # Scales that are powers of two: no other rounding, and many ties.
+        halves = [bytes_of(9, 13, dtype=t), float_scalar(0.25), zero(3, t)]
+        case(op, [*halves, bytes_of(13, dtype=t), float_scalar(0.5), zero(6, t), float_scalar(0.5), zero(5, t)])
     case("QLinearSigmoid", [*x, float_scalar(0.004), zero(0, t)], slack=1)
     case("QLinearLeakyRelu", [*x, *out], alpha=0.2, slack=1)
     case(
@@ -419,6 +422,6 @@ for name, mask, bias, symbols in [
 
 case("Unique", [np.array([2, 1, 1, 3, 4, 3], np.float32)], 3, symbols={(0, 0): "n"})
 for mode in ["bilinear", "nearest", "bicubic"]:
-    for padding in ["zeros", "reflection"] if mode == "bicubic" else ["zeros", "border", "reflection"]:
+    for padding in ["zeros", "border", "reflection"]:
         grid = normal(2, 3, 4, 2)
         case("GridSample", [normal(2, 3, 5, 7), grid], mode=mode, padding_mode=padding, align_corners=1)

@@ -416,7 +416,11 @@ case(
 case("Resize", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=10, mode="nearest")
 case("Resize", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=10, mode="linear")
 case("Upsample", [normal(1, 1, 5, 6), float32(1, 1, 2, 3)], {1: float32(1, 1, 2, 3)}, opset=9, mode="nearest")
+case("MeanVarianceNormalization", [normal(2, 3, 4, 5) / 1000], label="small", axes=[2, 3])
 case("Upsample", [normal(1, 1, 5, 6)], opset=7, mode="linear", scales=[1.0, 1.0, 2.0, 2.0])
+for corners in (0, 1):
+    places = [normal(2, 3, 5, 4), normal(2, 3, 4, 2) * 1.5]
+    case("GridSample", places, opset=16, mode="bicubic", padding_mode="border", align_corners=corners)
 case("Resize", [normal(1, 2, 5, 6), None, None, int64(9, 7)], {3: int64(9, 7)}, opset=18, axes=[3, 2], mode="linear")
 case(
     "Resize",

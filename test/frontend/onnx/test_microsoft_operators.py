@@ -265,7 +265,6 @@ def test_skip_group_norm(channels_last, skip_shape, has_bias):
             r"mask_index: expected a mask \[batch, keys\], got shape \[2\]",
         ),
         ("CDist", [[2, 3], [4, 3]], {"metric": "cosine"}, "cosine"),
-        ("GridSample", [[1, 1, 2, 2], [1, 1, 1, 2]], {"mode": "bicubic", "padding_mode": "border"}, "bicubic"),
         ("GatherBlockQuantized", [[2, 8], [3], [2, 1]], {"gather_axis": 1, "block_size": 16}, "another axis"),
         ("MatMulBnb4", [[2, 8], [9], [1]], {"N": 2, "K": 8, "block_size": 16, "quant_type": 1}, "a magnitude per"),
     ],
