@@ -100,7 +100,8 @@ static perpend_status findTensor(const TensorList &list, const char *kind, const
     if (used + strlen(candidate) + 5 < sizeof known)
       used += static_cast<size_t>(snprintf(known + used, sizeof known - used, "%s'%s'", used ? ", " : "", candidate));
   }
-  return fail(PERPEND_INVALID_ARGUMENT, "%s: expected one of %s, got '%.60s'; hint: names are those of the model file",
+  return fail(PERPEND_INVALID_ARGUMENT,
+              "%s: expected one of %s, got '%.60s'; hint: names are those of the model file, without its initializers",
               kind, *known ? known : "none", name);
 }
 

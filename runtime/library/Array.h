@@ -20,6 +20,12 @@ public:
   T &operator[](int64_t i) { return elements[i]; }
   const T &operator[](int64_t i) const { return elements[i]; }
   void shrink(int64_t count) { used = count; }
+  void swap(Array &other) {
+    T *theirs = other.elements;
+    int64_t theirCount = other.used, theirCapacity = other.capacity;
+    other.elements = elements, other.used = used, other.capacity = capacity;
+    elements = theirs, used = theirCount, capacity = theirCapacity;
+  }
 
   // Appends; false without memory (nothing is appended then).
   bool add(const T &element) { return add(&element, 1); }

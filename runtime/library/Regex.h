@@ -22,6 +22,11 @@ struct RegexInstruction {
   int32_t first = 0, second = 0; // Characters: position and number of ranges; Split: two targets; Jump: one
 };
 
+// Bytes of a text.
+struct RegexMatch {
+  int64_t begin = 0, end = 0;
+};
+
 class Regex {
 public:
   // False: the pattern is wrong, or there is no memory; error() says what.
@@ -31,6 +36,8 @@ public:
   enum class Outcome { Differs, Matches, NoMemory };
   // Whether the whole text matches.
   Outcome matchWhole(perpend_string text) const;
+  // The leftmost match at or behind a position, and the longest that begins there; what lies before is context.
+  Outcome find(perpend_string text, int64_t position, RegexMatch &match) const;
 
 private:
   friend class RegexParser;

@@ -36,16 +36,19 @@ struct Surroundings {
   }
 };
 
-// A set of program positions that is emptied in no time.
+// A set of program positions that is emptied in no time, each with the position of the text where its match begins.
 struct States {
   int32_t *list, *place;
+  int64_t *begins;
   int32_t count = 0;
 
   bool has(int32_t state) const { return place[state] < count && list[place[state]] == state; }
-  bool add(int32_t state) {
+  int64_t beginOf(int32_t state) const { return begins[place[state]]; }
+  bool add(int32_t state, int64_t begin) {
     if (has(state))
       return false;
     place[state] = count;
+    begins[count] = begin;
     list[count++] = state;
     return true;
   }
@@ -53,30 +56,68 @@ struct States {
 
 class Matcher {
 public:
-  Matcher(const Array<RegexInstruction> &program, const Array<RegexRange> &ranges, int32_t *memory)
-      : program(program), ranges(ranges), size(static_cast<int32_t>(program.count())), current{memory, memory + size},
-        next{memory + 2 * size, memory + 3 * size}, stack(memory + 4 * size) {}
+  Matcher(const Array<RegexInstruction> &program, const Array<RegexRange> &ranges, int64_t *memory)
+      : program(program), ranges(ranges), size(static_cast<int32_t>(program.count())) {
+    auto *numbers = reinterpret_cast<int32_t *>(memory + 2 * size);
+    current = {numbers, numbers + size, memory};
+    next = {numbers + 2 * size, numbers + 3 * size, memory + size};
+    stack = numbers + 4 * size;
+  }
+
+  // What the constructor takes.
+  static int64_t *allocate(int64_t size) {
+    return static_cast<int64_t *>(calloc(static_cast<size_t>(5 * size + 1), sizeof(int64_t)));
+  }
 
   bool run(perpend_string text) {
-    int64_t position = 0;
-    uint32_t before = Surroundings::none, after = read(text, position);
-    enter(current, 0, {before, after});
-    while (after != Surroundings::none && current.count) {
-      uint32_t character = after;
-      before = after;
-      after = read(text, position);
-      next.count = 0;
-      for (int32_t i = 0; i < current.count; ++i)
-        if (accepts(program[current.list[i]], character))
-          enter(next, current.list[i] + 1, {before, after});
-      States swapped = current;
-      current = next;
-      next = swapped;
-    }
+    place(text, 0);
+    enter(current, 0, {before, after}, 0);
+    while (after != Surroundings::none && current.count)
+      step(text, INT64_MAX);
     return after == Surroundings::none && current.has(size - 1);
   }
 
+  // States are in the order of the positions where they began, so that of two ways into a state the earlier is kept.
+  bool find(perpend_string text, int64_t position, RegexMatch &match) {
+    bool isFound = false;
+    place(text, position);
+    while (true) {
+      if (!isFound)
+        enter(current, 0, {before, after}, here);
+      if (current.has(size - 1) && (!isFound || current.beginOf(size - 1) <= match.begin)) {
+        match = {current.beginOf(size - 1), here};
+        isFound = true;
+      }
+      if (after == Surroundings::none || !current.count)
+        return isFound;
+      step(text, isFound ? match.begin : INT64_MAX);
+    }
+  }
+
 private:
+  // Only ASCII characters matter to what is around a position.
+  void place(perpend_string text, int64_t position) {
+    here = behind = position;
+    before = position ? static_cast<unsigned char>(text.data[position - 1]) : Surroundings::none;
+    after = read(text, behind);
+    current.count = 0;
+  }
+
+  // Reads a character; matches that began behind `lastBegin` are given up.
+  void step(perpend_string text, int64_t lastBegin) {
+    uint32_t character = after;
+    before = after;
+    here = behind;
+    after = read(text, behind);
+    next.count = 0;
+    for (int32_t i = 0; i < current.count && current.begins[i] <= lastBegin; ++i)
+      if (accepts(program[current.list[i]], character))
+        enter(next, current.list[i] + 1, {before, after}, current.begins[i]);
+    States swapped = current;
+    current = next;
+    next = swapped;
+  }
+
   static uint32_t read(perpend_string text, int64_t &position) {
     return position < text.sizeBytes ? decode(text.data, text.sizeBytes, position) : Surroundings::none;
   }
@@ -97,12 +138,12 @@ private:
   }
 
   // Adds a state and all that it leads to without reading. Each is pushed at most twice.
-  void enter(States &states, int32_t state, Surroundings around) {
+  void enter(States &states, int32_t state, Surroundings around, int64_t begin) {
     int32_t depth = 0;
     stack[depth++] = state;
     while (depth) {
       int32_t at = stack[--depth];
-      if (!states.add(at))
+      if (!states.add(at, begin))
         continue;
       const RegexInstruction &instruction = program[at];
       if (instruction.code == RegexCode::Jump || instruction.code == RegexCode::Split)
@@ -119,17 +160,29 @@ private:
   int32_t size;
   States current, next;
   int32_t *stack; // room for 2 * size + 1
+  // The next character of the text is read already.
+  int64_t here = 0, behind = 0;
+  uint32_t before = Surroundings::none, after = Surroundings::none;
 };
 
 } // namespace
 
 Regex::Outcome Regex::matchWhole(perpend_string text) const {
-  auto *memory = static_cast<int32_t *>(calloc(static_cast<size_t>(6 * program.count() + 1), sizeof(int32_t)));
+  int64_t *memory = Matcher::allocate(program.count());
   if (!memory)
     return Outcome::NoMemory;
   bool matches = Matcher(program, ranges, memory).run(text);
   free(memory);
   return matches ? Outcome::Matches : Outcome::Differs;
+}
+
+Regex::Outcome Regex::find(perpend_string text, int64_t position, RegexMatch &match) const {
+  int64_t *memory = Matcher::allocate(program.count());
+  if (!memory)
+    return Outcome::NoMemory;
+  bool isFound = Matcher(program, ranges, memory).find(text, position, match);
+  free(memory);
+  return isFound ? Outcome::Matches : Outcome::Differs;
 }
 
 } // namespace perpend::library

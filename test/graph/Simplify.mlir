@@ -35,6 +35,20 @@ func.func @repeated() -> (tensor<2x100xf32>, tensor<2x3xf32>) {
   return %r, %s : tensor<2x100xf32>, tensor<2x3xf32>
 }
 
+// A sum of so many repeated elements is left to the run: evaluation would need 16 GiB.
+// CHECK-LABEL: func.func @sum_of_repeated
+// CHECK: %[[FEW:.*]] = graph.constant dense<2.400000e+01> : tensor<f32>
+// CHECK: %[[MANY:.*]] = graph.reduce
+// CHECK: return %[[FEW]], %[[MANY]]
+func.func @sum_of_repeated() -> (tensor<f32>, tensor<f32>) {
+  %z = graph.constant dense<2.0> : tensor<f32> : tensor<f32>
+  %few = graph.broadcast %z dims [] : tensor<f32> -> tensor<3x4xf32>
+  %f = graph.reduce sum %few dims [0, 1] : tensor<3x4xf32> -> tensor<f32>
+  %many = graph.broadcast %z dims [] : tensor<f32> -> tensor<65536x65536xf32>
+  %m = graph.reduce sum %many dims [0, 1] : tensor<65536x65536xf32> -> tensor<f32>
+  return %f, %m : tensor<f32>, tensor<f32>
+}
+
 // What is computed from repeated elements is computed before they are repeated: constants are folded.
 // CHECK-LABEL: func.func @map_of_broadcasts
 // CHECK-DAG: %[[WIDE:.*]] = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>

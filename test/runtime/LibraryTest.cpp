@@ -234,6 +234,28 @@ TEST(Library, Split) {
   EXPECT_EQ(call.results[0].shape, (Words{0, 0}));
 }
 
+TEST(Library, Tokenize) {
+  FakeCall call;
+  auto tokenize = [&](const Strings &texts, const Strings &patterns, const char *parameters) {
+    EXPECT_EQ(call.run(perpend_string_tokenize,
+                       {call.texts({static_cast<int64_t>(texts.size())}, texts),
+                        call.texts({static_cast<int64_t>(patterns.size())}, patterns), call.texts({}, {"#"})},
+                       {PERPEND_STRING}, parameters),
+              PERPEND_OK);
+    return call.textsOf(call.results[0]);
+  };
+  EXPECT_EQ(tokenize({"ab c", "d"}, {"\\w+"}, "{}"), (Strings{"ab", "c", "d", "#"}));
+  EXPECT_EQ(call.results[0].shape, (Words{2, 2}));
+  EXPECT_EQ(tokenize({"abcd"}, {"ab|bcd"}, R"({"leastCharacters":3})"), (Strings{"bcd"}));
+  EXPECT_EQ(tokenize({"a", ""}, {"a"}, R"({"marks":1})"), (Strings{"\2", "a", "\3", "\2", "\3", "#"}));
+  EXPECT_EQ(tokenize({"", "x"}, {"a"}, R"({"marks":1})"), (Strings{}));
+  EXPECT_EQ(call.results[0].shape, (Words{2, 0}));
+  EXPECT_EQ(tokenize({"a,b;;c", ",x"}, {",", ";"}, R"({"separates":1})"), (Strings{"a", "b", "c", "x", "#", "#"}));
+  EXPECT_EQ(tokenize({"a1b"}, {"[0-9]*"}, R"({"separates":1})"), (Strings{}));
+  EXPECT_EQ(tokenize({}, {"a"}, "{}"), (Strings{}));
+  EXPECT_EQ(call.results[0].shape, (Words{0, 0}));
+}
+
 TEST(Library, NumbersAndTexts) {
   FakeCall call;
   EXPECT_EQ(call.run(perpend_string_from_number,

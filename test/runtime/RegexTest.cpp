@@ -53,6 +53,28 @@ INSTANTIATE_TEST_SUITE_P(
         Case{".", "\xFF", false}, Case{"[^a]", "\xFF", false}, Case{"(?P<name>a)(?<b>b)", "ab", true},
         Case{"(?i)a(?-i)b", "AB", false}, Case{"(?i)a(?-i)b", "Ab", true}, Case{"((a|b)+)?", "", true}));
 
+TEST(Regex, FindsTheLeftmostAndLongest) {
+  auto find = [](const std::string &pattern, const std::string &text, int64_t position) {
+    Regex regex;
+    EXPECT_TRUE(regex.compile(view(pattern)));
+    perpend::library::RegexMatch match;
+    bool isFound = regex.find(view(text), position, match) == Regex::Outcome::Matches;
+    return isFound ? text.substr(0, match.begin) + "<" + text.substr(match.begin, match.end - match.begin) + ">" : "";
+  };
+  EXPECT_EQ(find("a|ab", "xabc", 0), "x<ab>");
+  EXPECT_EQ(find("b|abcd", "abcd", 0), "<abcd>");
+  EXPECT_EQ(find("b|abcx", "abcd", 0), "a<b>");
+  EXPECT_EQ(find("[a-z]+", "ab cd", 2), "ab <cd>");
+  EXPECT_EQ(find("[a-z]+", "ab 12", 2), "");
+  EXPECT_EQ(find("b*", "abb", 0), "<>");
+  EXPECT_EQ(find("b*", "abb", 1), "a<bb>");
+  EXPECT_EQ(find("$", "ab", 0), "ab<>");
+  EXPECT_EQ(find("^a", "aa", 1), "");
+  EXPECT_EQ(find("\\bb", "ab b", 1), "ab <b>");
+  EXPECT_EQ(find(".", "a\xC3\xB6", 1), "a<\xC3\xB6>");
+  EXPECT_EQ(find("a", "", 0), "");
+}
+
 TEST(Regex, WrongPatternsAreRefused) {
   EXPECT_EQ(refusal("a("), "a '(' has no ')'");
   EXPECT_EQ(refusal("a)"), "a ')' has no '('");
@@ -76,6 +98,10 @@ TEST(Regex, WrongPatternsAreRefused) {
 TEST(Regex, TimeDoesNotExplode) {
   auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(matches("(a*)*(a*)*(a|aa)+b", std::string(2000, 'a')));
+  Regex regex;
+  perpend::library::RegexMatch match;
+  ASSERT_TRUE(regex.compile(view("a*b")));
+  EXPECT_EQ(regex.find(view(std::string(1 << 20, 'a')), 0, match), Regex::Outcome::Differs);
   std::string alternatives;
   for (int i = 0; i < 20000; ++i)
     alternatives += "a|";

@@ -12,8 +12,6 @@ namespace perpend::onnx {
 
 LogicalResult GraphImporter::enter(const GraphProto &graph) {
   Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}, {}});
-  if (graph.hasSparseInitializers)
-    builder.fail("sparse initializers are not supported");
   for (const TensorProto &tensor : graph.initializers)
     if (!scope.initializers.try_emplace(tensor.name, &tensor).second)
       builder.fail("two initializers have the name '" + tensor.name + "'");

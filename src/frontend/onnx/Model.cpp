@@ -129,6 +129,32 @@ static TensorProto readTensor(pbf_reader reader) {
   return tensor;
 }
 
+static TensorProto readSparseTensor(pbf_reader reader) {
+  TensorProto tensor;
+  tensor.sparse.resize(2);
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+    case bytes(1):
+      tensor.sparse[0] = readTensor(reader.get_message());
+      break;
+    case bytes(2):
+      tensor.sparse[1] = readTensor(reader.get_message());
+      break;
+    case varint(3):
+      tensor.dims.push_back(reader.get_int64());
+      break;
+    case bytes(3):
+      append(tensor.dims, reader.get_packed_int64());
+      break;
+    default:
+      reader.skip();
+    }
+  }
+  tensor.name = tensor.sparse[0].name;
+  tensor.dataType = tensor.sparse[0].dataType;
+  return tensor;
+}
+
 static AttributeProto readAttribute(pbf_reader reader, int nesting) {
   using Kind = AttributeProto::Kind;
   AttributeProto attribute;
@@ -175,6 +201,9 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
     case varint(20):
       type = reader.get_int32();
       break;
+    case bytes(22):
+      attribute.tensors.push_back(readSparseTensor(reader.get_message())), seen = Kind::Tensor;
+      break;
     case bytes(21):
       attribute.reference = view(reader);
       break;
@@ -182,10 +211,13 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
       reader.skip();
     }
   }
-  static constexpr Kind kinds[] = {Kind::Undefined, Kind::Float,  Kind::Int,  Kind::String, Kind::Tensor,
-                                   Kind::Graph,     Kind::Floats, Kind::Ints, Kind::Strings};
+  static constexpr Kind kinds[] = {Kind::Undefined, Kind::Float, Kind::Int,    Kind::String,
+                                   Kind::Tensor,    Kind::Graph, Kind::Floats, Kind::Ints,
+                                   Kind::Strings,   Kind::Other, Kind::Other,  Kind::Tensor};
   // Files of IR version 1 and 2 may lack the type.
-  attribute.kind = type == 0 ? seen : type > 0 && type < 9 ? kinds[type] : Kind::Other;
+  attribute.kind = type == 0                                                   ? seen
+                   : type > 0 && type < static_cast<int32_t>(std::size(kinds)) ? kinds[type]
+                                                                               : Kind::Other;
   if (seen != Kind::Undefined && seen != attribute.kind) // not of the kind that it says
     attribute.kind = Kind::Other;
   return attribute;
@@ -349,7 +381,7 @@ static GraphProto readGraph(pbf_reader reader, int nesting) {
       graph.outputs.push_back(readValueInfo(reader.get_message()));
       break;
     case bytes(15):
-      graph.hasSparseInitializers = true, reader.skip();
+      graph.initializers.push_back(readSparseTensor(reader.get_message()));
       break;
     default:
       reader.skip();

@@ -68,6 +68,8 @@ struct TensorProto {
   /// Elements in another file, beside the model.
   bool isExternal = false;
   StringRef externalLocation, externalOffset, externalLength;
+  /// Of a sparse tensor: the elements that are not zero, and where they are. Empty: a dense one.
+  std::vector<TensorProto> sparse;
 };
 
 struct Dimension {
@@ -123,7 +125,6 @@ struct GraphProto {
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initializers;
   std::vector<ValueInfo> inputs, outputs;
-  bool hasSparseInitializers = false;
 };
 
 struct OperatorSet {

@@ -90,7 +90,7 @@ Results importScaler(Node &node) {
       graph::mul(b, graph::sub(b, x, perFeature(node, "offset", 0, b.f32())), perFeature(node, "scale", 1, b.f32()))};
 }
 
-/// Rows over their maximum, sum or length; rows of zeros stay.
+/// Rows over their maximum (with its sign), the sum of their magnitudes or their length; where that is zero, they stay.
 Results importNormalizer(Node &node) {
   Value x = featuresOf(node);
   if (!x)
@@ -99,7 +99,7 @@ Results importNormalizer(Node &node) {
   StringRef norm = node.attributes.getString("norm", "MAX");
   StringRef reduction = norm == "MAX" ? "reduce_max" : norm == "L1" ? "reduce_l1" : "reduce_l2";
   Attributes rows(b.context(), node.attribute("axes", ArrayRef<int64_t>{1}));
-  Value divisor = call(b, reduction, norm == "MAX" ? call(b, "abs", x) : x, rows);
+  Value divisor = call(b, reduction, x, rows);
   Value result =
       pointwise(b, {x, divisor}, [](ArrayRef<Scalar> v) { return select(graph::equal(v[1], 0), v[0], v[0] / v[1]); });
   return {result ? b.cast(result, b.f32()) : result};

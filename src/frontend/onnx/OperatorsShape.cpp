@@ -29,8 +29,9 @@ static Value floatVector(Builder &b, ArrayRef<float> values, bool isScalar) {
 
 Results importConstant(Node &node) {
   Builder &b = node.builder;
-  if (auto value = dyn_cast_or_null<ElementsAttr>(node.attributes.get("value")))
-    return {b.constant(value)};
+  for (StringRef name : {"value", "sparse_value"})
+    if (auto value = dyn_cast_or_null<ElementsAttr>(node.attributes.get(name)))
+      return {b.constant(value)};
   for (const AttributeProto &attribute : node.proto.attributes) {
     if (attribute.name == "value_float")
       return {floatVector(b, attribute.number, true)};
@@ -45,7 +46,7 @@ Results importConstant(Node &node) {
     if (attribute.name == "value_strings")
       return {b.texts(attribute.texts)};
   }
-  return node.fail("expected a value of numbers or texts; sparse tensors are not supported");
+  return node.fail("expected a value of numbers or texts");
 }
 
 Results importConstantOfShape(Node &node) {

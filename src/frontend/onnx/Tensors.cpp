@@ -279,43 +279,118 @@ ElementsAttr TensorReader::readTexts(const TensorProto &tensor, uint64_t count, 
   return DenseStringElementsAttr::get(type, tensor.texts);
 }
 
+std::optional<TensorReader::Stored> TensorReader::store(const TensorProto &tensor, Type elementType, uint64_t count,
+                                                        std::string &error) {
+  unsigned width = graph::bitWidth(elementType);
+  bool isUnpacked = !isPacked(elementType);
+  uint64_t sizeBytes = isUnpacked ? count * storedSize(elementType) : llvm::divideCeil(count * width, 8);
+  Stored stored;
+  std::optional<StringRef> bytes = bytesOf(tensor, sizeBytes, stored.owner, error);
+  if (!error.empty())
+    return std::nullopt;
+  auto own = [&](std::string made) {
+    stored.owned = std::make_unique<std::string>(std::move(made));
+    bytes = *stored.owned;
+    stored.owner = nullptr;
+  };
+  if (!bytes) {
+    own(storeTyped(tensor));
+    bool holdsOneEach = width == 6; // the lists hold bytes of packed elements, except for these
+    isUnpacked |= holdsOneEach;
+    sizeBytes = holdsOneEach ? count : sizeBytes;
+  }
+  if (bytes->size() != sizeBytes) {
+    error =
+        "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " + std::to_string(bytes->size());
+    return std::nullopt;
+  }
+  if (!isUnpacked)
+    own(unpack(*bytes, width, count));
+  stored.bytes = *bytes;
+  return stored;
+}
+
+/// Indices are of the shape [n], of elements in row-major order, or [n, rank].
+std::optional<std::vector<uint64_t>> TensorReader::positionsOf(const TensorProto &tensor, std::string &error) {
+  const TensorProto &values = tensor.sparse[0], &indices = tensor.sparse[1];
+  size_t rank = tensor.dims.size(), numbers = indices.dims.size() == 2 ? rank : 1;
+  std::optional<uint64_t> count = elementCountOf(indices, error);
+  if (!count)
+    return std::nullopt;
+  bool isShaped = indices.dims.size() == 1 || (indices.dims.size() == 2 && indices.dims[1] == int64_t(rank));
+  if (indices.dataType != DataType::Int64 || !isShaped ||
+      ArrayRef(values.dims) != ArrayRef(indices.dims).take_front()) {
+    error = "expected n values and indices of int64 of the shape [n] or [n, " + std::to_string(rank) + "]";
+    return std::nullopt;
+  }
+  std::optional<Stored> stored = store(indices, IntegerType::get(context, 64), *count, error);
+  if (!stored)
+    return std::nullopt;
+  uint64_t total = *elementCountOf(tensor, error), known = values.dims[0];
+  if (known > total) {
+    error = "it has " + std::to_string(total) + " elements, got values for " + std::to_string(known);
+    return std::nullopt;
+  }
+  std::vector<uint64_t> positions(known);
+  for (size_t element = 0; element < positions.size(); ++element) {
+    bool isInside = true;
+    for (size_t i = 0; i < numbers; ++i) {
+      int64_t index, extent = numbers == 1 && indices.dims.size() == 1 ? total : tensor.dims[i];
+      std::memcpy(&index, stored->bytes.data() + (element * numbers + i) * sizeof(index), sizeof(index));
+      isInside &= index >= 0 && index < extent;
+      positions[element] = positions[element] * extent + (isInside ? index : 0);
+    }
+    if (!isInside || (element && positions[element] <= positions[element - 1])) {
+      error = "expected indices inside its shape that ascend, which index " + std::to_string(element) + " does not";
+      return std::nullopt;
+    }
+  }
+  return positions;
+}
+
+/// A file of a few bytes may ask for any number of zeros.
+static constexpr uint64_t mostDenseBytes = uint64_t(1) << 30;
+
+ElementsAttr TensorReader::readSparse(const TensorProto &tensor, Type elementType, uint64_t count, std::string &error) {
+  uint64_t size = storedSize(elementType);
+  if (count * size > mostDenseBytes) {
+    error = "a sparse tensor that takes more than 1 GiB when it is dense is not supported";
+    return {};
+  }
+  std::optional<std::vector<uint64_t>> positions = positionsOf(tensor, error);
+  if (!positions)
+    return {};
+  std::optional<Stored> values = store(tensor.sparse[0], elementType, positions->size(), error);
+  if (!values)
+    return {};
+  std::unique_ptr<llvm::WritableMemoryBuffer> dense = llvm::WritableMemoryBuffer::getNewMemBuffer(count * size);
+  if (!dense) {
+    error = "not enough memory";
+    return {};
+  }
+  for (auto [element, position] : llvm::enumerate(*positions))
+    std::memcpy(dense->getBufferStart() + position * size, values->bytes.data() + element * size, size);
+  StringRef bytes(dense->getBufferStart(), count * size);
+  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, bytes, std::move(dense));
+}
+
 ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
   Type elementType = elementTypeOf(context, tensor.dataType);
   std::optional<uint64_t> count = elementCountOf(tensor, error);
   if (!count)
     return {};
-  if (!elementType) {
+  bool isText = isa_and_nonnull<graph::StringType>(elementType);
+  if (!elementType || (isText && !tensor.sparse.empty())) {
     error = "elements of type " + nameOf(tensor.dataType) + " are not supported";
     return {};
   }
-  if (isa<graph::StringType>(elementType))
+  if (isText)
     return readTexts(tensor, *count, error);
-  unsigned width = graph::bitWidth(elementType);
-  bool isUnpacked = !isPacked(elementType);
-  uint64_t sizeBytes = isUnpacked ? *count * storedSize(elementType) : llvm::divideCeil(*count * width, 8);
-  Buffer owner;
-  std::string typed;
-  std::optional<StringRef> bytes = bytesOf(tensor, sizeBytes, owner, error);
-  if (!error.empty())
+  if (!tensor.sparse.empty())
+    return readSparse(tensor, elementType, *count, error);
+  std::optional<Stored> stored = store(tensor, elementType, *count, error);
+  if (!stored)
     return {};
-  if (!bytes) {
-    typed = storeTyped(tensor);
-    bytes = typed;
-    owner = nullptr;
-    bool holdsOneEach = width == 6; // the lists hold bytes of packed elements, except for these
-    isUnpacked |= holdsOneEach;
-    sizeBytes = holdsOneEach ? *count : sizeBytes;
-  }
-  if (bytes->size() != sizeBytes) {
-    error =
-        "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " + std::to_string(bytes->size());
-    return {};
-  }
-  if (!isUnpacked) {
-    typed = unpack(*bytes, width, *count);
-    bytes = typed;
-    owner = nullptr;
-  }
-  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, *bytes, owner);
+  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, stored->bytes, stored->owner);
 }
 } // namespace perpend::onnx

@@ -1,8 +1,8 @@
 //===- Tensors.h - tensors of an ONNX file as attributes --------*- C++ -*-===//
 //
 // Large tensors become resources that point into the mapped file; small ones
-// dense attributes, which folding can see. External data is confined to the
-// model's folder.
+// dense attributes, which folding can see. Sparse tensors become dense. External
+// data is confined to the model's folder.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,17 @@ public:
 
 private:
   using Buffer = std::shared_ptr<llvm::MemoryBuffer>;
+  /// Elements as they are in memory: one byte at least for each. They lie in the file, or in `owned`.
+  struct Stored {
+    StringRef bytes;
+    Buffer owner;
+    std::unique_ptr<std::string> owned;
+  };
+  /// Errors: nullopt.
+  std::optional<Stored> store(const TensorProto &tensor, mlir::Type elementType, uint64_t count, std::string &error);
+  mlir::ElementsAttr readSparse(const TensorProto &tensor, mlir::Type elementType, uint64_t count, std::string &error);
+  /// Row-major positions of a sparse tensor's elements. Errors: nullopt.
+  std::optional<std::vector<uint64_t>> positionsOf(const TensorProto &tensor, std::string &error);
   mlir::ElementsAttr readTexts(const TensorProto &tensor, uint64_t count, std::string &error);
   std::optional<StringRef> bytesOf(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner, std::string &error);
   std::optional<StringRef> externalBytes(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,

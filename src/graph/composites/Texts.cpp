@@ -22,6 +22,14 @@ static bool checkTexts(Builder &b, Values in) {
   return false;
 }
 
+static bool checkPattern(Builder &b, StringRef pattern) {
+  library::Regex regex;
+  if (regex.compile({pattern.data(), static_cast<int64_t>(pattern.size())}))
+    return true;
+  b.fail("the pattern '" + pattern + "' is not valid: " + regex.error() + "\nhint: patterns have RE2's syntax");
+  return false;
+}
+
 static SmallVector<StringRef> textsOf(const Attributes &a, StringRef name) {
   SmallVector<StringRef> texts;
   if (auto list = dyn_cast_or_null<ArrayAttr>(a.get(name)))
@@ -109,14 +117,39 @@ Results string_normalize(Builder &b, Values in, const Attributes &a) {
 
 Results regex_full_match(Builder &b, Values in, const Attributes &a) {
   StringRef pattern = a.getString("pattern");
-  library::Regex regex;
-  if (!checkTexts(b, in))
+  if (!checkTexts(b, in) || !checkPattern(b, pattern))
     return {};
-  if (!regex.compile({pattern.data(), static_cast<int64_t>(pattern.size())}))
-    return {
-        b.fail("the pattern '" + pattern + "' is not valid: " + regex.error() + "\nhint: patterns have RE2's syntax")};
   return b.callLibrary("string.matches", {in[0], b.texts(pattern, /*isScalar=*/true)},
                        CallResult{shapeOf(in[0]), b.operations.getI1Type()});
+}
+/// Separators come before an expression of tokens; the separator "" makes every character a token.
+Results string_tokenize(Builder &b, Values in, const Attributes &a) {
+  SmallVector<StringRef> patterns = textsOf(a, "separators");
+  bool isByCharacter = patterns.size() == 1 && patterns[0].empty(), separates = !patterns.empty() && !isByCharacter;
+  if (!separates)
+    patterns = {isByCharacter ? "." : a.getString("tokenexp")};
+  int64_t least = a.getInt("mincharnum");
+  Shape shape = shapeOf(in[0]);
+  if (!checkTexts(b, in) || !llvm::all_of(patterns, [&](StringRef pattern) { return checkPattern(b, pattern); }))
+    return {};
+  if (shape.empty() || shape.size() > 2)
+    return {b.fail("expected a shape [c] or [n, c], got " + toString(shape))};
+  if (least > 1 && isByCharacter)
+    return {b.fail("expected a mincharnum of 1 with the separator '', got " + Twine(least))};
+  if (least < 1 || (!separates && patterns[0].empty()))
+    return {b.fail("expected separators or tokenexp, and mincharnum of at least 1, got " + Twine(least))};
+  std::string anyDot = "(?s)" + patterns[0].str(); // in a token's expression, a dot may be the end of a line
+  if (!separates)
+    patterns = {anyDot};
+  shape.push_back(SymbolicInt::poison());
+  auto number = [&](StringRef name, int64_t value) {
+    return b.operations.getNamedAttr(name, b.operations.getI64IntegerAttr(value));
+  };
+  NamedAttribute parameters[] = {number("separates", separates), number("leastCharacters", least),
+                                 number("marks", a.getInt("mark") != 0)};
+  return b.callLibrary("string.tokenize",
+                       {in[0], b.texts(patterns), b.texts(a.getString("pad_value"), /*isScalar=*/true)},
+                       CallResult{shape, elementTypeOf(in[0])}, parameters);
 }
 } // namespace composites
 

@@ -30,6 +30,8 @@ using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
 static constexpr int64_t alwaysFoldedBytes = 64 << 10;
+/// An operand that a constant is repeated into, and that evaluation needs as a whole.
+static constexpr int64_t mostRepeatedBytes = 16 << 20;
 
 static int64_t bytesOf(Value value) {
   auto type = tensorTypeOf(value);
@@ -58,6 +60,8 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     for (Value operand : op->getOperands()) {
       ConstantOp constant = constantBehind(operand);
       if (!constant || !tensorTypeOf(operand).hasStaticShape())
+        return failure();
+      if (constant.getResult() != operand && bytesOf(operand) > mostRepeatedBytes)
         return failure();
       operandBytes += bytesOf(constant);
       repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;

@@ -74,8 +74,9 @@ def test_missing_values_are_nan(generator):
 
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 def test_normalizer(generator, norm):
-    x = np.abs(floats(generator, 5, 3))
-    x[2] = 0
+    x = floats(generator, 6, 3)
+    x[2], x[3] = 0, -np.abs(x[3])
+    x[4] = [-1, 0, -2]
     check("Normalizer", [x], norm=norm)
 
 
