@@ -96,6 +96,14 @@ SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
   return value;
 }
 
+/// What a vector is concatenated from, if the length of each part is known; else nothing.
+static OperandRange knownParts(Value vector) {
+  auto concat = vector.getDefiningOp<ConcatOp>();
+  bool isKnown = concat && tensorTypeOf(vector).getRank() == 1 &&
+                 llvm::all_of(concat.getInputs(), [](Value part) { return shapeOf(part).front().isConstant(); });
+  return isKnown ? concat.getInputs() : OperandRange(nullptr, 0);
+}
+
 std::optional<SmallVector<Value>> Builder::scalars(Value vector) {
   if (!vector)
     return std::nullopt;
@@ -106,9 +114,13 @@ std::optional<SmallVector<Value>> Builder::scalars(Value vector) {
   }
   SmallVector<Value> values;
   std::optional<Shape> known = contents(vector);
-  if (auto concat = vector.getDefiningOp<ConcatOp>(); concat && !known) {
-    for (Value part : concat.getInputs()) // some of them may be known
-      llvm::append_range(values, *scalars(part));
+  if (OperandRange parts = knownParts(vector); !known && !parts.empty()) {
+    for (Value part : parts) { // the contents of some of them may be known
+      std::optional<SmallVector<Value>> elements = scalars(part);
+      if (!elements)
+        return std::nullopt;
+      llvm::append_range(values, *elements);
+    }
     return values;
   }
   Value flat = reshape(vector, SymbolicInt(*count));

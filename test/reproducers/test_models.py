@@ -368,3 +368,24 @@ def test_pads_of_four_dimensions_known_at_run_time(mode, tmp_path):
     nodes = [("Pad", ["x", "pads"], ["y"], {"mode": mode})]
     pads = np.array([0, 1, 2, 0, 0, 0, 1, 3])
     agrees(*build(nodes, {"x": ramp(1, 3, 4, 5), "pads": pads}, ["y"]), tmp_path)
+
+
+@pytest.mark.parametrize("first", [0, 2, 3])
+def test_a_new_shape_in_two_parts(first):
+    """How many of its elements are in which part is only known in a run."""
+    nodes = [
+        ("Shape", ["x"], ["n"], {}),
+        ("Slice", ["v", "zero", "n", "zero"], ["p"], {}),
+        ("Slice", ["v", "n", "three", "zero"], ["q"], {}),
+        ("Concat", ["p", "q"], ["s"], {"axis": 0}),
+        ("Reshape", ["y", "s"], ["z"], {}),
+    ]
+    constants = {"zero": np.array([0]), "three": np.array([3])}
+    inputs = {"x": (ramp(first), ["n"]), "v": np.array([2, 3, 1]), "y": (ramp(6), ["k"])}
+    model, feeds = build(nodes, inputs, ["z"], constants)
+    try:
+        run = perpend.compile(model)
+    except perpend.CompileError as error:
+        assert "expected a known number of values" in str(error)
+    else:
+        np.testing.assert_array_equal(run(*feeds.values()), ramp(2, 3, 1))
