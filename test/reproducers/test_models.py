@@ -389,3 +389,28 @@ def test_a_new_shape_in_two_parts(first):
         assert "expected a known number of values" in str(error)
     else:
         np.testing.assert_array_equal(run(*feeds.values()), ramp(2, 3, 1))
+
+
+def test_a_loop_in_a_branch_that_does_not_run():
+    """Its values would have a negative extent."""
+    loop = onnx.parser.parse_graph(
+        "body (int64 i, bool go, float[1, 1, m] h) => (bool again, float[1, 1, m] next, float[1, m] out) "
+        "{ again = Identity (go) next = Sin (h) out = ReduceSum <keepdims = 0> (next, axes) }"
+    )
+    info = helper.make_tensor_value_info
+    results = [info("r", TensorProto.FLOAT, [])]
+    branches = {
+        "then_branch": [
+            helper.make_node("Conv", ["x", "w"], ["c"]),
+            helper.make_node("Loop", ["trip", "", "c"], ["last", "all"], body=loop),
+            helper.make_node("ReduceSum", ["all"], ["r"], keepdims=0),
+        ],
+        "else_branch": [helper.make_node("ReduceSum", ["x"], ["r"], keepdims=0)],
+    }
+    graphs = {name: helper.make_graph(nodes, name, [], results) for name, nodes in branches.items()}
+    constants = {"w": np.ones((1, 1, 5), np.float32), "trip": np.array(3), "axes": np.array([0])}
+    inputs = {"cond": np.array(False), "x": (ramp(1, 1, 2), [1, 1, "n"])}
+    model, feeds = build([("If", ["cond"], ["y"], graphs)], inputs, ["y"], constants)
+    run = perpend.compile(model)
+    assert run(*feeds.values()) == 1
+    assert np.isfinite(run(np.array(True), ramp(1, 1, 7)))
