@@ -133,14 +133,21 @@ LogicalResult Compilation::replaceModule(StringRef file) {
 /// A module from a file must hold what the phases guarantee up to that behind which it stands.
 LogicalResult Compilation::checkGiven(const Phase &last) {
   const Phase *broken = nullptr;
+  std::string advice; // of what a user may have written
   {
-    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
+      if (std::string text = diagnostic.str(); advice.empty() && StringRef(text).contains("hint: "))
+        advice = text;
+      return success();
+    });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
       if (!broken && failed(phase.check(module)))
         broken = &phase;
   }
   if (!broken)
     return success();
+  if (!advice.empty())
+    return module.emitError(advice);
   return module.emitError("the given module is not one behind the phase '")
          << last.name << "'\nhint: expected there: " << broken->guarantees;
 }

@@ -13,6 +13,7 @@
 #include "graph/passes/Passes.h"
 #include "interp/Evaluate.h"
 #include "target/cpu/passes/Passes.h"
+#include "tile/Schedule.h"
 #include "tile/Tile.h"
 #include "tile/passes/Passes.h"
 
@@ -163,9 +164,9 @@ static LogicalResult checkFused(ModuleOp module) {
 }
 
 static LogicalResult checkScheduled(ModuleOp module) {
-  return holds(
-      module, [](Operation *op) { return !op->hasAttr("tile.kernel") || op->hasAttr("tile.schedule"); },
-      "a kernel has no schedule");
+  return success(llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return !function->hasAttr("tile.kernel") || succeeded(tile::Schedule::verify(function));
+  }));
 }
 
 static LogicalResult checkTiled(ModuleOp module) {

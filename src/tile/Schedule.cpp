@@ -6,21 +6,35 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace perpend::tile {
 static constexpr llvm::StringLiteral attributeName = "tile.schedule";
 
-/// The entries of a schedule, each with its name: the one list.
-template <typename Visitor> static void visitEntries(Schedule &schedule, Visitor visit) {
-  visit("unit_dims", schedule.unitDims);
-  visit("part", schedule.part);
-  visit("row", schedule.row);
-  visit("rows", schedule.rows);
-  visit("cols", schedule.cols);
-  visit("block", schedule.block);
-  visit("grain", schedule.grain);
-}
+namespace {
+/// A number of a schedule, and what it may be.
+struct Entry {
+  StringLiteral name;
+  int64_t Schedule::*number;
+  int64_t least, most;
+};
+} // namespace
+
+/// Numbers that are added to and multiplied with extents; a row and the rows of a block are memory on the stack.
+static constexpr int64_t mostLength = int64_t(1) << 48, mostRow = 4096, mostRows = 64;
+
+static constexpr Entry numbers[] = {
+    {"unit_dims", &Schedule::unitDims, 0, 64},
+    {"part", &Schedule::part, 0, mostLength},
+    {"row", &Schedule::row, 0, mostRow},
+    {"rows", &Schedule::rows, 0, mostRows},
+    {"cols", &Schedule::cols, 0, mostLength},
+    {"block", &Schedule::block, 0, mostLength},
+    {"grain", &Schedule::grain, 1, std::numeric_limits<int64_t>::max()},
+};
+static constexpr StringLiteral flattenName = "flatten";
 
 Operation *leadingOperator(func::FuncOp kernel) {
   Operation *reduction = nullptr;
@@ -33,32 +47,135 @@ Operation *leadingOperator(func::FuncOp kernel) {
   return reduction;
 }
 
+bool isUniform(func::FuncOp kernel) {
+  return llvm::all_of(kernel.getBody().front(), [](Operation &op) {
+    if (auto constant = dyn_cast<graph::ConstantOp>(op))
+      return llvm::all_of(constant->getUsers(), [](Operation *user) { return isa<graph::MapOp>(user); });
+    return isa<graph::MapOp, func::ReturnOp>(op);
+  });
+}
+
 Schedule Schedule::of(func::FuncOp kernel) {
   Schedule schedule;
   auto dictionary = kernel->getAttrOfType<DictionaryAttr>(attributeName);
   if (!dictionary)
     return schedule;
-  visitEntries(schedule, [&](StringRef name, int64_t &value) {
-    if (auto number = dictionary.getAs<IntegerAttr>(name))
-      value = number.getInt();
-  });
-  schedule.flatten = dictionary.contains("flatten");
+  for (const Entry &entry : numbers)
+    if (auto number = dictionary.getAs<IntegerAttr>(entry.name))
+      schedule.*entry.number = number.getInt();
+  schedule.flatten = dictionary.contains(flattenName);
   return schedule;
 }
 
 void Schedule::attachTo(func::FuncOp kernel) const {
   Builder builder(kernel.getContext());
   NamedAttrList entries;
-  Schedule copy = *this, defaults;
-  SmallVector<int64_t> defaultValues;
-  visitEntries(defaults, [&](StringRef, int64_t &value) { defaultValues.push_back(value); });
-  size_t next = 0;
-  visitEntries(copy, [&](StringRef name, int64_t &value) {
-    if (value != defaultValues[next++])
-      entries.set(name, builder.getI64IntegerAttr(value));
-  });
+  Schedule defaults;
+  for (const Entry &entry : numbers)
+    if (this->*entry.number != defaults.*entry.number)
+      entries.set(entry.name, builder.getI64IntegerAttr(this->*entry.number));
   if (flatten)
-    entries.set("flatten", builder.getUnitAttr());
+    entries.set(flattenName, builder.getUnitAttr());
   kernel->setAttr(attributeName, entries.getDictionary(kernel.getContext()));
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules written by hand
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ScheduleVerifier {
+public:
+  ScheduleVerifier(func::FuncOp kernel, DictionaryAttr entries)
+      : kernel(kernel), entries(entries), schedule(Schedule::of(kernel)) {}
+
+  LogicalResult run() {
+    return success(llvm::all_of(entries, [&](NamedAttribute entry) { return isEntry(entry); }) && fitsKernel());
+  }
+
+private:
+  bool fail(const Twine &message) {
+    kernel.emitError("kernel '") << kernel.getSymName() << "': tile.schedule: " << message.str()
+                                 << "\nhint: docs/howto/override-a-schedule.md says what each entry must hold";
+    return false;
+  }
+  bool expect(bool holds, StringRef name, int64_t got, const Twine &expected) {
+    return holds || fail(name + ": expected " + expected + ", got " + Twine(got));
+  }
+
+  bool isEntry(NamedAttribute attribute);
+  bool fitsKernel();
+  bool fitsContraction(Value packed, bool isMatmul);
+  bool fitsElements(Operation *leading, int64_t rank);
+
+  func::FuncOp kernel;
+  DictionaryAttr entries;
+  Schedule schedule;
+};
+} // namespace
+
+bool ScheduleVerifier::isEntry(NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == flattenName)
+    return isa<UnitAttr>(attribute.getValue()) || fail(name + ": expected no value");
+  const Entry *entry = llvm::find_if(numbers, [&](const Entry &known) { return known.name == name; });
+  if (entry == std::end(numbers)) {
+    std::string known = llvm::join(llvm::map_range(numbers, [](const Entry &e) { return e.name; }), ", ");
+    return fail("'" + name + "' is no entry: expected some of " + known + ", " + flattenName);
+  }
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!number || !number.getType().isSignlessInteger(64))
+    return fail(name + ": expected an integer of 64 bits");
+  std::string range = "at least " + std::to_string(entry->least);
+  if (entry->most < mostLength)
+    range = std::to_string(entry->least) + " to " + std::to_string(entry->most);
+  return expect(number.getInt() >= entry->least && number.getInt() <= entry->most, name, number.getInt(), range);
+}
+
+/// What the loops of LowerKernels rely on.
+bool ScheduleVerifier::fitsKernel() {
+  Operation *terminator = kernel.getBody().front().getTerminator();
+  if (terminator->getNumOperands() == 0)
+    return true; // it is loops already
+  Value root = terminator->getOperand(0);
+  Operation *leading = leadingOperator(kernel);
+  if (root.getDefiningOp<graph::SequenceInterface>())
+    return true;
+  if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && schedule.rows)
+    return fitsContraction(matmul.getRhs(), /*isMatmul=*/true);
+  if (auto conv = dyn_cast_or_null<ConvOp>(leading); conv && schedule.rows)
+    return fitsContraction(conv.getFilter(), /*isMatmul=*/false);
+  return fitsElements(leading, graph::tensorTypeOf(root).getRank());
+}
+
+bool ScheduleVerifier::fitsContraction(Value packed, bool isMatmul) {
+  RankedTensorType type = graph::tensorTypeOf(packed);
+  int64_t width = type.getShape().back() / elementsPerWord(type.getElementType());
+  bool divides = schedule.block > 0 && (!isMatmul || schedule.block % schedule.rows == 0);
+  std::string multiple = isMatmul ? "a positive multiple of rows = " + std::to_string(schedule.rows) : "at least 1";
+  return expect(schedule.cols == width, "cols", schedule.cols,
+                Twine(width) + ", the width of the packed operand's panels") &&
+         expect(divides, "block", schedule.block, multiple);
+}
+
+bool ScheduleVerifier::fitsElements(Operation *leading, int64_t rank) {
+  bool accumulatesRows = isa_and_nonnull<graph::ReduceOp>(leading) && schedule.row;
+  if (schedule.flatten && !accumulatesRows)
+    return isUniform(kernel) || fail("flatten: expected an elementwise kernel whose inputs have the result's shape");
+  if (!accumulatesRows)
+    return expect(schedule.unitDims <= rank, "unit_dims", schedule.unitDims,
+                  "at most the " + Twine(rank) + " dimensions of the result");
+  rank = graph::tensorTypeOf(leading->getResult(0)).getRank();
+  return expect(rank > 0, "row", schedule.row, "0 for a result without dimensions") &&
+         expect(schedule.part % schedule.row == 0, "part", schedule.part, "a multiple of row = " + Twine(schedule.row));
+}
+
+LogicalResult Schedule::verify(func::FuncOp kernel) {
+  auto entries = kernel->getAttrOfType<DictionaryAttr>(attributeName);
+  if (!entries)
+    return kernel.emitError("kernel '")
+           << kernel.getSymName()
+           << "': it has no tile.schedule\nhint: an empty one, tile.schedule = {}, stands for defaults";
+  return ScheduleVerifier(kernel, entries).run();
 }
 } // namespace perpend::tile

@@ -2,15 +2,16 @@
 //
 // A schedule is an attribute of the kernel function, `tile.schedule = {...}`:
 // printed, edited and replayed as text. ScheduleKernels chooses it from the
-// machine's numbers; TileKernels carries it out. Entries, all optional:
+// machine's numbers; LowerKernels carries it out. Entries, all optional:
 //
 //   unit_dims   how many leading dimensions of the result make up the parallel units
-//   part        elements of the last dimension in a unit, when the dimensions before it are too few units
+//   part        elements of the last dimension in a unit, when the dimensions before it are too few units (a multiple
+//               of row)
 //   flatten     the kernel is elementwise over equal shapes: one dimension
 //   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
 //               of a result whose elements depend on one another
-//   rows, cols  block of the micro-kernel
-//   block       rows of the left-hand side per unit of work (a multiple of rows)
+//   rows, cols  block of the micro-kernel; cols is the width of the packed operand's panels
+//   block       rows of the left-hand side (a multiple of rows) or of a convolution's result per unit of work
 //   grain       units that are worth a thread
 //
 //===----------------------------------------------------------------------===//
@@ -35,10 +36,14 @@ struct Schedule {
 
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;
+  /// Whether the kernel can run as its attribute says; an error names the entry, what is expected and what it is.
+  static mlir::LogicalResult verify(mlir::func::FuncOp kernel);
 };
 
 /// The operator whose loops the kernel's are: a tensor intrinsic, else the first reduction, else none.
 mlir::Operation *leadingOperator(mlir::func::FuncOp kernel);
+/// Elementwise over inputs that all have the result's shape.
+bool isUniform(mlir::func::FuncOp kernel);
 
 /// The numbers of the machine that schedules are chosen by.
 struct MachineModel {

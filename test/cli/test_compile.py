@@ -2,11 +2,13 @@
 
 import itertools
 import os
+import re
 import stat
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pytest
 from cli.tool import USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
@@ -137,6 +139,57 @@ def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
     assert "not one behind the phase 'fuse'" in message and "main calls kernels" in message
     message = reject("compile", "part.mlir", "-o", "x.so", "--start-from", "lower", folder=tmp_path)
     assert "not one behind the phase 'plan'" in message
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("cols = 8 : i64", "cols: expected 4, the width of the packed operand's panels, got 8"),
+        ("block = 0 : i64", "block: expected a positive multiple of rows = 4, got 0"),
+        ("block = 6 : i64", "block: expected a positive multiple of rows = 4, got 6"),
+        ("rows = -1 : i64", "rows: expected 0 to 64, got -1"),
+        ("rows = 4 : i32", "rows: expected an integer of 64 bits"),
+        ("grain = 0 : i64", "grain: expected at least 1, got 0"),
+        (
+            "rws = 4 : i64",
+            "'rws' is no entry: expected some of unit_dims, part, row, rows, cols, block, grain, flatten",
+        ),
+    ],
+)
+def test_schedules_that_a_kernel_cannot_have(tmp_path: Path, entry: str, message: str) -> None:
+    entries = {"cols": "cols = 4 : i64", "rows": "rows = 4 : i64", "block": "block = 8 : i64"}
+    entries[entry.split()[0]] = entry
+    refusal = refused_schedule(tmp_path, "matmul", ", ".join(entries.values()))
+    assert re.search(r"kernel '\w*matmul\w*': tile.schedule: " + re.escape(message) + "\nhint: ", refusal)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "entries", "message"),
+    [
+        ("reduce", "row = 64 : i64", "row: expected 0 for a result without dimensions, got 64"),
+        ("reduce", "flatten", "flatten: expected an elementwise kernel whose inputs have the result's shape"),
+        ("reduce", "flatten = 0 : i64", "flatten: expected no value"),
+        ("reduce", "unit_dims = 1 : i64", "unit_dims: expected at most the 0 dimensions of the result, got 1"),
+        ("reduce", "row = 5000 : i64", "row: expected 0 to 4096, got 5000"),
+    ],
+)
+def test_schedules_of_elements_that_a_kernel_cannot_have(
+    tmp_path: Path, kernel: str, entries: str, message: str
+) -> None:
+    assert message in refused_schedule(tmp_path, kernel, entries)
+
+
+def refused_schedule(folder: Path, kernel: str, entries: str) -> str:
+    """What is said of a product and its sum, compiled with this schedule of the kernel."""
+    weight = numpy_helper.from_array(np.ones((5, 3), np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("ReduceSum", ["p"], ["y"], keepdims=0)]
+    model = save(folder / "m.onnx", nodes, [value("x", ["n", 5])], [value("y", [])], [weight])
+    succeed("compile", model, "--stop-after", "schedule", "-o", "s.mlir", "--target", "x86-64-v3", folder=folder)
+    pattern = rf"(@\w*{kernel}\w*\(.*?tile\.schedule = )\{{[^}}]*\}}"
+    text, count = re.subn(pattern, lambda match: match[1] + "{" + entries + "}", (folder / "s.mlir").read_text())
+    assert count == 1
+    (folder / "s.mlir").write_text(text)
+    return reject("compile", model, "-o", "x.so", "--override-phase", "schedule:s.mlir", folder=folder)
 
 
 def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:

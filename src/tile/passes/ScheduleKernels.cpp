@@ -96,7 +96,7 @@ private:
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
-    schedule.flatten = isUniform() && isExpression(shape);
+    schedule.flatten = isUniform(kernel) && isExpression(shape);
     if (reduce) {
       Shape input = shapeOf(reduce.getInput());
       bool keepsLast = !input.empty() && reduce.getDims().back() != static_cast<int64_t>(input.size()) - 1;
@@ -150,15 +150,6 @@ private:
       if (*count % parts == 0)
         return *count / parts;
     return std::min(*count, most);
-  }
-
-  /// Elementwise over inputs that all have the result's shape.
-  bool isUniform() {
-    return llvm::all_of(kernel.getBody().front(), [](Operation &op) {
-      if (auto constant = dyn_cast<graph::ConstantOp>(op))
-        return llvm::all_of(constant->getUsers(), [](Operation *user) { return isa<graph::MapOp>(user); });
-      return isa<graph::MapOp, func::ReturnOp>(op);
-    });
   }
 
   /// Rows of the micro-kernel: as many accumulators as registers allow, spread evenly over the rows there are.
