@@ -112,10 +112,12 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createConvertVectorToSCFPass());
-  passes.addPass(createConvertSCFToCFPass());
+  // These rewrite greedily, which also merges equal blocks: slow where there are hundreds, and MLIR 19 may give the
+  // merged ones arguments of wrong types. So they run while branches are still regions.
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
   passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createConvertSCFToCFPass());
   passes.addPass(createConvertMathToLLVMPass());
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createArithToLLVMConversionPass());

@@ -192,6 +192,15 @@ def refused_schedule(folder: Path, kernel: str, entries: str) -> str:
     return reject("compile", model, "-o", "x.so", "--override-phase", "schedule:s.mlir", folder=folder)
 
 
+def test_the_code_of_a_concatenation_is_shallow(tmp_path: Path) -> None:
+    """Whatever the number of its parts: they are halved until one is left."""
+    nodes = [helper.make_node("Concat", ["x"] * 100, ["y"], axis=0)]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n", 4])], [value("y", ["m", 4])])
+    text = succeed("compile", model, "--stop-after", "tile", folder=tmp_path)
+    depths = [len(line) - len(line.lstrip()) for line in text.splitlines()]
+    assert text.count("memref.load") >= 100 and max(depths) < 40
+
+
 def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
     """A kernel with an operation that no phase lowers."""
     succeed("compile", tiny, "--stop-after", "tile", "-o", "tile.mlir", folder=tmp_path)

@@ -414,3 +414,18 @@ def test_a_loop_in_a_branch_that_does_not_run():
     run = perpend.compile(model)
     assert run(*feeds.values()) == 1
     assert np.isfinite(run(np.array(True), ramp(1, 1, 7)))
+
+
+@pytest.mark.parametrize("parts", [2, 3, 70])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_concatenation_of_many_parts(parts, axis):
+    """A choice for each part inside that for the part before took time and depth that grow with the square of them."""
+    feeds = {f"x{i}": np.full((3, 4), i, np.float32)[: 3 if axis else i * 2] for i in range(3)}
+    names = [f"x{i % 3}" for i in range(parts)]
+    nodes = [("Concat", names, ["c"], {"axis": axis}), ("Neg", ["c"], ["y"], {}), ("Identity", ["c"], ["z"], {})]
+    inputs = {name: (x, [3, 4] if axis else [f"{name}_rows", 4]) for name, x in feeds.items()}
+    model, _ = build(nodes, inputs, ["y", "z"])
+    expected = np.concatenate([feeds[name] for name in names], axis)
+    negative, same = perpend.compile(model)(*feeds.values())
+    np.testing.assert_array_equal(same, expected)
+    np.testing.assert_array_equal(negative, -expected)

@@ -367,25 +367,35 @@ void ConcatOp::addRequirements(Requirements &requirements) {
         requirements.addEqual(extent, first[dim]);
 }
 
-Value ConcatOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  Type type = scalarTypeOf(getResult());
-  // Emits the choice among inputs i, i+1, ... for an index that counts from the start of input i.
-  std::function<Value(OpBuilder &, unsigned, Value)> choose = [&](OpBuilder &b, unsigned i, Value position) -> Value {
-    IndexMath math{b, loc, emitter};
+/// The element of that of the inputs [first, last) in which the index lies. Halving keeps the code shallow: there may
+/// be thousands.
+static Value elementOfPiece(ConcatOp op, ArrayRef<Value> offsets, unsigned first, unsigned last, ValueRange index,
+                            IndexMath math) {
+  Value position = index[op.getAxis()];
+  if (last - first == 1) {
     SmallVector<Value> source(index);
-    source[getAxis()] = position;
-    if (i + 1 == getInputs().size())
-      return emitter.element(b, loc, getInputs()[i], source);
-    Value extent = math.extent(shapeOf(getInputs()[i])[getAxis()]);
-    return math.choose(
-        math.isInside(position, extent), type,
-        [&](OpBuilder &then) { return emitter.element(then, loc, getInputs()[i], source); },
-        [&](OpBuilder &otherwise) {
-          Value rest = otherwise.createOrFold<arith::SubIOp>(loc, position, extent);
-          return choose(otherwise, i + 1, rest);
-        });
+    if (first > 0)
+      source[op.getAxis()] = math.sub(position, offsets[first]);
+    return math.emitter.element(math.builder, math.loc, op.getInputs()[first], source);
+  }
+  unsigned middle = (first + last) / 2;
+  auto half = [&](OpBuilder &b, unsigned from, unsigned to) {
+    return elementOfPiece(op, offsets, from, to, index, IndexMath{b, math.loc, math.emitter});
   };
-  return choose(builder, 0, index[getAxis()]);
+  return math.choose(
+      math.isInside(position, offsets[middle]), scalarTypeOf(op.getResult()),
+      [&](OpBuilder &then) { return half(then, first, middle); },
+      [&](OpBuilder &otherwise) { return half(otherwise, middle, last); });
+}
+
+Value ConcatOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  IndexMath math{builder, loc, emitter};
+  SmallVector<Value> offsets{math.constant(0)};
+  for (Value input : getInputs().drop_back()) {
+    Value extent = math.extent(shapeOf(input)[getAxis()]);
+    offsets.push_back(offsets.size() == 1 ? extent : builder.createOrFold<arith::AddIOp>(loc, offsets.back(), extent));
+  }
+  return elementOfPiece(*this, offsets, 0, getInputs().size(), index, math);
 }
 
 ElementKind ConcatOp::elementKind() { return ElementKind::View; }
