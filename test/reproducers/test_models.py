@@ -429,3 +429,16 @@ def test_a_concatenation_of_many_parts(parts, axis):
     negative, same = perpend.compile(model)(*feeds.values())
     np.testing.assert_array_equal(same, expected)
     np.testing.assert_array_equal(negative, -expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [(TensorProto.UINT8, 300), (TensorProto.INT8, -129), (TensorProto.FLOAT16, -1)]
+)
+def test_numbers_that_elements_cannot_hold(kind, number):
+    """They were reduced modulo 256 or 65536."""
+    tensor = TensorProto(name="w", data_type=kind, dims=[1], int32_data=[number])
+    output = helper.make_tensor_value_info("y", kind, [1])
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [tensor])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    with pytest.raises(perpend.CompileError, match=f"initializer 'w': its element {number} does not fit"):
+        perpend.compile(model)

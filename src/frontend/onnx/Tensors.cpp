@@ -153,6 +153,28 @@ template <typename Stored, typename List> static std::string storeAs(const List 
   return bytes;
 }
 
+/// Whether the numbers of a typed list that is wider than the elements fit those: integers as signed or unsigned ones,
+/// since writers differ; packed elements and floats as 8 or 16 bits. Errors: false, and the number in `error`.
+static bool fitsElements(const TensorProto &tensor, Type elementType, std::string &error) {
+  unsigned width = llvm::PowerOf2Ceil(std::max<unsigned>(graph::bitWidth(elementType), 8));
+  auto refuse = [&](auto number) {
+    error = "its element " + std::to_string(number) + " does not fit " + nameOf(tensor.dataType) +
+            "\nhint: save the model again";
+    return false;
+  };
+  if (width < 32) {
+    int64_t least = isa<IntegerType>(elementType) ? llvm::minIntN(width) : 0, most = llvm::maxUIntN(width);
+    for (int32_t number : tensor.ints)
+      if (number < least || number > most)
+        return refuse(number);
+  }
+  if (tensor.dataType == DataType::Uint32)
+    for (uint64_t number : tensor.unsignedLongs)
+      if (number > std::numeric_limits<uint32_t>::max())
+        return refuse(number);
+  return true;
+}
+
 static std::string storeTyped(const TensorProto &tensor) {
   switch (tensor.dataType) {
   case DataType::Float:
@@ -294,6 +316,8 @@ std::optional<TensorReader::Stored> TensorReader::store(const TensorProto &tenso
     stored.owner = nullptr;
   };
   if (!bytes) {
+    if (!fitsElements(tensor, elementType, error))
+      return std::nullopt;
     own(storeTyped(tensor));
     bool holdsOneEach = width == 6; // the lists hold bytes of packed elements, except for these
     isUnpacked |= holdsOneEach;
