@@ -442,3 +442,26 @@ def test_numbers_that_elements_cannot_hold(kind, number):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     with pytest.raises(perpend.CompileError, match=f"initializer 'w': its element {number} does not fit"):
         perpend.compile(model)
+
+
+def test_declared_shapes_and_types_that_contradict_the_model():
+    def compile_declared(dims, change=lambda model: None):
+        model = build_unchecked(("Abs", ["x"], ["y"], {}), ramp(2, 3), {})
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, dims))
+        change(model)
+        perpend.compile(model)
+
+    def map_output(model):
+        kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+        model.graph.output[0].type.CopyFrom(kind)
+
+    for dims in ([2, 3], ["a", "b"], [None, "n"], ["n", 3]):
+        compile_declared(dims)
+    for dims in ([7, 7, 7], [6]):
+        with pytest.raises(perpend.CompileError) as raised:
+            compile_declared(dims)
+        assert f"output 'y': its declared shape is {dims}, the computed one is [2, 3]\nhint: " in str(raised.value)
+    with pytest.warns(UserWarning, match=r"output 'y': its declared shape is \[2, 4\], the computed one is \[2, 3\]"):
+        compile_declared([2, 4])  # runs elsewhere, too
+    with pytest.raises(perpend.CompileError, match="'y' is declared as a map and is f32"):
+        compile_declared([2, 3], map_output)

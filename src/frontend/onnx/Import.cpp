@@ -53,6 +53,7 @@ private:
   Type typeOfInput(const ValueInfo &input, std::string &error);
   LogicalResult declareInputs(func::FuncOp function);
   LogicalResult prepareMaps();
+  LogicalResult checkDeclaredShape(const ValueInfo &output, Value value);
   LogicalResult returnOutputs(func::FuncOp function);
 
   MLIRContext &context;
@@ -216,6 +217,31 @@ LogicalResult Importer::prepareMaps() {
   return success();
 }
 
+/// Ranks and numbers that a model declares for an output, where options have not changed what it was exported with.
+/// Wrong numbers are only worth a warning: files keep those of another batch, and ONNX's shape inference errs about
+/// windows.
+LogicalResult Importer::checkDeclaredShape(const ValueInfo &output, Value value) {
+  if (!output.dims || output.kind != TypeProto::Kind::Tensor || !options.dimensions.empty())
+    return success();
+  Shape computed = graph::shapeOf(value);
+  bool agrees = computed.size() == output.dims->size();
+  std::string declared;
+  for (auto [index, dimension] : llvm::enumerate(*output.dims)) {
+    declared += (index ? ", " : "") + (dimension.value ? std::to_string(*dimension.value) : dimension.parameter.str());
+    agrees &= index >= computed.size() || dimension.value.value_or(-1) < 0 ||
+              !graph::provablyDiffer(computed[index], SymbolicInt(*dimension.value));
+  }
+  if (agrees)
+    return success();
+  std::string text = "output '" + output.name.str() + "': its declared shape is [" + declared +
+                     "], the computed one is " + graph::toString(computed) +
+                     "\nhint: correct the declaration, or export the model again";
+  if (computed.size() != output.dims->size())
+    return fail(fileLocation, text);
+  emitWarning(fileLocation) << text;
+  return success();
+}
+
 LogicalResult Importer::returnOutputs(func::FuncOp function) {
   SmallVector<Value> results;
   builder.subject.clear();
@@ -226,7 +252,7 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
     if (!llvm::json::isUTF8(output.name))
       return fail(fileLocation, "output '" + output.name + notUtf8);
     results.push_back(graph.outputOf(output));
-    if (!results.back())
+    if (!results.back() || failed(checkDeclaredShape(output, results.back())))
       return failure();
     NamedAttrList attributes;
     attributes.set("graph.name", operations.getStringAttr(output.name));
