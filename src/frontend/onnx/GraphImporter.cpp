@@ -1,6 +1,7 @@
 //===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
 
 #include "frontend/onnx/GraphImporter.h"
+#include "frontend/onnx/NodeValues.h"
 #include "frontend/onnx/Order.h"
 #include "graph/ElementTypes.h"
 
@@ -50,6 +51,11 @@ Value GraphImporter::outputOf(const ValueInfo &output) {
 }
 
 LogicalResult GraphImporter::checkDeclared(const ValueInfo &declared, Value value) {
+  if (value && declared.kind == TypeProto::Kind::Map) {
+    builder.fail("'" + declared.name + "' is declared as a map and is " + graph::typeText(value) +
+                 "\nhint: correct the declaration");
+    return failure();
+  }
   bool isSaid = declared.kind == TypeProto::Kind::Tensor && declared.elementType != DataType::Undefined;
   if (!value || !isSaid)
     return success(!!value);
@@ -143,6 +149,10 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
   builder.operands = describeInputs(node);
+  if (std::string complaint = own ? "" : complaintAboutTypes(node, *entry); !complaint.empty()) {
+    builder.fail(complaint);
+    return failure();
+  }
   Results results = own               ? importUserOperator(node, *own)
                     : entry->function ? entry->function(node)
                                       : node.composite(entry->composite, node.inputs);

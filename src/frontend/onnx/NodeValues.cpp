@@ -2,13 +2,18 @@
 
 #include "frontend/onnx/NodeValues.h"
 
+#include "graph/ElementTypes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace perpend::onnx {
+/// Whether the last formal value stands for any number.
+static bool isVariadic(StringRef formals) { return formals.ends_with("+") || formals.ends_with("*"); }
+
 namespace {
 /// How many values a list such as "110" or "1+" takes.
 struct Count {
-  explicit Count(StringRef formals) : isAnyNumber(formals.ends_with("+") || formals.ends_with("*")) {
+  explicit Count(StringRef formals) : isAnyNumber(isVariadic(formals)) {
     most = formals.size();
     least = isAnyNumber ? most - formals.ends_with("*") : formals.rfind('1') + 1;
   }
@@ -57,5 +62,25 @@ std::string complaintAboutValues(const NodeProto &node, const Operator &entry) {
   };
   std::string complaint = complaintAbout(node.inputs, inputs, "input", hintFor("input"));
   return complaint.empty() ? complaintAbout(node.outputs, outputs, "output", hintFor("output")) : complaint;
+}
+
+std::string complaintAboutTypes(const Node &node, const Operator &entry) {
+  StringRef formals = entry.values.split('>').first;
+  bool isRepeated = !formals.empty() && isVariadic(formals) && entry.types.size() == formals.size();
+  llvm::SmallDenseMap<char, size_t> firsts; // the first input with each letter
+  for (auto [index, value] : llvm::enumerate(node.inputs)) {
+    if (!value || (index >= entry.types.size() && !isRepeated))
+      continue;
+    char letter = entry.types[std::min(index, entry.types.size() - 1)];
+    size_t first = letter == '.' ? index : firsts.try_emplace(letter, index).first->second;
+    mlir::Type expected = graph::tensorTypeOf(node.inputs[first]).getElementType();
+    mlir::Type got = graph::tensorTypeOf(value).getElementType();
+    bool areLists = llvm::isa<graph::SequenceType>(expected) && llvm::isa<graph::SequenceType>(got);
+    if (got != expected && !areLists)
+      return "expected inputs of one element type, got " + graph::nameOf(expected) + " and " + graph::nameOf(got) +
+             " for '" + node.proto.inputs[first].str() + "' and '" + node.proto.inputs[index].str() +
+             "'\nhint: cast them to one type";
+  }
+  return "";
 }
 } // namespace perpend::onnx

@@ -7,10 +7,10 @@ using namespace mlir;
 namespace perpend::onnx {
 
 static const Operator operators[] = {
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, ATTRIBUTES)                                             \
-  {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr, VALUES, ATTRIBUTES},
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, ATTRIBUTES)                                               \
-  {DOMAIN, NAME, SINCE, "", FUNCTION, VALUES, ATTRIBUTES},
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, TYPES, ATTRIBUTES)                                      \
+  {DOMAIN, NAME, SINCE, #COMPOSITE, nullptr, VALUES, TYPES, ATTRIBUTES},
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, TYPES, ATTRIBUTES)                                        \
+  {DOMAIN, NAME, SINCE, "", FUNCTION, VALUES, TYPES, ATTRIBUTES},
 #include "frontend/onnx/Operators.def"
 };
 

@@ -80,6 +80,8 @@ struct Operator {
   ImportFunction function;
   /// "110>1+": its formal inputs and outputs, as Operators.def says.
   StringRef values;
+  /// "A.A": which formal inputs have one element type, as Operators.def says.
+  StringRef types;
   /// "alpha:f axis:i": names and types, as Operators.def says.
   StringRef attributes;
 };
@@ -90,8 +92,8 @@ const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operato
 const Operator *findForm(const Operator &entry, llvm::function_ref<bool(const Operator &)> isWanted);
 
 // The functions of the table.
-#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, ATTRIBUTES)
-#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, ATTRIBUTES) Results FUNCTION(Node &node);
+#define ONNX_COMPOSITE(DOMAIN, NAME, SINCE, COMPOSITE, VALUES, TYPES, ATTRIBUTES)
+#define ONNX_FUNCTION(DOMAIN, NAME, SINCE, FUNCTION, VALUES, TYPES, ATTRIBUTES) Results FUNCTION(Node &node);
 #include "frontend/onnx/Operators.def"
 } // namespace perpend::onnx
 

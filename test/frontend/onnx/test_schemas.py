@@ -1,6 +1,7 @@
 """Every node is held against its operator's schema, as ONNX's checker and ONNX Runtime do.
 
-Attributes that an operator does not have, or of other types, are errors, and so are more or fewer inputs and outputs.
+Attributes that an operator does not have, or of other types, are errors, and so are more or fewer inputs and outputs,
+and inputs of different types where the schema has one type variable.
 """
 
 from __future__ import annotations
@@ -107,6 +108,28 @@ def test_wrong_numbers_of_values(wrong: Any, message: str) -> None:
     assert f"node 'node' ({wrong.graph.node[0].op_type}): " in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "operation, inputs, attributes, message",
+    [
+        (
+            "ScatterElements",
+            "xji",
+            {"axis": 0},
+            "expected inputs of one element type, got f32 and i64 for 'x' and 'i'\nhint: ",
+        ),
+        ("Concat", "xyi", {"axis": 0}, "expected inputs of one element type, got f32 and i64 for 'x' and 'i'\nhint: "),
+        ("Add", "ix", {}, "expected inputs of one element type, got i64 and f32 for 'i' and 'x'\nhint: "),
+    ],
+)
+def test_inputs_of_different_types(operation: str, inputs: str, attributes: dict[str, Any], message: str) -> None:
+    wrong = values_model(operation, list(inputs), ["o"], **attributes)
+    with pytest.raises(Exception, match=r"bound to different types"):
+        onnxruntime.InferenceSession(wrong.SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(perpend.CompileError, match=re.escape(message)) as raised:
+        perpend.import_model(wrong)
+    assert f"node 'node' ({operation}): " in str(raised.value)
+
+
 def test_numbers_of_values_in_branches() -> None:
     branches = [
         helper.make_graph(
@@ -134,13 +157,27 @@ def formals(parameters: Any) -> str:
     )
 
 
+def types(parameters: Any) -> str:
+    """The same letter for parameters of the same type variable, a dot for those whose type is like no other."""
+    names = [getattr(parameter, "type_str", None) or parameter.typeStr for parameter in parameters]
+    letters: dict[str, str] = {}
+    text = ""
+    for name, parameter in zip(names, parameters, strict=True):
+        is_alike = "(" not in name and (names.count(name) > 1 or parameter.option.name == "Variadic")
+        homogeneous = getattr(parameter, "is_homogeneous", None)
+        if homogeneous is None:
+            homogeneous = parameter.isHomogeneous
+        text += letters.setdefault(name, chr(ord("A") + len(letters))) if is_alike and homogeneous else "."
+    return text.rstrip(".")
+
+
 def schemas() -> Rows:
-    """Per operator and version: "110>1 axis:i", as in the table."""
+    """Per operator and version: "110>1 AA. axis:i", as in the table."""
     rows: Rows = {}
     for schema in [*onnx.defs.get_all_schemas_with_history(), *runtime_state.get_all_operator_schema()]:
         letters = {name: LETTERS.get(str(a.type).rsplit(".")[-1], "?") for name, a in schema.attributes.items()}
         attributes = " ".join(f"{name}:{letters[name]}" for name in sorted(letters))
-        text = f"{formals(schema.inputs)}>{formals(schema.outputs)} {attributes}"
+        text = f"{formals(schema.inputs)}>{formals(schema.outputs)} {types(schema.inputs)} {attributes}"
         domain = schema.domain if schema.domain != "ai.onnx" else ""
         rows.setdefault((domain, schema.name), {}).setdefault(schema.since_version, text)
     return rows
@@ -150,9 +187,9 @@ def table() -> Rows:
     rows: Rows = {}
     for path in ("Operators.def", "OperatorsMicrosoft.def"):
         for row in re.findall(
-            r'^ONNX_\w+\("(.*?)", "(.*?)", (\d+), \w+, "(.*)", "(.*)"\)$', (TABLES / path).read_text(), re.M
+            r'^ONNX_\w+\("(.*?)", "(.*?)", (\d+), \w+, "(.*)", "(.*)", "(.*)"\)$', (TABLES / path).read_text(), re.M
         ):
-            rows.setdefault(row[:2], {})[int(row[2])] = f"{row[3]} {row[4]}"
+            rows.setdefault(row[:2], {})[int(row[2])] = " ".join(row[3:])
     return rows
 
 
