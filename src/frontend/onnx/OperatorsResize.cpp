@@ -86,7 +86,7 @@ struct ResizeContext {
 static Results resizeTo(Node &node, ArrayRef<SymbolicInt> sizes, ArrayRef<Value> scales, ResizeContext context) {
   Builder &b = node.builder;
   if (llvm::any_of(sizes, [](const SymbolicInt &size) { return size.isPoison(); }))
-    return {};
+    return node.fail("expected sizes that can be expressed, got " + graph::toString(sizes));
   context.changes.push_back(node.attribute("sizes", sizes));
   SmallVector<Value> elements;
   for (Value scale : scales)

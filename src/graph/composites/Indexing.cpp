@@ -175,9 +175,9 @@ Results arange(Builder &b, Values in, const Attributes &) {
     count = first && last && delta
                 ? SymbolicInt(static_cast<int64_t>(std::max(std::ceil((*last - *first) / *delta), 0.0)))
                 : rangeMeasured(b, in[0], in[1], in[2]);
-    if (count.isPoison())
-      return {};
   }
+  if (count.isPoison())
+    return {b.fail("arange: how many numbers there are is too long an expression")};
   Type type = elementTypeOf(in[0]);
   Value result = graph::add(b, in[0], graph::mul(b, iota(b, count, type), in[2]));
   std::optional<int64_t> number = count.constant();

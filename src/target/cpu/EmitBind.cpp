@@ -124,8 +124,9 @@ private:
         SymbolicInt bound = sign > 0 ? -rest : rest;
         if (!bound.isConstant() && !llvm::is_contained(all, -requirement))
           continue;
-        return Condition{*sources[number],
-                         bound * SymbolicInt(sources[number]->factor) + SymbolicInt(sources[number]->offset), sign > 0};
+        SymbolicInt extent = bound * SymbolicInt(sources[number]->factor) + SymbolicInt(sources[number]->offset);
+        if (!extent.isPoison())
+          return Condition{*sources[number], extent, sign > 0};
       }
     return std::nullopt;
   }
