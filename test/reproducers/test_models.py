@@ -346,7 +346,11 @@ def test_models_say_what_they_are():
         model.graph.node[0].op_type = "Flatten"
         model.graph.node[0].attribute.append(onnx.AttributeProto(name="axis", i=1, type=onnx.AttributeProto.FLOAT))
 
+    def untyped(model):
+        model.graph.initializer.append(TensorProto(name="unused", dims=[2]))
+
     assert "'y' is declared as int8 and is f32" in message(declare)
+    assert "initializer 'unused': it has no element type\nhint: " in message(untyped)
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
     assert "expected an IR version of at least 1, got 0\nhint: " in message(unversioned_file)

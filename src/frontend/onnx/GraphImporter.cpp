@@ -16,6 +16,8 @@ LogicalResult GraphImporter::enter(const GraphProto &graph) {
   for (const TensorProto &tensor : graph.initializers)
     if (!scope.initializers.try_emplace(tensor.name, &tensor).second)
       builder.fail("two initializers have the name '" + tensor.name + "'");
+    else if (tensor.dataType == DataType::Undefined && tensor.sparse.empty()) // used or not
+      builder.fail("initializer '" + tensor.name + "': it has no element type\nhint: save the model again");
   return failure(builder.hasFailed());
 }
 
