@@ -372,6 +372,19 @@ def test_calls_from_several_threads() -> None:
     assert not failures
 
 
+def test_errors_that_are_cut_inside_a_character() -> None:
+    info = [helper.make_tensor_value_info("s", TensorProto.INT64, [1])]
+    result = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])]
+    for length in (300, 301):  # of two bytes each; one of the messages ends between them
+        node = helper.make_node("ConstantOfShape", ["s"], ["y"], name="a" * (length - 300) + "é" * length)
+        graph = helper.make_graph([node], "graph", info, result)
+        opsets = [helper.make_opsetid("", 17)]
+        model = perpend.compile(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+        with pytest.raises(ValueError, match=r"node 'a?éé") as raised:
+            model(np.array([-1]))
+        assert not isinstance(raised.value, UnicodeError)
+
+
 @pytest.mark.alone
 def test_calls_are_cheap(relu: perpend.Model) -> None:
     x = np.ones((1, 4), np.float32)
