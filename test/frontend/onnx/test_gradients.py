@@ -4,8 +4,9 @@ import numpy as np
 import onnx
 import perpend
 import pytest
+from image_cases import CASES
 from onnx import TensorProto, helper
-from operator_cases import CASES, normal
+from operator_cases import normal
 
 TRAINING = "ai.onnx.preview.training"
 HEADER = f'<ir_version: 8, opset_import: ["" : 17, "{TRAINING}" : 1]>\n'

@@ -8,7 +8,7 @@ import onnx
 import onnxruntime
 import perpend
 import pytest
-from operator_cases import CASES
+from image_cases import CASES
 
 # Inputs whose extents are numbers in any real model.
 FIXED = {("Conv", 1), ("Conv", 2), ("ConvTranspose", 1), ("ConvTranspose", 2), ("GatherND", 1)}

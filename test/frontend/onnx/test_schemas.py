@@ -148,7 +148,7 @@ def schemas() -> Rows:
 
 def table() -> Rows:
     rows: Rows = {}
-    for path in ("Operators.def", "OperatorsMicrosoft.def"):
+    for path in ("Operators.def", "microsoft/Operators.def"):
         for row in re.findall(
             r'^ONNX_\w+\("(.*?)", "(.*?)", (\d+), \w+, "(.*)", "(.*)"\)$', (TABLES / path).read_text(), re.M
         ):

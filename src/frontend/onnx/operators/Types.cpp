@@ -1,0 +1,83 @@
+//===- Types.cpp - ONNX operators that change the element type --------------===//
+//
+// Casts and quantisation: ONNX's numbers of data types become element types.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Operators.h"
+#include "graph/composites/Formulas.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+
+/// Operator sets before 6 write data types as text.
+static DataType dataTypeOf(Node &node, StringRef name) {
+  StringRef text = node.attributes.getString(name);
+  for (int32_t code = 1; !text.empty() && code <= static_cast<int32_t>(DataType::Float6E3M2); ++code)
+    if (text.equals_insensitive(onnx::nameOf(static_cast<DataType>(code))))
+      return static_cast<DataType>(code);
+  return static_cast<DataType>(node.attributes.getInt(name));
+}
+
+Type typeAttribute(Node &node, StringRef name, Type otherwise) {
+  DataType code = dataTypeOf(node, name);
+  if (code == DataType::Undefined && otherwise)
+    return otherwise;
+  Type type = onnx::elementTypeOf(node.builder.context(), code);
+  if (!type)
+    node.builder.fail("elements of type " + onnx::nameOf(code) + " are not supported");
+  return type;
+}
+
+/// A cast that the model asks for rounds, unlike those around operators that compute f16 in f32.
+static Value roundingCast(Node &node, Value input, Type type) {
+  Value result = node.builder.cast(input, type, roundingOf(node.attributes));
+  if (result && result != input && result.getDefiningOp())
+    result.getDefiningOp()->setAttr("graph.rounds", node.builder.operations.getUnitAttr());
+  return result;
+}
+
+Results importCast(Node &node) {
+  Type type = typeAttribute(node, "to");
+  return {type && node.input(0) ? roundingCast(node, node.input(0), type) : Value()};
+}
+
+Results importCastLike(Node &node) {
+  if (!node.input(0) || !node.input(1))
+    return node.fail("expected 2 inputs");
+  return {roundingCast(node, node.input(0), graph::elementTypeOf(node.input(1)))};
+}
+
+Results importBitCast(Node &node) {
+  Type type = typeAttribute(node, "to");
+  return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
+}
+
+/// The result's type is that of the zero point, else output_dtype, else uint8. The division has the precision of the
+/// scale unless `precision` says otherwise.
+Results importQuantizeLinear(Node &node) {
+  Value scale = node.input(1), zeroPoint = node.input(2);
+  if (!scale)
+    return node.fail("expected 2 or 3 inputs");
+  Type unsignedByte = node.builder.operations.getIntegerType(8, /*isSigned=*/false);
+  Type to = typeAttribute(node, "output_dtype", zeroPoint ? graph::elementTypeOf(zeroPoint) : unsignedByte);
+  Type precision = typeAttribute(node, "precision", graph::elementTypeOf(scale));
+  if (!to || !precision)
+    return {};
+  if (zeroPoint && graph::elementTypeOf(zeroPoint) != to)
+    return node.fail("output_dtype is " + graph::nameOf(to) + ", the zero point has elements of type " +
+                     graph::nameOf(graph::elementTypeOf(zeroPoint)) + "\nhint: they must be the same");
+  return node.composite(
+      "quantize", node.inputs,
+      {node.attribute("to", TypeAttr::get(to)), node.attribute("precision", TypeAttr::get(precision))});
+}
+
+Results importDequantizeLinear(Node &node) {
+  if (!node.input(1))
+    return node.fail("expected 2 or 3 inputs");
+  Type to = typeAttribute(node, "output_dtype", graph::elementTypeOf(node.input(1)));
+  return to ? node.composite("dequantize", node.inputs, node.attribute("to", TypeAttr::get(to))) : Results();
+}
+} // namespace perpend::onnx
