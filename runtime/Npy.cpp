@@ -249,6 +249,41 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
   return data || failNpy(error, "'%.200s': not enough memory", path);
 }
 
+namespace {
+// A file that takes the place of another one once it is whole. What is no regular file, such as a pipe, and a file in a
+// folder that takes no other, is written where it lies.
+class Replacement {
+public:
+  explicit Replacement(const char *path) {
+    struct stat old;
+    bool isOpenFile = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6); // under another name
+    bool isOld = realpath(path, target) && stat(target, &old) == 0;
+    if (!isOld)
+      snprintf(target, sizeof target, "%s", path);
+    int length = snprintf(unfinished, sizeof unfinished, "%s.%ld.part", target, static_cast<long>(getpid()));
+    bool isReplaced = !isOpenFile && length < static_cast<int>(sizeof unfinished) &&
+                      (isOld ? S_ISREG(old.st_mode) && access(target, W_OK) == 0 : lstat(path, &old) != 0);
+    int file = isReplaced ? open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (file < 0)
+      *unfinished = '\0';
+    else if (isOld)
+      (void)!fchmod(file, old.st_mode & 07777);
+    stream = file < 0 ? fopen(path, "wb") : fdopen(file, "wb");
+  }
+  bool finish() {
+    bool isWritten = !ferror(stream);
+    isWritten &= fclose(stream) == 0;
+    if (*unfinished && (!isWritten || rename(unfinished, target) != 0))
+      isWritten = false, unlink(unfinished);
+    return isWritten;
+  }
+  FILE *stream = nullptr;
+
+private:
+  char target[4096], unfinished[4096]; // PATH_MAX, which realpath() asks for
+};
+} // namespace
+
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
   int64_t dataBytes;
   if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
@@ -279,15 +314,13 @@ bool writeNpyAs(const char *path, const char *type, const perpend_tensor &tensor
                         0,
                         static_cast<uint8_t>(headerBytes & 255),
                         static_cast<uint8_t>(headerBytes >> 8)};
-  FILE *file = fopen(path, "wb");
-  if (!file)
+  Replacement file(path);
+  if (!file.stream)
     return failNpy(error, "'%.200s': could not be written; hint: check that the folder exists", path);
-  fwrite(prefix, 1, sizeof prefix, file);
-  fprintf(file, "%-*s\n", headerBytes - 1, header);
-  fwrite(data, 1, static_cast<size_t>(dataBytes), file);
-  bool isWritten = !ferror(file);
-  isWritten &= fclose(file) == 0;
-  return isWritten || failNpy(error, "'%.200s': could not be written; hint: is the disk full?", path);
+  fwrite(prefix, 1, sizeof prefix, file.stream);
+  fprintf(file.stream, "%-*s\n", headerBytes - 1, header);
+  fwrite(data, 1, static_cast<size_t>(dataBytes), file.stream);
+  return file.finish() || failNpy(error, "'%.200s': could not be written; hint: is the disk full?", path);
 }
 
 } // namespace perpend::runtime

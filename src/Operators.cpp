@@ -5,12 +5,13 @@
 #include "graph/Graph.h"
 #include "interp/Interpreter.h"
 #include "target/Link.h"
-#include "target/ScratchDirectory.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <dlfcn.h>
+#include <mutex>
 
 using namespace mlir;
 
@@ -30,42 +31,73 @@ SmallVector<StringRef> libraryArchives(ModuleOp module) {
   return {"libperpend_library.a"};
 }
 
-/// The functions that the module calls and no library of the runtime has.
-static std::vector<std::string> missingFunctions(ModuleOp module) {
+/// The functions that the module calls and the runtime does not have.
+static std::vector<std::string> usersFunctions(ModuleOp module) {
   std::vector<std::string> names;
   module.walk([&](graph::CallLibraryOp call) {
     std::string name = call.getFunction().str();
-    if (!interp::hasFunction(name) && !llvm::is_contained(names, name))
+    if (!interp::isRuntimeFunction(name) && !llvm::is_contained(names, name))
       names.push_back(name);
   });
   return names;
 }
 
-LogicalResult loadOperators(ModuleOp module) {
-  std::vector<std::string> names = missingFunctions(module), objects = operatorObjects(module);
-  if (names.empty() || objects.empty())
-    return success();
-  auto fail = [&](const Twine &message) { return module.emitError(message.str()); };
+static llvm::Expected<void *> link(const std::vector<std::string> &objects) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend-operators", folder))
-    return fail("cannot create a temporary folder: " + error.message());
+    return llvm::createStringError(error, "cannot create a temporary folder: " + error.message());
+  auto removed = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, "operators.so");
   target::LinkRequest request;
   request.objects = objects;
   request.output = path.str().str();
   llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
-  llvm::Error error = host ? target::linkSharedLibrary(request, *host) : host.takeError();
-  void *library = error ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  (void)llvm::sys::fs::remove_directories(folder);
-  if (error)
-    return fail(llvm::toString(std::move(error)));
+  if (llvm::Error error = host ? target::linkSharedLibrary(request, *host) : host.takeError())
+    return error;
+  if (void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+    return library;
+  return llvm::createStringError(dlerror());
+}
+
+/// What tells these files from others, and from what they were before they were compiled again.
+static std::string versionOf(const std::vector<std::string> &objects) {
+  std::string version;
+  llvm::raw_string_ostream out(version);
+  for (const std::string &path : objects) {
+    llvm::sys::fs::file_status status;
+    (void)llvm::sys::fs::status(path, status);
+    out << path << '\0' << status.getUniqueID().getFile() << ' ' << status.getSize() << ' '
+        << status.getLastModificationTime().time_since_epoch().count() << '\0';
+  }
+  return version;
+}
+
+/// Stays loaded: a run may be in it.
+static llvm::Expected<void *> libraryOf(const std::vector<std::string> &objects) {
+  static std::mutex mutex;
+  static llvm::StringMap<void *> libraries;
+  std::lock_guard lock(mutex);
+  void *&library = libraries[versionOf(objects)];
+  if (library)
+    return library;
+  llvm::Expected<void *> linked = link(objects);
+  if (linked)
+    library = *linked;
+  return linked;
+}
+
+LogicalResult loadOperators(ModuleOp module) {
+  std::vector<std::string> names = usersFunctions(module), objects = operatorObjects(module);
+  if (names.empty() || objects.empty())
+    return success();
+  llvm::Expected<void *> library = libraryOf(objects);
   if (!library)
-    return fail(dlerror());
+    return module.emitError(llvm::toString(library.takeError()));
   for (const std::string &name : names) {
     auto [prefix, function] = StringRef(name).split('.');
-    if (void *address = dlsym(library, ("perpend_" + prefix + "_" + function).str().c_str()))
-      interp::addFunction(name, address);
+    interp::addFunction(module->getAttr("graph.objects"), name,
+                        dlsym(*library, ("perpend_" + prefix + "_" + function).str().c_str()));
   }
   return success();
 }

@@ -22,7 +22,7 @@ std::vector<std::string> operatorObjects(mlir::ModuleOp module);
 /// The names of the runtime's archives with the functions that a lowered module calls.
 mlir::SmallVector<mlir::StringRef> libraryArchives(mlir::ModuleOp module);
 
-/// Makes the functions of these files known to the interpreter, for the rest of the process. Errors: diagnostics.
+/// Makes the functions of these files, as they are now, known to the interpreter for this module. Errors: diagnostics.
 mlir::LogicalResult loadOperators(mlir::ModuleOp module);
 } // namespace perpend
 

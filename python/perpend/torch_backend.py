@@ -2,15 +2,18 @@
 
 Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
 are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
-a counter or a cache, are inputs from then on. `options={"freeze": False}` makes all of them inputs.
+a counter or a cache, are inputs from then on. Each call reads them to see that; `options={"freeze": "unchecked"}`
+trusts PyTorch's counters of changes instead, and `{"freeze": False}` makes all of them inputs.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,13 +21,15 @@ from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
-from . import CompileError, Model, check_options, compile
+from . import CompileError, Model, Module, check_options, compile
+from ._perpend import content_hashes
 from .torch_call import Complex, has_effect
 from .torch_frontend import Converter, check_operators
 from .torch_operators import decompositions
 from .torch_types import extent_of, naming
 
 Function = Callable[..., Any]
+State = tuple[int, ...]
 
 # Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
 _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
@@ -39,8 +44,10 @@ def perpend_backend(
     """
     settings = {**(options or {}), **{name: value for name, value in others.items() if name != "mode"}}
     check_options(settings, ("freeze", "target", "threads"))
-    is_frozen = settings.pop("freeze", True)
-    frozen = [index for index, value in enumerate(example_inputs) if is_frozen and _is_static(value)]
+    freeze = settings.pop("freeze", True)
+    if freeze not in (True, False, "unchecked"):
+        raise CompileError(f"option 'freeze': expected True, False or 'unchecked', got {freeze!r}")
+    frozen = [index for index, value in enumerate(example_inputs) if freeze and _is_static(value)]
     if frozen and not all(_is_plain(example_inputs[index]) for index in frozen):
         frozen = []
 
@@ -48,7 +55,7 @@ def perpend_backend(
         function: Function = module.forward
         try:
             check_operators(module)
-            function = _Compiled(module, frozen, settings)
+            function = _Compiled(module, frozen, settings, _versions_of if freeze == "unchecked" else _states_of)
         except CompileError as error:
             warn_of_pytorch(error)
         boxed: Function = make_boxed_func(function)
@@ -81,7 +88,7 @@ def _is_static(value: Any) -> bool:
 
 
 def _is_plain(value: torch.Tensor) -> bool:
-    return not isinstance(value, torch._subclasses.FakeTensor)
+    return value.is_cpu and not isinstance(value, torch._subclasses.FakeTensor)
 
 
 def is_view_of_input(node: torch.fx.Node) -> bool:
@@ -98,61 +105,91 @@ def is_token(node: torch.fx.Node) -> bool:
     return bool(node.users) and all(has_effect(user) and user.args[0] is node for user in node.users)
 
 
-class _Compiled:
-    """One graph. It is compiled at its first call, and again when a frozen tensor has changed."""
+@dataclass(frozen=True)
+class _Version:
+    """The model for some values of the frozen tensors. Never changed: calls on other threads may be using it."""
 
-    def __init__(self, module: torch.fx.GraphModule, frozen: Sequence[int], settings: dict[str, Any]) -> None:
+    model: Model
+    frozen: Sequence[int]
+    states: Sequence[State]  # of the frozen tensors, as they are checked
+    tensors: Sequence[int]
+    sizes: Sequence[int]
+    outputs: Sequence[tuple[str, Any]]
+    kept: Sequence[torch.Tensor]  # the frozen tensors: nothing else takes their places in memory
+
+
+def _versions_of(tensors: Sequence[torch.Tensor]) -> list[State]:
+    """Whether tensors were changed in place, or are others. Changes through `.data` do not show."""
+    return [(tensor.data_ptr(), tensor._version) for tensor in tensors]
+
+
+def _states_of(tensors: Sequence[torch.Tensor]) -> list[State]:
+    """What _versions_of says, and a hash of the memory, which shows every change."""
+    storages = [tensor.untyped_storage() for tensor in tensors]  # stay while they are read
+    memory = [(storage.data_ptr(), storage.nbytes()) for storage in storages]
+    hashes = content_hashes(memory)
+    return [(*version, value) for version, value in zip(_versions_of(tensors), hashes, strict=True)]
+
+
+class _Compiled:
+    """One graph. It is compiled at its first call, and again when a frozen tensor has changed. Threads: any."""
+
+    def __init__(
+        self,
+        module: torch.fx.GraphModule,
+        frozen: Sequence[int],
+        settings: dict[str, Any],
+        states_of: Callable[[Sequence[torch.Tensor]], list[State]],
+    ) -> None:
+        self.states_of = states_of
         self.module = module
         self.settings = settings
-        self.model: Model | None = None
         self.is_refused = False
         self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.changed: set[int] = set()  # frozen tensors that have changed once
-        self._freeze(frozen)
-        self.outputs: list[Any] = []
-        self.kept: list[torch.Tensor] = []
-
-    def _freeze(self, frozen: Sequence[int]) -> None:
+        self.lock = threading.Lock()  # of what follows; `version` is read without it
+        self.version: _Version | None = None
         self.frozen = list(frozen)
-        self.versions: list[tuple[int, int]] = []
-        self.tensors = [
-            index
-            for index, node in enumerate(self.placeholders)
-            if index not in self.frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
-        ]
-        self.sizes = self._sizes_without_tensor()
+        self.changed: set[int] = set()  # frozen tensors that have changed once; the second time, they become inputs
 
-    def _note_changes(self, versions: list[tuple[int, int]]) -> None:
-        """Before the model is compiled again."""
-        changed = {i for i, old, new in zip(self.frozen, self.versions, versions, strict=False) if old != new}
-        self._freeze([index for index in self.frozen if index not in changed & self.changed])
-        self.changed |= changed
-
-    def _sizes_without_tensor(self) -> list[int]:
+    def _sizes_without_tensor(self, tensors: Sequence[int]) -> list[int]:
         """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
-        known = {str(e) for i in self.tensors for e in self.placeholders[i].meta["val"].shape}
+        known = {str(e) for i in tensors for e in self.placeholders[i].meta["val"].shape}
         symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
         return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
 
-    def __call__(self, *inputs: Any) -> list[Any]:
-        if self.is_refused:
-            return self._in_pytorch(*inputs)
-        versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
-        if self.model is None or versions != self.versions:
-            self._note_changes(versions)
-            versions = [(inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen]
+    def _current(self, inputs: Sequence[Any]) -> _Version | None:
+        """None: the graph cannot be compiled."""
+        version = self.version
+        if version and not self._changes(version, inputs):
+            return version
+        with self.lock:
+            version = self.version
+            changed = self._changes(version, inputs) if version else set()
+            if self.is_refused or (version and not changed):
+                return version
+            self.frozen = [index for index in self.frozen if index not in changed & self.changed]
+            self.changed |= changed
             try:
-                self.model = self._compile(inputs)
+                self.version = self._compile(inputs)
             except CompileError as error:
                 warn_of_pytorch(error)
                 self.is_refused = True
-                return self._in_pytorch(*inputs)
-            self.versions = versions
-        values = [inputs[index] for index in self.tensors]
-        values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in self.sizes]
-        results = self.model(*(values or [torch.empty(0, dtype=torch.bool)]))
+                self.version = None
+            return self.version
+
+    def _changes(self, version: _Version, inputs: Sequence[Any]) -> set[int]:
+        states = self.states_of([inputs[index] for index in version.frozen])
+        return {i for i, old, new in zip(version.frozen, version.states, states, strict=True) if old != new}
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        version = None if self.is_refused else self._current(inputs)
+        if version is None:
+            return self._in_pytorch(*inputs)
+        values = [inputs[index] for index in version.tensors]
+        values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in version.sizes]
+        results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         results = results if isinstance(results, tuple) else (results,)
-        return [self._output(kind, value, results, inputs) for kind, value in self.outputs]
+        return [self._output(kind, value, results, inputs) for kind, value in version.outputs]
 
     def _in_pytorch(self, *inputs: Any) -> list[Any]:
         results: list[Any] = self.module.forward(*inputs)
@@ -178,41 +215,52 @@ class _Compiled:
 
         return torch.fx.map_arg(argument, evaluate)
 
-    def _compile(self, inputs: Sequence[Any]) -> Model:
+    def _compile(self, inputs: Sequence[Any]) -> _Version:
+        frozen = self.frozen
+        kept = [inputs[index] for index in frozen]
+        states, contents = self.states_of(kept), _states_of(kept)  # before they are read
+        tensors = [
+            index
+            for index, node in enumerate(self.placeholders)
+            if index not in frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
+        ]
+        sizes = self._sizes_without_tensor(tensors)
         converter = Converter("compiled")
         for index, node in enumerate(self.placeholders):
-            if index in self.frozen:
+            if index in frozen:
                 converter.values[node] = converter.constant(inputs[index])
-            elif index in self.tensors:
+            elif index in tensors:
                 converter.input(node, node.name)
-        for index in self.sizes:
+        for index in sizes:
             node = self.placeholders[index]
             converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
-        if not self.tensors and not self.sizes:
+        if not tensors and not sizes:
             converter.graph.input("nothing", [0], "bool")  # torch tensors out need torch tensors in
         with naming({}):
             converter.convert(self.module, list(self.module.graph.nodes))
-            names, values = self._collect_outputs(converter)
-        program = converter.graph.finish(names, values)
+            names, values, outputs = self._collect_outputs(converter)
+        identity = tuple((id(tensor), *state) for tensor, state in zip(kept, contents, strict=True))
+        model = self._artifact(converter.graph.finish(names, values), identity)
+        return _Version(model, frozen, states, tensors, sizes, outputs, kept)
+
+    def _artifact(self, program: Module, identity: tuple[Any, ...]) -> Model:
         text = hashlib.sha256(str(program).encode()).hexdigest()
-        identity = tuple((id(inputs[index]), inputs[index].data_ptr(), inputs[index]._version) for index in self.frozen)
         key = (text, identity, tuple(sorted(self.settings.items())))
         model = _artifacts.get(key)
         if model is None:
             _artifacts[key] = model = compile(program, **self.settings)
-        self.kept = [inputs[index] for index in self.frozen]
         return model
 
-    def _collect_outputs(self, converter: Converter) -> tuple[list[str], list[Any]]:
+    def _collect_outputs(self, converter: Converter) -> tuple[list[str], list[Any], list[tuple[str, Any]]]:
         results = next(node for node in reversed(self.module.graph.nodes) if node.op == "output").args[0]
-        self.outputs = []
+        outputs: list[tuple[str, Any]] = []
         names: list[str] = []
         values: list[Any] = []
         for node in results:
             if isinstance(node, torch.fx.Node) and node.op == "placeholder":
-                self.outputs.append(("input", self.placeholders.index(node)))
+                outputs.append(("input", self.placeholders.index(node)))
             elif isinstance(node, torch.fx.Node) and is_view_of_input(node):
-                self.outputs.append(("view", node))
+                outputs.append(("view", node))
             elif isinstance(node, torch.fx.Node):
                 value = converter.map_argument(node)
                 if isinstance(value, Complex):
@@ -220,15 +268,15 @@ class _Compiled:
                         f"output '{node.name}': complex numbers are not supported\nhint: return torch.view_as_real(...)"
                     )
                 if isinstance(value, int) or value is None:
-                    self.outputs.append(("number", value))
+                    outputs.append(("number", value))
                     continue
                 kind = "size" if isinstance(value, str) else "tensor"
-                self.outputs.append((kind, len(values)))
+                outputs.append((kind, len(values)))
                 names.append(f"output{len(values)}")
                 values.append(converter.graph.dims([value], scalar=True) if kind == "size" else value)
             else:
-                self.outputs.append(("number", node))
-        return names, values
+                outputs.append(("number", node))
+        return names, values, outputs
 
 
 if "perpend" not in list_backends(exclude_tags=()):  # otherwise the package's entry point registers it

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <new>
 #include <sys/resource.h>
 #include <thread>
@@ -23,6 +24,7 @@
 namespace perpend::cli {
 
 static int signalPipe[2];
+static std::atomic<bool> isInterrupted = false; ///< the signal ends the program, nothing else
 static rlimit memoryBefore;
 static int64_t memoryLimit;
 
@@ -44,6 +46,7 @@ static void cleanUp() {
 
 static void forwardSignal(int number) {
   char byte = static_cast<char>(number);
+  isInterrupted = true;
   (void)!write(signalPipe[1], &byte, 1);
 }
 
@@ -56,11 +59,18 @@ static void waitForSignal() {
   kill(getpid(), byte);
 }
 
+/// The program may fail, or end well, while its folders are removed under it.
+static void leaveTheEndToSignal() {
+  while (isInterrupted)
+    pause();
+}
+
 void cleanUpOnSignals() {
   for (int number : {SIGPIPE, SIGXFSZ}) // writing says it, too
     std::signal(number, SIG_IGN);
   if (pipe(signalPipe) != 0)
     return;
+  std::atexit(leaveTheEndToSignal);
   std::thread(waitForSignal).detach();
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;

@@ -49,10 +49,11 @@ struct InterpreterOptions {
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
 
-/// Whether a library call of this name ("library.name") can be run.
-bool hasFunction(llvm::StringRef name);
-/// A perpend_operator for library calls of that name, for the rest of the process. Threads: any.
-void addFunction(llvm::StringRef name, void *function);
+/// Whether the runtime has the function of library calls of this name ("library.name").
+bool isRuntimeFunction(llvm::StringRef name);
+/// A perpend_operator for library calls of that name in modules whose graph.objects is that list, in place of an older
+/// one. Null: they have none. Threads: any.
+void addFunction(mlir::Attribute objects, llvm::StringRef name, void *function);
 
 /// Registers the dialects that interpreted modules may use.
 void registerDialects(mlir::DialectRegistry &registry);

@@ -17,6 +17,7 @@
 #include "perpend_operator.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
 #include <cstdio>
@@ -38,13 +39,13 @@ static std::mutex &addedMutex() {
   return mutex;
 }
 
-/// Functions that users brought.
-static llvm::StringMap<perpend_operator> &addedFunctions() {
-  static llvm::StringMap<perpend_operator> functions;
+/// Functions that users brought, by the list of object files of their modules: that of a context is its own.
+static llvm::DenseMap<Attribute, llvm::StringMap<perpend_operator>> &addedFunctions() {
+  static llvm::DenseMap<Attribute, llvm::StringMap<perpend_operator>> functions;
   return functions;
 }
 
-static perpend_operator findFunction(StringRef name) {
+static perpend_operator runtimeFunction(StringRef name) {
   static const std::pair<StringRef, perpend_operator> functions[] = {
 #define LIBRARY_FUNCTION(LIBRARY, NAME) {#LIBRARY "." #NAME, perpend_##LIBRARY##_##NAME},
 #include "library/Functions.def"
@@ -52,15 +53,24 @@ static perpend_operator findFunction(StringRef name) {
   for (auto [known, function] : functions)
     if (known == name)
       return function;
-  std::lock_guard lock(addedMutex());
-  return addedFunctions().lookup(name);
+  return nullptr;
 }
 
-bool hasFunction(StringRef name) { return findFunction(name) != nullptr; }
-
-void addFunction(StringRef name, void *function) {
+static perpend_operator findFunction(CallLibraryOp op) {
+  if (perpend_operator function = runtimeFunction(op.getFunction()))
+    return function;
+  auto module = op->getParentOfType<ModuleOp>();
+  Attribute objects = module ? module->getAttr("graph.objects") : Attribute();
   std::lock_guard lock(addedMutex());
-  addedFunctions()[name] = reinterpret_cast<perpend_operator>(function);
+  auto found = addedFunctions().find(objects);
+  return objects && found != addedFunctions().end() ? found->second.lookup(op.getFunction()) : nullptr;
+}
+
+bool isRuntimeFunction(StringRef name) { return runtimeFunction(name) != nullptr; }
+
+void addFunction(Attribute objects, StringRef name, void *function) {
+  std::lock_guard lock(addedMutex());
+  addedFunctions()[objects][name] = reinterpret_cast<perpend_operator>(function);
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,7 +165,7 @@ static const perpend_call_services services = {
 //===----------------------------------------------------------------------===//
 
 FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, const Environment &environment) {
-  perpend_operator function = findFunction(op.getFunction());
+  perpend_operator function = findFunction(op);
   if (!function)
     return op.emitError("no library has the function '") << op.getFunction() << "'";
   SmallVector<perpend_tensor> inputs;

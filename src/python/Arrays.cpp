@@ -217,6 +217,20 @@ static bool hasData(const nb::dlpack::dltensor &tensor) {
   return tensor.data || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim;
 }
 
+/// Whether the elements are those in memory with the other sign: PyTorch's negative bit, which DLPack does not know.
+static bool isNegated(nb::handle tensor) {
+  static PyObject *const name = PyUnicode_InternFromString("is_neg");
+  PyObject *arguments[] = {nullptr, tensor.ptr()};
+  nb::object answer =
+      nb::steal(PyObject_VectorcallMethod(name, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  if (answer.is_valid())
+    return answer.ptr() == Py_True;
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) // a tensor of another library has no such bit
+    throw nb::python_error();
+  PyErr_Clear();
+  return false;
+}
+
 void InputArray::readTensor(nb::handle object, const char *what) {
   nb::dlpack::dltensor tensor;
   keeper = nb::borrow(object);
@@ -229,8 +243,9 @@ void InputArray::readTensor(nb::handle object, const char *what) {
   std::optional<perpend_type> found = typeOf(tensor.dtype);
   if (tensor.device.device_type != nb::device::cpu::value || !found || !hasData(tensor))
     rejectTensor(keeper, what);
-  if (!isContiguous(tensor)) {
-    keeper = keeper.attr("contiguous")();
+  bool isNegative = isNegated(keeper);
+  if (isNegative || !isContiguous(tensor)) {
+    keeper = (isNegative ? keeper.attr("resolve_neg")() : nb::object(keeper)).attr("contiguous")();
     if (api->borrow(keeper.ptr(), &tensor))
       rejectTensor(keeper, what);
   }

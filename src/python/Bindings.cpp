@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "python/Attributes.h"
+#include "python/ContentHash.h"
 #include "python/Evaluation.h"
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
@@ -43,69 +45,8 @@ struct BuilderHandle {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Extents, attributes, arrays
+// Arrays
 //===----------------------------------------------------------------------===//
-
-static std::string extentText(nb::handle extent) {
-  if (nb::isinstance<nb::str>(extent))
-    return nb::cast<std::string>(extent);
-  return std::to_string(nb::cast<int64_t>(extent));
-}
-
-static std::vector<std::string> extentTexts(nb::sequence extents) {
-  std::vector<std::string> texts;
-  for (nb::handle extent : extents)
-    texts.push_back(extentText(extent));
-  return texts;
-}
-
-/// Numbers as int, expressions as str.
-static nb::object extentObject(const std::string &text) {
-  char *end = nullptr;
-  long long number = std::strtoll(text.c_str(), &end, 10);
-  return *end || text.empty() ? nb::object(nb::str(text.c_str())) : nb::object(nb::int_(number));
-}
-
-static nb::list extentObjects(const std::vector<std::string> &texts) {
-  nb::list extents;
-  for (const std::string &text : texts)
-    extents.append(extentObject(text));
-  return extents;
-}
-
-static Attribute listAttribute(nb::sequence list) {
-  bool hasText = false, hasFloat = false;
-  for (nb::handle element : list) {
-    hasText |= nb::isinstance<nb::str>(element);
-    hasFloat |= nb::isinstance<nb::float_>(element);
-  }
-  if (hasText)
-    return Dims{extentTexts(list)};
-  if (hasFloat)
-    return nb::cast<std::vector<double>>(list);
-  return nb::cast<std::vector<int64_t>>(list);
-}
-
-static Attribute attributeOf(nb::handle value) {
-  if (nb::isinstance<nb::bool_>(value))
-    return nb::cast<bool>(value);
-  if (nb::isinstance<nb::int_>(value))
-    return nb::cast<int64_t>(value);
-  if (nb::isinstance<nb::float_>(value))
-    return nb::cast<double>(value);
-  if (nb::isinstance<nb::str>(value))
-    return nb::cast<std::string>(value);
-  if (nb::isinstance<TypeName>(value))
-    return nb::cast<TypeName>(value);
-  return listAttribute(nb::cast<nb::sequence>(value));
-}
-
-static AttributeList attributesOf(nb::dict attributes) {
-  AttributeList list;
-  for (auto [key, value] : attributes)
-    list.emplace_back(nb::cast<std::string>(key), attributeOf(value));
-  return list;
-}
 
 /// Deletes an object that holds Python objects, on any thread.
 struct DeleteLocked {
@@ -178,7 +119,24 @@ static std::unique_ptr<Program> fromText(const std::string &text) {
   return orThrow(Program::fromText(text, error), error);
 }
 
+/// Without the interpreter lock while it waits.
+static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
+  nb::gil_scoped_release unlocked;
+  return program.lock();
+}
+
+static std::string textOf(const Program &program) {
+  auto lock = lockOf(program);
+  return program.text();
+}
+
+static std::vector<std::string> inputNamesOf(const Program &program) {
+  auto lock = lockOf(program);
+  return program.inputNames();
+}
+
 static nb::list evaluate(Program &program, nb::args arguments) {
+  auto lock = lockOf(program);
   std::string error;
   std::unique_ptr<Evaluation> run = Evaluation::of(program, arguments.size(), error);
   if (!run)
@@ -220,6 +178,7 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
     options.emplace_back(nb::cast<std::string>(key), optionValue(key, value));
   Report report;
   std::string error;
+  auto lock = lockOf(program);
   bool isDone;
   {
     nb::gil_scoped_release unlocked;
@@ -237,11 +196,13 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("artifact_bytes", &Report::artifactBytes)
       .def_ro("weights_bytes", &Report::weightsBytes)
       .def_ro("arena_bytes", &Report::arenaBytes);
-  nb::class_<Program>(module, "Module", "A model as a module at graph level.", nb::dynamic_attr())
+  nb::class_<Program>(module, "Module",
+                      "A model as a module at graph level. Threads: calls from several Python threads take turns.",
+                      nb::dynamic_attr())
       .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
-      .def("__str__", &Program::text)
-      .def_prop_ro("input_names", &Program::inputNames)
+      .def("__str__", &textOf)
+      .def_prop_ro("input_names", &inputNamesOf)
       .def("evaluate", &evaluate, "inputs"_a)
       .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
@@ -486,6 +447,7 @@ NB_MODULE(_perpend, module) {
   module.doc() = "The compiler and the runtime of Perpend.";
   nb::set_leak_warnings(false); // PyTorch's caches of compiled functions hold models until the process ends
   nb::exception<perpend::python::CompileError>(module, "CompileError", PyExc_ValueError);
+  module.def("content_hashes", &perpend::python::contentHashes, "memory"_a, nb::call_guard<nb::gil_scoped_release>());
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);
   perpend::python::bindModel(module);

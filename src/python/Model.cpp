@@ -26,11 +26,13 @@ static PyObject *kindOf(perpend_status status) {
                                             : PyExc_RuntimeError;
 }
 
+/// Of the last error of this thread, whose text may end inside a character.
+static std::string errorMessage() { return support::readable(perpend_error_message(), "\n\t"); }
+
 static void check(perpend_status status) {
   if (status == PERPEND_OK)
     return;
-  PyErr_SetString(kindOf(status),
-                  support::readable(perpend_error_message(), "\n\t").c_str()); // it may end inside a character
+  PyErr_SetString(kindOf(status), errorMessage().c_str());
   throw nb::python_error();
 }
 
@@ -284,7 +286,7 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
                                  call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
   }
   if (status != PERPEND_OK)
-    errors.fail(kindOf(status), perpend_error_message());
+    errors.fail(kindOf(status), errorMessage().c_str());
   size_t count = call.outputs.size(), next = 0;
   auto take = [&](size_t i) {
     bool isSessions = session.isFromData[i] || isHandle(call.outputs[i].type);

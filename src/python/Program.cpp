@@ -60,6 +60,8 @@ Program::Program() : state(std::make_unique<State>()) {
 
 Program::~Program() = default;
 
+std::unique_lock<std::recursive_mutex> Program::lock() const { return std::unique_lock(state->mutex); }
+
 static onnx::ImportOptions importOptions(const Program::Dims &dims, const Program::Paths &operators) {
   onnx::ImportOptions options;
   for (const auto &[subject, value] : dims)

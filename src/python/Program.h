@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,9 @@ public:
                                                 const Paths &operators, std::string &error);
   static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
 
+  /// Every use of a finished program holds it. Who waits for it must not hold the interpreter lock: a kernel in Python
+  /// takes that one while its program is locked.
+  std::unique_lock<std::recursive_mutex> lock() const;
   std::string text() const;
   /// What the import says of a model that it takes.
   std::vector<std::string> warnings;

@@ -18,6 +18,8 @@ struct Program::State {
   /// Without threads of its own: what they would verify is too small to share out.
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The context has no locks of its own. Recursive: a kernel in Python may use the program that calls it.
+  std::recursive_mutex mutex;
   std::string path; ///< that the model was read from, or empty: errors name it
 };
 

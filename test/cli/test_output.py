@@ -109,6 +109,24 @@ def test_existing_file_of_a_running_program(tmp_path: Path) -> None:
     assert "func.func" in program.read_text() and list(tmp_path.iterdir()) == [program]
 
 
+def test_arrays_replace_files_as_a_whole(tmp_path: Path, library: Path) -> None:
+    def computed(rows: int, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
+        arguments = ["run", library, "--symbol", f"n={rows}", "--output-dir", tmp_path / "results"]
+        return run(*arguments, folder=tmp_path, stdout=subprocess.PIPE, prepare=prepare)
+
+    assert computed(7) == (GOOD, "")
+    (path,) = (tmp_path / "results").iterdir()
+    path.chmod(0o640)
+    shape = np.load(path).shape
+    code, message = computed(7000, room(4096))
+    assert code == USER_ERROR and "is the disk full?" in message
+    assert list((tmp_path / "results").iterdir()) == [path] and np.load(path).shape == shape
+    link = path.rename(tmp_path / "elsewhere.npy")
+    path.symlink_to(link)
+    assert computed(8) == (GOOD, "")
+    assert path.is_symlink() and np.load(link).shape[0] == 8 and link.stat().st_mode & 0o777 == 0o640
+
+
 def test_standard_output_by_its_name(tmp_path: Path) -> None:
     for name, flags in [("/dev/stdout", {}), ("/dev/stderr", {"stderr": subprocess.STDOUT})]:
         command = [PERPEND, "compile", DIGITS, "--stop-after", "fuse", "-o", name]

@@ -372,6 +372,43 @@ def test_calls_from_several_threads() -> None:
     assert not failures
 
 
+def test_a_module_in_several_threads(tmp_path: Path) -> None:
+    module = perpend.import_model(onnx_model(operators=("Sin", "Add", "Relu", "Mul") * 10))
+    text, x = str(module), DATA.standard_normal((3, 4), np.float32)
+    expected = module.evaluate(x)[0]
+    failures: list[BaseException] = []
+
+    def work(i: int) -> None:
+        try:
+            for j in range(4):
+                module.compile(str(tmp_path / f"{i}.so"), {"opt_level": j})
+                np.testing.assert_allclose(perpend.load(tmp_path / f"{i}.so")(x), expected, rtol=1e-5)
+                assert str(module) == text and module.input_names == ["x"]
+                np.testing.assert_array_equal(module.evaluate(x)[0], expected)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failures and not any(thread.is_alive() for thread in threads)
+
+
+def test_errors_that_are_cut_inside_a_character() -> None:
+    info = [helper.make_tensor_value_info("s", TensorProto.INT64, [1])]
+    result = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])]
+    for length in (300, 301):  # of two bytes each; one of the messages ends between them
+        node = helper.make_node("ConstantOfShape", ["s"], ["y"], name="a" * (length - 300) + "é" * length)
+        graph = helper.make_graph([node], "graph", info, result)
+        opsets = [helper.make_opsetid("", 17)]
+        model = perpend.compile(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+        with pytest.raises(ValueError, match=r"node 'a?éé") as raised:
+            model(np.array([-1]))
+        assert not isinstance(raised.value, UnicodeError)
+
+
 @pytest.mark.alone
 def test_calls_are_cheap(relu: perpend.Model) -> None:
     x = np.ones((1, 4), np.float32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,21 @@ import numpy as np
 import perpend
 import pytest
 from perpend import Operator
-from python.user_operators import COUNT, model, twice
+from python.user_operators import COUNT, HEAD, model, twice
 
+ROOT = Path(__file__).resolve().parents[2]
+SCALE = """
+#include <perpend_operator.h>
+perpend_status perpend_mine_scale(perpend_call *call) {
+  const perpend_tensor *x = &call->inputs[0];
+  float *to = perpend_call_allocate(call, 0, x->shape, x->rank);
+  if (!to)
+    return PERPEND_OUT_OF_MEMORY;
+  for (int64_t i = 0; i < x->shape[0]; ++i)
+    to[i] = ((const float *)x->data)[i] * FACTOR;
+  return PERPEND_OK;
+}
+"""
 DESCRIPTION = {
     "domain": "mine",
     "name": "Twice",
@@ -151,3 +166,39 @@ def test_operators_that_cannot_be(change: dict[str, Any], kind: type[Exception],
     assert Operator(**{**given, "kernel": lambda x, *, a: x}).label == "mine.Twice"  # the nodes give it
     with pytest.raises(kind, match=message):
         Operator(**{**given, **change})
+
+
+def test_the_interpreter_runs_what_the_object_holds_now(tmp_path: Path) -> None:
+    """Other objects with functions of the same names, and an object that is compiled again."""
+    compiler = shutil.which("clang-19") or shutil.which("cc")
+    assert compiler
+
+    def description(folder: Path, factor: int) -> str:
+        folder.mkdir(exist_ok=True)
+        (folder / "scale.c").write_text(SCALE.replace("FACTOR", str(factor)))
+        command = [
+            compiler,
+            "-fPIC",
+            "-I",
+            ROOT / "runtime/include",
+            "-c",
+            folder / "scale.c",
+            "-o",
+            folder / "scale.o",
+        ]
+        subprocess.run(command, check=True)
+        entry = {"domain": "mine", "name": "Scale", "function": "mine.scale", "object": "scale.o"}
+        tensors = [{"type": "f32", "shape": ["n"]}]
+        (folder / "operators.json").write_text(json.dumps([{**entry, "inputs": tensors, "outputs": tensors}]))
+        return str(folder / "operators.json")
+
+    scaled = model(HEAD + "scale (float[n] x) => (float[n] y) { y = mine.Scale (x) }")
+    x = np.ones(2, np.float32)
+    two, three = (
+        perpend.import_model(scaled, operators=[description(tmp_path / str(factor), factor)]) for factor in (2, 3)
+    )
+    for _ in range(2):
+        assert [module.evaluate(x)[0].tolist() for module in (two, three)] == [[2, 2], [3, 3]]
+    description(tmp_path / "2", 5)
+    assert [module.evaluate(x)[0].tolist() for module in (three, two)] == [[3, 3], [5, 5]]
+    assert perpend.compile(two)(x).tolist() == [5, 5]

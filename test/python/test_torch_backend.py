@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,99 @@ def test_changed_parameters_are_compiled_again(compilations: list[str]) -> None:
         torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-5)
         assert not torch.allclose(before, compiled(x))
     assert len(compilations) == 2
+
+
+@pytest.mark.parametrize("freeze", [True, False])
+def test_changes_through_data(compilations: list[str], freeze: bool) -> None:
+    """PyTorch counts no change then, and the memory is the same. So works what averages or initialises weights."""
+    net = small_net()
+    compiled = torch.compile(net, backend="perpend", options={"freeze": freeze})
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        for compilation in (1, 2, 3, 3):
+            torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-5)
+            assert len(compilations) == (compilation if freeze else 1)
+            net[0].weight.data[-1, -1] += 1.0
+            net[2].running_mean.data.neg_()
+        other = torch.compile(small_net(), backend="perpend", options={"freeze": freeze})
+        torch.testing.assert_close(other(x), small_net()(x), atol=1e-5, rtol=1e-5)
+
+
+def test_unchecked_parameters(compilations: list[str]) -> None:
+    net = small_net()
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        compiled = torch.compile(net, backend="perpend", options={"freeze": "unchecked"})
+        before = compiled(x)
+        net[0].weight.data.mul_(2.0)
+        assert torch.equal(compiled(x), before)
+        net[0].weight.mul_(1.0)
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-5)
+        assert len(compilations) == 2
+        net[0].weight.data.mul_(2.0)
+        torch._dynamo.reset()
+        compiled = torch.compile(net, backend="perpend", options={"freeze": "unchecked"})
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-5)
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="option 'freeze': expected True, False or 'unchecked', got 'on'"):
+            torch.compile(net, backend="perpend", options={"freeze": "on"})(x)
+
+
+def test_changes_during_calls_of_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls stay with the model that they began with while another one is made."""
+    entered, leave = threading.Event(), threading.Event()
+    count = 12
+
+    class Sums(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(count))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return [layer(x).sum(0) for layer in self.layers]
+
+    def waiting(node: torch.fx.Node) -> bool:
+        """Asked for each output during the conversion."""
+        entered.set()
+        return leave.wait(60) and is_view(node)
+
+    net, x = Sums().eval(), torch.randn(3, 4)
+    compiled = torch.compile(net, backend="perpend")
+    results: list[Any] = []
+
+    def call() -> None:
+        with torch.no_grad():
+            results.append(compiled(x))
+
+    call()
+    running: Any = perpend.Model.__call__
+    is_view = torch_backend.is_view_of_input
+    started = threading.Event()
+
+    def held(model: perpend.Model, *inputs: Any) -> Any:
+        started.set()
+        assert entered.wait(60)
+        return running(model, *inputs)
+
+    monkeypatch.setattr(perpend.Model, "__call__", held)
+    first = threading.Thread(target=call)
+    first.start()
+    assert started.wait(60)
+    monkeypatch.setattr(torch_backend, "is_view_of_input", waiting)
+    with torch.no_grad():
+        for layer in net.layers:
+            layer.weight.mul_(2.0)
+    others = [threading.Thread(target=call) for _ in range(2)]
+    for thread in others:
+        thread.start()
+    first.join(60)
+    leave.set()
+    for thread in others:
+        thread.join(60)
+    assert [len(result) for result in results] == [count] * 4
+    with torch.no_grad():
+        for result in results[2:]:
+            torch.testing.assert_close(result, net(x), atol=1e-5, rtol=1e-5)
 
 
 def test_parameters_as_inputs(compilations: list[str]) -> None:

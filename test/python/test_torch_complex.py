@@ -19,6 +19,34 @@ def spectrogram(wave: torch.Tensor) -> torch.Tensor:
     return torch.stft(wave, 16, 4, window=WINDOW, return_complex=True)
 
 
+class Shifted(torch.nn.Module):  # type: ignore[misc]
+    """x + b, where b may be complex."""
+
+    def __init__(self, b: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("b", b)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + self.b
+        return torch.view_as_real(y) if y.is_complex() else y
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_signs_that_are_not_in_memory(count: int) -> None:
+    """Negative and conjugate views: of inputs, those that require gradients too, of buffers and of parameters."""
+    numbers = torch.randn(count, 2)
+    z = torch.view_as_complex(numbers)
+    for b in (torch._neg_view(numbers[:, 0]), z.conj(), z.conj().imag, torch._neg_view(z), numbers[:, 1]):
+        net = Shifted(b).eval()
+        x = torch.randn(count)
+        model = perpend.compile(net, example_inputs=(x,))
+        for given in (x, torch._neg_view(x), z.conj().imag, torch._neg_view(x.clone().requires_grad_())):
+            torch.testing.assert_close(model(given), net(given).detach())
+        torch._dynamo.reset()
+        with torch.no_grad():
+            torch.testing.assert_close(torch.compile(net, backend="perpend")(torch._neg_view(x)), net(-x))
+
+
 def test_transforms() -> None:
     check(lambda x: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real, X)
     check(lambda x: torch.fft.irfft2(torch.fft.rfft2(x), s=x.shape[-2:]), X)
