@@ -19,9 +19,16 @@ void Requirements::addEqual(const SymbolicInt &a, const SymbolicInt &b) {
   addNonNegative(b - a);
 }
 
-void Requirements::addReads(const SymbolicInt &extent, const SymbolicInt &count) {
-  SymbolicInt last = extent - SymbolicInt(1);
-  addNonNegative(count.knownPositive() ? last : max(last, -count));
+void Requirements::addReads(const SymbolicInt &extent, ArrayRef<SymbolicInt> readers) {
+  SymbolicInt last = extent - SymbolicInt(1), count = elementCount(readers);
+  if (count.knownPositive())
+    return addNonNegative(last);
+  if (!count.isPoison())
+    return addNonNegative(max(last, -count));
+  for (const SymbolicInt &reader : readers) // the same, in more words: one of them is 0
+    if (!reader.knownPositive())
+      last = max(last, -reader);
+  addNonNegative(last);
 }
 
 void Requirements::addDivisors(const SymbolicInt &value) {

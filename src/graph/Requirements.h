@@ -19,8 +19,8 @@ public:
 
   void addNonNegative(const SymbolicInt &value);
   void addEqual(const SymbolicInt &a, const SymbolicInt &b);
-  /// Where any of `count` elements is read from a tensor, the tensor has this dimension.
-  void addReads(const SymbolicInt &extent, const SymbolicInt &count);
+  /// Where any element of a tensor with the extents `readers` is read from another tensor, that one has this dimension.
+  void addReads(const SymbolicInt &extent, llvm::ArrayRef<SymbolicInt> readers);
 
   llvm::SmallVector<SymbolicInt> list;
   llvm::StringSet<> known;

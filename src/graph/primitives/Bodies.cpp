@@ -79,7 +79,7 @@ void GenerateOp::addRequirements(Requirements &requirements) {
   for (Value input : getInputs())
     for (const SymbolicInt &extent : shapeOf(input))
       if (!extent.knownPositive() && !llvm::is_contained(result, extent))
-        requirements.addReads(extent, elementCount(result));
+        requirements.addReads(extent, result);
 }
 
 Value GenerateOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {

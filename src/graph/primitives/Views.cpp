@@ -417,7 +417,7 @@ LogicalResult GatherOp::verify() {
 }
 
 void GatherOp::addRequirements(Requirements &requirements) {
-  requirements.addReads(shapeOf(getInput())[getAxis()], elementCount(shapeOf(getIndices())));
+  requirements.addReads(shapeOf(getInput())[getAxis()], shapeOf(getIndices()));
 }
 
 std::optional<unsigned> GatherOp::followingDim(OpOperand &operand, unsigned dim) {
