@@ -18,10 +18,6 @@ import torch
 PYTORCH = Path(torch.__file__).parent
 INTERPRETER = PYTORCH / "_dynamo"
 
-# What compares the extents of a program from a file when PyTorch traces it anew: the guards that are written in it, as
-# code without a file, called from here.
-CALLER_OF_SAVED_GUARDS = (str(PYTORCH / "nn/modules/module.py"), "_call_impl")
-
 # What extents are made of, by the names of the classes of sympy and PyTorch.
 INTEGER = {"Symbol", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "Max", "Min"}
 
@@ -47,8 +43,6 @@ def _is_of_model(guard: Any) -> bool:
     place = guard.sloc.framework_loc
     if place is None or isinstance(place, str):
         return False
-    if (place.filename, place.name) == CALLER_OF_SAVED_GUARDS:
-        return True
     folders = Path(place.filename).parents
     return PYTORCH not in folders or INTERPRETER in folders
 

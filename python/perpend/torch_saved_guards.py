@@ -58,8 +58,7 @@ def saved_conditions(program: ExportedProgram) -> list[Any]:
     pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
     inputs = [node.meta.get("val") for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
     env = shape_env_of(e for value in inputs if isinstance(value, torch.Tensor) for e in value.shape)
-    # PyTorch knows of a program that it has traced itself which input each symbol is from.
-    if not env or env.var_to_sources or not getattr(program, "_guards_code", None):
+    if not env or env.guards or not getattr(program, "_guards_code", None):
         return []
     positional, named = pytree.tree_unflatten(inputs, program.call_spec.in_spec)
     parameters = dict(zip(names_of_parameters(program), positional, strict=False))

@@ -83,17 +83,6 @@ def test_a_branch_for_one_extent(way: str, function: Callable[..., torch.Tensor]
         model(torch.randn(5))
 
 
-@pytest.mark.parametrize("function", [branching, one_of_two])
-def test_guards_of_a_program_from_a_file_that_is_traced_anew(function: Callable[..., torch.Tensor]) -> None:
-    """The new program does not have them as texts, and they look as if PyTorch had compared for itself."""
-    read = read_again(exported(function, torch.randn(7)))
-    for program in (read.run_decompositions(), read):
-        model = perpend.compile(program)
-        torch.testing.assert_close(model(torch.ones(6)), function(torch.ones(6)))
-        with pytest.raises(ValueError, match="the model needs"):
-            model(torch.randn(5))
-
-
 @pytest.mark.parametrize(
     "comparison",
     [
