@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <iterator>
 #include <sys/stat.h>
 
 extern "C" const perpend_module *perpend_module_main(void);
@@ -74,38 +73,6 @@ const char *valueNameOf(const char *option) {
   return !strcmp(option, "--input") ? "[NAME=]FILE.npy" : !strcmp(option, "--output-dir") ? "DIR" : "N";
 }
 
-constexpr const char *optionNames[] = {"--help", "--profile", "--input", "--output-dir", "--repeat", "--threads"};
-
-/// How many letters to insert, delete or replace; `length` of `word` count.
-size_t editDistance(const char *word, size_t length, const char *name) {
-  constexpr size_t longest = 16;
-  size_t row[longest + 1], nameLength = strlen(name);
-  for (size_t j = 0; j <= nameLength; ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= length; ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= nameLength; ++j) {
-      size_t replaced = diagonal + (word[i - 1] != name[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min(replaced, std::min(row[j], row[j - 1]) + 1);
-    }
-  }
-  return row[nameLength];
-}
-
-bool complainOfUnknown(const char *option) {
-  size_t length = strcspn(option, "="), least = length / 3 + 2; // further away is no misspelling
-  const char *guess = nullptr;
-  for (const char *name : optionNames)
-    if (size_t distance = editDistance(option, length, name); distance < least) {
-      least = distance;
-      guess = name;
-    }
-  return guess ? complain("unknown option '%s'\nhint: did you mean '%s'?", option, guess)
-               : complain("unknown option '%s'\nhint: --help lists the options", option);
-}
-
 bool parseOptions(int count, char **arguments, Options &options) {
   for (int i = 1; i < count; ++i) {
     const char *option = arguments[i];
@@ -114,9 +81,10 @@ bool parseOptions(int count, char **arguments, Options &options) {
       continue;
     }
     const char *value = i + 1 < count ? arguments[++i] : nullptr;
-    auto isOption = [&](const char *name) { return !strcmp(option, name); };
-    if (std::none_of(std::begin(optionNames), std::end(optionNames), isOption))
-      return complainOfUnknown(option);
+    bool isKnown = !strcmp(option, "--input") || !strcmp(option, "--output-dir") || !strcmp(option, "--repeat") ||
+                   !strcmp(option, "--threads");
+    if (!isKnown)
+      return complain("unknown option '%s'\nhint: --help lists the options", option);
     if (!value)
       return complain("option '%s': expected a value (%s)", option, valueNameOf(option));
     if (!strcmp(option, "--input"))

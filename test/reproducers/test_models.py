@@ -1,5 +1,7 @@
 """Small models that once went wrong, compiled and compared with ONNX Runtime."""
 
+import re
+
 import numpy as np
 import onnx
 import perpend
@@ -461,11 +463,9 @@ def test_declared_shapes_and_types_that_contradict_the_model():
 
     for dims in ([2, 3], ["a", "b"], [None, "n"], ["n", 3]):
         compile_declared(dims)
-    for dims in ([7, 7, 7], [6]):
-        with pytest.raises(perpend.CompileError) as raised:
+    for dims in ([7, 7, 7], [6], [2, 4]):  # ONNX Runtime runs them
+        text = f"output 'y': its declared shape is {dims}, the computed one is [2, 3]"
+        with pytest.warns(UserWarning, match=re.escape(text)):
             compile_declared(dims)
-        assert f"output 'y': its declared shape is {dims}, the computed one is [2, 3]\nhint: " in str(raised.value)
-    with pytest.warns(UserWarning, match=r"output 'y': its declared shape is \[2, 4\], the computed one is \[2, 3\]"):
-        compile_declared([2, 4])  # runs elsewhere, too
     with pytest.raises(perpend.CompileError, match="'y' is declared as a map and is f32"):
         compile_declared([2, 3], map_output)

@@ -68,9 +68,7 @@ TEST_F(Main, ReportsErrors) {
       {"--input x.npy --input x=x.npy", "error: input 'x' is given twice"},
       {"--repeat 0", "error: option '--repeat': expected an integer of at least 1, got '0'"},
       {"--repeat", "error: option '--repeat': expected a value (N)"},
-      {"--what 1", "error: unknown option '--what'\nhint: --help lists the options"},
-      {"--treads 2", "error: unknown option '--treads'\nhint: did you mean '--threads'?"},
-      {"--ouput-dir=x", "error: unknown option '--ouput-dir=x'\nhint: did you mean '--output-dir'?"}};
+      {"--what 1", "error: unknown option '--what'\nhint: --help lists the options"}};
   for (auto &test : cases) {
     std::string output;
     EXPECT_NE(run(test[0], output), 0) << test[0];

@@ -53,7 +53,7 @@ private:
   Type typeOfInput(const ValueInfo &input, std::string &error);
   LogicalResult declareInputs(func::FuncOp function);
   LogicalResult prepareMaps();
-  LogicalResult checkDeclaredShape(const ValueInfo &output, Value value);
+  void checkDeclaredShape(const ValueInfo &output, Value value);
   LogicalResult returnOutputs(func::FuncOp function);
 
   MLIRContext &context;
@@ -218,11 +218,11 @@ LogicalResult Importer::prepareMaps() {
 }
 
 /// Ranks and numbers that a model declares for an output, where options have not changed what it was exported with.
-/// Wrong numbers are only worth a warning: files keep those of another batch, and ONNX's shape inference errs about
-/// windows.
-LogicalResult Importer::checkDeclaredShape(const ValueInfo &output, Value value) {
+/// Worth a warning: files keep the numbers of another batch, ONNX's shape inference errs about windows, and ONNX
+/// Runtime takes such files.
+void Importer::checkDeclaredShape(const ValueInfo &output, Value value) {
   if (!output.dims || output.kind != TypeProto::Kind::Tensor || !options.dimensions.empty())
-    return success();
+    return;
   Shape computed = graph::shapeOf(value);
   bool agrees = computed.size() == output.dims->size();
   std::string declared;
@@ -232,14 +232,10 @@ LogicalResult Importer::checkDeclaredShape(const ValueInfo &output, Value value)
               !graph::provablyDiffer(computed[index], SymbolicInt(*dimension.value));
   }
   if (agrees)
-    return success();
-  std::string text = "output '" + output.name.str() + "': its declared shape is [" + declared +
-                     "], the computed one is " + graph::toString(computed) +
-                     "\nhint: correct the declaration, or export the model again";
-  if (computed.size() != output.dims->size())
-    return fail(fileLocation, text);
-  emitWarning(fileLocation) << text;
-  return success();
+    return;
+  emitWarning(fileLocation) << "output '" << output.name << "': its declared shape is [" << declared
+                            << "], the computed one is " << graph::toString(computed)
+                            << "\nhint: correct the declaration, or export the model again";
 }
 
 LogicalResult Importer::returnOutputs(func::FuncOp function) {
@@ -252,8 +248,9 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
     if (!llvm::json::isUTF8(output.name))
       return fail(fileLocation, "output '" + output.name + notUtf8);
     results.push_back(graph.outputOf(output));
-    if (!results.back() || failed(checkDeclaredShape(output, results.back())))
+    if (!results.back())
       return failure();
+    checkDeclaredShape(output, results.back());
     NamedAttrList attributes;
     attributes.set("graph.name", operations.getStringAttr(output.name));
     if (ArrayAttr own = labels.lookup(output.name))

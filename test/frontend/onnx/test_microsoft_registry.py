@@ -18,7 +18,7 @@ def registered(domain: str) -> set[str]:
 
 
 def imported(domain: str) -> set[str]:
-    rows = "".join(path.read_text() for path in (ROOT / "src/frontend/onnx").glob("*.def"))
+    rows = "".join(path.read_text() for path in (ROOT / "src/frontend/onnx").rglob("*.def"))
     return set(re.findall(rf'ONNX_\w+\("{re.escape(domain)}", "(\w+)"', rows))
 
 
