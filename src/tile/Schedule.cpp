@@ -2,6 +2,7 @@
 
 #include "tile/Schedule.h"
 
+#include "graph/Shapes.h"
 #include "tile/Tile.h"
 
 #include "mlir/IR/Builders.h"
