@@ -276,13 +276,14 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   request.strip = true;
   for (const std::string &object : operatorObjects(module))
     request.objects.push_back(object);
-  if (description.needsHandles) {
-    for (StringRef archive : libraryArchives(module)) {
-      llvm::Expected<std::string> library = target::runtimeFilePath(archive);
-      if (!library)
-        return fail(library.takeError());
-      request.lazyArchives.push_back(*library);
-    }
+  SmallVector<StringRef> lazyArchives = description.needsHandles ? libraryArchives(module) : SmallVector<StringRef>();
+  if (!target->hasIsa("f16c"))
+    lazyArchives.push_back("libperpend_builtins.a");
+  for (StringRef archive : lazyArchives) {
+    llvm::Expected<std::string> library = target::runtimeFilePath(archive);
+    if (!library)
+      return fail(library.takeError());
+    request.lazyArchives.push_back(*library);
   }
   SmallVector<StringRef> archives;
   if (kind == ArtifactKind::Executable)

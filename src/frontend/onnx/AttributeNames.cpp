@@ -33,9 +33,11 @@ static StringRef nameOfType(StringRef letters) {
 
 std::string complaintAboutAttributes(const NodeProto &node, const Operator &entry, int64_t operatorSet) {
   std::vector<std::string> names;
-  llvm::SmallVector<StringRef> types;
+  llvm::SmallVector<StringRef> types, required;
   for (StringRef known : llvm::split(entry.attributes, ' '))
     if (auto [name, type] = known.split(':'); !name.empty()) {
+      if (type.consume_back("!"))
+        required.push_back(name);
       names.push_back(name.str());
       types.push_back(type);
     }
@@ -54,6 +56,11 @@ std::string complaintAboutAttributes(const NodeProto &node, const Operator &entr
       return ("attribute '" + attribute.name + "': expected " + nameOfType(expected) + ", got " + nameOfType(got))
           .str();
   }
+  for (StringRef name : required)
+    if (llvm::none_of(node.attributes, [&](const auto &given) { return given.name == name; }))
+      return ("expected the attribute '" + name + "', which is required, got none" +
+              "\nhint: export the model again, or add the attribute")
+          .str();
   return "";
 }
 } // namespace perpend::onnx

@@ -7,8 +7,8 @@
 
 namespace perpend::onnx {
 
-/// What is wrong with a node's attributes: one that its operator does not have in this operator set, of another
-/// type, or given twice. Empty: nothing.
+/// What is wrong with a node's attributes: one that its operator requires and that is absent, one that the operator
+/// does not have in this operator set, of another type, or given twice. Empty: nothing.
 std::string complaintAboutAttributes(const NodeProto &node, const Operator &entry, int64_t operatorSet);
 } // namespace perpend::onnx
 

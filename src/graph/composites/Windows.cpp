@@ -170,6 +170,11 @@ static std::optional<TransposedPadding> transposedPadding(Builder &b, ArrayRef<S
   bool isSame = mode.starts_with("SAME");
   if (wanted.size() == dims + 2)
     wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (outputPadding.size() != dims || (!wanted.empty() && wanted.size() != dims)) {
+    b.fail("conv_transpose: expected output_padding and output_shape of " + Twine(dims) + " numbers, got " +
+           toString(outputPadding) + " and " + toString(wanted));
+    return std::nullopt;
+  }
   TransposedPadding result;
   for (size_t i = 0; i < dims; ++i) {
     SymbolicInt full =

@@ -54,6 +54,40 @@ bool isExpandable(Type type) {
   return element.isF32() || element.isF16() || element.isBF16();
 }
 
+Type withElement(Type type, Type element) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(element)) : element;
+}
+
+bool isBF16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
+
+bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
+
+/// Whether an operation computes with bf16: those that hand it on and conversions from and to f32 do not.
+bool computesBF16(Operation *op) {
+  bool isConversion = isa<arith::ExtFOp, arith::TruncFOp>(op) &&
+                      (isF32(op->getOperand(0).getType()) || isF32(op->getResult(0).getType()));
+  bool handsOn = isa<arith::SelectOp, arith::ConstantOp, arith::BitcastOp>(op);
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isConversion && !handsOn &&
+         (llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16));
+}
+
+/// The operation with f32 in place of bf16, and conversions around it.
+void computeInF32(Operation *op) {
+  OpBuilder builder(op);
+  Type f32 = builder.getF32Type();
+  for (OpOperand &operand : op->getOpOperands())
+    if (Type type = operand.get().getType(); isBF16(type))
+      operand.set(builder.create<arith::ExtFOp>(op->getLoc(), withElement(type, f32), operand.get()));
+  builder.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults())
+    if (Type type = result.getType(); isBF16(type)) {
+      result.setType(withElement(type, f32));
+      auto rounded = builder.create<arith::TruncFOp>(op->getLoc(), type, result);
+      result.replaceAllUsesExcept(rounded, rounded);
+    }
+}
+
 class ExpandMath : public perpend::tile::impl::TileExpandMathBase<ExpandMath> {
 public:
   using TileExpandMathBase::TileExpandMathBase;
@@ -63,6 +97,10 @@ public:
       UnaryFunction function = unaryFunctionOf(op);
       if ((function || isa<math::PowFOp>(op)) && isExpandable(op->getResult(0).getType()))
         expand(op, function);
+    });
+    getOperation()->walk([](Operation *op) {
+      if (computesBF16(op))
+        computeInF32(op);
     });
     // Processors convert to bf16 with subnormal numbers as 0.
     RewritePatternSet conversions(&getContext());

@@ -144,7 +144,7 @@ def test_dropout_of_early_operator_sets_trains_unless_it_tests(is_test, kept):
 
 REFUSED = {
     "() => (int64[2] y) { y = RandomUniform <shape = [2], dtype = 7> () }": "floating-point",
-    "() => (float[n] y) { y = RandomUniform () }": "expected the attribute shape",
+    "() => (float[n] y) { y = RandomUniform () }": "expected the attribute 'shape', which is required",
     "() => (float[n] y) { y = RandomNormal <shape = [-1]> () }": "extents that are not negative",
     "(float[n] x) => (int32[n, s] y) { y = Multinomial (x) }": r"expected logarithms of weights \[batch, classes\]",
 }

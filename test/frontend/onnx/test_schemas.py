@@ -42,6 +42,7 @@ def model(operation: str, attributes: dict[str, Any], version: int = 17, domain:
         (("Softmax", {"axis": [1]}), "attribute 'axis': expected an integer, got integers"),
         (("LeakyRelu", {"alpha": 1}), "attribute 'alpha': expected a float, got an integer"),
         (("Transpose", {"perm": "10"}), "attribute 'perm': expected integers, got a text"),
+        (("BitShift", {}, 17, "", 2), "expected the attribute 'direction', which is required, got none"),
         (("BiasGelu", {"axis": 1}, 17, "com.microsoft", 2), "no attribute 'axis'\nhint: in operator set 1 it has none"),
     ],
 )
@@ -176,7 +177,8 @@ def schemas() -> Rows:
     rows: Rows = {}
     for schema in [*onnx.defs.get_all_schemas_with_history(), *runtime_state.get_all_operator_schema()]:
         letters = {name: LETTERS.get(str(a.type).rsplit(".")[-1], "?") for name, a in schema.attributes.items()}
-        attributes = " ".join(f"{name}:{letters[name]}" for name in sorted(letters))
+        required = {name: "!" * a.required for name, a in schema.attributes.items()}
+        attributes = " ".join(f"{name}:{letters[name]}{required[name]}" for name in sorted(letters))
         text = f"{formals(schema.inputs)}>{formals(schema.outputs)} {types(schema.inputs)} {attributes}"
         domain = schema.domain if schema.domain != "ai.onnx" else ""
         rows.setdefault((domain, schema.name), {}).setdefault(schema.since_version, text)

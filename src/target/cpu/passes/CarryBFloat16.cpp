@@ -1,0 +1,45 @@
+//===- CarryBFloat16.cpp - bf16 as the bits of integers ---------------------===//
+//
+// Conversions of bf16 are integer arithmetic already, so that values of this type are only loaded, chosen and stored.
+// LLVM computes even that in f32 where the processor has no bf16, and rounds with a function that no C library has.
+//
+//   llvm.load %p : !llvm.ptr -> bf16
+// becomes
+//   llvm.load %p : !llvm.ptr -> i16
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/cpu/passes/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Builders.h"
+
+namespace perpend::target {
+#define GEN_PASS_DEF_CPUCARRYBFLOAT16
+#include "target/CpuPasses.h.inc"
+} // namespace perpend::target
+
+using namespace mlir;
+
+namespace {
+struct CarryBFloat16 : perpend::target::impl::CpuCarryBFloat16Base<CarryBFloat16> {
+  void runOnOperation() override {
+    Type bits = IntegerType::get(&getContext(), 16);
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](BFloat16Type) { return bits; });
+    replacer.addReplacement([&](FloatAttr number) -> std::optional<Attribute> {
+      if (!number.getType().isBF16())
+        return std::nullopt;
+      return IntegerAttr::get(bits, number.getValue().bitcastToAPInt());
+    });
+    replacer.addReplacement([&](DenseElementsAttr numbers) -> std::optional<std::pair<Attribute, WalkResult>> {
+      if (!numbers.getElementType().isBF16())
+        return std::nullopt;
+      return std::make_pair(numbers.bitcast(bits), WalkResult::skip());
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+};
+} // namespace
