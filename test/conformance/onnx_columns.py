@@ -9,13 +9,23 @@ the reference interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 import perpend
 from onnx import numpy_helper
 
 Execute = Callable[[list[Any]], list[Any]]
+
+
+class Settings(NamedTuple):
+    """Arguments of perpend.compile."""
+
+    opt_level: int = 3
+    target: str = "host"
+
+
+DEFAULTS = Settings()
 
 
 class Unsupported(Exception):
@@ -37,13 +47,13 @@ def ranks_of(content: bytes, inputs: Sequence[Any]) -> dict[str, int | str]:
     return ranks
 
 
-def prepare_plain(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+def prepare_plain(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     dims = ranks_of(model, inputs)
-    compiled = perpend.compile(onnx.ModelProto.FromString(model), dims=dims, opt_level=opt_level)
+    compiled = perpend.compile(onnx.ModelProto.FromString(model), dims=dims, **settings._asdict())
     return lambda values: as_list(compiled(*values))
 
 
-def prepare_interpreter(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+def prepare_interpreter(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     module = perpend.import_model(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs))
     return lambda values: list(module.evaluate(*values))
 
@@ -75,15 +85,15 @@ def with_symbols(content: bytes, is_free: Callable[[Sequence[int], int], bool]) 
     return model
 
 
-def prepare_dynamic(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+def prepare_dynamic(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     symbolic = with_symbols(model, lambda shape, position: True)
-    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), opt_level=opt_level)
+    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), **settings._asdict())
     return lambda values: as_list(compiled(*values))
 
 
-def prepare_resizable(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
+def prepare_resizable(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     symbolic = with_symbols(model, lambda shape, position: len(shape) > 1 and shape[position] != 1)
-    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), opt_level=opt_level)
+    compiled = perpend.compile(symbolic, dims=ranks_of(model, inputs), **settings._asdict())
     return lambda values: as_list(compiled(*values))
 
 
@@ -99,8 +109,8 @@ def with_constants(content: bytes, inputs: Sequence[Any]) -> onnx.ModelProto:
     return model
 
 
-def prepare_constant(model: bytes, inputs: Sequence[Any], opt_level: int) -> Execute:
-    compiled = perpend.compile(with_constants(model, inputs), opt_level=opt_level)
+def prepare_constant(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
+    compiled = perpend.compile(with_constants(model, inputs), **settings._asdict())
     return lambda values: as_list(compiled())
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import onnx_columns
 import perpend
 from onnx_cases import Case
+from onnx_columns import DEFAULTS, Settings
 from onnx_compare import explain_all
 from onnx_random import EXPLAIN, explain_random
 
@@ -46,11 +47,11 @@ def one_line(text: str) -> str:
     return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1] + "…"
 
 
-def run_case(case: Case, column: str, opt_level: int) -> Outcome:
+def run_case(case: Case, column: str, settings: Settings = DEFAULTS) -> Outcome:
     """Runs one case in this process."""
     try:
         prepare = onnx_columns.PREPARE[column]
-        execute = prepare(case.model, case.data_sets[0][0], opt_level)
+        execute = prepare(case.model, case.data_sets[0][0], settings)
     except (perpend.CompileError, onnx_columns.Unsupported) as refusal:
         is_internal = INTERNAL.search(str(refusal))
         return Outcome(WRONG if is_internal else UNSUPPORTED, one_line(str(refusal)))

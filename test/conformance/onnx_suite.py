@@ -17,7 +17,7 @@ from pathlib import Path
 import onnx
 import onnx_report
 from onnx_cases import Case, collect
-from onnx_columns import PREPARE
+from onnx_columns import PREPARE, Settings
 from onnx_runner import CASE_LIMIT_S, PASS, UNSUPPORTED, WRONG, Outcome, run_case, run_cases
 
 
@@ -28,12 +28,15 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--limit", type=float, default=CASE_LIMIT_S, help="seconds for a case")
     parser.add_argument("--opt-level", type=int, default=3, help="of the compiler, 0 to 3")
+    parser.add_argument("--target", default="host", help="what to compile for; this machine must be able to run it")
     parser.add_argument("--list", choices=[PASS, UNSUPPORTED, WRONG], help="print only the cases with this outcome")
     parser.add_argument("--json", type=Path, help="write every outcome to this file")
     parser.add_argument("--write", action="store_true", help=f"write docs/{onnx_report.PAGE.name}; not with -k")
     parsed = parser.parse_args(arguments)
     if parsed.write and parsed.pattern:
         parser.error("--write: the page is about the whole suite, so -k cannot be given")
+    if parsed.write and parsed.target != "host":
+        parser.error("--write: the page is about the machine at hand, so --target cannot be given")
     parsed.columns = list(PREPARE) if "all" in (parsed.column or []) else parsed.column or ["plain"]
     return parsed
 
@@ -49,7 +52,7 @@ def run_column(cases: list[Case], column: str, options: argparse.Namespace) -> l
         if shows_progress:
             print(f"\r{column}: {done}/{len(cases)} ", end="", file=sys.stderr, flush=True)
 
-    execute = functools.partial(run_case, column=column, opt_level=options.opt_level)
+    execute = functools.partial(run_case, column=column, settings=Settings(options.opt_level, options.target))
     outcomes = run_cases(cases, execute, options.jobs, options.limit, count)
     print(f"\r{column}: {len(cases)} cases in {time.monotonic() - start:.0f} s", file=sys.stderr)
     return outcomes

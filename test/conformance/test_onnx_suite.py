@@ -17,7 +17,7 @@ import onnx_report
 import pytest
 from onnx import TensorProto, helper
 from onnx_cases import Case, collect
-from onnx_columns import PREPARE
+from onnx_columns import PREPARE, Settings
 from onnx_compare import explain_all
 from onnx_runner import PASS, UNSUPPORTED, WRONG, Outcome, one_line, run_case, run_cases
 
@@ -38,7 +38,7 @@ def negation(expected: Sequence[float], name: str = "negation", operator: str = 
 
 
 def outcome_of(case: Case, column: str = "plain") -> Outcome:
-    return run_case(case, column, opt_level=1)
+    return run_case(case, column, Settings(opt_level=1))
 
 
 @pytest.mark.parametrize("column", PREPARE)
@@ -138,7 +138,7 @@ def listed_as_passing(suite: list[Case], column: str, page: Path = onnx_report.P
 
 def regressions(cases: list[Case], column: str) -> dict[str, str]:
     """Reasons, by the names of the cases that do not pass."""
-    outcomes = run_cases(cases, functools.partial(run_case, column=column, opt_level=3), JOBS)
+    outcomes = run_cases(cases, functools.partial(run_case, column=column), JOBS)
     pairs = zip(cases, outcomes, strict=True)
     return {onnx_report.identity(case): outcome.reason for case, outcome in pairs if outcome.status != PASS}
 
