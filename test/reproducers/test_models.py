@@ -457,9 +457,12 @@ def test_declared_shapes_and_types_that_contradict_the_model():
         change(model)
         perpend.compile(model)
 
-    def map_output(model):
-        kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
-        model.graph.output[0].type.CopyFrom(kind)
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    others = {
+        "a map": helper.make_map_type_proto(TensorProto.INT64, number),
+        "a sequence": helper.make_sequence_type_proto(number),
+        "an optional value": helper.make_optional_type_proto(number),
+    }
 
     for dims in ([2, 3], ["a", "b"], [None, "n"], ["n", 3]):
         compile_declared(dims)
@@ -467,5 +470,6 @@ def test_declared_shapes_and_types_that_contradict_the_model():
         text = f"output 'y': its declared shape is {dims}, the computed one is [2, 3]"
         with pytest.warns(UserWarning, match=re.escape(text)):
             compile_declared(dims)
-    with pytest.raises(perpend.CompileError, match="'y' is declared as a map and is f32"):
-        compile_declared([2, 3], map_output)
+    for name, kind in others.items():
+        with pytest.raises(perpend.CompileError, match=f"'y' is declared as {name} and is f32"):
+            compile_declared([2, 3], lambda model, kind=kind: model.graph.output[0].type.CopyFrom(kind))

@@ -4,6 +4,7 @@
 #include "frontend/onnx/NodeValues.h"
 #include "frontend/onnx/Order.h"
 #include "graph/ElementTypes.h"
+#include "graph/SequenceTypes.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -53,8 +54,13 @@ Value GraphImporter::outputOf(const ValueInfo &output) {
 }
 
 LogicalResult GraphImporter::checkDeclared(const ValueInfo &declared, Value value) {
-  if (value && declared.kind == TypeProto::Kind::Map) {
-    builder.fail("'" + declared.name + "' is declared as a map and is " + graph::typeText(value) +
+  using Kind = TypeProto::Kind;
+  bool isList = declared.kind == Kind::Sequence || declared.kind == Kind::Optional;
+  if (value && (declared.kind == Kind::Map || (isList && !graph::sequenceTypeOf(value)))) {
+    StringRef kind = declared.kind == Kind::Map        ? "a map"
+                     : declared.kind == Kind::Sequence ? "a sequence"
+                                                       : "an optional value";
+    builder.fail("'" + declared.name + "' is declared as " + kind + " and is " + graph::typeText(value) +
                  "\nhint: correct the declaration");
     return failure();
   }
