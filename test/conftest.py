@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +19,15 @@ gc.set_threshold(100_000, 20, 50)
 def same_random_numbers_in_any_order() -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+# What tests run or import, beside what these are linked with.
+BUILT = ["bin/perpend", "bin/count_allocations", "python/perpend/_perpend*.so"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Behind failures of a build that is not complete, which is their usual cause."""
+    build = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[1] / "build"))
+    missing = [f"{build}/{name}" for name in BUILT if not list(build.glob(name))]
+    if missing and exitstatus != pytest.ExitCode.OK:
+        terminalreporter.write_line(f"not built: {', '.join(missing)}\nhint: ./dev build")

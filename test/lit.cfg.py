@@ -8,6 +8,10 @@ import lit.formats
 root = Path(__file__).resolve().parent.parent
 build = Path(os.environ.get("PERPEND_BUILD", root / "build")).resolve()
 
+for tool in ["perpend", "perpend-opt"]:
+    if not (build / "bin" / tool).exists():
+        lit_config.fatal(f"{build}/bin/{tool} is missing\nhint: ./dev build")
+
 config.name = "perpend"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 from . import _perpend
 from ._perpend import CompileError, GraphBuilder, Module, Report
 from .operators import Operator, Operators, import_onnx, in_python
+from .temporary_folders import TemporaryFolder
 
 __version__ = "0.1.0"
 __all__ = [
@@ -201,7 +201,7 @@ def compile(
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
-    folder = tempfile.TemporaryDirectory(prefix="perpend-")
+    folder = TemporaryFolder()
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")

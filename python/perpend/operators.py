@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from itertools import count
@@ -15,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from . import _perpend
+from .temporary_folders import TemporaryFolder
 
 _numbers = count()
 table: WeakValueDictionary[int, Operator] = WeakValueDictionary()  # those that models can call
@@ -209,7 +209,7 @@ def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: O
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
     if not own:
         return _perpend.Module.from_onnx(source, dict(dims), paths)
-    with tempfile.TemporaryDirectory(prefix="perpend-") as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder) / "operators in Python.json"
         path.write_text(json.dumps([operator.description for operator in own]))
         module = _perpend.Module.from_onnx(source, dict(dims), [*paths, str(path)])

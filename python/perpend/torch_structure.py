@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
+import numpy as np
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 
@@ -20,8 +21,31 @@ class Leaf(Enum):
     NONE = 2
 
 
+class Constant:
+    """An argument that is no tensor, such as a number, a text or None: the compiled model has its value inside."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def check(self, given: Any) -> None:
+        """Errors: ValueError for another value than this, and for one of another type: 2 and 2.0 compute otherwise."""
+        value = given.item() if isinstance(given, np.generic) else given
+        is_nan = value != value and self.value != self.value if isinstance(value, float) else False
+        if type(value) is type(self.value) and (is_nan or value == self.value):
+            return
+        got = f"an array of shape {list(given.shape)}" if is_array(given) else repr(given)
+        raise ValueError(
+            f"argument '{self.name}': expected the constant {self!r} that the module was compiled with, got {got}\n"
+            "hint: compile it again with the other value among example_inputs"
+        )
+
+
 class Arguments:
-    """What a module is called with, in the form in which it takes it, or flat."""
+    """What a module is called with, in the form in which it takes it, or flat, where constants may be left out."""
 
     def __init__(self, program: ExportedProgram, parameters: Sequence[str]) -> None:
         self.spec = program.call_spec.in_spec
@@ -31,13 +55,15 @@ class Arguments:
         self.is_nested = not all(child.is_leaf() for part in (positional, named) for child in part.children())
         inputs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
         self.names = [argument.name if isinstance(argument, TensorArgument) else None for argument in inputs]
+        self.constants = [Constant(a.name, a.value) if isinstance(a, ConstantArgument) else None for a in inputs]
 
     def flat(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Dicts have their keys in any order.
-        Errors: TypeError for tuples, dicts and so on in other places than the module has them.
+        Errors: TypeError for tuples, dicts and so on in other places than the module has them; ValueError for other
+        constants than the module was compiled with.
         """
         if not self.is_nested or not any(map(is_container, (*inputs, *named.values()))):
-            return inputs, named
+            return self._without_constants(inputs, named)
         names = self.parameters[len(inputs) :]
         if set(named) == {*names, *self.keywords}:
             inputs = (*inputs, *(named[name] for name in names))
@@ -48,13 +74,40 @@ class Arguments:
             leaves = None
         if leaves is None or any(map(is_container, leaves)):
             raise TypeError(f"expected the arguments {self}, got others\nhint: {self._flat_names()}")
-        return [leaf for leaf, name in zip(leaves, self.names, strict=True) if name], {}
+        return self._tensors(leaves), {}
+
+    def _tensors(self, leaves: Iterable[Any]) -> list[Any]:
+        """Of arguments from the first one on, constants among them; what there are too many stays."""
+        tensors = []
+        for position, leaf in enumerate(leaves):
+            constant = self.constants[position] if position < len(self.constants) else None
+            if constant:
+                constant.check(leaf)
+            elif position >= len(self.names) or self.names[position]:
+                tensors.append(leaf)
+        return tensors
+
+    def _without_constants(
+        self, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Flat inputs have the constants too if something that is no array is in the place of the first one, or if
+        there are more than tensors."""
+        by_name = {constant.name: constant for constant in self.constants if constant}
+        for name in by_name.keys() & named.keys():
+            by_name[name].check(named[name])
+        given = zip(self.constants, inputs, strict=False)
+        first = next((value for constant, value in given if constant), None)
+        tensors = len(self.names) - self.names.count(None)
+        has_constants = by_name and len(inputs) and (not is_array(first) or len(inputs) > tensors)
+        others = {name: value for name, value in named.items() if name not in by_name}
+        return self._tensors(inputs) if has_constants else inputs, others
 
     def _flat_names(self) -> str:
         return f"or flat, by position or name: {', '.join(filter(None, self.names))}"
 
     def __str__(self) -> str:
-        inputs, named = pytree.tree_unflatten([Named(str(name)) for name in self.names], self.spec)
+        leaves = [constant or Named(str(name)) for name, constant in zip(self.names, self.constants, strict=True)]
+        inputs, named = pytree.tree_unflatten(leaves, self.spec)
         return ", ".join([*map(repr, inputs), *(f"{name}={value!r}" for name, value in named.items())])
 
 
@@ -72,6 +125,10 @@ class Named:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and not isinstance(value, np.generic)
 
 
 def is_container(value: Any) -> bool:

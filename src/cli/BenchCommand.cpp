@@ -72,10 +72,12 @@ static void printProfile(perpend_model *model, const Lane &lane) {
     StringRef name;
     int64_t timeNs = 0, calls = 0;
   };
-  lane.execution->run(); // caches may have another lane's data
+  constexpr int leastRuns = 20;
+  constexpr double leastMs = 100; // so that an interruption by another program does not decide
+  lane.execution->run();          // caches may have another lane's data
   perpend_session_profile(lane.session.get(), 1);
-  constexpr int runs = 20;
-  for (int i = 0; i < runs; ++i)
+  int runs = 0;
+  for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs)
     lane.execution->run();
   std::vector<Row> rows;
   double total = 0;

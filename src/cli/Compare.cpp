@@ -164,7 +164,7 @@ try:
 except ImportError as error:
     sys.exit(f"error: Python at {sys.executable} cannot import onnxruntime: {error}\n"
              "hint: pip install onnxruntime numpy, or set PERPEND_PYTHON to a Python that has them")
-model, folder, declared = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+model, folder, declared, is_optimised = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4] == "1"
 
 def load(path):
     if os.path.isdir(path):
@@ -188,6 +188,8 @@ def save(path, value, labels=None):
 options = onnxruntime.SessionOptions()
 options.log_severity_level = 3
 options.intra_op_num_threads = 1  # what some operators with dynamic quantisation round to depends on them
+if not is_optimised:
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 try:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = {}
@@ -202,7 +204,8 @@ except Exception as error:
     sys.exit(f"error: onnxruntime: {str(error).strip()}")
 )";
 
-std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model) {
+std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model,
+                                                 bool isOptimised) {
   std::string python = findPython();
   if (python.empty()) {
     fail("there is no Python, which onnxruntime needs", "set PERPEND_PYTHON to a Python with onnxruntime");
@@ -213,7 +216,7 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array>
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
   if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."),
-                          perpend_model_descriptor(model)}) != 0)
+                          perpend_model_descriptor(model), isOptimised ? "1" : "0"}) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {

@@ -26,8 +26,9 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
 std::optional<std::vector<Array>> interpretModule(mlir::ModuleOp module, ArrayRef<Array> inputs);
 
 /// The outputs of ONNX Runtime, which runs in Python, in the form of those of the compiled model: a list of maps is a
-/// matrix. Errors: nullopt, printed.
-std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model);
+/// matrix. Without its graph optimisations, operators compute what ONNX defines. Errors: nullopt, printed.
+std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model,
+                                                 bool isOptimised = true);
 
 /// Compiles ever other beginnings of a model until the first operator whose value differs from the interpreter's is
 /// found, and says which it is.

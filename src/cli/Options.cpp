@@ -6,6 +6,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
+#include <algorithm>
+
 namespace perpend::cli {
 
 int fail(const Twine &message, const Twine &hint) {
@@ -66,10 +68,19 @@ void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef
   });
 }
 
+/// "optLevel" as "opt-level", which is opt_level in Python.
+static std::string wordsOf(StringRef member) {
+  std::string words = llvm::convertToSnakeFromCamelCase(member);
+  std::replace(words.begin(), words.end(), '_', '-');
+  return words;
+}
+
 void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) {
 #define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
   if (only.empty() || llvm::is_contained(only, flag))                                                                  \
-    add(flag, options.member, valueName, help);
+    add(flag, options.member, valueName, help);                                                                        \
+  if (StringRef(flag).size() == 1 && (only.empty() || llvm::is_contained(only, flag)))                                 \
+    add(wordsOf(#member), options.member, valueName, "");
 #include "Options.def"
 }
 

@@ -11,6 +11,9 @@
 #include "graph/Scalars.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
+#include "support/DimensionNames.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -20,6 +23,16 @@ namespace perpend::graph {
 // Sizes
 //===----------------------------------------------------------------------===//
 
+/// "reshape_": what the symbols of a node begin with, so that messages about them say whose they are. Empty without a
+/// name.
+static std::string prefixOf(Location location) {
+  constexpr size_t mostLetters = 40; // the last ones tell nodes apart
+  auto name = location->findInstanceOf<NameLoc>();
+  StringRef words = name ? name.getName().getValue().take_back(mostLetters).ltrim("/._:") : StringRef();
+  return words.empty() ? "" : support::identifierOf(words) + "_";
+}
+
+/// `base` with a number behind it, if it does not end in one.
 StringAttr Builder::freshSymbol(StringRef base) {
   if (symbolNames.empty()) {
     Operation *parent = operations.getInsertionBlock()->getParentOp();
@@ -29,8 +42,12 @@ StringAttr Builder::freshSymbol(StringRef base) {
     for (const std::string &name : symbolsOf(main))
       symbolNames.insert(name);
   }
+  const std::string stem = prefixOf(location) + base.str();
+  const bool isNumbered = llvm::isDigit(stem.back());
   for (unsigned number = 0;; ++number) {
-    std::string name = (base + Twine(number)).str();
+    std::string name = !isNumbered ? stem + std::to_string(number)
+                       : number    ? stem + "_" + std::to_string(number)
+                                   : stem;
     if (symbolNames.insert(name).second)
       return operations.getStringAttr(name);
   }
@@ -138,7 +155,9 @@ std::optional<Shape> Builder::sizes(Value vector, StringRef base) {
   std::optional<SmallVector<Value>> elements = scalars(vector);
   if (!elements)
     return std::nullopt;
-  Shape values = llvm::map_to_vector(*elements, [&](Value element) { return measure(element, base); });
+  Shape values;
+  for (auto [position, element] : llvm::enumerate(*elements))
+    values.push_back(measure(element, (base + Twine(position)).str()));
   if (llvm::any_of(values, [](const SymbolicInt &value) { return value.isPoison(); }))
     return std::nullopt;
   recordContents(vector, values);

@@ -3,6 +3,10 @@
 #include "support/Inequality.h"
 #include "support/SymbolicIntNodes.h"
 
+#include "llvm/ADT/StringMap.h"
+
+#include <cstdlib>
+
 namespace perpend::support {
 
 static SymbolicInt positivePart(const SymbolicInt &value) {
@@ -19,7 +23,61 @@ static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands) {
   return text;
 }
 
+/// x where the value >= 0 says that x is divisible by a number c, written into `divisor`; else poison. That is
+/// k * -mod(x, c), k * (c*floordiv(x, c) - x) and k * (x - c*floordiv(x + c - 1, c)), each at most 0.
+static SymbolicInt divisible(const SymbolicInt &value, int64_t &divisor) {
+  for (const SymbolicTerm &term : value.terms()) {
+    const bool isAtom = term.factors.size() == 1 && term.factors[0].power == 1;
+    llvm::ArrayRef<SymbolicInt> operands = isAtom ? term.factors[0].atom.operands() : llvm::ArrayRef<SymbolicInt>();
+    divisor = operands.size() == 2 ? operands[1].constant().value_or(0) : 0;
+    if (divisor < 2)
+      continue;
+    const SymbolicAtomKind kind = term.factors[0].atom.kind();
+    if (kind == SymbolicAtomKind::Mod && value.terms().size() == 1 && term.coefficient < 0)
+      return operands[0];
+    if (kind != SymbolicAtomKind::FloorDiv || term.coefficient % divisor != 0)
+      continue;
+    const bool isRoundedUp = term.coefficient < 0;
+    SymbolicInt x = isRoundedUp ? operands[0] - (divisor - 1) : operands[0];
+    if (value == SymbolicIntBuilder::fromTerm(term) - x * (term.coefficient / divisor))
+      return x;
+  }
+  return SymbolicInt::poison();
+}
+
+/// For value = sign * (s - 1) * (s - other) with a symbol s: s, and `other`; else poison.
+static SymbolicInt betweenOne(const SymbolicInt &value, int64_t &sign, SymbolicInt &other) {
+  for (const SymbolicTerm &term : value.terms()) {
+    sign = term.coefficient;
+    if (term.factors.size() != 1 || term.factors[0].power != 2 || std::abs(sign) != 1 ||
+        term.factors[0].atom.kind() != SymbolicAtomKind::Symbol)
+      continue;
+    SymbolicInt s = SymbolicIntBuilder::fromAtom(term.factors[0].atom);
+    llvm::StringMap<SymbolicInt> zero = {{s.str(), SymbolicInt(0)}};
+    other = value.substitute(zero) * sign;
+    if (value == (s - 1) * (s - other) * sign)
+      return s;
+  }
+  return SymbolicInt::poison();
+}
+
 Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positivePart(value)) {
+  int64_t number = 0;
+  if (SymbolicInt x = divisible(value, number); !x.isPoison()) {
+    left = x;
+    text = x.str() + " divisible by " + std::to_string(number);
+    return;
+  }
+  SymbolicInt other;
+  if (SymbolicInt s = betweenOne(value, number, other); !s.isPoison()) {
+    left = s;
+    text = s.str() +
+           (isEquality   ? " = 1 or " + s.str() + " = "
+            : number < 0 ? " from 1 to "
+                         : " <= 1 or " + s.str() + " >= ") +
+           other.str();
+    return;
+  }
   if (const SymbolicAtom *largest = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::Max); largest && !isEquality) {
     text = alternatives(largest->operands());
     left = Inequality(largest->operands()[0]).left; // of n <= 4 or n >= 6, n

@@ -108,6 +108,39 @@ def test_check_sees_a_difference(tmp_path: Path, tiny: Path) -> None:
     assert "first difference: " in done.stdout
 
 
+def test_check_sees_a_difference_from_onnxruntime(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "--stop-after", "simplify", "-o", "part.mlir", folder=tmp_path)
+    text = (tmp_path / "part.mlir").read_text()
+    (tmp_path / "changed.mlir").write_text(text.replace("arith.maximumf", "arith.minimumf"))
+    options = ["--override-phase", "simplify:changed.mlir", "--against", "onnxruntime"]
+    done = perpend("check", tiny, *options, folder=tmp_path)
+    assert done.returncode == USER_ERROR
+    assert done.stdout.startswith("against onnxruntime:\n  DIFFERS  y: f32")
+    assert done.stdout.endswith("the outputs DIFFER\n")
+
+
+def test_check_without_the_optimiser_of_onnxruntime(tmp_path: Path) -> None:
+    """Its softmax of quantised numbers never gives 255; by the operators' definitions, 0.9993 * 255 is that."""
+    numbers = {"scale": np.float32(0.1), "zero": np.uint8(128), "step": np.float32(1 / 255), "none": np.uint8(0)}
+    weights = [numpy_helper.from_array(np.array(number), name) for name, number in numbers.items()]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+        helper.make_node("Softmax", ["d"], ["s"]),
+        helper.make_node("QuantizeLinear", ["s", "step", "none"], ["p"]),
+        helper.make_node("DequantizeLinear", ["p", "step", "none"], ["y"]),
+    ]
+    save(tmp_path / "softmax.onnx", nodes, [value("x", [2, 10])], [value("y", [2, 10])], weights)
+    np.save(tmp_path / "x.npy", np.eye(2, 10, dtype=np.float32) * 12)
+    text = succeed("check", "softmax.onnx", "--against", "onnxruntime", "--input", "x.npy", folder=tmp_path)
+    header, output, agreement = text.splitlines()
+    assert header == "against onnxruntime without graph optimisations:"
+    assert output.startswith("  ok       y: f32 [2, 10]  max abs error 0,")
+    before, _, difference = agreement.rpartition(" differs by up to ")
+    assert before.startswith("the outputs agree; with its graph optimisations, ") and before.endswith("onnxruntime")
+    assert float(difference) == pytest.approx(1 / 255, rel=1e-3)
+
+
 def test_bench(tmp_path: Path, library: Path) -> None:
     text = succeed(
         "bench", library, "--threads", "1,2", "--time", 100, "--json", "b.json", "--profile", folder=tmp_path

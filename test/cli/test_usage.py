@@ -36,6 +36,9 @@ def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     assert "unknown option '--targt'" in message and "did you mean '--target'?" in message
     message = reject("compile", tiny, "--ouput", "x.so", folder=tmp_path, code=USAGE_ERROR)
     assert "unknown option '--ouput'" in message and "did you mean '-o'?" in message
+    for word in ["--optlevel", "--opt-lvel=3", "--optimlevel"]:
+        message = reject("compile", tiny, "-o", "x.so", word, "3", folder=tmp_path, code=USAGE_ERROR)
+        assert f"unknown option '{word}'" in message and "did you mean '-O'?" in message
     message = reject("run", tiny, "--randon", "3", folder=tmp_path, code=USAGE_ERROR)
     assert "did you mean '--seed'?" in message
     for text in ["0.5", "10s", "-1", ""]:
@@ -45,6 +48,17 @@ def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     assert "did you mean 'fuse'?" in message
     message = reject("compile", tiny, "-o", "x.so", "--target", "haswel", folder=tmp_path, code=USAGE_ERROR)
     assert "did you mean 'haswell'?" in message
+
+
+def test_the_level_has_the_name_that_python_gives_it(tmp_path: Path, tiny: Path) -> None:
+    made = []
+    for number, words in enumerate([["-O0"], ["--opt-level", "0"], ["--opt-level=0"], ["-O3"]]):
+        succeed("compile", tiny, "-o", f"{number}.so", *words, folder=tmp_path)
+        made.append((tmp_path / f"{number}.so").read_bytes())
+    assert made[0] == made[1] == made[2] != made[3]
+    message = reject("compile", tiny, "-o", "x.so", "--opt-level", "7", folder=tmp_path, code=USAGE_ERROR)
+    assert "expected 0..3, got '7'" in message
+    assert "--opt-level" not in succeed("compile", "--help", folder=tmp_path)
 
 
 def test_usage_errors(tmp_path: Path, tiny: Path) -> None:

@@ -67,6 +67,87 @@ def test_nested_keyword_arguments_and_constants() -> None:
         model({"a": a, "b": b}, (x, y), 3)
 
 
+class Scaled(nn.Module):  # type: ignore[misc]
+    def forward(self, x: torch.Tensor, by: float, shift: Any = None, mode: str = "sum", *, negate: bool = False) -> Any:
+        x = x * by + (0 if shift is None else shift)
+        return -x if negate else x.abs() if mode == "abs" else x
+
+
+@pytest.fixture(scope="module")
+def scaled() -> perpend.Model:
+    program = torch.export.export(Scaled(), (torch.ones(3), 2, None, "abs"), {"negate": False})
+    return perpend.compile(program)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((), {}),
+        ((2,), {}),
+        ((np.int64(2), None), {"negate": False}),
+        ((2, None, "abs"), {}),
+        ((2,), {"mode": "abs"}),
+        ((), {"by": 2, "negate": False}),
+    ],
+)
+def test_constants_that_the_module_was_compiled_with(
+    scaled: perpend.Model, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    x = torch.tensor([-1.0, 2.0, 3.0])
+    expected = torch.tensor([2.0, 4.0, 6.0])
+    torch.testing.assert_close(scaled(x, *arguments, **named), expected)
+    if not arguments:
+        torch.testing.assert_close(scaled(x=x, **named), expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((3,), {}, "'by': expected the constant 2 that the module was compiled with, got 3"),
+        ((2.0,), {}, "'by': expected the constant 2 .*, got 2.0"),
+        ((True,), {}, "'by': expected the constant 2 .*, got True"),
+        ((), {"by": 3}, "'by': expected the constant 2 .*, got 3"),
+        ((2, torch.ones(3)), {}, r"'shift': expected the constant None .*, got an array of shape \[3\]"),
+        ((2, None, "sum"), {}, "'mode': expected the constant 'abs' .*, got 'sum'"),
+        ((2,), {"negate": True}, "'negate': expected the constant False .*, got True"),
+    ],
+)
+def test_other_constants(
+    scaled: perpend.Model, arguments: tuple[Any, ...], named: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"argument {message}\nhint: compile it again"):
+        scaled(torch.ones(3), *arguments, **named)
+
+
+def test_tensors_behind_constants() -> None:
+    """They may be given with the constants before them, or without."""
+    x, shift = torch.randn(3), torch.randn(3)
+    model = perpend.compile(Scaled(), example_inputs=(x, float("nan"), shift))
+    assert [info.name for info in model.inputs] == ["x", "shift"]
+    assert torch.isnan(model(x, float("nan"), shift)).all() and torch.isnan(model(x, shift)).all()
+    with pytest.raises(ValueError, match=r"'by': expected the constant nan .*, got 1.0"):
+        model(x, 1.0, shift)
+    with pytest.raises(TypeError, match="expected 2 inputs, got 3\nhint: the inputs are x, shift"):
+        model(x, float("nan"), shift, x)
+
+
+def test_constants_among_nested_arguments() -> None:
+    a, b, x, y, _ = values(2)
+
+    class Both(nn.Module):  # type: ignore[misc]
+        def forward(self, pair: Any, options: dict[str, Any]) -> torch.Tensor:
+            result: torch.Tensor = pair[0] * options["by"] + pair[1]
+            return result
+
+    model = perpend.compile(Both(), example_inputs=((a, b), {"by": 3}))
+    torch.testing.assert_close(model((x, y), {"by": 3}), x * 3 + y)
+    torch.testing.assert_close(model(x, y), x * 3 + y)
+    with pytest.raises(ValueError, match=r"'options_by': expected the constant 3 .*, got 4"):
+        model((x, y), {"by": 4})
+    with pytest.raises(TypeError, match=r"expected the arguments \(pair_0, pair_1\), \{'by': 3\}, got others"):
+        model((x, y), 3)
+
+
 class Double(nn.Module):  # type: ignore[misc]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x * 2

@@ -35,7 +35,31 @@ TEST(Inequality, ReadsFromLeftToRight) {
   EXPECT_EQ(text("n // 2 - 1"), "floordiv(n, 2) >= 1");
   EXPECT_EQ(text("Max(n - 1, 3 - m)"), "m <= 3 or n >= 1");
   EXPECT_EQ(Inequality(parsed("n - m - 4")).left.str(), "n");
+  EXPECT_EQ(text("4*n - m - 4", true), "4*n = m + 4");
   EXPECT_EQ(Inequality(parsed("4 - n")).left.str(), "n");
+}
+
+TEST(Inequality, SaysWhatIsDivisible) {
+  auto text = [](llvm::StringRef value, bool isEquality = false) { return Inequality(parsed(value), isEquality).text; };
+  for (bool isEquality : {false, true}) {
+    EXPECT_EQ(text("h - 2*floordiv(h + 1, 2)", isEquality), "h divisible by 2");
+    EXPECT_EQ(text("3*h + 3*w - 12*floordiv(h + w + 3, 4)", isEquality), "h + w divisible by 4");
+    EXPECT_EQ(text("-mod(h + 1, 3)", isEquality), "h + 1 divisible by 3");
+    EXPECT_EQ(text("5*floordiv(h, 5) - h", isEquality), "h divisible by 5");
+  }
+  EXPECT_EQ(text("h - 3*floordiv(h + 1, 3)"), "h >= 3*floordiv(h + 1, 3)") << "a remainder of 1 will do";
+  EXPECT_EQ(text("h - 4*floordiv(h + 1, 2)"), "h >= 4*floordiv(h + 1, 2)");
+  EXPECT_EQ(text("mod(h, 3) - 1"), "mod(h, 3) >= 1");
+  EXPECT_EQ(Inequality(parsed("h - 2*floordiv(h + 1, 2)")).left.str(), "h");
+}
+
+TEST(Inequality, SaysBetweenWhatAnExtentIs) {
+  auto text = [](llvm::StringRef value, bool isEquality = false) { return Inequality(parsed(value), isEquality).text; };
+  EXPECT_EQ(text("-(s - 1)*(s - 4)"), "s from 1 to 4");
+  EXPECT_EQ(text("(s - 1)*(s - n - 2)"), "s <= 1 or s >= n + 2");
+  EXPECT_EQ(text("(s - 1)*(s - 4)", true), "s = 1 or s = 4");
+  EXPECT_EQ(Inequality(parsed("-(s - 1)*(s - 4)")).left.str(), "s");
+  EXPECT_EQ(text("(s - 2)*(s - 4)"), "s**2 + 8 >= 6*s");
 }
 
 TEST(SymbolicInt, ArithmeticIsInNormalForm) {

@@ -100,14 +100,14 @@ Value reshapeMeasured(Builder &b, Value input, Value shape, bool hasZeros) {
       extent = rest;
     else if (!known)
       extent = pointwise(b, {extent, rest}, [](ArrayRef<Scalar> v) { return select(v[0] < 0, v[1], v[0]); });
-    result.push_back(b.measure(extent, "size"));
+    result.push_back(b.measure(extent, "dim" + std::to_string(result.size())));
   }
   return b.hasFailed() ? Value() : b.reshape(input, result);
 }
 
 /// An extent of the shape is 1, or the input's, or the input has 1 there.
 Value expandMeasured(Builder &b, Value input, Value shape) {
-  std::optional<Shape> wanted = b.sizes(integers(b, shape), "size");
+  std::optional<Shape> wanted = b.sizes(integers(b, shape), "dim");
   if (!input || !wanted)
     return {};
   Shape from = shapeOf(input);
@@ -118,8 +118,10 @@ Value expandMeasured(Builder &b, Value input, Value shape) {
     if (extent.isConstant() || own == SymbolicInt(1) || own == extent)
       continue;
     SymbolicInt mismatch = (extent - SymbolicInt(1)) * (extent - own);
-    b.require(mismatch, "the shape does not fit the tensor");
-    b.require(-mismatch, "the shape does not fit the tensor");
+    std::string message =
+        "dimension " + std::to_string(wanted->size() - 1 - i) + " of the shape must be 1 or " + own.str();
+    b.require(mismatch, message);
+    b.require(-mismatch, message);
     extent = own;
   }
   return expandTo(b, input, *wanted);
@@ -257,7 +259,7 @@ Value squeezeMeasured(Builder &b, Value input, Value axes) {
   int64_t count = rankOf(input) - *elementCount(shapeOf(axes)).constant();
   if (count < 0)
     return b.fail("squeeze: more axes than dimensions");
-  std::optional<Shape> shape = b.sizes(unmasked(b, mask, shapeOf(input), count), "size");
+  std::optional<Shape> shape = b.sizes(unmasked(b, mask, shapeOf(input), count), "dim");
   return shape ? b.reshape(input, *shape) : Value();
 }
 
@@ -281,7 +283,7 @@ Value unsqueezeMeasured(Builder &b, Value input, Value axes) {
                                }
                                return value.value;
                              });
-  std::optional<Shape> shape = b.sizes(extents, "size");
+  std::optional<Shape> shape = b.sizes(extents, "dim");
   return shape ? b.reshape(input, *shape) : Value();
 }
 
@@ -321,7 +323,7 @@ Value reduceMeasured(Builder &b, Value input, Value axes, bool keepDims, llvm::f
   Value result = reduction(groupByMask(b, input, mask, kept, masked));
   int64_t rank = rankOf(input) - *elementCount(shapeOf(axes)).constant();
   std::optional<Shape> shape =
-      b.sizes(keepDims ? keptExtents : unmasked(b, mask, shapeOf(input), std::max<int64_t>(rank, 0)), "size");
+      b.sizes(keepDims ? keptExtents : unmasked(b, mask, shapeOf(input), std::max<int64_t>(rank, 0)), "dim");
   return shape && result ? b.reshape(result, *shape) : Value();
 }
 

@@ -19,7 +19,10 @@ Results topk(Builder &b, Values in, const Attributes &a) {
   if (!k || k->size() != 1)
     return {b.fail("topk: expected one number k")};
   SymbolicInt extent = shapeOf(in[0])[axis];
-  b.require(extent - k->front(), "topk: expected k of at most " + extent.str() + ", got " + k->front().str());
+  bool isKnown = extent.isConstant() && k->front().isConstant();
+  b.require(extent - k->front(), isKnown
+                                     ? "topk: expected k of at most " + extent.str() + ", got " + k->front().str()
+                                     : "topk: k is larger than dimension " + std::to_string(axis) + " of the input");
   if (b.hasFailed())
     return {};
   Value order = b.sort(in[0], axis, a.getInt("largest", 1));

@@ -144,6 +144,49 @@ def test_requirements_read_as_inequalities() -> None:
     assert "node 'y' needs m*n = 6, got 8" in compiled
 
 
+SHAPED = "f (float[n, 4] x, int64[2] s, float[3, 4] z) => (float[p, q] y) "
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sizes", "messages"),
+    [
+        ("{ [first] r = Reshape (x, s) y = Add (r, z) }", [2, 6], ["node 'y'", "expected first_dim0 >= 3, got 2"]),
+        ("{ [first] r = Reshape (x, s) y = Add (r, z) }", [2, 5],
+         ["node 'first'", "expected first_dim0*first_dim1 >= 4*n, got 10"]),
+        ("{ r = Reshape (x, s) y = Add (r, z) }", [2, 6], ["expected r_dim0 >= 3, got 2"]),
+        ("{ [net__Expand_1] y = Expand (z, s) }", [7, 4],
+         ["dimension 0 of the shape must be 1 or 3", "expected net_Expand_1_dim0 from 1 to 3, got 7"]),
+        ("{ [net__Expand_1] y = Expand (z, s) }", [2, 4],
+         ["expected net_Expand_1_dim0 <= 1 or net_Expand_1_dim0 >= 3"]),
+        ("{ [e] y = Expand (z, s) }", [-3, 4], ["expected a size of at least 0 for e_dim0, got -3"]),
+    ],
+)  # fmt: skip
+def test_sizes_from_data_are_named_after_their_node(nodes: str, sizes: list[int], messages: list[str]) -> None:
+    """By the node's name, or that of its output if it has none, and the dimension."""
+    given = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> ' + SHAPED + nodes)
+    given.graph.node[-1].name = given.graph.node[-1].name.replace("__", "/")  # which the syntax of models has not
+    run = perpend.compile(given)
+    with pytest.raises(ValueError) as raised:
+        run(np.ones((3, 4), np.float32), np.array(sizes), np.ones((3, 4), np.float32))
+    for message in messages:
+        assert message in str(raised.value)
+
+
+def test_a_number_that_is_no_extent_is_named_after_its_node() -> None:
+    text = "f (float[k] x, int64[1] count) => (float[p] y) { [best] y, at = TopK (x, count) }"
+    run = perpend.compile(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> ' + text))
+    with pytest.raises(ValueError, match=r"'best': .*k is larger than dimension 0 .*: expected k >= best_k0, got 3"):
+        run(np.ones(3, np.float32), np.array([5]))
+
+
+def test_what_must_be_divisible_is_said_so() -> None:
+    text = """f (float[1, 1, h, 4] x) => (float[p, q, r, s] y) {
+      half = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (x)
+      by = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> () whole = Resize (half, , by) y = Add (x, whole) }"""
+    compiled, _ = refused(text, (1, 1, 5, 4))
+    assert "node 'y' needs h divisible by 2, got 5" in compiled
+
+
 def test_an_operator_of_a_user() -> None:
     operator = perpend.Operator(
         "mine",

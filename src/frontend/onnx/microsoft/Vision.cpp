@@ -38,7 +38,10 @@ Results importUnfoldTensor(Node &node) {
   if (size < 1 || step < 1)
     return node.fail("expected a positive size and step, got " + Twine(size) + " and " + Twine(step));
   SymbolicInt last = shapeOf(x)[axis] - SymbolicInt(size);
-  b.require(last, "expected windows of at most " + shapeOf(x)[axis].str() + " elements, got " + std::to_string(size));
+  b.require(last,
+            last.isConstant()
+                ? "expected windows of at most " + shapeOf(x)[axis].str() + " elements, got " + std::to_string(size)
+                : "the windows are larger than dimension " + std::to_string(axis) + " of the input");
   if (b.hasFailed())
     return {};
   SymbolicInt count = floorDiv(last, SymbolicInt(step)) + SymbolicInt(1);
