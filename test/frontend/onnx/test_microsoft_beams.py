@@ -228,10 +228,9 @@ def test_no_sequences_and_sizes_that_contradict() -> None:
 @pytest.mark.parametrize(
     ("given", "attributes", "message"),
     [
-        (set(), {"model_type": 1}, "expected the model_type 0"),
         (set(), {"vocab_size": 12}, r"vocab_size of at most the words of .* 11, got 12"),
         (set(), {"decoder": helper.make_graph([], "empty", [], [])}, "got 0 inputs and 0 outputs"),
-        ({"decoder_input_ids"}, {}, "expected no decoder_input_ids"),
+        ({"decoder_input_ids"}, {}, "no decoder_input_ids with the model_type 0"),
         ({"logits_processor"}, {}, "no logits_processor but the constant 0"),
     ],
 )

@@ -1,384 +1,239 @@
-//===- BeamSearch.cpp - the best of several continuations -----------------===//
+//===- BeamSearch.cpp - texts and speech by beam search -------------------===//
 //
-// BeamSearch of the domain com.microsoft. Of each sequence, the `beams` best
-// continuations go on at a time. Those that end become hypotheses, of which the
-// best are kept, by their score: the sum of the logarithms of the probabilities,
-// divided by length ^ length_penalty.
+// BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder is
+// one as GPT-2's, or one behind an encoder, as T5's (of texts) or Whisper's (of
+// speech). Its layers then have caches of two kinds: those of its own tokens,
+// which grow, and those of what the encoder read.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/microsoft/Generation.h"
-
 #include "frontend/onnx/Ranks.h"
+#include "frontend/onnx/microsoft/Beams.h"
+
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace perpend::graph;
 
 namespace perpend::onnx {
-namespace {
-/// The sizes of a search, and its rows: the beams of the first sequence, then those of the next.
-struct Beams {
-  SymbolicInt batch, beams, returned;
-  Search rows;
-  /// One float.
-  Value lengthPenalty;
-  ScoreRules rules;
-  bool endsEarly, wantsScores;
-};
-
-/// The best sequences that have ended, in order; scores of places without one are -inf.
-struct Hypotheses {
-  /// Integers [batch, n, longest], floats [batch, n].
-  Value tokens, scores;
-};
-
-/// What a step hands to the next.
-struct Step {
-  /// Integers [rows, longest] and [rows].
-  Value tokens, last;
-  /// Sums of logarithms of probabilities, [batch, beams].
-  Value sums;
-  /// Which sequences are done, [batch].
-  Value isDone;
-  Hypotheses best;
-  /// Per layer: [2, rows, heads, length, size].
-  SmallVector<Value> caches;
-
-  SmallVector<Value> all() const {
-    SmallVector<Value> values{tokens, last, sums, isDone, best.tokens, best.scores};
-    llvm::append_range(values, caches);
-    return values;
-  }
-  static Step of(ValueRange values) {
-    return {
-        values[0], values[1], values[2], values[3], {values[4], values[5]}, SmallVector<Value>(values.drop_front(6))};
-  }
-};
-
-/// The best words behind a sequence: [batch, 2 beams], in order.
-struct Candidates {
-  Value scores, words, beams;
-};
-} // namespace
-
-static constexpr double infinity = std::numeric_limits<double>::infinity();
+/// The values of `model_type`.
+enum : int64_t { decoderAlone, textEncoder, speechEncoder };
 
 //===----------------------------------------------------------------------===//
-// Rows
+// A decoder alone
 //===----------------------------------------------------------------------===//
 
-/// Each element along the axis `count` times.
-static Value repeated(Builder &b, Value x, int64_t axis, const SymbolicInt &count) {
-  if (!x)
-    return x;
-  Value places = iota(b, shapeOf(x)[axis] * count, b.i64());
-  return b.gather(x, graph::div(b, places, number(b, count, b.i64())), axis);
-}
-
-/// The numbers of rows, where each of the batch has `count`, of positions [batch, n] in these.
-static Value rowsAt(Builder &b, Value positions, const SymbolicInt &count) {
-  if (!positions)
-    return positions;
-  Value first = graph::mul(b, iota(b, shapeOf(positions)[0], b.i64()), number(b, count, b.i64()));
-  return graph::add(b, positions, b.unsqueeze(first, {1}));
-}
-
-/// x[i, positions[i, j]] of [batch, n, ..].
-static Value picked(Builder &b, Value x, Value positions) {
-  if (!x || !positions)
-    return {};
-  Shape shape = shapeOf(x), rows(shape.begin() + 1, shape.end());
-  rows[0] = shape[0] * shape[1];
-  return b.gather(b.reshape(x, rows), rowsAt(b, positions, shape[1]), 0);
-}
-
-static Value firstOf(Builder &b, Value x, const SymbolicInt &count) {
-  return x ? sliceAxis(b, x, 1, SymbolicInt(0), count) : x;
-}
-
-//===----------------------------------------------------------------------===//
-// Hypotheses
-//===----------------------------------------------------------------------===//
-
-/// sums / length ^ length_penalty
-static Value perLength(Builder &b, const Beams &search, Value sums, const SymbolicInt &length) {
-  Value size = b.cast(number(b, length, b.i64()), b.f32());
-  return pointwise(b, {sums, size, search.lengthPenalty}, [](ArrayRef<Scalar> v) { return v[0] / pow(v[1], v[2]); });
-}
-
-/// The best `count` of both; of equal ones the first.
-static Hypotheses bestOf(Builder &b, const Hypotheses &some, const Hypotheses &others, const SymbolicInt &count) {
-  Value scores = b.concat({some.scores, others.scores}, 1), tokens = b.concat({some.tokens, others.tokens}, 1);
-  Value order = scores ? firstOf(b, b.sort(scores, 1, /*isDescending=*/true), count) : scores;
-  return {picked(b, tokens, order), picked(b, scores, order)};
-}
-
-static Hypotheses noHypotheses(Node &node, const Beams &search, Type type) {
+static Results searchAlone(Node &node) {
   Builder &b = node.builder;
-  double padding = static_cast<double>(node.attributes.getInt("pad_token_id"));
-  return {b.splat({search.batch, search.beams, search.rows.longest}, padding, type),
-          b.splat({search.batch, search.beams}, -infinity, b.f32())};
-}
-
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
-
-static Candidates candidatesOf(Node &node, const Beams &search, Value scores) {
-  Builder &b = node.builder;
-  SymbolicInt words = shapeOf(scores)[1], count = SymbolicInt(2) * search.beams;
-  auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
-                                       node.attribute("k", ArrayRef<SymbolicInt>(count))});
-  Results best = applyComposite(b, "topk", {b.reshape(scores, {search.batch, search.beams * words})}, form);
-  if (best.size() < 2 || !best[1])
-    return {};
-  Value size = number(b, words, b.i64());
-  return {best[0], call(b, "mod", {best[1], size}), graph::div(b, best[1], size)};
-}
-
-/// The hypotheses, with the candidates that end: those of the first `beams` whose word is the end, without that.
-static Hypotheses withEnded(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value isEnd,
-                            const SymbolicInt &length) {
-  Value beams = firstOf(b, found.beams, search.beams);
-  Value scores = perLength(b, search, firstOf(b, found.scores, search.beams), length);
-  Value counts = call(b, "logical_and",
-                      {firstOf(b, isEnd, search.beams), b.unsqueeze(call(b, "logical_not", before.isDone), {1})});
-  Value tokens = b.gather(before.tokens, rowsAt(b, beams, search.beams), 0);
-  Hypotheses ended{tokens, graph::where(b, counts, scores, b.scalar(-infinity, b.f32()))};
-  return bestOf(b, before.best, ended, search.beams);
-}
-
-/// The best of the scores [batch, 2 beams] that ONNX Runtime holds against the hypotheses of each sequence: it reads as
-/// many for the sequence i, but from the place i * beams on, which are its own only where i is 0.
-static Value bestInSight(Builder &b, const Beams &search, Value scores) {
-  if (!scores)
-    return scores;
-  Shape shape = shapeOf(scores);
-  Value places = b.broadcastTo(iota(b, shape[1], b.i64()), shape);
-  Value seen = b.gather(b.reshape(scores, shape[0] * shape[1]), rowsAt(b, places, search.beams), 0);
-  return seen ? b.reduce(ReductionKind::Max, seen, 1, /*keepDims=*/false) : seen;
-}
-
-/// Whether sequences are done: those with as many hypotheses as beams that no candidate can improve.
-static Value doneWith(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value worst,
-                      const SymbolicInt &length) {
-  Value isFull = pointwise(b, {worst}, [](ArrayRef<Scalar> v) { return v[0] > -infinity; }, b.operations.getI1Type());
-  if (!search.endsEarly) {
-    Value best = perLength(b, search, bestInSight(b, search, found.scores), length);
-    isFull = call(b, "logical_and", {isFull, call(b, "greater_equal", {worst, best})});
-  }
-  return call(b, "logical_or", {before.isDone, isFull});
-}
-
-/// The rows whose caches go on. Sequences that are done have no more than a row: the first of all for each beam, and
-/// their own where there is but one. What follows from it is seen in bestInSight().
-static Value rowsOfCaches(Builder &b, const Beams &search, Value rows, Value wasDone) {
-  Value isOnly = call(b, "equal", {number(b, search.beams, b.i64()), b.scalar(1, b.i64())});
-  Value own = b.unsqueeze(iota(b, search.batch, b.i64()), {1});
-  Value kept = graph::where(b, isOnly, own, b.scalar(0, b.i64()));
-  Value chosen = graph::where(b, wasDone, kept, rows);
-  return chosen ? b.reshape(chosen, search.rows.rows) : chosen;
-}
-
-/// The step behind one with `length` tokens, from the words' scores [rows, words], which include the sums so far.
-static Step nextStep(Node &node, const Beams &search, Value scores, ArrayRef<Value> caches, const Step &before,
-                     const SymbolicInt &length) {
-  Builder &b = node.builder;
-  Candidates found = scores ? candidatesOf(node, search, scores) : Candidates();
-  if (!found.words)
-    return {};
-  Value isEnd = call(b, "equal", {found.words, token(node, "eos_token_id")});
-  Step next;
-  next.best = withEnded(b, search, before, found, isEnd, length);
-  if (!next.best.scores)
-    return {};
-  Value worst = sliceAxis(b, next.best.scores, 1, search.beams - SymbolicInt(1), SymbolicInt(1));
-  next.isDone = doneWith(b, search, before, found, b.squeeze(worst, {1}), length);
-  // Those that go on are the best without an end; of sequences that were done, whatever there is.
-  Value order = firstOf(b, b.sort(b.cast(isEnd, b.i64()), 1, /*isDescending=*/false), search.beams);
-  Value wasDone = b.unsqueeze(before.isDone, {1});
-  auto chosen = [&](Value otherwise, Value x) { return graph::where(b, wasDone, otherwise, picked(b, x, order)); };
-  next.sums = chosen(b.scalar(0, b.f32()), found.scores);
-  Value words = chosen(token(node, "pad_token_id"), found.words);
-  Value rows = chosen(b.scalar(0, b.i64()), rowsAt(b, found.beams, search.beams));
-  if (!words || !rows)
-    return {};
-  Value cacheRows = rowsOfCaches(b, search, rows, wasDone);
-  rows = b.reshape(rows, search.rows.rows);
-  next.last = b.cast(b.reshape(words, search.rows.rows), graph::elementTypeOf(before.tokens));
-  next.tokens = withToken(b, search.rows, b.gather(before.tokens, rows, 0), next.last, length);
-  for (Value cache : caches)
-    next.caches.push_back(b.gather(cache, cacheRows, 1));
-  return next;
-}
-
-/// The scores of words behind each row, [rows, words], with the sums so far.
-static Value summed(Builder &b, Value scores, Value sums) {
-  return scores ? graph::add(b, scores, b.reshape(sums, {shapeOf(scores)[0], SymbolicInt(1)})) : scores;
-}
-
-/// The logarithms of the probabilities of words behind rows with `length` tokens, changed by the rules.
-static Value wordScores(Node &node, const ScoreRules &rules, Value logits, Value tokens, const SymbolicInt &length,
-                        bool isFirst) {
-  Value last = lastScores(node, logits);
-  Value scores = last ? graph::softmax(node.builder, node.builder.cast(last, node.builder.f32()), 1, true) : last;
-  return scores ? processed(node, rules, scores, tokens, length, isFirst) : scores;
-}
-
-//===----------------------------------------------------------------------===//
-// The search
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct Found {
-  Hypotheses best;
-  /// Of each step: [steps, batch, beams, words]; null unless wanted.
-  Value scores;
-};
-} // namespace
-
-static Value asElement(Builder &b, const Beams &search, Value scores) {
-  return b.reshape(scores, {search.batch, search.beams, shapeOf(scores)[1]});
-}
-
-/// The hypotheses after the loop, and the beams of those that are not done.
-static Hypotheses finished(Builder &b, const Beams &search, const Step &last) {
-  const SymbolicInt &longest = search.rows.longest;
-  Value scores = graph::where(b, b.unsqueeze(last.isDone, {1}), b.scalar(-infinity, b.f32()),
-                              perLength(b, search, last.sums, longest));
-  Hypotheses open{b.reshape(last.tokens, {search.batch, search.beams, longest}), scores};
-  return bestOf(b, last.best, open, search.returned);
-}
-
-/// The scores of all steps, those of steps that were not taken 0.
-static Value allScores(Builder &b, const Beams &search, Value first, Value others) {
-  SymbolicInt missing = search.rows.longest - search.rows.prompt - SymbolicInt(1) - shapeOf(others)[0];
-  Shape none(4, SymbolicInt(0)), high = none;
-  high[0] = missing;
-  return padTensor(b, b.concat({b.unsqueeze(first, {0}), others}, 0), none, high, "constant");
-}
-
-/// The first step: one beam goes on from each prompt, to as many words.
-static Step firstStep(Node &node, const Beams &search, Value scores, Value tokens, ArrayRef<Value> caches) {
-  Builder &b = node.builder;
-  SmallVector<Value> spread;
-  for (Value cache : caches)
-    spread.push_back(repeated(b, cache, 1, search.beams));
-  Step before{tokens, {}, {}, b.splat(search.batch, 0, b.operations.getI1Type()), {}, {}};
-  before.best = noHypotheses(node, search, graph::elementTypeOf(tokens));
-  return nextStep(node, search, scores, spread, before, search.rows.prompt);
-}
-
-/// 0 for the first beam of each sequence, and -1e9 for the others, which begin the same.
-static Value firstSums(Builder &b, const Beams &search) {
-  Value isOther = call(b, "greater", {iota(b, search.beams, b.i64()), b.scalar(0, b.i64())});
-  Value sums = graph::where(b, isOther, b.scalar(-1e9, b.f32()), b.scalar(0, b.f32()));
-  return b.broadcastTo(sums, {search.batch, search.beams});
-}
-
-/// The loop behind the first step.
-static Found generate(Node &node, const Beams &search, const GraphProto &graph, const Step &first, Value firstScores) {
-  Builder &b = node.builder;
-  Value limit = b.dims(search.rows.longest - search.rows.prompt - SymbolicInt(1), /*isScalar=*/true);
-  Value condition = first.isDone ? goesOn(b, first.isDone) : Value();
-  if (b.hasFailed() || !condition)
-    return {};
-  SmallVector<Value> results = b.loop({limit, condition}, first.all(), [&](Value number, ValueRange carried) {
-    Step before = Step::of(carried);
-    auto decoded = decodeNext(node, search.rows, graph, before.last, number, before.caches);
-    if (!decoded)
-      return Iteration();
-    SymbolicInt length = lengthAt(b, search.rows, number);
-    Value scores = wordScores(node, search.rules, (*decoded)[0], before.tokens, length, /*isFirst=*/false);
-    scores = summed(b, scores, before.sums);
-    Step next = nextStep(node, search, scores, ArrayRef(*decoded).drop_front(), before, length);
-    if (b.hasFailed() || !next.last)
-      return Iteration();
-    Iteration iteration{goesOn(b, next.isDone), next.all(), {}};
-    if (search.wantsScores)
-      iteration.elements.push_back(asElement(b, search, scores));
-    return iteration;
-  });
-  if (results.empty())
-    return {};
-  size_t count = first.all().size();
-  Found found{finished(b, search, Step::of(ArrayRef(results).take_front(count))), {}};
-  if (search.wantsScores)
-    found.scores = allScores(b, search, asElement(b, search, firstScores), results[count]);
-  return found;
-}
-
-//===----------------------------------------------------------------------===//
-// BeamSearch
-//===----------------------------------------------------------------------===//
-
-/// The inputs and attributes; `prompts` are the rows before there are beams. Errors: nullopt.
-static std::optional<Beams> readBeams(Node &node, const Search &prompts) {
-  Builder &b = node.builder;
-  Beams search;
-  search.batch = prompts.rows;
-  search.beams = b.measure(node.input(3), "num_beams");
-  search.returned = b.measure(node.input(4), "num_return_sequences");
-  if (b.hasFailed())
-    return std::nullopt;
-  b.require(search.beams - SymbolicInt(1), "num_beams: expected at least one");
-  b.require(search.returned - SymbolicInt(1), "num_return_sequences: expected at least one");
-  b.require(search.beams - search.returned, "num_return_sequences: expected at most num_beams, which is " +
-                                                search.beams.str() + ", got " + search.returned.str());
-  if (b.hasFailed())
-    return std::nullopt;
-  search.rows = {search.batch * search.beams, prompts.prompt, prompts.longest,
-                 repeated(b, prompts.mask, 0, search.beams), repeated(b, prompts.words, 0, search.beams)};
-  Value penalty = node.input(5);
-  search.lengthPenalty = penalty ? b.cast(b.reshape(penalty, {}), b.f32()) : b.scalar(1, b.f32());
-  search.rules = {node.input(2), node.input(6), node.input(7), node.input(8)};
-  search.endsEarly = node.attributes.getInt("early_stopping") == 1;
-  search.wantsScores = node.proto.outputs.size() > 2 && !node.proto.outputs[2].empty();
-  return search;
-}
-
-/// Whether the node is of a form that can be done; an error otherwise.
-static bool isKnownForm(Node &node) {
-  if (int64_t type = node.attributes.getInt("model_type"))
-    return node.fail("expected the model_type 0, a decoder without an encoder, got " + Twine(type) +
-                     "\nhint: export the encoder and the step of the decoder as two models, and loop over the tokens "
-                     "in the program"),
-           false;
-  auto processor = node.input(11) ? node.builder.constantContents(node.input(11)) : SmallVector<int64_t>{0};
-  if (node.input(10) || !processor || processor->size() != 1 || processor->front())
-    return node.fail("expected no decoder_input_ids, and no logits_processor but the constant 0, which are for models "
-                     "with an encoder\nhint: leave out these inputs"),
-           false;
-  return true;
-}
-
-/// in: ids [batch, length], the length to reach, the least length, the numbers of beams and of returned sequences, the
-/// exponent of the length that divides a score, a penalty of words that are there, words that may be used [words], that
-/// may come first [batch, words], what is seen of the ids [batch, length]. Results: [batch, returned, longest], with
-/// padding in the place of the end and behind; their scores [batch, returned]; the scores of words at each step
-/// [steps, batch, beams, words]. Source: BeamSearch of ONNX Runtime.
-Results importBeamSearch(Node &node) {
-  Builder &b = node.builder;
-  if (!node.hasInputs(2) || !hasRanks(node, {{0, 2}, {7, 1}, {8, 2}, {9, 2}}) || !isKnownForm(node))
-    return {};
   const GraphProto *decoder = node.graph("decoder"), *first = firstDecoder(node);
   if (!decoder || !first || !isDecoder(node, *decoder))
     return {};
   std::optional<Search> prompts = readSearch(node, node.input(9));
-  std::optional<Beams> search = prompts ? readBeams(node, *prompts) : std::nullopt;
+  std::optional<Beams> search = prompts ? readBeams(node, *prompts, /*rowAxis=*/1) : std::nullopt;
   auto decoded = search ? decodePrompt(node, *prompts, *first, node.input(0)) : std::nullopt;
   if (!decoded)
     return {};
-  Value tokens = withPlaces(node, *prompts, node.input(0));
-  Value scores = wordScores(node, search->rules, (*decoded)[0], tokens, prompts->prompt, /*isFirst=*/true);
-  scores = summed(b, repeated(b, scores, 0, search->beams), firstSums(b, *search));
-  if (!scores)
+  Prompts begin{withPlaces(node, *prompts, node.input(0)), decoded->front(), {}};
+  begin.caches.append(decoded->begin() + 1, decoded->end());
+  Search rows{search->rows, prompts->prompt, prompts->longest, repeated(b, prompts->mask, 0, search->beams),
+              repeated(b, prompts->words, 0, search->beams)};
+  return searchBeams(node, *search, begin, [&](const Continuation &at) {
+    return decodeNext(node, rows, *decoder, at.last, at.number, at.caches);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// A decoder behind an encoder
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What the encoder and the decoder get under a name.
+using Named = llvm::StringMap<Value>;
+
+/// What the encoder gave, and what it was given.
+struct Encoded {
+  Named values;
+  /// [batch, heads, length, size], two for each layer.
+  SmallVector<Value> caches;
+};
+} // namespace
+
+/// The graph's results, of the inputs with a name and `others`, which are behind them. Errors: nullopt.
+static std::optional<Results> run(Node &node, const GraphProto &graph, const Named &named, ArrayRef<Value> others) {
+  Builder &b = node.builder;
+  SmallVector<Value> inputs;
+  for (const ValueInfo &input : graph.inputs) {
+    auto found = named.find(input.name);
+    if (found == named.end())
+      break;
+    Type type = onnx::elementTypeOf(b.context(), input.elementType);
+    Value value = found->second;
+    bool areIntegers = value && type && isa<IntegerType>(type) && isa<IntegerType>(graph::elementTypeOf(value));
+    inputs.push_back(areIntegers ? b.cast(value, type) : value);
+  }
+  llvm::append_range(inputs, others);
+  if (inputs.size() != graph.inputs.size())
+    return node.fail("expected a graph '" + graph.name + "' of " + Twine(inputs.size()) + " inputs, got " +
+                     Twine(graph.inputs.size()) + "\nhint: export it as ONNX Runtime's " + node.proto.operation +
+                     " takes it, with its names of inputs, and without buffers that past and present share"),
+           std::nullopt;
+  return b.hasFailed() ? std::nullopt : node.subgraphs.importSubgraph(graph, inputs);
+}
+
+/// 1 but for padding in front of the first word: integers [batch, length].
+static Value seenText(Node &node, Value ids) {
+  Builder &b = node.builder;
+  Value isWord = call(b, "not_equal", {ids, b.cast(token(node, "pad_token_id"), graph::elementTypeOf(ids))});
+  return isWord ? b.scan(ReductionKind::Max, b.cast(isWord, b.operations.getI32Type()), 1) : isWord;
+}
+
+/// The tokens [batch, length] that the decoder begins with; null after an error.
+static Value startOf(Node &node, const SymbolicInt &batch) {
+  Builder &b = node.builder;
+  if (Value ids = node.input(10))
+    return ids;
+  int64_t start = node.attributes.getInt("decoder_start_token_id", -1);
+  if (start < 0)
+    return node.fail("expected a decoder_start_token_id that is not negative, got " + Twine(start) +
+                     "\nhint: give the token that texts of the decoder begin with"),
+           Value();
+  return b.splat({batch, SymbolicInt(1)}, static_cast<double>(start), b.operations.getI32Type());
+}
+
+/// What the encoder gives for the node's first input, and the decoder for the tokens that it begins with. An encoder
+/// gives the caches alone, or behind the logits of these tokens, its own result, and the caches of the tokens.
+static std::optional<Prompts> encode(Node &node, const Search &prompts, const GraphProto &decoder, Value start,
+                                     Encoded &encoded) {
+  Builder &b = node.builder;
+  const GraphProto *encoder = node.graph("encoder");
+  encoded.values["encoder_input_ids"] = node.input(0);
+  if (node.attributes.getInt("model_type") == textEncoder)
+    encoded.values["encoder_attention_mask"] = node.input(9) ? node.input(9) : seenText(node, node.input(0));
+  Named given = encoded.values;
+  given["decoder_input_ids"] = start;
+  std::optional<Results> results = encoder ? run(node, *encoder, given, {}) : std::nullopt;
+  if (!results)
+    return std::nullopt;
+  size_t caches = decoder.outputs.size() - 1;
+  bool isWhole = results->size() == 2 * caches + 2;
+  if (llvm::is_contained(*results, Value()) || !caches || (!isWhole && results->size() != caches))
+    return node.fail("expected an encoder with caches for each of the decoder's, which are " + Twine(caches) +
+                     ", got " + Twine(results->size()) + " outputs\nhint: export it as ONNX Runtime's " +
+                     node.proto.operation + " takes it"),
+           std::nullopt;
+  encoded.caches.assign(results->end() - caches, results->end());
+  Value tokens = withPlaces(node, prompts, start);
+  if (isWhole) {
+    encoded.values["encoder_hidden_states"] = (*results)[1];
+    return Prompts{tokens, results->front(), SmallVector<Value>(ArrayRef(*results).slice(2, caches))};
+  }
+  Named named = encoded.values;
+  named["input_ids"] = start;
+  Shape none = shapeOf(encoded.caches.front());
+  none[2] = SymbolicInt(0);
+  SmallVector<Value> all(caches, b.splat(none, 0, graph::elementTypeOf(encoded.caches.front())));
+  llvm::append_range(all, encoded.caches);
+  results = run(node, decoder, named, all);
+  if (!results)
+    return std::nullopt;
+  return Prompts{tokens, results->front(), SmallVector<Value>(llvm::drop_begin(*results))};
+}
+
+/// Whether the decoder gets all tokens at each step, as its input is of any length.
+static bool takesAllTokens(const GraphProto &decoder) {
+  const ValueInfo &ids = decoder.inputs.front();
+  return !(ids.dims && ids.dims->size() == 2 && (*ids.dims)[1].value && *(*ids.dims)[1].value == 1);
+}
+
+static Results searchBehindEncoder(Node &node) {
+  Builder &b = node.builder;
+  const GraphProto *decoder = node.graph("decoder");
+  if (!decoder || decoder->inputs.empty() || decoder->outputs.empty())
+    return decoder ? node.fail("expected a decoder with inputs and outputs\nhint: export it as ONNX Runtime takes it")
+                   : Results();
+  SymbolicInt batch = shapeOf(node.input(0))[0];
+  Value start = startOf(node, batch);
+  if (!start)
     return {};
-  Value spread = repeated(b, tokens, 0, search->beams);
-  Step step = firstStep(node, *search, scores, spread, ArrayRef(*decoded).drop_front());
-  Found found = generate(node, *search, *decoder, step, scores);
+  Search prompts{batch, shapeOf(start)[1], b.measure(node.input(1), "max_length"), {}, {}};
+  std::optional<Beams> search = b.hasFailed() ? std::nullopt : readBeams(node, prompts, /*rowAxis=*/0);
+  if (!search)
+    return {};
+  b.require(prompts.longest - prompts.prompt - SymbolicInt(1), "max_length is not more than the first tokens");
+  requireShape(b, node.input(9), "attention_mask", shapeOf(node.input(0)));
+  requireShape(b, node.input(10), "decoder_input_ids", {batch, prompts.prompt});
+  Encoded encoded;
+  std::optional<Prompts> begin = encode(node, prompts, *decoder, start, encoded);
+  if (!begin)
+    return {};
+  for (auto &entry : encoded.values)
+    entry.second = repeated(b, entry.second, 0, search->beams);
+  for (Value &cache : encoded.caches)
+    cache = repeated(b, cache, 0, search->beams);
+  return searchBeams(node, *search, *begin, [&](const Continuation &at) {
+    Named named = encoded.values;
+    named["input_ids"] = takesAllTokens(*decoder)
+                             ? sliceAxis(b, at.tokens, 1, SymbolicInt(0), lengthAt(b, prompts.prompt, at.number))
+                             : b.unsqueeze(at.last, {1});
+    SmallVector<Value> caches = at.caches;
+    llvm::append_range(caches, encoded.caches);
+    return run(node, *decoder, named, caches);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The nodes
+//===----------------------------------------------------------------------===//
+
+/// Whether the node has none of the inputs that are not supported; an error otherwise.
+static bool isKnownForm(Node &node, int64_t type) {
+  auto processor = node.input(11) ? node.builder.constantContents(node.input(11)) : SmallVector<int64_t>{0};
+  if (!processor || processor->size() != 1 || processor->front())
+    return node.fail("expected no logits_processor but the constant 0, that is, none\nhint: export the model without "
+                     "timestamps"),
+           false;
+  if (node.input(10) && type != speechEncoder)
+    return node.fail("expected no decoder_input_ids with the model_type " + Twine(type) +
+                     "\nhint: a decoder alone begins with input_ids, and one of texts with decoder_start_token_id"),
+           false;
+  return true;
+}
+
+/// The element type of outputs that are scores is that of the penalties.
+static Results typed(Node &node, Results results) {
   Value like = node.input(5) ? node.input(5) : node.input(6);
-  auto typed = [&](Value x) { return x && like ? b.cast(x, graph::elementTypeOf(like)) : x; };
-  return {found.best.tokens, typed(found.best.scores), typed(found.scores)};
+  for (Value &scores : MutableArrayRef<Value>(results).drop_front(std::min<size_t>(1, results.size())))
+    if (scores && like)
+      scores = node.builder.cast(scores, graph::elementTypeOf(like));
+  return results;
+}
+
+/// in: ids [batch, length], or of speech [batch, features, length]; the length to reach, the least length, the numbers
+/// of beams and of returned sequences, the exponent of the length that divides a score, a penalty of words that are
+/// there, words that may be used [words], that may come first [batch, words], what is seen of the ids [batch, length],
+/// what the decoder begins with behind speech [batch, length]. Results: see searchBeams(). Source: BeamSearch of ONNX
+/// Runtime.
+Results importBeamSearch(Node &node) {
+  int64_t type = node.attributes.getInt("model_type");
+  if (type < decoderAlone || type > speechEncoder)
+    return node.fail(
+        "expected a model_type from 0 to 2, got " + Twine(type) +
+        "\nhint: 0 is a decoder alone, as GPT-2, 1 one behind an encoder, as T5, 2 one of speech, as Whisper");
+  int64_t rank = type == speechEncoder ? 3 : 2;
+  if (!node.hasInputs(2) || !hasRanks(node, {{0, rank}, {7, 1}, {8, 2}, {9, 2}, {10, 2}}) || !isKnownForm(node, type))
+    return {};
+  return typed(node, type == decoderAlone ? searchAlone(node) : searchBehindEncoder(node));
+}
+
+/// As BeamSearch of speech, with a temperature, which divides the scores of words (input 14).
+Results importWhisperBeamSearch(Node &node) {
+  bool hasOther = node.input(12) || node.input(13);
+  for (size_t i = 3; i < node.proto.outputs.size(); ++i)
+    hasOther |= !node.proto.outputs[i].empty();
+  if (node.attributes.getInt("model_type") != speechEncoder || hasOther)
+    return node.fail("expected the model_type 2, no cross_qk_layer_head nor extra_decoding_ids, and no outputs but "
+                     "sequences, sequences_scores and scores\nhint: export the model without scores of cross "
+                     "attention and without probabilities of silence");
+  return importBeamSearch(node);
 }
 } // namespace perpend::onnx

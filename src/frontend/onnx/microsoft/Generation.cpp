@@ -54,6 +54,20 @@ static Value withoutZeros(Builder &b, Value scores, Value mask) {
   return mask ? without(b, scores, call(b, "logical_not", booleans(b, mask))) : scores;
 }
 
+/// The end is hidden where there are less tokens than the rules want.
+static Value withoutEarlyEnd(Node &node, const ScoreRules &rules, Value scores, const SymbolicInt &length) {
+  if (!rules.leastLength || !scores)
+    return scores;
+  Builder &b = node.builder;
+  Value isEnd = call(b, "equal", {iota(b, shapeOf(scores)[1], b.i64()), token(node, "eos_token_id")});
+  Value isEarly = call(b, "less", {number(b, length, b.i64()), b.cast(b.reshape(rules.leastLength, {}), b.i64())});
+  return without(b, scores, call(b, "logical_and", {isEnd, isEarly}));
+}
+
+static Value cooled(Builder &b, Value scores, Value temperature) {
+  return temperature && scores ? graph::div(b, scores, castLike(b, b.reshape(temperature, {}), scores)) : scores;
+}
+
 Value processed(Node &node, const ScoreRules &rules, Value scores, Value tokens, const SymbolicInt &length,
                 bool isFirst) {
   Builder &b = node.builder;
@@ -79,11 +93,7 @@ Value processed(Node &node, const ScoreRules &rules, Value scores, Value tokens,
   scores = withoutZeros(b, scores, rules.mask);
   if (isFirst)
     scores = withoutZeros(b, scores, rules.firstMask);
-  if (!rules.leastLength || !scores)
-    return scores;
-  Value isEnd = call(b, "equal", {iota(b, shapeOf(scores)[1], b.i64()), token(node, "eos_token_id")});
-  Value isEarly = call(b, "less", {number(b, length, b.i64()), b.cast(b.reshape(rules.leastLength, {}), b.i64())});
-  return without(b, scores, call(b, "logical_and", {isEnd, isEarly}));
+  return cooled(b, withoutEarlyEnd(node, rules, scores, length), rules.temperature);
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,14 +182,14 @@ std::optional<Results> decodePrompt(Node &node, const Search &search, const Grap
   return decode(node, search, graph, ids, graph::mul(b, search.words, ordinal), *caches, search.prompt);
 }
 
-SymbolicInt lengthAt(Builder &b, const Search &search, Value number) {
-  return search.prompt + b.measure(number, "generated") + SymbolicInt(1);
+SymbolicInt lengthAt(Builder &b, const SymbolicInt &prompt, Value number) {
+  return prompt + b.measure(number, "generated") + SymbolicInt(1);
 }
 
 std::optional<Results> decodeNext(Node &node, const Search &search, const GraphProto &graph, Value last, Value number,
                                   ArrayRef<Value> caches) {
   Builder &b = node.builder;
-  SymbolicInt length = lengthAt(b, search, number);
+  SymbolicInt length = lengthAt(b, search.prompt, number);
   SmallVector<Value> known; // how long they are is unknown to the loop
   for (Value cache : caches)
     known.push_back(sliceAxis(b, cache, 3, SymbolicInt(0), length - SymbolicInt(1)));
@@ -205,8 +215,8 @@ Value withPlaces(Node &node, const Search &search, Value ids) {
   return b.concat({ids, b.splat({search.rows, search.longest - search.prompt}, padding, graph::elementTypeOf(ids))}, 1);
 }
 
-Value withToken(Builder &b, const Search &search, Value tokens, Value last, const SymbolicInt &length) {
-  Value isPlace = call(b, "equal", {iota(b, search.longest, b.i64()), number(b, length, b.i64())});
+Value withToken(Builder &b, const SymbolicInt &longest, Value tokens, Value last, const SymbolicInt &length) {
+  Value isPlace = call(b, "equal", {iota(b, longest, b.i64()), number(b, length, b.i64())});
   return last ? graph::where(b, isPlace, b.unsqueeze(last, {1}), tokens) : last;
 }
 

@@ -23,8 +23,8 @@ struct Search {
 
 /// The inputs that change scores; null where there is none.
 struct ScoreRules {
-  /// One number each.
-  Value leastLength, penalty;
+  /// One number each. The temperature divides all scores, at last.
+  Value leastLength, penalty, temperature;
   /// What may be used [words], and what may come first [rows, words].
   Value mask, firstMask;
 };
@@ -40,8 +40,8 @@ const GraphProto *firstDecoder(Node &node);
 std::optional<Search> readSearch(Node &node, Value seen);
 /// The prompt with places for the tokens behind it: [rows, longest].
 Value withPlaces(Node &node, const Search &search, Value ids);
-/// The tokens with `last` [rows] behind the first `length`.
-Value withToken(Builder &b, const Search &search, Value tokens, Value last, const SymbolicInt &length);
+/// The tokens [rows, longest] with `last` [rows] behind the first `length`.
+Value withToken(Builder &b, const SymbolicInt &longest, Value tokens, Value last, const SymbolicInt &length);
 
 /// The decoder's results for ids [rows, n] behind others, `length` tokens in all: logits and caches.
 std::optional<Results> decode(Node &node, const Search &search, const GraphProto &graph, Value ids, Value positions,
@@ -52,7 +52,7 @@ std::optional<Results> decodePrompt(Node &node, const Search &search, const Grap
 std::optional<Results> decodeNext(Node &node, const Search &search, const GraphProto &graph, Value last, Value number,
                                   llvm::ArrayRef<Value> caches);
 /// How many tokens there are when the decoder gets the one with this number behind the prompt.
-SymbolicInt lengthAt(Builder &b, const Search &search, Value number);
+SymbolicInt lengthAt(Builder &b, const SymbolicInt &prompt, Value number);
 
 /// The scores [rows, words] of the last position, as the vocabulary says.
 Value lastScores(Node &node, Value logits);

@@ -35,7 +35,7 @@ struct Step {
 static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, const Step &before,
                      const SymbolicInt &length, bool isFirst) {
   Builder &b = node.builder;
-  ScoreRules rules{node.input(2), node.input(3), node.input(4), node.input(5)};
+  ScoreRules rules{node.input(2), node.input(3), {}, node.input(4), node.input(5)};
   Value scores = processed(node, rules, lastScores(node, decoded[0]), before.tokens, length, isFirst);
   auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
                                        node.attribute("keepdims", b.operations.getI64IntegerAttr(0))});
@@ -44,7 +44,8 @@ static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, 
   Value hasEnded = before.hasEnded ? call(b, "logical_or", {before.hasEnded, ends}) : ends;
   Type type = graph::elementTypeOf(before.tokens);
   Value last = b.cast(graph::where(b, hasEnded, token(node, "pad_token_id"), best), type);
-  return {withToken(b, search, before.tokens, last, length), last, hasEnded, SmallVector<Value>(decoded.drop_front())};
+  return {withToken(b, search.longest, before.tokens, last, length), last, hasEnded,
+          SmallVector<Value>(decoded.drop_front())};
 }
 
 /// The tokens [batch, longest] after the step and those behind it.
@@ -60,7 +61,7 @@ static Value generate(Node &node, const Search &search, const GraphProto &graph,
     auto decoded = decodeNext(node, search, graph, before.last, number, caches);
     if (!decoded)
       return Iteration();
-    Step next = nextStep(node, search, *decoded, before, lengthAt(b, search, number), /*isFirst=*/false);
+    Step next = nextStep(node, search, *decoded, before, lengthAt(b, search.prompt, number), /*isFirst=*/false);
     if (b.hasFailed())
       return Iteration();
     return Iteration{goesOn(b, next.hasEnded), next.all(), {}};
