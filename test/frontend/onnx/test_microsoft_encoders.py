@@ -292,6 +292,15 @@ def without_its_last_cache() -> onnx.GraphProto:
     return graph
 
 
+def with_flat(name: str, graph: onnx.GraphProto | None = None) -> onnx.GraphProto:
+    graph = graph or encoder_graph(1, is_speech=False, is_whole=True, takes_hidden=False)
+    node = next(node for node in graph.node if node.output[0] == name)
+    node.op_type = "Flatten"
+    output = next(value for value in graph.output if value.name == name)
+    output.type.tensor_type.ClearField("shape")
+    return graph
+
+
 def with_shared_buffers() -> onnx.GraphProto:
     graph = decoder_graph(1, is_speech=False, takes_hidden=False, takes_all=False)
     graph.input.append(helper.make_tensor_value_info("past_sequence_length", INTEGERS, [1]))
@@ -305,7 +314,10 @@ def with_shared_buffers() -> onnx.GraphProto:
         ({"given": {"decoder_input_ids"}}, "no decoder_input_ids with the model_type 1"),
         ({"given": {"logits_processor"}}, "no logits_processor but the constant 0"),
         ({"decoder_start_token_id": -1}, "decoder_start_token_id that is not negative, got -1"),
-        ({"encoder": without_its_last_cache()}, "an encoder with caches for each of the decoder's, which are 4, got 9"),
+        ({"encoder": without_its_last_cache()}, r"caches \[batch, .*\] for each of the decoder's, which are 4, got 9"),
+        ({"encoder": with_flat("present_value_cross_0")}, "which are 4, got 10"),
+        ({"encoder": with_flat("logits")}, "which are 4, got 10"),
+        ({"decoder": with_flat("logits", decoder_graph(1, False, False, False))}, "expected logits .*of 4 dimensions"),
         ({"decoder": with_shared_buffers()}, "of 10 inputs, got 11"),
         ({"decoder": helper.make_graph([], "empty", [], [])}, "a decoder with inputs and outputs"),
         ({"is_speech": True, "operator": "WhisperBeamSearch", "model_type": 1}, "expected the model_type 2"),

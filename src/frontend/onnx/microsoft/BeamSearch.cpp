@@ -100,6 +100,30 @@ static Value startOf(Node &node, const SymbolicInt &batch) {
   return b.splat({batch, SymbolicInt(1)}, static_cast<double>(start), b.operations.getI32Type());
 }
 
+/// As run(), of the decoder.
+static std::optional<Results> runDecoder(Node &node, const GraphProto &graph, const Named &named,
+                                         ArrayRef<Value> caches) {
+  std::optional<Results> results = run(node, graph, named, caches);
+  return results && areDecoded(node, *results, 4) ? results : std::nullopt;
+}
+
+/// Whether the encoder's results are caches of 4 dimensions, as many as the decoder has of its own tokens, or logits, a
+/// sequence of vectors, and twice as many caches; an error otherwise.
+static bool areEncoded(Node &node, ArrayRef<Value> results, size_t caches) {
+  auto haveRank = [&](ArrayRef<Value> values, int64_t rank) {
+    return llvm::all_of(values, [&](Value value) { return value && rankOf(value) == rank; });
+  };
+  bool isWhole = results.size() == 2 * caches + 2;
+  size_t front = isWhole ? 2 : 0;
+  bool are = caches && (isWhole || results.size() == caches) && haveRank(results.take_front(front), 3) &&
+             haveRank(results.drop_front(front), 4);
+  if (!are)
+    node.fail("expected an encoder with caches [batch, heads, length, size] for each of the decoder's, which are " +
+              Twine(caches) + ", got " + Twine(results.size()) + " outputs\nhint: export it as ONNX Runtime's " +
+              node.proto.operation + " takes it");
+  return are;
+}
+
 /// What the encoder gives for the node's first input, and the decoder for the tokens that it begins with. An encoder
 /// gives the caches alone, or behind the logits of these tokens, its own result, and the caches of the tokens.
 static std::optional<Prompts> encode(Node &node, const Search &prompts, const GraphProto &decoder, Value start,
@@ -115,15 +139,11 @@ static std::optional<Prompts> encode(Node &node, const Search &prompts, const Gr
   if (!results)
     return std::nullopt;
   size_t caches = decoder.outputs.size() - 1;
-  bool isWhole = results->size() == 2 * caches + 2;
-  if (llvm::is_contained(*results, Value()) || !caches || (!isWhole && results->size() != caches))
-    return node.fail("expected an encoder with caches for each of the decoder's, which are " + Twine(caches) +
-                     ", got " + Twine(results->size()) + " outputs\nhint: export it as ONNX Runtime's " +
-                     node.proto.operation + " takes it"),
-           std::nullopt;
+  if (!areEncoded(node, *results, caches))
+    return std::nullopt;
   encoded.caches.assign(results->end() - caches, results->end());
   Value tokens = withPlaces(node, prompts, start);
-  if (isWhole) {
+  if (results->size() > caches) {
     encoded.values["encoder_hidden_states"] = (*results)[1];
     return Prompts{tokens, results->front(), SmallVector<Value>(ArrayRef(*results).slice(2, caches))};
   }
@@ -133,7 +153,7 @@ static std::optional<Prompts> encode(Node &node, const Search &prompts, const Gr
   none[2] = SymbolicInt(0);
   SmallVector<Value> all(caches, b.splat(none, 0, graph::elementTypeOf(encoded.caches.front())));
   llvm::append_range(all, encoded.caches);
-  results = run(node, decoder, named, all);
+  results = runDecoder(node, decoder, named, all);
   if (!results)
     return std::nullopt;
   return Prompts{tokens, results->front(), SmallVector<Value>(llvm::drop_begin(*results))};
@@ -160,7 +180,8 @@ static Results searchBehindEncoder(Node &node) {
   if (!search)
     return {};
   b.require(prompts.longest - prompts.prompt - SymbolicInt(1), "max_length is not more than the first tokens");
-  requireShape(b, node.input(9), "attention_mask", shapeOf(node.input(0)));
+  if (node.attributes.getInt("model_type") == textEncoder)
+    requireShape(b, node.input(9), "attention_mask", shapeOf(node.input(0)));
   requireShape(b, node.input(10), "decoder_input_ids", {batch, prompts.prompt});
   Encoded encoded;
   std::optional<Prompts> begin = encode(node, prompts, *decoder, start, encoded);
@@ -177,7 +198,7 @@ static Results searchBehindEncoder(Node &node) {
                              : b.unsqueeze(at.last, {1});
     SmallVector<Value> caches = at.caches;
     llvm::append_range(caches, encoded.caches);
-    return run(node, *decoder, named, caches);
+    return runDecoder(node, *decoder, named, caches);
   });
 }
 

@@ -155,6 +155,17 @@ static std::optional<SmallVector<Value>> emptyCaches(Node &node, const Search &s
   return caches;
 }
 
+bool areDecoded(Node &node, ArrayRef<Value> results, int64_t cacheRank) {
+  auto hasRank = [](Value x, int64_t rank) { return x && rankOf(x) == rank; };
+  bool are = !results.empty() && hasRank(results[0], 3) &&
+             llvm::all_of(results.drop_front(), [&](Value cache) { return hasRank(cache, cacheRank); });
+  if (!are)
+    node.fail("expected logits [batch, length, words] as the first output of its decoder, and caches of " +
+              Twine(cacheRank) +
+              " dimensions\nhint: correct the order of the graph's outputs: the logits, then the caches");
+  return are;
+}
+
 std::optional<Results> decode(Node &node, const Search &search, const GraphProto &graph, Value ids, Value positions,
                               ArrayRef<Value> caches, const SymbolicInt &length) {
   Builder &b = node.builder;
@@ -166,11 +177,7 @@ std::optional<Results> decode(Node &node, const Search &search, const GraphProto
   if (b.hasFailed())
     return std::nullopt;
   std::optional<Results> results = node.subgraphs.importSubgraph(graph, inputs);
-  if (results && (!results->front() || rankOf(results->front()) != 3))
-    return node.fail("expected logits [batch, length, words] as the first output of its decoder"
-                     "\nhint: correct the order of the graph's outputs: the logits, then the caches"),
-           std::nullopt;
-  return results;
+  return results && areDecoded(node, *results, 5) ? results : std::nullopt;
 }
 
 std::optional<Results> decodePrompt(Node &node, const Search &search, const GraphProto &graph, Value ids) {

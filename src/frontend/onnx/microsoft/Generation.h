@@ -43,6 +43,8 @@ Value withPlaces(Node &node, const Search &search, Value ids);
 /// The tokens [rows, longest] with `last` [rows] behind the first `length`.
 Value withToken(Builder &b, const SymbolicInt &longest, Value tokens, Value last, const SymbolicInt &length);
 
+/// Whether results of a decoder are logits and caches of so many dimensions; an error otherwise.
+bool areDecoded(Node &node, llvm::ArrayRef<Value> results, int64_t cacheRank);
 /// The decoder's results for ids [rows, n] behind others, `length` tokens in all: logits and caches.
 std::optional<Results> decode(Node &node, const Search &search, const GraphProto &graph, Value ids, Value positions,
                               llvm::ArrayRef<Value> caches, const SymbolicInt &length);
