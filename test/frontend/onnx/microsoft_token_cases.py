@@ -143,3 +143,16 @@ case(
     hidden_size=4,
 )
 case("AttnLSTM", attending(1, bias=False), 3, label="no bias", hidden_size=4, clip=0.5, input_forget=1)
+
+# Tokens that were predicted ahead.
+for number, (least, most) in enumerate([(1, 1), (1, 3), (2, 3), (3, 6), (1, 9)] * 3):
+    source = integers(0, 2 + number % 4, 11, dtype=np.int64)
+    place = number % 11
+    predicted = np.append(source[place:], 1) if number % 3 else integers(0, 3, 12 - place, dtype=np.int64)
+    predicted[number % 5 :][:1] += number % 2
+    inputs = [source, integers(0, 3, 4, dtype=np.int64), np.array([place]), predicted]
+    form = {"label": str(number), "min_ngram_size": least, "max_ngram_size": most}
+    case("BifurcationDetector", inputs, 2, symbols={(0, 0): "s", (1, 0): "c", (3, 0): "p"}, **form)
+    case("BifurcationDetector", [inputs[0], source[2 : 3 + number % 8], inputs[2]], 2, **form)
+case("BifurcationDetector", [np.zeros(0, np.int64), integers(0, 3, 2, dtype=np.int64), np.array([0]), np.array([2])], 2,
+     label="no source", min_ngram_size=1, max_ngram_size=3)  # fmt: skip

@@ -349,3 +349,20 @@ def test_a_table_of_embeddings_has_rows():
     opsets = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)]
     with pytest.raises(perpend.CompileError, match=r"expected a table \[rows, size\], got shape \[\]"):
         perpend.compile(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9))
+
+
+def test_predicted_tokens_fit_the_source() -> None:
+    """They are a token more than the source has behind the place: a run checks what only a run knows."""
+    inputs = [np.arange(5), np.arange(2), np.array([2]), np.arange(4)]
+    symbols = {(0, 0): "s", (1, 0): "c", (3, 0): "p"}
+    case = Case("BifurcationDetector", inputs, 2, {"min_ngram_size": 1, "max_ngram_size": 2}, symbols=symbols)
+    model, feeds = build(case, dynamic=True)
+    compiled = perpend.compile(model)
+    assert compiled(**feeds)[0].tolist() == [0, 1, 0]
+    for change in ({"input2": np.array([1])}, {"input3": np.arange(5)}, {"input3": np.arange(0)}):
+        with pytest.raises(ValueError, match="pred_tokens: expected"):
+            compiled(**feeds | change)
+    case.inputs.pop()
+    model, feeds = build(case, dynamic=True)
+    with pytest.raises(ValueError, match="cur_tokens: expected at least one token"):
+        perpend.compile(model)(**feeds | {"input1": np.arange(0)})

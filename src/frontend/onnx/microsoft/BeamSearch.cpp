@@ -1,0 +1,260 @@
+//===- BeamSearch.cpp - texts and speech by beam search -------------------===//
+//
+// BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder is
+// one as GPT-2's, or one behind an encoder, as T5's (of texts) or Whisper's (of
+// speech). Its layers then have caches of two kinds: those of its own tokens,
+// which grow, and those of what the encoder read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Ranks.h"
+#include "frontend/onnx/microsoft/Beams.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+/// The values of `model_type`.
+enum : int64_t { decoderAlone, textEncoder, speechEncoder };
+
+//===----------------------------------------------------------------------===//
+// A decoder alone
+//===----------------------------------------------------------------------===//
+
+static Results searchAlone(Node &node) {
+  Builder &b = node.builder;
+  const GraphProto *decoder = node.graph("decoder"), *first = firstDecoder(node);
+  if (!decoder || !first || !isDecoder(node, *decoder))
+    return {};
+  std::optional<Search> prompts = readSearch(node, node.input(9));
+  std::optional<Beams> search = prompts ? readBeams(node, *prompts, /*rowAxis=*/1) : std::nullopt;
+  auto decoded = search ? decodePrompt(node, *prompts, *first, node.input(0)) : std::nullopt;
+  if (!decoded)
+    return {};
+  Prompts begin{withPlaces(node, *prompts, node.input(0)), decoded->front(), {}};
+  begin.caches.append(decoded->begin() + 1, decoded->end());
+  Search rows{search->rows, prompts->prompt, prompts->longest, repeated(b, prompts->mask, 0, search->beams),
+              repeated(b, prompts->words, 0, search->beams)};
+  return searchBeams(node, *search, begin, [&](const Continuation &at) {
+    return decodeNext(node, rows, *decoder, at.last, at.number, at.caches);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// A decoder behind an encoder
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What the encoder and the decoder get under a name.
+using Named = llvm::StringMap<Value>;
+
+/// What the encoder gave, and what it was given.
+struct Encoded {
+  Named values;
+  /// [batch, heads, length, size], two for each layer.
+  SmallVector<Value> caches;
+};
+} // namespace
+
+/// The graph's results, of the inputs with a name and `others`, which are behind them. Errors: nullopt.
+static std::optional<Results> run(Node &node, const GraphProto &graph, const Named &named, ArrayRef<Value> others) {
+  Builder &b = node.builder;
+  SmallVector<Value> inputs;
+  for (const ValueInfo &input : graph.inputs) {
+    auto found = named.find(input.name);
+    if (found == named.end())
+      break;
+    Type type = onnx::elementTypeOf(b.context(), input.elementType);
+    Value value = found->second;
+    bool areIntegers = value && type && isa<IntegerType>(type) && isa<IntegerType>(graph::elementTypeOf(value));
+    inputs.push_back(areIntegers ? b.cast(value, type) : value);
+  }
+  llvm::append_range(inputs, others);
+  if (inputs.size() != graph.inputs.size())
+    return node.fail("expected a graph '" + graph.name + "' of " + Twine(inputs.size()) + " inputs, got " +
+                     Twine(graph.inputs.size()) + "\nhint: export it as ONNX Runtime's " + node.proto.operation +
+                     " takes it, with its names of inputs, and without buffers that past and present share"),
+           std::nullopt;
+  return b.hasFailed() ? std::nullopt : node.subgraphs.importSubgraph(graph, inputs);
+}
+
+/// 1 but for padding in front of the first word: integers [batch, length].
+static Value seenText(Node &node, Value ids) {
+  Builder &b = node.builder;
+  Value isWord = call(b, "not_equal", {ids, b.cast(token(node, "pad_token_id"), graph::elementTypeOf(ids))});
+  return isWord ? b.scan(ReductionKind::Max, b.cast(isWord, b.operations.getI32Type()), 1) : isWord;
+}
+
+/// The tokens [batch, length] that the decoder begins with; null after an error.
+static Value startOf(Node &node, const SymbolicInt &batch) {
+  Builder &b = node.builder;
+  if (Value ids = node.input(10))
+    return ids;
+  int64_t start = node.attributes.getInt("decoder_start_token_id", -1);
+  if (start < 0)
+    return node.fail("expected a decoder_start_token_id that is not negative, got " + Twine(start) +
+                     "\nhint: give the token that texts of the decoder begin with"),
+           Value();
+  return b.splat({batch, SymbolicInt(1)}, static_cast<double>(start), b.operations.getI32Type());
+}
+
+/// As run(), of the decoder.
+static std::optional<Results> runDecoder(Node &node, const GraphProto &graph, const Named &named,
+                                         ArrayRef<Value> caches) {
+  std::optional<Results> results = run(node, graph, named, caches);
+  return results && areDecoded(node, *results, 4) ? results : std::nullopt;
+}
+
+/// Whether the encoder's results are caches of 4 dimensions, as many as the decoder has of its own tokens, or logits, a
+/// sequence of vectors, and twice as many caches; an error otherwise.
+static bool areEncoded(Node &node, ArrayRef<Value> results, size_t caches) {
+  auto haveRank = [&](ArrayRef<Value> values, int64_t rank) {
+    return llvm::all_of(values, [&](Value value) { return value && rankOf(value) == rank; });
+  };
+  bool isWhole = results.size() == 2 * caches + 2;
+  size_t front = isWhole ? 2 : 0;
+  bool are = caches && (isWhole || results.size() == caches) && haveRank(results.take_front(front), 3) &&
+             haveRank(results.drop_front(front), 4);
+  if (!are)
+    node.fail("expected an encoder with caches [batch, heads, length, size] for each of the decoder's, which are " +
+              Twine(caches) + ", got " + Twine(results.size()) + " outputs\nhint: export it as ONNX Runtime's " +
+              node.proto.operation + " takes it");
+  return are;
+}
+
+/// What the encoder gives for the node's first input, and the decoder for the tokens that it begins with. An encoder
+/// gives the caches alone, or behind the logits of these tokens, its own result, and the caches of the tokens.
+static std::optional<Prompts> encode(Node &node, const Search &prompts, const GraphProto &decoder, Value start,
+                                     Encoded &encoded) {
+  Builder &b = node.builder;
+  const GraphProto *encoder = node.graph("encoder");
+  encoded.values["encoder_input_ids"] = node.input(0);
+  if (node.attributes.getInt("model_type") == textEncoder)
+    encoded.values["encoder_attention_mask"] = node.input(9) ? node.input(9) : seenText(node, node.input(0));
+  Named given = encoded.values;
+  given["decoder_input_ids"] = start;
+  std::optional<Results> results = encoder ? run(node, *encoder, given, {}) : std::nullopt;
+  if (!results)
+    return std::nullopt;
+  size_t caches = decoder.outputs.size() - 1;
+  if (!areEncoded(node, *results, caches))
+    return std::nullopt;
+  encoded.caches.assign(results->end() - caches, results->end());
+  Value tokens = withPlaces(node, prompts, start);
+  if (results->size() > caches) {
+    encoded.values["encoder_hidden_states"] = (*results)[1];
+    return Prompts{tokens, results->front(), SmallVector<Value>(ArrayRef(*results).slice(2, caches))};
+  }
+  Named named = encoded.values;
+  named["input_ids"] = start;
+  Shape none = shapeOf(encoded.caches.front());
+  none[2] = SymbolicInt(0);
+  SmallVector<Value> all(caches, b.splat(none, 0, graph::elementTypeOf(encoded.caches.front())));
+  llvm::append_range(all, encoded.caches);
+  results = runDecoder(node, decoder, named, all);
+  if (!results)
+    return std::nullopt;
+  return Prompts{tokens, results->front(), SmallVector<Value>(llvm::drop_begin(*results))};
+}
+
+/// Whether the decoder gets all tokens at each step, as its input is of any length.
+static bool takesAllTokens(const GraphProto &decoder) {
+  const ValueInfo &ids = decoder.inputs.front();
+  return !(ids.dims && ids.dims->size() == 2 && (*ids.dims)[1].value && *(*ids.dims)[1].value == 1);
+}
+
+static Results searchBehindEncoder(Node &node) {
+  Builder &b = node.builder;
+  const GraphProto *decoder = node.graph("decoder");
+  if (!decoder || decoder->inputs.empty() || decoder->outputs.empty())
+    return decoder ? node.fail("expected a decoder with inputs and outputs\nhint: export it as ONNX Runtime takes it")
+                   : Results();
+  SymbolicInt batch = shapeOf(node.input(0))[0];
+  Value start = startOf(node, batch);
+  if (!start)
+    return {};
+  Search prompts{batch, shapeOf(start)[1], b.measure(node.input(1), "max_length"), {}, {}};
+  std::optional<Beams> search = b.hasFailed() ? std::nullopt : readBeams(node, prompts, /*rowAxis=*/0);
+  if (!search)
+    return {};
+  b.require(prompts.longest - prompts.prompt - SymbolicInt(1), "max_length is not more than the first tokens");
+  if (node.attributes.getInt("model_type") == textEncoder)
+    requireShape(b, node.input(9), "attention_mask", shapeOf(node.input(0)));
+  requireShape(b, node.input(10), "decoder_input_ids", {batch, prompts.prompt});
+  Encoded encoded;
+  std::optional<Prompts> begin = encode(node, prompts, *decoder, start, encoded);
+  if (!begin)
+    return {};
+  for (auto &entry : encoded.values)
+    entry.second = repeated(b, entry.second, 0, search->beams);
+  for (Value &cache : encoded.caches)
+    cache = repeated(b, cache, 0, search->beams);
+  return searchBeams(node, *search, *begin, [&](const Continuation &at) {
+    Named named = encoded.values;
+    named["input_ids"] = takesAllTokens(*decoder)
+                             ? sliceAxis(b, at.tokens, 1, SymbolicInt(0), lengthAt(b, prompts.prompt, at.number))
+                             : b.unsqueeze(at.last, {1});
+    SmallVector<Value> caches = at.caches;
+    llvm::append_range(caches, encoded.caches);
+    return runDecoder(node, *decoder, named, caches);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The nodes
+//===----------------------------------------------------------------------===//
+
+/// Whether the node has none of the inputs that are not supported; an error otherwise.
+static bool isKnownForm(Node &node, int64_t type) {
+  auto processor = node.input(11) ? node.builder.constantContents(node.input(11)) : SmallVector<int64_t>{0};
+  if (!processor || processor->size() != 1 || processor->front())
+    return node.fail("expected no logits_processor but the constant 0, that is, none\nhint: export the model without "
+                     "timestamps"),
+           false;
+  if (node.input(10) && type != speechEncoder)
+    return node.fail("expected no decoder_input_ids with the model_type " + Twine(type) +
+                     "\nhint: a decoder alone begins with input_ids, and one of texts with decoder_start_token_id"),
+           false;
+  return true;
+}
+
+/// The element type of outputs that are scores is that of the penalties.
+static Results typed(Node &node, Results results) {
+  Value like = node.input(5) ? node.input(5) : node.input(6);
+  for (Value &scores : MutableArrayRef<Value>(results).drop_front(std::min<size_t>(1, results.size())))
+    if (scores && like)
+      scores = node.builder.cast(scores, graph::elementTypeOf(like));
+  return results;
+}
+
+/// in: ids [batch, length], or of speech [batch, features, length]; the length to reach, the least length, the numbers
+/// of beams and of returned sequences, the exponent of the length that divides a score, a penalty of words that are
+/// there, words that may be used [words], that may come first [batch, words], what is seen of the ids [batch, length],
+/// what the decoder begins with behind speech [batch, length]. Results: see searchBeams(). Source: BeamSearch of ONNX
+/// Runtime.
+Results importBeamSearch(Node &node) {
+  int64_t type = node.attributes.getInt("model_type");
+  if (type < decoderAlone || type > speechEncoder)
+    return node.fail(
+        "expected a model_type from 0 to 2, got " + Twine(type) +
+        "\nhint: 0 is a decoder alone, as GPT-2, 1 one behind an encoder, as T5, 2 one of speech, as Whisper");
+  int64_t rank = type == speechEncoder ? 3 : 2;
+  if (!node.hasInputs(2) || !hasRanks(node, {{0, rank}, {7, 1}, {8, 2}, {9, 2}, {10, 2}}) || !isKnownForm(node, type))
+    return {};
+  return typed(node, type == decoderAlone ? searchAlone(node) : searchBehindEncoder(node));
+}
+
+/// As BeamSearch of speech, with a temperature, which divides the scores of words (input 14).
+Results importWhisperBeamSearch(Node &node) {
+  bool hasOther = node.input(12) || node.input(13);
+  for (size_t i = 3; i < node.proto.outputs.size(); ++i)
+    hasOther |= !node.proto.outputs[i].empty();
+  if (node.attributes.getInt("model_type") != speechEncoder || hasOther)
+    return node.fail("expected the model_type 2, no cross_qk_layer_head nor extra_decoding_ids, and no outputs but "
+                     "sequences, sequences_scores and scores\nhint: export the model without scores of cross "
+                     "attention and without probabilities of silence");
+  return importBeamSearch(node);
+}
+} // namespace perpend::onnx

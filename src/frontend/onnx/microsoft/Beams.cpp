@@ -1,0 +1,321 @@
+//===- Beams.cpp - the best of several continuations ----------------------===//
+
+#include "frontend/onnx/microsoft/Beams.h"
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::onnx {
+namespace {
+/// The best sequences that have ended, in order; scores of places without one are -inf.
+struct Hypotheses {
+  /// Integers [batch, n, longest], floats [batch, n].
+  Value tokens, scores;
+};
+
+/// What a step hands to the next.
+struct Step {
+  /// Integers [rows, longest] and [rows].
+  Value tokens, last;
+  /// Sums of logarithms of probabilities, [batch, beams].
+  Value sums;
+  /// Which sequences are done, [batch].
+  Value isDone;
+  Hypotheses best;
+  SmallVector<Value> caches;
+
+  SmallVector<Value> all() const {
+    SmallVector<Value> values{tokens, last, sums, isDone, best.tokens, best.scores};
+    llvm::append_range(values, caches);
+    return values;
+  }
+  static Step of(ValueRange values) {
+    return {
+        values[0], values[1], values[2], values[3], {values[4], values[5]}, SmallVector<Value>(values.drop_front(6))};
+  }
+};
+
+/// The best words behind a sequence: [batch, 2 beams], in order.
+struct Candidates {
+  Value scores, words, beams;
+};
+} // namespace
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+Value repeated(Builder &b, Value x, int64_t axis, const SymbolicInt &count) {
+  if (!x)
+    return x;
+  Value places = iota(b, shapeOf(x)[axis] * count, b.i64());
+  return b.gather(x, graph::div(b, places, number(b, count, b.i64())), axis);
+}
+
+/// The numbers of rows, where each of the batch has `count`, of positions [batch, n] in these.
+static Value rowsAt(Builder &b, Value positions, const SymbolicInt &count) {
+  if (!positions)
+    return positions;
+  Value first = graph::mul(b, iota(b, shapeOf(positions)[0], b.i64()), number(b, count, b.i64()));
+  return graph::add(b, positions, b.unsqueeze(first, {1}));
+}
+
+/// x[i, positions[i, j]] of [batch, n, ..].
+static Value picked(Builder &b, Value x, Value positions) {
+  if (!x || !positions)
+    return {};
+  Shape shape = shapeOf(x), rows(shape.begin() + 1, shape.end());
+  rows[0] = shape[0] * shape[1];
+  return b.gather(b.reshape(x, rows), rowsAt(b, positions, shape[1]), 0);
+}
+
+static Value firstOf(Builder &b, Value x, const SymbolicInt &count) {
+  return x ? sliceAxis(b, x, 1, SymbolicInt(0), count) : x;
+}
+
+//===----------------------------------------------------------------------===//
+// Hypotheses
+//===----------------------------------------------------------------------===//
+
+/// sums / length ^ length_penalty
+static Value perLength(Builder &b, const Beams &search, Value sums, const SymbolicInt &length) {
+  Value size = b.cast(number(b, length, b.i64()), b.f32());
+  return pointwise(b, {sums, size, search.lengthPenalty}, [](ArrayRef<Scalar> v) { return v[0] / pow(v[1], v[2]); });
+}
+
+/// The best `count` of both; of equal ones the first.
+static Hypotheses bestOf(Builder &b, const Hypotheses &some, const Hypotheses &others, const SymbolicInt &count) {
+  Value scores = b.concat({some.scores, others.scores}, 1), tokens = b.concat({some.tokens, others.tokens}, 1);
+  Value order = scores ? firstOf(b, b.sort(scores, 1, /*isDescending=*/true), count) : scores;
+  return {picked(b, tokens, order), picked(b, scores, order)};
+}
+
+static Hypotheses noHypotheses(Node &node, const Beams &search, Type type) {
+  Builder &b = node.builder;
+  double padding = static_cast<double>(node.attributes.getInt("pad_token_id"));
+  return {b.splat({search.batch, search.beams, search.longest}, padding, type),
+          b.splat({search.batch, search.beams}, -infinity, b.f32())};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+static Candidates candidatesOf(Node &node, const Beams &search, Value scores) {
+  Builder &b = node.builder;
+  SymbolicInt words = shapeOf(scores)[1], count = SymbolicInt(2) * search.beams;
+  auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
+                                       node.attribute("k", ArrayRef<SymbolicInt>(count))});
+  Results best = applyComposite(b, "topk", {b.reshape(scores, {search.batch, search.beams * words})}, form);
+  if (best.size() < 2 || !best[1])
+    return {};
+  Value size = number(b, words, b.i64());
+  return {best[0], call(b, "mod", {best[1], size}), graph::div(b, best[1], size)};
+}
+
+/// The hypotheses, with the candidates that end: those of the first `beams` whose word is the end, without that.
+static Hypotheses withEnded(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value isEnd,
+                            const SymbolicInt &length) {
+  Value beams = firstOf(b, found.beams, search.beams);
+  Value scores = perLength(b, search, firstOf(b, found.scores, search.beams), length);
+  Value counts = call(b, "logical_and",
+                      {firstOf(b, isEnd, search.beams), b.unsqueeze(call(b, "logical_not", before.isDone), {1})});
+  Value tokens = b.gather(before.tokens, rowsAt(b, beams, search.beams), 0);
+  Hypotheses ended{tokens, graph::where(b, counts, scores, b.scalar(-infinity, b.f32()))};
+  return bestOf(b, before.best, ended, search.beams);
+}
+
+/// The best of the scores [batch, 2 beams] that ONNX Runtime holds against the hypotheses of each sequence: it reads as
+/// many for the sequence i, but from the place i * beams on, which are its own only where i is 0.
+static Value bestInSight(Builder &b, const Beams &search, Value scores) {
+  if (!scores)
+    return scores;
+  Shape shape = shapeOf(scores);
+  Value places = b.broadcastTo(iota(b, shape[1], b.i64()), shape);
+  Value seen = b.gather(b.reshape(scores, shape[0] * shape[1]), rowsAt(b, places, search.beams), 0);
+  return seen ? b.reduce(ReductionKind::Max, seen, 1, /*keepDims=*/false) : seen;
+}
+
+/// Whether sequences are done: those with as many hypotheses as beams that no candidate can improve.
+static Value doneWith(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value worst,
+                      const SymbolicInt &length) {
+  Value isFull = pointwise(b, {worst}, [](ArrayRef<Scalar> v) { return v[0] > -infinity; }, b.operations.getI1Type());
+  if (!search.endsEarly) {
+    Value best = perLength(b, search, bestInSight(b, search, found.scores), length);
+    isFull = call(b, "logical_and", {isFull, call(b, "greater_equal", {worst, best})});
+  }
+  return call(b, "logical_or", {before.isDone, isFull});
+}
+
+/// The rows whose caches go on. Sequences that are done have no more than a row: the first of all for each beam, and
+/// their own where there is but one. What follows from it is seen in bestInSight().
+static Value rowsOfCaches(Builder &b, const Beams &search, Value rows, Value wasDone) {
+  Value isOnly = call(b, "equal", {number(b, search.beams, b.i64()), b.scalar(1, b.i64())});
+  Value own = b.unsqueeze(iota(b, search.batch, b.i64()), {1});
+  Value kept = graph::where(b, isOnly, own, b.scalar(0, b.i64()));
+  Value chosen = graph::where(b, wasDone, kept, rows);
+  return chosen ? b.reshape(chosen, search.rows) : chosen;
+}
+
+/// The step behind one with `length` tokens, from the words' scores [rows, words], which include the sums so far.
+static Step nextStep(Node &node, const Beams &search, Value scores, ArrayRef<Value> caches, const Step &before,
+                     const SymbolicInt &length) {
+  Builder &b = node.builder;
+  Candidates found = scores ? candidatesOf(node, search, scores) : Candidates();
+  if (!found.words)
+    return {};
+  Value isEnd = call(b, "equal", {found.words, token(node, "eos_token_id")});
+  Step next;
+  next.best = withEnded(b, search, before, found, isEnd, length);
+  if (!next.best.scores)
+    return {};
+  Value worst = sliceAxis(b, next.best.scores, 1, search.beams - SymbolicInt(1), SymbolicInt(1));
+  next.isDone = doneWith(b, search, before, found, b.squeeze(worst, {1}), length);
+  // Those that go on are the best without an end; of sequences that were done, whatever there is.
+  Value order = firstOf(b, b.sort(b.cast(isEnd, b.i64()), 1, /*isDescending=*/false), search.beams);
+  Value wasDone = b.unsqueeze(before.isDone, {1});
+  auto chosen = [&](Value otherwise, Value x) { return graph::where(b, wasDone, otherwise, picked(b, x, order)); };
+  next.sums = chosen(b.scalar(0, b.f32()), found.scores);
+  Value words = chosen(token(node, "pad_token_id"), found.words);
+  Value rows = chosen(b.scalar(0, b.i64()), rowsAt(b, found.beams, search.beams));
+  if (!words || !rows)
+    return {};
+  Value cacheRows = rowsOfCaches(b, search, rows, wasDone);
+  rows = b.reshape(rows, search.rows);
+  next.last = b.cast(b.reshape(words, search.rows), graph::elementTypeOf(before.tokens));
+  next.tokens = withToken(b, search.longest, b.gather(before.tokens, rows, 0), next.last, length);
+  for (Value cache : caches)
+    next.caches.push_back(b.gather(cache, cacheRows, search.rowAxis));
+  return next;
+}
+
+/// The scores of words behind each row, [rows, words], with the sums so far.
+static Value summed(Builder &b, Value scores, Value sums) {
+  return scores ? graph::add(b, scores, b.reshape(sums, {shapeOf(scores)[0], SymbolicInt(1)})) : scores;
+}
+
+/// The logarithms of the probabilities of words behind rows with `length` tokens, changed by the rules.
+static Value wordScores(Node &node, const ScoreRules &rules, Value logits, Value tokens, const SymbolicInt &length,
+                        bool isFirst) {
+  Value last = lastScores(node, logits);
+  Value scores = last ? graph::softmax(node.builder, node.builder.cast(last, node.builder.f32()), 1, true) : last;
+  return scores ? processed(node, rules, scores, tokens, length, isFirst) : scores;
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+static Value asElement(Builder &b, const Beams &search, Value scores) {
+  return b.reshape(scores, {search.batch, search.beams, shapeOf(scores)[1]});
+}
+
+/// The hypotheses after the loop, and the beams of those that are not done.
+static Hypotheses finished(Builder &b, const Beams &search, const Step &last) {
+  const SymbolicInt &longest = search.longest;
+  Value scores = graph::where(b, b.unsqueeze(last.isDone, {1}), b.scalar(-infinity, b.f32()),
+                              perLength(b, search, last.sums, longest));
+  Hypotheses open{b.reshape(last.tokens, {search.batch, search.beams, longest}), scores};
+  return bestOf(b, last.best, open, search.returned);
+}
+
+/// The scores of all steps, those of steps that were not taken 0.
+static Value allScores(Builder &b, const Beams &search, Value first, Value others) {
+  SymbolicInt missing = search.longest - search.prompt - SymbolicInt(1) - shapeOf(others)[0];
+  Shape none(4, SymbolicInt(0)), high = none;
+  high[0] = missing;
+  return padTensor(b, b.concat({b.unsqueeze(first, {0}), others}, 0), none, high, "constant");
+}
+
+/// The first step: one beam goes on from each prompt, to as many words.
+static Step firstStep(Node &node, const Beams &search, Value scores, const Prompts &prompts) {
+  Builder &b = node.builder;
+  SmallVector<Value> caches;
+  for (Value cache : prompts.caches)
+    caches.push_back(repeated(b, cache, search.rowAxis, search.beams));
+  Step before{repeated(b, prompts.tokens, 0, search.beams),       {}, {},
+              b.splat(search.batch, 0, b.operations.getI1Type()), {}, {}};
+  before.best = noHypotheses(node, search, graph::elementTypeOf(prompts.tokens));
+  return nextStep(node, search, scores, caches, before, search.prompt);
+}
+
+/// 0 for the first beam of each sequence, and -1e9 for the others, which begin the same.
+static Value firstSums(Builder &b, const Beams &search) {
+  Value isOther = call(b, "greater", {iota(b, search.beams, b.i64()), b.scalar(0, b.i64())});
+  Value sums = graph::where(b, isOther, b.scalar(-1e9, b.f32()), b.scalar(0, b.f32()));
+  return b.broadcastTo(sums, {search.batch, search.beams});
+}
+
+/// A step of the loop.
+static Iteration iterate(Node &node, const Beams &search, Decoding decoding, Value number, const Step &before) {
+  Builder &b = node.builder;
+  std::optional<Results> decoded = decoding({before.tokens, before.last, number, before.caches});
+  if (!decoded)
+    return {};
+  SymbolicInt length = lengthAt(b, search.prompt, number);
+  Value scores = wordScores(node, search.rules, (*decoded)[0], before.tokens, length, /*isFirst=*/false);
+  scores = summed(b, scores, before.sums);
+  Step next = nextStep(node, search, scores, ArrayRef(*decoded).drop_front(), before, length);
+  if (b.hasFailed() || !next.last)
+    return {};
+  Iteration iteration{goesOn(b, next.isDone), next.all(), {}};
+  if (search.wantsScores)
+    iteration.elements.push_back(asElement(b, search, scores));
+  return iteration;
+}
+
+Results searchBeams(Node &node, const Beams &search, const Prompts &prompts, Decoding decoding) {
+  Builder &b = node.builder;
+  Value scores = wordScores(node, search.rules, prompts.logits, prompts.tokens, search.prompt, /*isFirst=*/true);
+  scores = summed(b, repeated(b, scores, 0, search.beams), firstSums(b, search));
+  if (!scores)
+    return {};
+  Step first = firstStep(node, search, scores, prompts);
+  Value limit = b.dims(search.longest - search.prompt - SymbolicInt(1), /*isScalar=*/true);
+  Value condition = first.isDone ? goesOn(b, first.isDone) : Value();
+  if (b.hasFailed() || !condition)
+    return {};
+  SmallVector<Value> results = b.loop({limit, condition}, first.all(), [&](Value number, ValueRange carried) {
+    return iterate(node, search, decoding, number, Step::of(carried));
+  });
+  if (results.empty())
+    return {};
+  size_t count = first.all().size();
+  Hypotheses best = finished(b, search, Step::of(ArrayRef(results).take_front(count)));
+  Value all = search.wantsScores ? allScores(b, search, asElement(b, search, scores), results[count]) : Value();
+  return {best.tokens, best.scores, all};
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+std::optional<Beams> readBeams(Node &node, const Search &prompts, int64_t rowAxis) {
+  Builder &b = node.builder;
+  Beams search;
+  search.batch = prompts.rows;
+  search.beams = b.measure(node.input(3), "num_beams");
+  search.returned = b.measure(node.input(4), "num_return_sequences");
+  if (b.hasFailed())
+    return std::nullopt;
+  b.require(search.beams - SymbolicInt(1), "num_beams: expected at least one");
+  b.require(search.returned - SymbolicInt(1), "num_return_sequences: expected at least one");
+  b.require(search.beams - search.returned, "num_return_sequences: expected at most num_beams, which is " +
+                                                search.beams.str() + ", got " + search.returned.str());
+  if (b.hasFailed())
+    return std::nullopt;
+  search.rows = search.batch * search.beams;
+  search.prompt = prompts.prompt;
+  search.longest = prompts.longest;
+  search.rowAxis = rowAxis;
+  Value penalty = node.input(5);
+  search.lengthPenalty = penalty ? b.cast(b.reshape(penalty, {}), b.f32()) : b.scalar(1, b.f32());
+  search.rules = {node.input(2), node.input(6), node.input(14), node.input(7), node.input(8)};
+  search.endsEarly = node.attributes.getInt("early_stopping") == 1;
+  search.wantsScores = node.proto.outputs.size() > 2 && !node.proto.outputs[2].empty();
+  return search;
+}
+
+} // namespace perpend::onnx
