@@ -2,6 +2,7 @@
 
 #include "tile/Buffers.h"
 
+#include "graph/Shapes.h"
 #include "tile/KernelEmitter.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -9,6 +10,12 @@
 using namespace mlir;
 
 namespace perpend::tile {
+
+void reportTooLarge(Value tensor) {
+  emitError(tensor.getLoc()) << "the size of a tensor of shape " << graph::typeText(tensor)
+                             << " has more than 63 bits, or is too long an expression\nhint: check the dimensions of "
+                                "the model's inputs, or give them as numbers (--dim)";
+}
 
 int64_t elementBytes(Type elementType) { return bufferType(elementType).getElementTypeBitWidth() / 8; }
 

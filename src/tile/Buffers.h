@@ -18,6 +18,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
 
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Place {
   int64_t number = 0;
   bool operator==(const Place &) const = default;
 };
+
+/// The error for a tensor with more bytes than 63 bits count, or whose size no expression says.
+void reportTooLarge(mlir::Value tensor);
 
 /// Bytes of one element in memory.
 int64_t elementBytes(mlir::Type elementType);

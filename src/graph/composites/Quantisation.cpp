@@ -33,6 +33,11 @@ static Value spreadParameter(Builder &b, Value parameter, int64_t axis, int64_t 
     return parameter;
   if (elementCount(shapeOf(parameter)) == SymbolicInt(1))
     return b.reshape(parameter, {});
+  if (axis >= static_cast<int64_t>(shape.size())) {
+    b.contradict("expected one number for a tensor of shape " + toString(shape) + ", got parameters of shape " +
+                 toString(shapeOf(parameter)));
+    return {};
+  }
   if (blockSize && rankOf(parameter) == static_cast<int64_t>(shape.size()))
     return repeatBlocks(b, parameter, axis, blockSize, shape);
   return rankOf(parameter) == 1 ? alongAxis(b, parameter, axis, shape) : parameter;

@@ -267,6 +267,19 @@ struct Inputs {
 };
 } // namespace
 
+/// The biases and what follows them, where they are given.
+static bool haveRanks(Builder &b, Values in) {
+  static constexpr std::tuple<size_t, StringLiteral, int64_t> expected[] = {
+      {3, "biases", 2}, {4, "sequence_lens", 1}, {5, "initial_h", 3}, {6, "initial_c", 3}, {7, "peepholes", 2}};
+  for (auto [index, name, rank] : expected)
+    if (Value value = optionalInput(in, index); value && rankOf(value) != rank)
+      b.contradict("expected " + name + " of rank " + Twine(rank) + ", got shape " + toString(shapeOf(value)));
+  for (size_t index : {8, 9, 10, 11})
+    if (Value value = optionalInput(in, index); value && rankOf(value) != 1 && rankOf(value) != 2)
+      b.contradict("expected scales and zero points of rank 1 or 2, got shape " + toString(shapeOf(value)));
+  return !b.hasFailed();
+}
+
 static std::optional<Inputs> inputsOf(Builder &b, const Kind &kind, Values in, const Attributes &a) {
   bool hasRanks = llvm::all_of(in.take_front(3), [](Value value) { return rankOf(value) == 3; });
   SymbolicInt units = hasRanks ? shapeOf(in[2])[2] : SymbolicInt(0);
@@ -276,6 +289,8 @@ static std::optional<Inputs> inputsOf(Builder &b, const Kind &kind, Values in, c
                  toString(shapeOf(in[0])) + ", " + toString(shapeOf(in[1])) + " and " + toString(shapeOf(in[2])));
     return std::nullopt;
   }
+  if (!haveRanks(b, in))
+    return std::nullopt;
   Type type = computeType(elementTypeOf(in[0]));
   auto given = [&](size_t index) {
     Value value = optionalInput(in, index);

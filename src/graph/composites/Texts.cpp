@@ -284,6 +284,9 @@ Value Vectorizer::weigh(Value counts, int64_t size) {
   return where(b, isThere, factors, b.scalar(0, b.f32()));
 }
 
+/// Each distance is a computation of its own, and the columns are told apart one by one.
+static constexpr int64_t mostColumns = int64_t(1) << 24, mostSkips = 1024;
+
 Value Vectorizer::run() {
   if (!readPool())
     return {};
@@ -294,9 +297,12 @@ Value Vectorizer::run() {
   SmallVector<int64_t> targets, indexes = a.getInts("ngram_indexes");
   int64_t least = a.getInt("min_gram_length", 1), most = a.getInt("max_gram_length", 1),
           skips = a.getInt("max_skip_count");
-  int64_t size = indexes.empty() ? 0 : *llvm::max_element(indexes) + 1;
-  if (size < 1 || llvm::any_of(indexes, [](int64_t index) { return index < 0; }))
+  int64_t last = indexes.empty() ? -1 : *llvm::max_element(indexes);
+  if (last < 0 || llvm::any_of(indexes, [](int64_t index) { return index < 0; }))
     return b.fail("expected ngram_indexes of at least 0");
+  if (last >= mostColumns || skips < 0 || skips > mostSkips)
+    return b.fail("expected ngram_indexes below " + Twine(mostColumns) + " and a max_skip_count from 0 to " +
+                  Twine(mostSkips) + ", got " + Twine(last) + " and " + Twine(skips));
   SmallVector<Value> counts;
   for (const Grams &grams : lengths) {
     if (grams.length < least || grams.length > most || grams.rows.empty())
@@ -312,7 +318,7 @@ Value Vectorizer::run() {
   if (counts.empty() || llvm::is_contained(counts, Value()))
     return counts.empty() ? b.fail("no n-gram of the pool has a length from min_gram_length to max_gram_length")
                           : Value();
-  return weigh(spread(b.concat(counts, rankOf(input) - 1), targets, size), size);
+  return weigh(spread(b.concat(counts, rankOf(input) - 1), targets, last + 1), last + 1);
 }
 
 namespace composites {

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Symbols.h"
+#include "tile/Buffers.h"
 #include "tile/KernelBody.h"
 #include "tile/passes/Passes.h"
 
@@ -49,6 +50,12 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static LogicalResult lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
+    Value root = kernel.getBody().front().getTerminator()->getOperand(0);
+    SmallVector<Value> stored(kernel.getArguments());
+    stored.push_back(root);
+    for (Value tensor : stored)
+      if (graph::elementCount(graph::shapeOf(tensor)).isPoison())
+        return reportTooLarge(tensor), failure();
     OpBuilder builder(kernel);
     auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
     lowered.setPrivate();
@@ -61,7 +68,6 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     for (auto [argument, buffer] : llvm::zip(kernel.getArguments(), body->getArguments()))
       emitter.setBuffer(argument, buffer);
     Schedule schedule = Schedule::of(kernel);
-    Value root = kernel.getBody().front().getTerminator()->getOperand(0);
     KernelBody kernelBody{emitter,
                           schedule,
                           root,

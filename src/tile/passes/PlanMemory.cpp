@@ -169,9 +169,7 @@ Place MemoryPlanner::placeResult(Value result) {
   if (isNew) {
     SymbolicInt bytes = roomFor(result);
     if (bytes.isPoison()) {
-      emitError(result.getLoc()) << "the size of a tensor of shape " << graph::typeText(result)
-                                 << " has more than 63 bits, or is too long an expression\nhint: check the dimensions "
-                                    "of the model's inputs, or give them as numbers (--dim)";
+      reportTooLarge(result);
       hasFailed = true;
     }
     known->second = createBuffer(dependsOnData(result.getType()), bytes);

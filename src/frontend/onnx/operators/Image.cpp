@@ -34,7 +34,7 @@ Results importMaxUnpool(Node &node) {
   if (!x || !positions || rankOf(x) != static_cast<int64_t>(kernel.size()) + 2)
     return node.fail("expected maxima and their positions, with a kernel extent for each dimension after the channels");
   for (auto [name, count] : {std::pair("strides", kernel.size()), std::pair("pads", 2 * kernel.size())})
-    if (size_t got = node.attributes.getInts(name).size(); got != 0 && got != count)
+    if (size_t got = node.attributes.getInts(name).size(); node.attributes.has(name) && got != count)
       return node.fail(Twine(name) + ": expected " + Twine(count) + " numbers, got " + Twine(got));
   Shape shape = unpooledShape(node, shapeOf(x), kernel), vector{elementCount(shapeOf(x))};
   Value zeros = b.splat({elementCount(shape)}, 0, graph::elementTypeOf(x));
