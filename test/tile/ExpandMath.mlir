@@ -46,3 +46,16 @@ func.func @left(%x: f64, %y: f32) -> (f64, f32) {
   %1 = math.floor %y : f32
   return %0, %1 : f64, f32
 }
+
+// bf16 is computed in f32, whatever the processor has: conversions are integer arithmetic.
+// CHECK-LABEL: func @brain
+// CHECK-NOT: bf16 to f32
+// CHECK: arith.maximumf %{{.*}}, %{{.*}} : f32
+// CHECK: arith.sitofp %{{.*}} : i32 to f32
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
+func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
+  %larger = arith.maximumf %x, %y : bf16
+  %number = arith.sitofp %n : i32 to bf16
+  %chosen = arith.select %c, %larger, %number : bf16
+  return %chosen : bf16
+}
