@@ -276,10 +276,11 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector
   request.strip = true;
   for (const std::string &object : operatorObjects(module))
     request.objects.push_back(object);
-  SmallVector<StringRef> lazyArchives = description.needsHandles ? libraryArchives(module) : SmallVector<StringRef>();
-  if (!target->hasIsa("f16c"))
-    lazyArchives.push_back("libperpend_builtins.a");
-  for (StringRef archive : lazyArchives) {
+  std::vector<std::string> lazyArchives = target::builtinArchives(*target);
+  if (description.needsHandles)
+    for (StringRef archive : libraryArchives(module))
+      lazyArchives.push_back(archive.str());
+  for (const std::string &archive : lazyArchives) {
     llvm::Expected<std::string> library = target::runtimeFilePath(archive);
     if (!library)
       return fail(library.takeError());

@@ -125,7 +125,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createConvertFuncToLLVMPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  passes.addPass(target::createCpuCarryBFloat16());
+  passes.addPass(target::createCpuLowerBFloat16());
   passes.addPass(createCanonicalizerPass());
 }
 

@@ -35,7 +35,8 @@ class Constant:
         """Errors: ValueError for another value than this, and for one of another type: 2 and 2.0 compute otherwise."""
         value = given.item() if isinstance(given, np.generic) else given
         is_nan = value != value and self.value != self.value if isinstance(value, float) else False
-        if type(value) is type(self.value) and (is_nan or value == self.value):
+        is_same = is_nan or (value == self.value and repr(value) == repr(self.value))  # 0.0 is not -0.0
+        if type(value) is type(self.value) and is_same:
             return
         got = f"an array of shape {list(given.shape)}" if is_array(given) else repr(given)
         raise ValueError(
@@ -90,16 +91,13 @@ class Arguments:
     def _without_constants(
         self, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Flat inputs have the constants too if something that is no array is in the place of the first one, or if
-        there are more than tensors."""
+        """Flat inputs have the constants too if there are more values than tensors."""
         by_name = {constant.name: constant for constant in self.constants if constant}
         for name in by_name.keys() & named.keys():
             by_name[name].check(named[name])
-        given = zip(self.constants, inputs, strict=False)
-        first = next((value for constant, value in given if constant), None)
-        tensors = len(self.names) - self.names.count(None)
-        has_constants = by_name and len(inputs) and (not is_array(first) or len(inputs) > tensors)
         others = {name: value for name, value in named.items() if name not in by_name}
+        tensors = len(self.names) - self.names.count(None)
+        has_constants = by_name and len(inputs) + len(others) > tensors
         return self._tensors(inputs) if has_constants else inputs, others
 
     def _flat_names(self) -> str:

@@ -201,7 +201,7 @@ try:
     for i, output in enumerate(session.run(None, feed)):
         save(f"{folder}/output{i}", output, declared["outputs"][i].get("labels"))
 except Exception as error:
-    sys.exit(f"error: onnxruntime: {str(error).strip()}")
+    sys.exit(f"error: onnxruntime: {str(error).strip()}" if is_optimised else 1)  # the second is only tried
 )";
 
 std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array> inputs, const perpend_model *model,

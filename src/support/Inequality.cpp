@@ -71,11 +71,12 @@ Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positiv
   SymbolicInt other;
   if (SymbolicInt s = betweenOne(value, number, other); !s.isPoison()) {
     left = s;
-    text = s.str() +
-           (isEquality   ? " = 1 or " + s.str() + " = "
-            : number < 0 ? " from 1 to "
-                         : " <= 1 or " + s.str() + " >= ") +
-           other.str();
+    std::string low = "1", high = other.str();
+    if ((SymbolicInt(0) - other).knownNonNegative())
+      std::swap(low, high);
+    text = s.str() + (isEquality   ? " = " + low + " or " + s.str() + " = " + high
+                      : number < 0 ? " from " + low + " to " + high
+                                   : " <= " + low + " or " + s.str() + " >= " + high);
     return;
   }
   if (const SymbolicAtom *largest = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::Max); largest && !isEquality) {

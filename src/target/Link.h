@@ -31,6 +31,9 @@ llvm::Error linkExecutable(const LinkRequest &request, const TargetInfo &target)
 /// objects and the members of archives in one deterministic archive; exports and libraries do not apply.
 llvm::Error writeStaticLibrary(const LinkRequest &request);
 
+/// The runtime's archives with functions for what the target's processors have no instructions for.
+std::vector<std::string> builtinArchives(const TargetInfo &target);
+
 /// The folder's `name`: in PERPEND_RUNTIME_DIR, else in ../lib or beside the program or library that holds the
 /// compiler, else in the build tree. Errors: in none of them (lists the places).
 llvm::Expected<std::string> runtimeFilePath(llvm::StringRef name = "libperpend_runtime.a");

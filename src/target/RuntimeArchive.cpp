@@ -33,6 +33,12 @@ static SmallVector<std::string> runtimeFolders() {
   return folders;
 }
 
+std::vector<std::string> builtinArchives(const TargetInfo &target) {
+  if (target.hasIsa("f16c"))
+    return {};
+  return {"libperpend_builtins.a"};
+}
+
 Expected<std::string> runtimeFilePath(StringRef name) {
   std::string places;
   for (const std::string &folder : runtimeFolders()) {

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import perpend
 import pytest
 
 PROGRAM = """
@@ -58,6 +59,15 @@ def test_nothing_is_left_at_the_end(model: Path, temporary: Path) -> None:
     assert process.returncode == 0 and names(temporary) == set()
 
 
+def test_models_hold_no_files(model: Path) -> None:
+    """Only their process does, one."""
+    models = [perpend.compile(model)]
+    before = len(names(Path("/proc/self/fd")))
+    models += [perpend.compile(model) for _ in range(8)]
+    assert len(names(Path("/proc/self/fd"))) == before
+    assert all(model(np.array([-1.0], np.float32))[0] == 0 for model in models)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_next_process_removes_what_a_killed_one_left(model: Path, temporary: Path, number: int) -> None:
     living, killed = started(model, temporary), started(model, temporary)
@@ -68,7 +78,7 @@ def test_the_next_process_removes_what_a_killed_one_left(model: Path, temporary:
     assert len(names(temporary)) == 3
     started(model, temporary).communicate(timeout=60)
     assert len(names(temporary)) == 2 and "perpend-of-others" in names(temporary)
-    assert list(temporary.glob("*/model.so")), "that of the living process"
+    assert list(temporary.glob("*/*/model.so")), "that of the living process"
     living.communicate(timeout=60)
     assert names(temporary) == {"perpend-of-others"}
 

@@ -55,7 +55,8 @@ Value GraphImporter::outputOf(const ValueInfo &output) {
 
 LogicalResult GraphImporter::checkDeclared(const ValueInfo &declared, Value value) {
   using Kind = TypeProto::Kind;
-  bool isList = declared.kind == Kind::Sequence || declared.kind == Kind::Optional;
+  bool hasMaps = !declared.element.empty() && declared.element.back().kind == Kind::Map; // they are matrices
+  bool isList = declared.kind == Kind::Optional || (declared.kind == Kind::Sequence && !hasMaps);
   if (value && (declared.kind == Kind::Map || (isList && !graph::sequenceTypeOf(value)))) {
     StringRef kind = declared.kind == Kind::Map        ? "a map"
                      : declared.kind == Kind::Sequence ? "a sequence"

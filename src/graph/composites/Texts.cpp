@@ -285,7 +285,7 @@ Value Vectorizer::weigh(Value counts, int64_t size) {
 }
 
 /// Each distance is a computation of its own, and the columns are told apart one by one.
-static constexpr int64_t mostColumns = int64_t(1) << 24, mostSkips = 1024;
+static constexpr int64_t mostColumns = int64_t(1) << 24, mostSkips = 64;
 
 Value Vectorizer::run() {
   if (!readPool())

@@ -154,5 +154,6 @@ for number, (least, most) in enumerate([(1, 1), (1, 3), (2, 3), (3, 6), (1, 9)] 
     form = {"label": str(number), "min_ngram_size": least, "max_ngram_size": most}
     case("BifurcationDetector", inputs, 2, symbols={(0, 0): "s", (1, 0): "c", (3, 0): "p"}, **form)
     case("BifurcationDetector", [inputs[0], source[2 : 3 + number % 8], inputs[2]], 2, **form)
+case("BifurcationDetector", [np.array([5, 6, 7, 6]), np.array([5, 6]), np.array([0])], 2, label="defaults")
 case("BifurcationDetector", [np.zeros(0, np.int64), integers(0, 3, 2, dtype=np.int64), np.array([0]), np.array([2])], 2,
      label="no source", min_ngram_size=1, max_ngram_size=3)  # fmt: skip

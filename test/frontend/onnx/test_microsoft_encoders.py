@@ -203,7 +203,7 @@ FORMS = [
     {"takes_hidden": True},
     {"is_speech": True},
     {"is_speech": True, "takes_all": True, "early_stopping": 1},
-    {"is_speech": True, "operator": "WhisperBeamSearch"},
+    {"is_speech": True, "operator": "WhisperBeamSearch", "model_type": None},  # 2 is the default
 ]
 
 

@@ -11,7 +11,7 @@ import perpend
 import pytest
 from onnx import TensorProto, helper
 
-F, I64, S = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+F, I8, I64, S = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT64, TensorProto.STRING
 
 
 def model(operation: str, operands: list[Any], attributes: dict[str, Any], version: int = 21) -> Any:
@@ -35,6 +35,8 @@ def ints(*values: int) -> np.ndarray:
 
 
 IMAGE = (F, [1, 3, 8, 8])
+GRAMS = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
+         "ngram_indexes": [0, 1], "pool_int64s": [3, 4]}  # fmt: skip
 # The operator, its operands, its attributes, and what the message says besides the node and the operands.
 MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("LSTM", [(F, [3, 2, 4]), (F, [1, 20, 4]), (F, [1, 20, 5])], {"hidden_size": -1},
@@ -89,11 +91,22 @@ MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("Sqrt", [(I64, [2])], {}, "expected floating-point elements, got i64"),
     ("Abs", [(S, [2])], {}, "no arithmetic on elements of type string\nHINT: cast them to numbers first"),
     ("TopK", [(F, [2, 3]), ints(5)], {"outputs": 2}, "expected k of at most 3, got 5"),
+    ("LSTM", [(F, [3, 2, 4]), (F, [1, 20, 4]), (F, [1, 20, 5]), (F, [40])], {"hidden_size": 5},
+     "expected biases of rank 2, got shape [40]"),
+    ("ConvTranspose", [IMAGE, (F, [3, 2, 3, 3])], {"output_padding": [1]},
+     "expected output_padding and output_shape of 2 numbers, got [1] and []"),
+    ("DequantizeLinear", [(I8, []), (F, [3])], {"axis": 1},
+     "expected one number for a tensor of shape [], got parameters of shape [3]"),
+    ("MaxUnpool", [(F, [1, 1, 2, 2]), (I64, [1, 1, 2, 2])], {"kernel_shape": [2, 2], "strides": [1]},
+     "strides: expected 2 numbers, got 1"),
+    ("TfIdfVectorizer", [(I64, [4])], {**GRAMS, "max_skip_count": 65},
+     "a max_skip_count from 0 to 64, got 1 and 65"),
+    ("TfIdfVectorizer", [(I64, [4])], {**GRAMS, "ngram_indexes": [0, 1 << 24]}, "got 16777216 and 0"),
     ("OneHot", [(I64, [2, 3]), ints(3, 4), np.zeros(2, np.float32)], {},
      "depth: expected one integer, got a tensor of shape [2]"),
 ]  # fmt: skip
 
-TYPES = {F: "f32", I64: "i64", S: "string"}
+TYPES = {I8: "i8", F: "f32", I64: "i64", S: "string"}
 
 
 def described(operands: list[Any]) -> str:

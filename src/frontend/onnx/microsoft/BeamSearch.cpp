@@ -251,10 +251,19 @@ Results importWhisperBeamSearch(Node &node) {
   bool hasOther = node.input(12) || node.input(13);
   for (size_t i = 3; i < node.proto.outputs.size(); ++i)
     hasOther |= !node.proto.outputs[i].empty();
-  if (node.attributes.getInt("model_type") != speechEncoder || hasOther)
-    return node.fail("expected the model_type 2, no cross_qk_layer_head nor extra_decoding_ids, and no outputs but "
-                     "sequences, sequences_scores and scores\nhint: export the model without scores of cross "
-                     "attention and without probabilities of silence");
-  return importBeamSearch(node);
+  int64_t type = node.attributes.getInt("model_type", speechEncoder);
+  if (type != speechEncoder)
+    return node.fail("expected the model_type 2, a decoder of speech, got " + Twine(type) +
+                     "\nhint: leave the attribute out, or use BeamSearch");
+  if (hasOther)
+    return node.fail("expected no cross_qk_layer_head nor extra_decoding_ids, and no outputs but sequences, "
+                     "sequences_scores and scores\nhint: export the model without scores of cross attention and "
+                     "without probabilities of silence");
+  NamedAttrList attributes(node.attributes.all());
+  attributes.set("model_type", node.builder.operations.getI64IntegerAttr(type));
+  Node search{node.builder,         node.proto,
+              node.inputs,          Attributes(attributes.getDictionary(node.builder.context())),
+              node.freedDimensions, node.subgraphs};
+  return importBeamSearch(search);
 }
 } // namespace perpend::onnx

@@ -76,7 +76,7 @@ Results importBifurcationDetector(Node &node) {
   if (!node.hasInputs(3) || !hasRanks(node, {{0, 1}, {1, 1}, {3, 1}}))
     return {};
   Builder &b = node.builder;
-  int64_t least = node.attributes.getInt("min_ngram_size"), most = node.attributes.getInt("max_ngram_size");
+  int64_t least = node.attributes.getInt("min_ngram_size", 1), most = node.attributes.getInt("max_ngram_size", 3);
   if (least < 1 || most < least || most > 256)
     return node.fail("expected 1 <= min_ngram_size <= max_ngram_size <= 256, got " + Twine(least) + " and " +
                      Twine(most));

@@ -75,15 +75,15 @@ static Value leavesOf(Node &node, const Forest &forest, ArrayRef<int64_t> positi
   return applyComposite(b, "tree_leaves", inputs, Attributes(b.context(), attributes))[0];
 }
 
-/// More than any model has that fits into a file: a number of targets is not one of them.
-static constexpr int64_t mostVotes = int64_t(1) << 28;
+/// The table is in memory while it is made, several times.
+static constexpr int64_t mostVotes = int64_t(1) << 25;
 
 /// Votes [leaves, targets]; `absent` where a leaf has none for a target.
 static Value votesOf(Builder &b, const Forest &forest, ArrayRef<int64_t> positions, int64_t leaves, double absent,
                      Type type) {
   if (forest.targets > mostVotes / std::max<int64_t>(leaves, 1))
-    return b.fail("expected at most " + Twine(mostVotes) + " votes, got " + Twine(leaves) + " leaves and " +
-                  Twine(forest.targets) + " targets\nhint: correct n_targets");
+    return b.fail("expected leaves times targets of at most " + Twine(mostVotes) + ", got " + Twine(leaves) +
+                  " leaves and " + Twine(forest.targets) + " targets\nhint: check the number of targets or classes");
   SmallVector<double> table(leaves * forest.targets, absent);
   for (auto [index, node] : llvm::enumerate(forest.nodes))
     for (auto [target, weight] : node.isLeaf() ? ArrayRef(node.votes) : ArrayRef<std::pair<int64_t, double>>()) {

@@ -17,7 +17,7 @@ def CpuLowerDots : Pass<"cpu-lower-dots", "::mlir::ModuleOp"> {
   let options = [Option<"hasVnni", "vnni", "bool", "true", "the target has VNNI for vectors of the widest kind">];
 }
 
-def CpuCarryBFloat16 : Pass<"cpu-carry-bfloat16", "::mlir::ModuleOp"> {
+def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {
   let summary = "Values of bf16, which are not computed with, as integers of 16 bits";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

@@ -1,4 +1,4 @@
-// RUN: perpend-opt --cpu-carry-bfloat16 %s | FileCheck %s
+// RUN: perpend-opt --cpu-lower-bfloat16 %s | FileCheck %s
 
 // CHECK-LABEL: llvm.func @choose
 // CHECK-SAME: (%{{.*}}: i1, %[[POINTER:.*]]: !llvm.ptr)

@@ -1,4 +1,4 @@
-//===- CarryBFloat16.cpp - bf16 as the bits of integers ---------------------===//
+//===- LowerBFloat16.cpp - bf16 as the bits of integers ---------------------===//
 //
 // Conversions of bf16 are integer arithmetic already, so that values of this type are only loaded, chosen and stored.
 // LLVM computes even that in f32 where the processor has no bf16, and rounds with a function that no C library has.
@@ -16,14 +16,14 @@
 #include "mlir/IR/Builders.h"
 
 namespace perpend::target {
-#define GEN_PASS_DEF_CPUCARRYBFLOAT16
+#define GEN_PASS_DEF_CPULOWERBFLOAT16
 #include "target/CpuPasses.h.inc"
 } // namespace perpend::target
 
 using namespace mlir;
 
 namespace {
-struct CarryBFloat16 : perpend::target::impl::CpuCarryBFloat16Base<CarryBFloat16> {
+struct LowerBFloat16 : perpend::target::impl::CpuLowerBFloat16Base<LowerBFloat16> {
   void runOnOperation() override {
     Type bits = IntegerType::get(&getContext(), 16);
     AttrTypeReplacer replacer;
