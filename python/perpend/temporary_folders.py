@@ -38,7 +38,7 @@ class TemporaryFolder:
 
 
 _folders: dict[tuple[str, int], Path] = {}
-_locks = []  # open as long as the process lives
+_locks: list[int] = []  # open as long as the process lives
 _guard = threading.Lock()
 
 
