@@ -47,6 +47,8 @@ Value rotate(Builder &b, Value x, Value cosines, Value sines, const RotaryForm &
     return b.fail("rotary embedding: the tables have " + pairs.str() + " pairs, expected half of " + form.size.str());
   Type type = computeType(elementTypeOf(x));
   Value whole = b.cast(x, type), rotated = sliceAxis(b, whole, 3, SymbolicInt(0), size);
+  if (!rotated)
+    return {};
   auto [first, second] = pairsOf(b, rotated, pairs, form.interleaved);
   Value cosine = anglesOf(b, cosines, form.positions, type), sine = anglesOf(b, sines, form.positions, type);
   Value real = sub(b, mul(b, cosine, first), mul(b, sine, second));
