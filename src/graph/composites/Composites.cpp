@@ -32,10 +32,10 @@ SmallVector<int64_t> Attributes::getInts(StringRef name, ArrayRef<int64_t> other
   return values;
 }
 
-double Attributes::getFloat(StringRef name, double otherwise) const {
+double Attributes::getFloat(StringRef name, float otherwise) const {
   if (auto number = dyn_cast_or_null<FloatAttr>(get(name)))
     return number.getValueAsDouble();
-  return static_cast<double>(has(name) ? getInt(name) : 0) + (has(name) ? 0 : otherwise);
+  return has(name) ? static_cast<double>(getInt(name)) : otherwise;
 }
 
 SmallVector<double> Attributes::getFloats(StringRef name) const {

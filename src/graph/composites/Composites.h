@@ -25,7 +25,8 @@ public:
   mlir::Attribute get(llvm::StringRef name) const { return dictionary ? dictionary.get(name) : mlir::Attribute(); }
   int64_t getInt(llvm::StringRef name, int64_t otherwise = 0) const;
   llvm::SmallVector<int64_t> getInts(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise = {}) const;
-  double getFloat(llvm::StringRef name, double otherwise = 0) const;
+  /// The default is a float, as ONNX's: the same number whether it is given or left out.
+  double getFloat(llvm::StringRef name, float otherwise = 0) const;
   llvm::SmallVector<double> getFloats(llvm::StringRef name) const;
   llvm::StringRef getString(llvm::StringRef name, llvm::StringRef otherwise = "") const;
   llvm::SmallVector<llvm::StringRef> getStrings(llvm::StringRef name) const;

@@ -43,11 +43,11 @@ static Value packedProduct(Node &node, Value x, size_t first, StringRef rows) {
   return weights ? node.composite("linear", {x, weights, node.input(first + 2)})[0] : weights;
 }
 
-/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2.
-static std::pair<Value, Value> summedNorm(Node &node) {
+/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2. `otherwise` is the epsilon if none is given.
+static std::pair<Value, Value> summedNorm(Node &node, float otherwise) {
   Builder &b = node.builder;
   Value sum = node.input(1) ? graph::add(b, node.input(0), node.input(1)) : node.input(0);
-  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", 1e-5));
+  auto epsilon = b.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", otherwise));
   if (!sum || !node.input(2))
     return {sum, sum};
   return {sum, node.composite("rms_norm", {sum, node.input(2)}, node.attribute("epsilon", epsilon))[0]};
@@ -61,7 +61,7 @@ Results importMatMulNBitsMlp(Node &node) {
   StringRef activation = node.attributes.getString("activation");
   if (activation != "silu" && activation != "gelu" && activation != "relu")
     return node.fail("expected the activation silu, gelu or relu, got '" + activation + "'");
-  auto [sum, x] = summedNorm(node);
+  auto [sum, x] = summedNorm(node, 1e-5F);
   Value gate = packedProduct(node, x, 3, "N"), up = gate ? packedProduct(node, x, 6, "N") : gate;
   return {graph::mul(node.builder, call(node.builder, activation, gate), up), sum};
 }
@@ -71,7 +71,7 @@ Results importMatMulNBitsMlp(Node &node) {
 Results importMatMulNBitsQkv(Node &node) {
   if (!node.hasInputs(1))
     return {};
-  auto [sum, x] = summedNorm(node);
+  auto [sum, x] = summedNorm(node, 1e-6F);
   Value query = packedProduct(node, x, 3, "Nq"), key = query ? packedProduct(node, x, 6, "Nkv") : query;
   return {query, key, key ? packedProduct(node, x, 9, "Nkv") : key, sum};
 }

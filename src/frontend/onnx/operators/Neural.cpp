@@ -8,6 +8,8 @@
 #include "frontend/onnx/Operators.h"
 #include "graph/composites/Formulas.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace perpend::graph;
 
@@ -52,14 +54,30 @@ Results importBitShift(Node &node) {
 
 Results importMod(Node &node) { return node.composite(node.attributes.getInt("fmod") ? "fmod" : "mod", node.inputs); }
 
-/// Bounds are attributes before operator set 11, then inputs.
-Results importClip(Node &node) {
-  Value x = node.input(0), low = node.input(1), high = node.input(2);
+/// Bounds are attributes, absent ones none.
+Results importFirstClip(Node &node) {
+  Value x = node.input(0), low, high;
   if (x && node.attributes.has("min"))
     low = like(node.builder, node.attributes.getFloat("min"), x);
   if (x && node.attributes.has("max"))
     high = like(node.builder, node.attributes.getFloat("max"), x);
   return node.composite("clip", {x, low, high});
+}
+
+/// Bounds are attributes with the numbers of f32 as defaults: infinities are clipped, too.
+Results importClip(Node &node) {
+  constexpr float limit = std::numeric_limits<float>::max();
+  Value x = node.input(0);
+  return node.composite("clip", {x, x ? like(node.builder, node.attributes.getFloat("min", -limit), x) : Value(),
+                                 x ? like(node.builder, node.attributes.getFloat("max", limit), x) : Value()});
+}
+
+/// Operator set 1 has rounded constants.
+Results importFirstSelu(Node &node) {
+  auto number = [&](StringRef name, float otherwise) {
+    return node.attribute(name, node.builder.operations.getF64FloatAttr(node.attributes.getFloat(name, otherwise)));
+  };
+  return node.composite("selu", node.inputs, {number("alpha", 1.6732F), number("gamma", 1.0507F)});
 }
 
 /// A slope of lower rank is aligned at the last dimension; one of shape [c] of early converters at the channels.
