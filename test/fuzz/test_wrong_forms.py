@@ -1,4 +1,5 @@
-"""The official suite's operators with one input of another rank, or one attribute of another length or value.
+"""Operators with one input of another rank, or one attribute of another length or value: the official suite's, and those
+of test_microsoft_operators.py and test_defaults.py.
 
 Most are wrong and must end with one error, as in test_hostile_models.py; none may end with a signal. Each run tries one
 part of them; PERPEND_SEED chooses another, PERPEND_LONG all.
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 import onnx
 import onnx.backend.test.case.node as node_cases
 import pytest
+from microsoft_token_cases import CASES as MICROSOFT_CASES
 from onnx import AttributeProto
+from test_defaults import other_models
 from test_hostile_models import compile_model, complaint_about
+from test_microsoft_operators import build as build_microsoft
 
 PARTS, BATCHES = 8, 16
 RANKS = ("scalar", "less", "more", "empty")
@@ -56,6 +60,16 @@ def assign(attribute: AttributeProto, value: object) -> None:
     attribute.CopyFrom(changed)
 
 
+def right_models() -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Of one operator each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = [case for case in node_cases.collect_testcases(None) if case.model and len(case.model.graph.node) == 1]
+    yield from ((case.name, case.model) for case in cases)
+    yield from ((str(case), build_microsoft(case, dynamic=False)[0]) for case in MICROSOFT_CASES)
+    yield from ((model.graph.node[0].op_type, model) for model in other_models())
+
+
 def wrong_forms() -> Iterator[tuple[str, bytes]]:
     """What and the model; each change of an operator once for each set of inputs that are given."""
     seen = set()
@@ -64,32 +78,29 @@ def wrong_forms() -> Iterator[tuple[str, bytes]]:
         key = (node.op_type, *map(bool, node.input), *change)
         return key not in seen and not seen.add(key)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = [case for case in node_cases.collect_testcases(None) if case.model and len(case.model.graph.node) == 1]
-    for case in cases:
-        node = case.model.graph.node[0]
-        for index, declared in enumerate(case.model.graph.input):
+    for name, right in right_models():
+        node = right.graph.node[0]
+        for index, declared in enumerate(right.graph.input):
             rank = len(declared.type.tensor_type.shape.dim)
             for change in RANKS:
                 if declared.type.HasField("tensor_type") and is_new(node, index, rank, change):
                     model = onnx.ModelProto()
-                    model.CopyFrom(case.model)
+                    model.CopyFrom(right)
                     if changed_dimensions(model, index, change):
-                        yield f"{case.name}: input {index} {change}", model.SerializeToString()
+                        yield f"{name}: input {index} {change}", model.SerializeToString()
         for index, attribute in enumerate(node.attribute):
             for number, value in enumerate(other_values(attribute)):
                 if is_new(node, attribute.name, number):
                     model = onnx.ModelProto()
-                    model.CopyFrom(case.model)
+                    model.CopyFrom(right)
                     assign(model.graph.node[0].attribute[index], value)
-                    yield f"{case.name}: {attribute.name} = {str(value)[:60]}", model.SerializeToString()
+                    yield f"{name}: {attribute.name} = {str(value)[:60]}", model.SerializeToString()
 
 
 @pytest.fixture(scope="module")
 def drawn() -> list[tuple[str, bytes]]:
     forms = list(wrong_forms())
-    assert len(forms) > 4000
+    assert len(forms) > 7000
     return forms if os.environ.get("PERPEND_LONG") else forms[int(os.environ.get("PERPEND_SEED", "1")) % PARTS :: PARTS]
 
 

@@ -123,7 +123,12 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   if (!query || !key || !value)
     return {};
   Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
-  Value state = past ? castLike(b, past, key) : b.splat(shape, 0, type);
+  if (past && rankOf(past) != 4)
+    return {b.fail("linear attention: expected a state [batch, heads, key size, value size], got shape " +
+                   toString(shapeOf(past)))};
+  Value state = past ? b.reshape(castLike(b, past, key), shape) : b.splat(shape, 0, type);
+  if (!state)
+    return {};
   Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitRate(b, rate, heads, key), state};
   Results results = recur(b, start);
   if (results.empty())

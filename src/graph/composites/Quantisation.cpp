@@ -33,7 +33,7 @@ static Value spreadParameter(Builder &b, Value parameter, int64_t axis, int64_t 
     return parameter;
   if (elementCount(shapeOf(parameter)) == SymbolicInt(1))
     return b.reshape(parameter, {});
-  if (axis >= static_cast<int64_t>(shape.size())) {
+  if (axis < 0 || axis >= static_cast<int64_t>(shape.size())) {
     b.contradict("expected one number for a tensor of shape " + toString(shape) + ", got parameters of shape " +
                  toString(shapeOf(parameter)));
     return {};

@@ -81,6 +81,8 @@ Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
                               asMatrix(b, in[1], m->rows, m->blocks())};
   if (zeros)
     matrices.push_back(asMatrix(b, zeros, m->rows, packsZeros ? m->zeroBytes() : m->blocks()));
+  if (llvm::is_contained(matrices, Value()))
+    return {};
   return {dequantisedBlocks(b, *m, matrices, computeType(elementTypeOf(in[1])))};
 }
 

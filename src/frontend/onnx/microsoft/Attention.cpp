@@ -7,6 +7,7 @@
 
 #include "graph/composites/Attention.h"
 #include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -142,10 +143,10 @@ static bool checkPast(Node &node, Value past) {
 
 Results importMicrosoftAttention(Node &node) {
   if (!node.hasInputs(2) || refuses(node, {"do_rotary", "past_present_share_buffer"}) ||
-      !checkPast(node, node.input(4)))
+      !checkPast(node, node.input(4)) || !hasRanks(node, {{0, 3}, {1, 2}, {2, 1}, {5, 4}}))
     return {};
   Value product = matmulOf(node.builder, node.input(0), node.input(1));
-  if (node.input(2))
+  if (product && node.input(2))
     product = graph::add(node.builder, product, node.input(2));
   return attendProduct(node, product, node.input(3), node.input(4), node.input(5));
 }
@@ -153,7 +154,7 @@ Results importMicrosoftAttention(Node &node) {
 /// in: input, weight, bias, input scale, weight scale, mask, input zero point, weight zero point, past.
 Results importQAttention(Node &node) {
   if (!node.hasInputs(5) || refuses(node, {"do_rotary", "past_present_share_buffer"}) ||
-      !checkPast(node, node.input(8)))
+      !checkPast(node, node.input(8)) || !hasRanks(node, {{0, 3}, {1, 2}, {2, 1}}))
     return {};
   Builder &b = node.builder;
   Value product = applyComposite(
@@ -184,14 +185,16 @@ static Heads readHeads(Node &node) {
   SymbolicInt heads(node.attributes.getInt("num_heads"));
   if (rankOf(query) == 5 && !bias)
     return {unpacked(b, query, 0), unpacked(b, query, 1), unpacked(b, query, 2)};
-  if (!key || rankOf(query) != 3 || (bias && (rankOf(key) != 3 || !value))) {
+  bool isPacked = key && rankOf(key) == 5;
+  if (!key || rankOf(query) != 3 || (bias && (rankOf(key) != 3 || !value)) ||
+      (!isPacked && (!value || rankOf(value) != rankOf(key)))) {
     node.fail("these layouts of query, key, value and bias are not supported"
               "\nhint: use tensors [batch, length, heads * size]");
     return {};
   }
   SymbolicInt width = shapeOf(query)[2];
   Value split = splitHeads(b, biased(b, query, bias, SymbolicInt(0)), heads);
-  if (rankOf(key) == 5)
+  if (isPacked)
     return {split, unpacked(b, key, 0), unpacked(b, key, 1)};
   if (rankOf(key) == 4)
     return {split, key, value};
@@ -244,7 +247,7 @@ static Value bufferMask(Builder &b, Value mask, StringRef name, StringRef wanted
 
 /// Results: [batch, length, heads * size], key and value with their past.
 Results importMultiHeadAttention(Node &node) {
-  if (!node.hasInputs(1))
+  if (!node.hasInputs(1) || !hasRanks(node, {{3, 1}, {5, 4}, {6, 4}, {7, 4}}))
     return {};
   if (node.input(9))
     return node.fail("beams that share a cache are not supported");
@@ -277,8 +280,8 @@ Results importMultiHeadAttention(Node &node) {
 Results importDecoderMaskedMultiHeadAttention(Node &node) {
   if (node.proto.outputs.size() > 3)
     return node.fail("the output of the scores is not supported");
-  if (Value mask = node.input(3); mask && rankOf(mask) != 2)
-    return node.fail("mask_index: expected a mask [batch, keys], got shape " + toString(shapeOf(mask)));
+  if (!hasRanks(node, {{3, 2}, {4, 4}, {5, 4}, {6, 4}, {10, 1}}))
+    return {};
   SmallVector<Value> in;
   for (size_t index : {0, 1, 2, 10, 3, 4, 5, 6, 7, 9})
     in.push_back(node.input(index));
@@ -415,13 +418,16 @@ static bool refusesQuantisedCache(Node &node) {
 /// in: query, key, value, past key, past value, lengths - 1 per batch, longest length, tables of rotations, positions,
 /// bias, sinks. Results: [batch, length, heads * size], the caches, the scores that qk_output asks for.
 Results importGroupQueryAttention(Node &node) {
-  if (!node.hasInputs(1) || refusesQuantisedCache(node))
+  if (!node.hasInputs(1) || refusesQuantisedCache(node) ||
+      !hasRanks(node, {{1, 3}, {2, 3}, {3, 4}, {4, 4}, {10, 4}, {11, 1}, {14, 1}, {15, 1}}))
     return {};
   if (rankOf(node.input(0)) != 3 || !node.input(5) || !node.input(6))
     return node.fail("expected a query of rank 3, seqlens_k and total_sequence_length");
   Builder &b = node.builder;
   SymbolicInt queries = shapeOf(node.input(0))[1];
   Value last = b.reshape(b.cast(node.input(5), b.i64()), {shapeOf(node.input(0))[0]});
+  if (!last)
+    return {};
   Value starts = graph::add(b, last, number(b, SymbolicInt(1) - queries, b.i64()));
   starts = call(b, "max", {starts, number(b, SymbolicInt(0), b.i64())});
   Heads heads = readGroupedHeads(node);
@@ -441,7 +447,7 @@ Results importGroupQueryAttention(Node &node) {
     return {};
   AttentionForm form = groupedForm(node, starts, last);
   form.mask = node.input(10);
-  if (form.mask && rankOf(form.mask) > 0 && shapeOf(form.mask).back() != cached) // else it is for the buffer already
+  if (form.mask && shapeOf(form.mask).back() != cached) // else it is for the buffer already
     form.mask = bufferMask(b, form.mask, "attention_bias", "total_sequence_length", total, length);
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;

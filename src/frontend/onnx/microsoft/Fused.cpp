@@ -343,6 +343,9 @@ Results importGemmaRotaryEmbedding(Node &node) {
   return {rotated(1), rotated(3)};
 }
 
+/// Each token of a group is compared by operators of its own.
+constexpr int64_t mostTokensOfGroup = 256;
+
 /// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
 Results importNGramRepeatBlock(Node &node) {
   int64_t size = node.attributes.getInt("ngram_size");
@@ -351,8 +354,8 @@ Results importNGramRepeatBlock(Node &node) {
   for (size_t index : {0, 1})
     if (rankOf(node.input(index)) != 2)
       return node.fail("expected ids and scores of rank 2, got shape " + toString(shapeOf(node.input(index))));
-  if (size < 1)
-    return node.fail("expected a positive ngram_size, got " + Twine(size));
+  if (size < 1 || size > mostTokensOfGroup)
+    return node.fail("expected an ngram_size from 1 to " + Twine(mostTokensOfGroup) + ", got " + Twine(size));
   Builder &b = node.builder;
   Value ids = b.cast(node.input(0), b.i64()), scores = node.input(1);
   SymbolicInt length = shapeOf(ids)[1], count = max(length - SymbolicInt(size - 1), SymbolicInt(0));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Ranks.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -106,6 +107,8 @@ Results importNhwcFusedConv(Node &node) {
     return node.fail("expected a tensor [batch, .., channels] of rank 3 or more, got shape " +
                      toString(shapeOf(node.input(0))));
   int64_t last = rankOf(node.input(0)) - 1;
+  if (!hasRanks(node, {{3, last + 1}}))
+    return {};
   Builder &b = node.builder;
   Value added = node.input(3) ? moveAxis(b, node.input(3), last, 1) : Value();
   Results results = fusedConv(node, moveAxis(b, node.input(0), last, 1), added);
@@ -217,8 +220,11 @@ Results importMicrosoftUnique(Node &node) {
 }
 
 Results importNhwcMaxPool(Node &node) {
-  if (!node.hasInputs(1) || rankOf(node.input(0)) < 3)
+  if (!node.hasInputs(1))
     return {};
+  if (rankOf(node.input(0)) < 3)
+    return node.fail("expected a tensor [batch, .., channels] of rank 3 or more, got shape " +
+                     toString(shapeOf(node.input(0))));
   int64_t last = rankOf(node.input(0)) - 1;
   return {
       moveAxis(node.builder, node.composite("max_pool", moveAxis(node.builder, node.input(0), last, 1))[0], 1, last)};
@@ -301,6 +307,8 @@ Results importMicrosoftRange(Node &node) {
 // EmbedLayerNormalization
 //===----------------------------------------------------------------------===//
 
+static constexpr InputRank embeddingRanks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 1}, {6, 1}, {7, 2}};
+
 namespace {
 /// Words [batch, length] and the embeddings of words, positions and segments; null where there are none.
 struct Embeddings {
@@ -333,6 +341,8 @@ Results importEmbedLayerNormalization(Node &node) {
   Value words = node.input(0), positions = node.input(8);
   if (!words || rankOf(words) != 2 || !node.input(2) || !node.input(3) || !node.input(5))
     return node.fail("expected word ids of rank 2, tables of words and positions, and a scale");
+  if (!hasRanks(node, embeddingRanks) || !hasRanks(node, {{8, 2}}))
+    return {};
   Builder &b = node.builder;
   Value ofPositions = positions ? embedded(b, node.input(3), positions)
                                 : sliceAxis(b, node.input(3), 0, SymbolicInt(0), shapeOf(words)[1]);
@@ -347,6 +357,8 @@ Results importQEmbedLayerNormalization(Node &node) {
   for (size_t index : {2, 3, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17})
     if (!words || rankOf(words) != 2 || !node.input(index))
       return node.fail("expected word ids of rank 2, and quantised tables with scales and zero points");
+  if (!hasRanks(node, embeddingRanks))
+    return {};
   Builder &b = node.builder;
   /// What is left of quantised input 2 + `index`, as numbers.
   auto numbers = [&](size_t index, Value rows) {
