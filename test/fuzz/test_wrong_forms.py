@@ -1,5 +1,5 @@
-"""Operators with one input of another rank, or one attribute of another length or value: the official suite's, and those
-of test_microsoft_operators.py and test_defaults.py.
+"""Operators with one input of another rank, or one attribute of another length or value: the official suite's, and
+those of test_microsoft_operators.py and test_defaults.py.
 
 Most are wrong and must end with one error, as in test_hostile_models.py; none may end with a signal. Each run tries one
 part of them; PERPEND_SEED chooses another, PERPEND_LONG all.

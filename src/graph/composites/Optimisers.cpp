@@ -62,7 +62,8 @@ Results momentum(Builder &b, Values in, const Attributes &a) {
 
 /// r = rate / (1 + count decay); h' = h + g'^2; x' = x - r g' / (sqrt(h') + epsilon).
 Results adagrad(Builder &b, Values in, const Attributes &a) {
-  double decay = a.getFloat("decay_factor"), epsilon = a.getFloat("epsilon", 1e-6F), norm = a.getFloat("norm_coefficient");
+  double decay = a.getFloat("decay_factor"), epsilon = a.getFloat("epsilon", 1e-6F),
+         norm = a.getFloat("norm_coefficient");
   return forEachParameter(b, in, 3, [&](Value rate, Value count, ArrayRef<Value> t) -> SmallVector<Value> {
     auto slope = [&](ArrayRef<Scalar> v) { return v[1] + norm * v[0]; };
     auto history = [&](ArrayRef<Scalar> v) { return v[2] + slope(v) * slope(v); };

@@ -1,7 +1,7 @@
 """An attribute that is left out means the same as its default in the operator's schema, in every operator set.
 
-The schemas are those of the onnx package and of ONNX Runtime's own operators; the models are the official suite's, those
-of test_operators.py and test_microsoft_operators.py, and a few of forms that these lack.
+The schemas are those of the onnx package and of ONNX Runtime's own operators; the models are the official suite's,
+those of test_operators.py and test_microsoft_operators.py, and a few of forms that these lack.
 """
 
 import warnings

@@ -43,7 +43,8 @@ static Value packedProduct(Node &node, Value x, size_t first, StringRef rows) {
   return weights ? node.composite("linear", {x, weights, node.input(first + 2)})[0] : weights;
 }
 
-/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2. `otherwise` is the epsilon if none is given.
+/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2. `otherwise` is the epsilon if
+/// none is given.
 static std::pair<Value, Value> summedNorm(Node &node, float otherwise) {
   Builder &b = node.builder;
   Value sum = node.input(1) ? graph::add(b, node.input(0), node.input(1)) : node.input(0);
