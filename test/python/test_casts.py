@@ -146,6 +146,17 @@ def test_casts_to_all_types(source):
         check(cast_model(source, targets, values), source, targets, values, opt_level=opt_level)
 
 
+@pytest.mark.parametrize("source", [T.INT32, T.UINT32, T.INT64, T.UINT64], ids=T.DataType.Name)
+def test_large_integers_are_rounded_alike_everywhere(source):
+    """Just above ties of bf16, where rounding to f32 first gives another result than rounding once."""
+    ties = 2 ** np.arange(25, 31, dtype=np.int64)
+    values = np.concatenate([ties + ties // 256 + 1, ties + 3 * ties // 256 - 1]).astype(dtype_of(source))
+    model = cast_model(source, [T.BFLOAT16], values)
+    check(model, source, [T.BFLOAT16], values)
+    interpreted = perpend.import_model(model).evaluate(values)[0]
+    assert_same(interpreted, expected(source, T.BFLOAT16, values, True, "up"), np.ones(values.shape, bool), "run")
+
+
 @pytest.mark.parametrize("source", [T.FLOAT, T.DOUBLE, T.FLOAT16, T.BFLOAT16], ids=T.DataType.Name)
 def test_casts_without_saturation(source):
     values, targets = patterns(source), [code for code in MINIFLOATS if code != T.FLOAT8E8M0]
