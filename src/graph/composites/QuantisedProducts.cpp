@@ -6,10 +6,11 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Number `position` of row `row` of a matrix of bytes that hold `bits` bits per number, low bits first.
-static Scalar packedNumber(OpBuilder &builder, Location loc, Value bytes, Value row, Scalar position, int64_t bits) {
+/// Number `position` of column `column` of a matrix of bytes that hold `bits` bits per number along the columns, low
+/// bits first.
+static Scalar packedNumber(OpBuilder &builder, Location loc, Value bytes, Scalar position, Value column, int64_t bits) {
   Scalar perByte = position.integer(8 / bits);
-  Scalar byte(builder, loc, load(builder, loc, bytes, {row, floorDiv(position, perByte).value}), true);
+  Scalar byte(builder, loc, load(builder, loc, bytes, {floorDiv(position, perByte).value, column}), true);
   if (bits == 8)
     return byte;
   Type type = byte.type();
@@ -43,28 +44,35 @@ static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a)
   return std::nullopt;
 }
 
+/// [rows, columns] of numbers, scales and zero points that lie as [.. along the columns, rows]: each row of the matrix
+/// is a column of these, so that neighbours in memory are rows with the same place in their bytes and blocks.
 static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Type type) {
   bool packsZeros = in.size() > 2 && isa<IntegerType>(elementTypeOf(in[2]));
-  return b.generate(in, {SymbolicInt(m.rows), SymbolicInt(m.columns)}, type,
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                      Scalar column(builder, loc, index[1]);
-                      Scalar block = floorDiv(column, column.integer(m.blockSize));
-                      auto real = [&](Scalar number) {
-                        Type f32 = builder.getF32Type();
-                        return number.isFloat() ? number.to(f32)
-                                                : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
-                      };
-                      auto ofBlock = [&](Value matrix) {
-                        return real(Scalar(builder, loc, load(builder, loc, matrix, {index[0], block.value})));
-                      };
-                      Scalar number = real(packedNumber(builder, loc, tensors[0], index[0], column, m.bits));
-                      Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
-                      if (packsZeros)
-                        zero = real(packedNumber(builder, loc, tensors[2], index[0], block, m.bits));
-                      else if (tensors.size() > 2)
-                        zero = ofBlock(tensors[2]);
-                      return ((number - zero) * scale).to(scalarType(type)).value;
-                    });
+  SmallVector<Value> sideways;
+  for (Value matrix : in)
+    sideways.push_back(b.transpose(matrix, {1, 0}));
+  Value result = b.generate(sideways, {SymbolicInt(m.columns), SymbolicInt(m.rows)}, type,
+                            [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                              Scalar column(builder, loc, index[0]);
+                              Scalar block = floorDiv(column, column.integer(m.blockSize));
+                              auto real = [&](Scalar number) {
+                                Type f32 = builder.getF32Type();
+                                return number.isFloat()
+                                           ? number.to(f32)
+                                           : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
+                              };
+                              auto ofBlock = [&](Value matrix) {
+                                return real(Scalar(builder, loc, load(builder, loc, matrix, {block.value, index[1]})));
+                              };
+                              Scalar number = real(packedNumber(builder, loc, tensors[0], column, index[1], m.bits));
+                              Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
+                              if (packsZeros)
+                                zero = real(packedNumber(builder, loc, tensors[2], block, index[1], m.bits));
+                              else if (tensors.size() > 2)
+                                zero = ofBlock(tensors[2]);
+                              return ((number - zero) * scale).to(scalarType(type)).value;
+                            });
+  return b.transpose(result, {1, 0});
 }
 
 namespace composites {
