@@ -236,10 +236,12 @@ Value Builder::transpose(Value input, Ints permutation) {
 Value Builder::reshape(Value input, Extents shape) {
   if (!input)
     return {};
-  if (provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
+  bool overflows =
+      elementCount(shape).isPoison() && llvm::all_of(shape, [](auto &extent) { return extent.isConstant(); });
+  if (overflows || provablyDiffer(elementCount(shapeOf(input)), elementCount(shape)))
     return contradict("cannot reshape a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape) +
                       ": the numbers of elements differ, " + elementCount(shapeOf(input)).str() + " and " +
-                      elementCount(shape).str());
+                      (overflows ? "more than can be counted" : elementCount(shape).str()));
   if (elementCount(shapeOf(input)) != elementCount(shape))
     emitRemark(location) << subject << "reshaping " << toString(shapeOf(input)) << " to " << toString(shape)
                          << " assumes that these have the same number of elements";
