@@ -167,6 +167,9 @@ public:
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
   /// Numbers are converted as graph::convert says, to and from texts as string.from_number and string.to_number.
   mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
+  /// A cast that the model asks for: its operand and its result are rounded to their types, unlike those around
+  /// operators that compute f16 and bf16 in f32.
+  mlir::Value roundingCast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
   /// numpy.matmul, accumulating in the result's element type.

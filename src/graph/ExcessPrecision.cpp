@@ -1,8 +1,8 @@
 //===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -------------------===//
 //
 // The builder's cast, and the rule behind it: f16 and bf16 values are computed in
-// f32, and rounded where a result of the model or an explicit cast (the attribute
-// graph.rounds) needs it. A cast of a narrow value to f32 therefore computes that
+// f32, and rounded where a result of the model or an explicit cast, from or to them (the
+// attribute graph.rounds), needs it. A cast of a narrow value to f32 therefore computes that
 // value once more from the last f32 values, through the operators that do not mind.
 //
 //===----------------------------------------------------------------------===//
@@ -95,6 +95,20 @@ static Value widened(Builder &builder, Value narrow, unsigned depth) {
   clone->setOperands(operands);
   clone->getResult(0).setType(tensorType(shapeOf(narrow), builder.f32()));
   return clone->getResult(0);
+}
+
+static void markAsRounded(Builder &builder, Value value) {
+  if (Operation *op = value ? value.getDefiningOp() : nullptr)
+    op->setAttr("graph.rounds", builder.operations.getUnitAttr());
+}
+
+Value Builder::roundingCast(Value input, Type elementType, MinifloatRounding rounding) {
+  if (input && isNarrow(tensorTypeOf(input).getElementType()))
+    markAsRounded(*this, input);
+  Value result = cast(input, elementType, rounding);
+  if (result != input)
+    markAsRounded(*this, result);
+  return result;
 }
 
 Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {

@@ -163,11 +163,14 @@ Results reverse_sequence(Builder &b, Values in, const Attributes &a) {
 }
 
 /// start, start + step, ... below limit; all three may be symbolic when they are integers.
-Results arange(Builder &b, Values in, const Attributes &) {
-  for (Value number : in)
+Results arange(Builder &b, Values given, const Attributes &) {
+  SmallVector<Value, 3> in;
+  for (Value number : given) {
     if (provablyDiffer(elementCount(shapeOf(number)), SymbolicInt(1)))
       return {b.contradict("arange: expected one number each for start, limit and step, got shape " +
-                           toString(shapeOf(number)))};
+                           toString(shapeOf(number)) + "\nhint: give scalars, with a Reshape for example")};
+    in.push_back(b.reshape(number, {}));
+  }
   std::optional<Shape> start = b.contents(in[0]), limit = b.contents(in[1]), step = b.contents(in[2]);
   SymbolicInt count(0);
   if (start && limit && step && step->front().constant().value_or(0) != 0) {

@@ -106,6 +106,19 @@ static bool checkRule(Builder &b, StringRef rule, bool hasDecay, bool hasRate) {
   return false;
 }
 
+/// A state that must have this shape, with it; null, with an error, where it cannot.
+static Value checkedState(Builder &b, Value state, const Shape &expected) {
+  Shape shape = shapeOf(state);
+  std::string message = "linear attention: expected a state " + toString(expected) + ", got shape " + toString(shape) +
+                        "\nhint: a state is [batch, kv_num_heads, size of a key, size of a value]";
+  if (shape.size() != expected.size())
+    return b.fail(message);
+  for (auto [extent, wanted] : llvm::zip(shape, expected))
+    for (const SymbolicInt &difference : {extent - wanted, wanted - extent})
+      b.require(difference, message);
+  return b.hasFailed() ? Value() : b.reshape(state, expected);
+}
+
 namespace composites {
 /// in: query, key, value [batch, length, heads * size], state [batch, heads, key size, value size], decay, beta.
 /// Results: [batch, length, query heads * value size], the new state. Source: ONNX LinearAttention-27.
@@ -123,10 +136,7 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   if (!query || !key || !value)
     return {};
   Shape shape{shapeOf(key)[0], shapeOf(key)[1], shapeOf(key)[3], shapeOf(value)[3]};
-  if (past && rankOf(past) != 4)
-    return {b.fail("linear attention: expected a state [batch, heads, key size, value size], got shape " +
-                   toString(shapeOf(past)))};
-  Value state = past ? b.reshape(castLike(b, past, key), shape) : b.splat(shape, 0, type);
+  Value state = past ? checkedState(b, castLike(b, past, key), shape) : b.splat(shape, 0, type);
   if (!state)
     return {};
   Recurrence start{query, key, value, splitGate(b, decay, heads, key), splitRate(b, rate, heads, key), state};

@@ -286,7 +286,7 @@ Results isinf(Builder &b, Values in, const Attributes &attributes) {
 /// saturate and round_mode (nearest, up, down) are of minifloats.
 Results cast(Builder &b, Values in, const Attributes &attributes) {
   Type to = attributes.getType("to");
-  return {to ? b.cast(in[0], to, roundingOf(attributes)) : b.fail("cast: the attribute 'to' is missing")};
+  return {to ? b.roundingCast(in[0], to, roundingOf(attributes)) : b.fail("cast: the attribute 'to' is missing")};
 }
 Results bit_cast(Builder &b, Values in, const Attributes &attributes) {
   Type from = elementTypeOf(in[0]), to = attributes.getType("to");

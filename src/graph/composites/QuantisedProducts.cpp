@@ -28,7 +28,7 @@ struct PackedMatrix {
 };
 } // namespace
 
-/// A tensor as a matrix of this extents; null, with an error, when the numbers of elements differ.
+/// A tensor as a matrix of these extents; null, with an error, when the numbers of elements differ.
 static Value asMatrix(Builder &b, Value x, int64_t rows, int64_t columns) {
   return x ? b.reshape(x, {SymbolicInt(rows), SymbolicInt(columns)}) : x;
 }
@@ -44,8 +44,8 @@ static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a)
   return std::nullopt;
 }
 
-/// [rows, columns] of numbers, scales and zero points that lie as [.. along the columns, rows]: each row of the matrix
-/// is a column of these, so that neighbours in memory are rows with the same place in their bytes and blocks.
+/// in: bytes of numbers, scales and zero points, matrices [rows, ..]. Result: [rows, columns]. They are read sideways,
+/// so that neighbours in memory, which vectors hold, are numbers at the same place of their bytes and blocks.
 static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Type type) {
   bool packsZeros = in.size() > 2 && isa<IntegerType>(elementTypeOf(in[2]));
   SmallVector<Value> sideways;

@@ -87,10 +87,8 @@ static SmallVector<Activation> activationsOf(Builder &b, const Attributes &a, Ar
     names.append(defaults.begin(), defaults.end());
   if (names.size() == defaults.size() && directions == 2) // the same in both
     names.append(SmallVector<StringRef>(names));
-  auto twice = ArrayRef<StringRef>(names);
-  if (directions == 1 && names.size() == 2 * defaults.size() &&
-      twice.take_front(defaults.size()) == twice.take_back(defaults.size())) // as RNN's schema has it for one direction
-    names.truncate(defaults.size());
+  if (directions == 1 && defaults.size() == 1 && names.size() == 2) // RNN's schema has one for each possible direction
+    names.truncate(1);
   if (names.size() != directions * defaults.size()) {
     b.fail("expected " + Twine(directions * defaults.size()) + " activations, got " + Twine(names.size()));
     return {};

@@ -27,7 +27,8 @@ def model(operation: str, operands: list[Any], attributes: dict[str, Any], versi
     outputs = [helper.make_empty_tensor_value_info(f"out{index}") for index in range(count)]
     node = helper.make_node(operation, names, [output.name for output in outputs], name="here", **attributes)
     graph = helper.make_graph([node], "mistake", inputs, outputs, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    sets = [helper.make_opsetid("", version), *([helper.make_opsetid(node.domain, 1)] if node.domain else [])]
+    return helper.make_model(graph, opset_imports=sets, ir_version=10)
 
 
 def ints(*values: int) -> np.ndarray:
@@ -37,8 +38,44 @@ def ints(*values: int) -> np.ndarray:
 IMAGE = (F, [1, 3, 8, 8])
 GRAMS = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
          "ngram_indexes": [0, 1], "pool_int64s": [3, 4]}  # fmt: skip
+QUERY = (F, [1, 3, 8])
+
+
+def microsoft(**attributes: Any) -> dict[str, Any]:
+    return {"domain": "com.microsoft", **attributes}
+
+
 # The operator, its operands, its attributes, and what the message says besides the node and the operands.
 MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("Range", [(F, []), (F, [2]), (F, [])], {}, "arange: expected one number each for start, limit and step, got "
+     "shape [2]\nHINT: give scalars, with a Reshape for example"),
+    *[("LinearAttention", [QUERY, QUERY, (F, [1, 3, 12]), (F, state)],
+       microsoft(q_num_heads=2, kv_num_heads=2, update_rule="linear", outputs=2),
+       f"linear attention: expected a state [1, 2, 4, 6], got shape {state}\nHINT: a state is [batch, kv_num_heads, "
+       "size of a key, size of a value]")
+      for state in ([1, 2, 6, 4], [2, 1, 4, 6], [48], [1, 2, 24, 1])],
+    ("NGramRepeatBlock", [(I64, [2, 5]), (F, [2, 9])], microsoft(ngram_size=0),
+     "expected a positive ngram_size, got 0"),
+    ("NhwcMaxPool", [(I8, [3, 4])], microsoft(kernel_shape=[2]),
+     "expected a tensor [batch, .., channels] of rank 3 or more, got shape [3, 4]"),
+    ("GroupNorm", [(F, [3]), (F, [3]), (F, [3])], microsoft(groups=1, activation=0),
+     "expected a tensor of rank 2 or more, with a batch and channels, got shape [3]"),
+    ("BiasSplitGelu", [(F, []), (F, [])], microsoft(), "expected a tensor of rank 1 or more, got a scalar"),
+    ("QLinearGlobalAveragePool", [(I8, [3, 4]), *[np.array(1, np.float32), np.array(0, np.int8)] * 2],
+     microsoft(), "expected a tensor of rank 3 or more, got shape [3, 4]"),
+    *[(op, operands, microsoft(outputs=outputs, **attributes),
+       f"input {index}: expected a tensor of rank {rank}, got shape {operands[index][1]}\nHINT: correct the shape at "
+       "this node, with a Reshape for example")
+      for op, operands, outputs, attributes, index, rank in [
+          ("MultiHeadAttention", [QUERY, QUERY, QUERY, (F, [1, 24])], 1, {"num_heads": 2}, 3, 1),
+          ("MultiHeadAttention", [QUERY, QUERY, QUERY, (F, [24]), (TensorProto.INT32, [1]), (F, [3, 3])], 1,
+           {"num_heads": 2}, 5, 4),
+          ("Attention", [QUERY, (F, [8, 24]), (F, [1, 24])], 1, {"num_heads": 2}, 2, 1),
+          ("GroupQueryAttention", [QUERY, QUERY, QUERY, (F, [1, 2, 0]), (F, [1, 2, 0, 4]), (TensorProto.INT32, [1]),
+                                   (TensorProto.INT32, [])], 3, {"num_heads": 2, "kv_num_heads": 2}, 3, 4),
+          ("EmbedLayerNormalization", [(TensorProto.INT32, [1, 3]), (TensorProto.INT32, [1, 3]), (F, [9]), (F, [5, 7]),
+                                       (F, [2, 7]), (F, [7]), (F, [7])], 2, {}, 2, 2),
+      ]],
     ("LSTM", [(F, [3, 2, 4]), (F, [1, 20, 4]), (F, [1, 20, 5])], {"hidden_size": -1},
      "expected a hidden_size of 5, as the recurrent weights have, got -1"),
     ("Add", [(F, [2, 3]), (F, [4, 5])], {},
@@ -106,13 +143,13 @@ MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
      "depth: expected one integer, got a tensor of shape [2]"),
 ]  # fmt: skip
 
-TYPES = {I8: "i8", F: "f32", I64: "i64", S: "string"}
+TYPES = {I8: "i8", F: "f32", TensorProto.INT32: "i32", I64: "i64", S: "string"}
 
 
 def described(operands: list[Any]) -> str:
     texts = []
     for index, operand in enumerate(operands):
-        kind, shape = ("f32" if operand.dtype == np.float32 else "i64", list(operand.shape)) if isinstance(
+        kind, shape = ({"f": "f32", "b": "i8"}.get(operand.dtype.char, "i64"), list(operand.shape)) if isinstance(
             operand, np.ndarray) else (TYPES[operand[0]], operand[1])  # fmt: skip
         texts.append(f"'in{index}' {kind} {shape}")
     return "inputs: " + ", ".join(texts)

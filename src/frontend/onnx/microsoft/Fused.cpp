@@ -343,8 +343,21 @@ Results importGemmaRotaryEmbedding(Node &node) {
   return {rotated(1), rotated(3)};
 }
 
-/// Each token of a group is compared by operators of its own.
-constexpr int64_t mostTokensOfGroup = 256;
+/// For each row and each place in it, [batch, places]: whether the `size` - 1 tokens from there on are the row's last.
+static Value repeatsLast(Builder &b, Value ids, int64_t size, const SymbolicInt &places) {
+  SymbolicInt last = shapeOf(ids)[1] - SymbolicInt(size - 1);
+  Value differ = b.generate({ids}, {shapeOf(ids)[0], places, SymbolicInt(size - 1)}, b.i64(),
+                            [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                              Scalar place(builder, loc, index[1]), token(builder, loc, index[2]);
+                              auto at = [&](const Scalar &column) {
+                                return Scalar(builder, loc, load(builder, loc, tensors[0], {index[0], column.value}));
+                              };
+                              Scalar here = at(place + token),
+                                     there = at(Scalar(builder, loc, extent(builder, loc, last)) + token);
+                              return select(equal(here, there), here.integer(0), here.integer(1)).value;
+                            });
+  return differ ? call(b, "equal", {graph::sum(b, differ, {2}, false), b.scalar(0, b.i64())}) : differ;
+}
 
 /// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
 Results importNGramRepeatBlock(Node &node) {
@@ -354,19 +367,15 @@ Results importNGramRepeatBlock(Node &node) {
   for (size_t index : {0, 1})
     if (rankOf(node.input(index)) != 2)
       return node.fail("expected ids and scores of rank 2, got shape " + toString(shapeOf(node.input(index))));
-  if (size < 1 || size > mostTokensOfGroup)
-    return node.fail("expected an ngram_size from 1 to " + Twine(mostTokensOfGroup) + ", got " + Twine(size));
+  if (size < 1)
+    return node.fail("expected a positive ngram_size, got " + Twine(size));
   Builder &b = node.builder;
   Value ids = b.cast(node.input(0), b.i64()), scores = node.input(1);
   SymbolicInt length = shapeOf(ids)[1], count = max(length - SymbolicInt(size - 1), SymbolicInt(0));
   Shape batch{shapeOf(ids)[0], count};
-  Value isSame = b.splat(batch, 1, b.operations.getI1Type());
-  for (int64_t i = 0; i + 1 < size; ++i) { // the row's last tokens against those at each place
-    SymbolicInt at = max(length - SymbolicInt(size - 1 - i), SymbolicInt(0));
-    Value last = b.gather(ids, b.broadcastTo(number(b, at, b.i64()), count), 1);
-    Value window = sliceAxis(b, ids, 1, min(SymbolicInt(i), length - count), count);
-    isSame = call(b, "logical_and", {isSame, call(b, "equal", {last, window})});
-  }
+  Value isSame = repeatsLast(b, ids, size, count);
+  if (!isSame)
+    return {};
   Value last = sliceAxis(b, ids, 1, length - count, count);
   Value tokens = graph::where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // none of the vocabulary
   Value rows = b.broadcastTo(b.unsqueeze(iota(b, batch[0], b.i64()), 1), batch);

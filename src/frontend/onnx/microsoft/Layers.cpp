@@ -46,8 +46,10 @@ Results importBiasSplitGelu(Node &node) {
     return {};
   Builder &b = node.builder;
   Value x = graph::add(b, node.input(0), node.input(1));
-  if (!x || rankOf(x) < 1)
+  if (!x)
     return {};
+  if (rankOf(x) < 1)
+    return node.fail("expected a tensor of rank 1 or more, got a scalar");
   int64_t last = rankOf(x) - 1;
   std::optional<SymbolicInt> half = exactDiv(shapeOf(x).back(), SymbolicInt(2));
   if (!half)
@@ -143,13 +145,13 @@ Results importConvTransposeWithDynamicPads(Node &node) {
 // Normalisations
 //===----------------------------------------------------------------------===//
 
-static NamedAttribute epsilonOf(Node &node, double otherwise) {
+static NamedAttribute epsilonOf(Node &node, float otherwise) {
   auto value = node.builder.operations.getF64FloatAttr(node.attributes.getFloat("epsilon", otherwise));
   return node.attribute("epsilon", value);
 }
 
 Results importSimplifiedLayerNormalization(Node &node) {
-  return node.composite("rms_norm", node.inputs, epsilonOf(node, 1e-5));
+  return node.composite("rms_norm", node.inputs, epsilonOf(node, 1e-5F));
 }
 
 /// Results: the norm of x + skip + bias, its mean and inverse deviation, and this sum.
@@ -164,7 +166,7 @@ static Results skipNorm(Node &node, StringRef norm, Value shift, Value bias) {
   SmallVector<Value> inputs{sum, node.input(2)};
   if (shift)
     inputs.push_back(shift);
-  Results results = node.composite(norm, inputs, epsilonOf(node, 1e-12));
+  Results results = node.composite(norm, inputs, epsilonOf(node, 1e-12F));
   results.resize(3);
   results.push_back(sum);
   return results;
@@ -180,14 +182,23 @@ static Value normalisedGroups(Node &node, Value x) {
   auto groups = b.operations.getI64IntegerAttr(node.attributes.getInt("groups"));
   Value result =
       node.composite("group_norm", {isLast && x ? moveAxis(b, x, rank - 1, 1) : x, node.input(1), node.input(2)},
-                     {node.attribute("num_groups", groups), epsilonOf(node, 1e-5)})[0];
+                     {node.attribute("num_groups", groups), epsilonOf(node, 1e-5F)})[0];
   if (isLast && result)
     result = moveAxis(b, result, 1, rank - 1);
   return node.attributes.getInt("activation") ? call(b, "silu", result) : result;
 }
 
+/// Whether input 0 has a batch and channels; an error otherwise.
+static bool hasChannels(Node &node) {
+  bool has = rankOf(node.input(0)) >= 2;
+  if (!has)
+    node.fail("expected a tensor of rank 2 or more, with a batch and channels, got shape " +
+              toString(shapeOf(node.input(0))));
+  return has;
+}
+
 Results importMicrosoftGroupNorm(Node &node) {
-  if (!node.hasInputs(3) || rankOf(node.input(0)) < 2)
+  if (!node.hasInputs(3) || !hasChannels(node))
     return {};
   return {normalisedGroups(node, node.input(0))};
 }
@@ -195,7 +206,7 @@ Results importMicrosoftGroupNorm(Node &node) {
 /// in: x, scale, shift, what is added to x (where it is [n, channels], to each position), bias. Results: the normalised
 /// sum, the sum.
 Results importSkipGroupNorm(Node &node) {
-  if (!node.hasInputs(4) || rankOf(node.input(0)) < 2)
+  if (!node.hasInputs(4) || !hasChannels(node))
     return {};
   Builder &b = node.builder;
   int64_t rank = rankOf(node.input(0)), between = rank - 2;
@@ -301,7 +312,7 @@ Results importMicrosoftRange(Node &node) {
     return {};
   Builder &b = node.builder;
   Value step = node.input(2) ? node.input(2) : number(b, SymbolicInt(1), graph::elementTypeOf(node.input(0)));
-  return node.composite("arange", {b.reshape(node.input(0), {}), b.reshape(node.input(1), {}), b.reshape(step, {})});
+  return node.composite("arange", {node.input(0), node.input(1), step});
 }
 //===----------------------------------------------------------------------===//
 // EmbedLayerNormalization

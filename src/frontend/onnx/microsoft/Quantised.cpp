@@ -246,8 +246,10 @@ Results importQLinearSoftmax(Node &node) {
 /// A pool of a tensor whose channels may be last.
 static Results quantisedPool(Node &node, StringRef composite) {
   Value x = dequantised(node, 0);
-  if (!x || rankOf(x) < 3)
+  if (!x)
     return {};
+  if (rankOf(x) < 3)
+    return node.fail("expected a tensor of rank 3 or more, got shape " + toString(shapeOf(x)));
   if (!node.attributes.getInt("channels_last"))
     return quantisedAs(node, node.composite(composite, x)[0], 3, 0);
   int64_t last = rankOf(x) - 1;

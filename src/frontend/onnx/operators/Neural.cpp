@@ -54,7 +54,7 @@ Results importBitShift(Node &node) {
 
 Results importMod(Node &node) { return node.composite(node.attributes.getInt("fmod") ? "fmod" : "mod", node.inputs); }
 
-/// Bounds are attributes, absent ones none.
+/// Operator set 1: bounds are attributes; one that is absent does not bound.
 Results importFirstClip(Node &node) {
   Value x = node.input(0), low, high;
   if (x && node.attributes.has("min"))
@@ -64,12 +64,23 @@ Results importFirstClip(Node &node) {
   return node.composite("clip", {x, low, high});
 }
 
-/// Bounds are attributes with the numbers of f32 as defaults: infinities are clipped, too.
+/// Bounds are attributes. Absent ones are the lowest and largest numbers of f32: infinities are clipped, too.
 Results importClip(Node &node) {
   constexpr float limit = std::numeric_limits<float>::max();
   Value x = node.input(0);
   return node.composite("clip", {x, x ? like(node.builder, node.attributes.getFloat("min", -limit), x) : Value(),
                                  x ? like(node.builder, node.attributes.getFloat("max", limit), x) : Value()});
+}
+
+/// Bounds are inputs. Absent ones are the lowest and largest numbers of their type.
+Results importClip11(Node &node) {
+  Value x = node.input(0), low = node.input(1), high = node.input(2);
+  if (auto type = x ? dyn_cast<FloatType>(graph::elementTypeOf(x)) : FloatType()) {
+    double limit = llvm::APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+    low = low ? low : like(node.builder, -limit, x);
+    high = high ? high : like(node.builder, limit, x);
+  }
+  return node.composite("clip", {x, low, high});
 }
 
 /// Operator set 1 has rounded constants.

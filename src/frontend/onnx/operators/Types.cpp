@@ -31,23 +31,16 @@ Type typeAttribute(Node &node, StringRef name, Type otherwise) {
   return type;
 }
 
-/// A cast that the model asks for rounds, unlike those around operators that compute f16 in f32.
-static Value roundingCast(Node &node, Value input, Type type) {
-  Value result = node.builder.cast(input, type, roundingOf(node.attributes));
-  if (result && result != input && result.getDefiningOp())
-    result.getDefiningOp()->setAttr("graph.rounds", node.builder.operations.getUnitAttr());
-  return result;
-}
-
 Results importCast(Node &node) {
   Type type = typeAttribute(node, "to");
-  return {type && node.input(0) ? roundingCast(node, node.input(0), type) : Value()};
+  return {type && node.input(0) ? node.builder.roundingCast(node.input(0), type, roundingOf(node.attributes))
+                                : Value()};
 }
 
 Results importCastLike(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 inputs");
-  return {roundingCast(node, node.input(0), graph::elementTypeOf(node.input(1)))};
+  return {node.builder.roundingCast(node.input(0), graph::elementTypeOf(node.input(1)), roundingOf(node.attributes))};
 }
 
 Results importBitCast(Node &node) {
