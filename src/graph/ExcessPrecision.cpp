@@ -1,8 +1,8 @@
 //===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -------------------===//
 //
 // The builder's cast, and the rule behind it: f16 and bf16 values are computed in
-// f32, and rounded where a result of the model or an explicit cast, from or to them (the
-// attribute graph.rounds), needs it. A cast of a narrow value to f32 therefore computes that
+// f32, and rounded where a result of the model or an explicit cast (the attribute
+// graph.rounds) needs it. A cast of a narrow value to f32 therefore computes that
 // value once more from the last f32 values, through the operators that do not mind.
 //
 //===----------------------------------------------------------------------===//

@@ -440,3 +440,19 @@ def test_examples_that_are_numpy_arrays() -> None:
 def test_composites_of_the_table_exist() -> None:
     for name in torch_operators.UNARY.split():
         assert perpend.GraphBuilder.has_composite(name), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_cast_to_f32_is_of_the_rounded_value(dtype: torch.dtype) -> None:
+    """Also where the 16-bit value overflows, and whether it is an output too or not."""
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            square = x * x
+            return square, square.float(), (x.float() * 1.1).half().float(), (x * 3).float() + 1
+
+    x = torch.linspace(-9, 301, 64).to(dtype)
+    net = Net().eval()
+    results = perpend.compile(net, example_inputs=(x,))(x)
+    for got, expected in zip(results, net(x), strict=True):
+        torch.testing.assert_close(got.float(), expected.float(), rtol=0, atol=0)
