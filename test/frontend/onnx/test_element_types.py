@@ -159,7 +159,7 @@ erf = np.vectorize(math.erf)
 EXACT = {
     "Erf": erf,
     "Gelu": lambda x: x / 2 * (1 + erf(x / math.sqrt(2))),
-    "HardSigmoid": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
+    "HardSigmoid": lambda x: np.clip(float(np.float32(0.2)) * x + 0.5, 0, 1),  # the attribute is a float
     "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     "MaxPool": lambda x: windows(x).max((4, 5)),
     "AveragePool": lambda x: windows(x).mean((4, 5)),

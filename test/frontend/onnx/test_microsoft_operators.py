@@ -262,7 +262,7 @@ def test_skip_group_norm(channels_last, skip_shape, has_bias):
             "DecoderMaskedMultiHeadAttention",
             [[2, 1, 12], [2, 1, 12], [2, 1, 12], [2]],
             {"num_heads": 3},
-            r"mask_index: expected a mask \[batch, keys\], got shape \[2\]",
+            r"input 3: expected a tensor of rank 2, got shape \[2\]",
         ),
         ("CDist", [[2, 3], [4, 3]], {"metric": "cosine"}, "cosine"),
         ("GatherBlockQuantized", [[2, 8], [3], [2, 1]], {"gather_axis": 1, "block_size": 16}, "another axis"),
