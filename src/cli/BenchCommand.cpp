@@ -67,34 +67,56 @@ static bool measure(std::vector<Lane> &lanes, double totalMs) {
   return true;
 }
 
-static void printProfile(perpend_model *model, const Lane &lane) {
-  struct Row {
-    StringRef name;
-    int64_t timeNs = 0, calls = 0;
-  };
-  constexpr int leastRuns = 20;
-  constexpr double leastMs = 100; // so that an interruption by another program does not decide
-  lane.execution->run();          // caches may have another lane's data
-  perpend_session_profile(lane.session.get(), 1);
-  int runs = 0;
-  for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs)
+namespace {
+struct KernelProfile {
+  StringRef name;
+  int64_t calls;             ///< in all runs
+  std::vector<double> times; ///< of all calls of a run, in us
+
+  double median() const { return times[times.size() / 2]; }
+};
+} // namespace
+
+/// Some runs in which each kernel's time is taken; its medians, as those of whole runs, do not mind interruptions.
+static std::vector<KernelProfile> profile(perpend_model *model, const Lane &lane) {
+  constexpr size_t leastRuns = 20;
+  constexpr double leastMs = 100;
+  std::vector<KernelProfile> kernels;
+  for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i)
+    kernels.push_back({perpend_model_kernel_name(model, i), 0, {}});
+  lane.execution->run(); // caches may have another lane's data
+  size_t runs = 0;
+  for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs) {
+    perpend_session_profile(lane.session.get(), 1); // from 0
     lane.execution->run();
-  std::vector<Row> rows;
-  double total = 0;
-  for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i) {
-    Row row{perpend_model_kernel_name(model, i)};
-    perpend_session_kernel_profile(lane.session.get(), i, &row.timeNs, &row.calls);
-    total += static_cast<double>(row.timeNs);
-    rows.push_back(row);
+    for (auto [i, kernel] : llvm::enumerate(kernels)) {
+      int64_t timeNs = 0, calls = 0;
+      perpend_session_kernel_profile(lane.session.get(), static_cast<int32_t>(i), &timeNs, &calls);
+      kernel.times.push_back(static_cast<double>(timeNs) / 1e3);
+      kernel.calls += calls;
+    }
   }
   perpend_session_profile(lane.session.get(), 0);
-  llvm::sort(rows, [](const Row &a, const Row &b) { return std::tie(b.timeNs, a.name) < std::tie(a.timeNs, b.name); });
-  llvm::outs() << "\nkernels, " << lane.threads << " threads:\n   calls      us/run      %  name\n";
-  for (const Row &row : rows)
-    llvm::outs() << llvm::format("%8lld %11.2f %6.1f  ", static_cast<long long>(row.calls / runs),
-                                 static_cast<double>(row.timeNs) / 1e3 / runs,
-                                 total > 0 ? 100 * static_cast<double>(row.timeNs) / total : 0)
-                 << row.name << "\n";
+  for (KernelProfile &kernel : kernels)
+    llvm::sort(kernel.times);
+  llvm::sort(kernels, [](const KernelProfile &a, const KernelProfile &b) {
+    return std::make_tuple(b.median(), a.name) < std::make_tuple(a.median(), b.name);
+  });
+  return kernels;
+}
+
+static void printProfile(perpend_model *model, const Lane &lane) {
+  std::vector<KernelProfile> kernels = profile(model, lane);
+  double total = 0;
+  for (const KernelProfile &kernel : kernels)
+    total += kernel.median();
+  llvm::outs() << "\nkernels, " << lane.threads << " threads: in one run, the median of "
+               << (kernels.empty() ? 0 : kernels[0].times.size()) << "\n   calls  median us      %  name\n";
+  for (const KernelProfile &kernel : kernels)
+    llvm::outs() << llvm::format("%8lld %10.2f %6.1f  ",
+                                 static_cast<long long>(kernel.calls / static_cast<int64_t>(kernel.times.size())),
+                                 kernel.median(), total > 0 ? 100 * kernel.median() / total : 0)
+                 << kernel.name << "\n";
 }
 
 static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
@@ -201,7 +223,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   list.add("against", options.against, "ENGINES", "other engines, separated by commas: onnxruntime, openvino");
   list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
-  list.add("json", options.json, "FILE", "write the times as JSON");
+  list.addOutputFile("json", options.json, "FILE", "write the times as JSON");
   list.add("profile", options.wantsProfile, "", "print the time of each kernel");
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);

@@ -44,6 +44,28 @@ static bool checkPhase(StringRef flag, StringRef name) {
   return false;
 }
 
+static bool isLibrary(StringRef output) { return output.ends_with(".so") || output.ends_with(".a"); }
+
+static bool checkArtifact(StringRef output, bool wantsExecutable) {
+  if (output.empty())
+    return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
+  if (wantsExecutable && (isLibrary(output) || output.ends_with(".h")))
+    return fail("'" + output + "': --exe writes a program, which is no library", "leave --exe or the ending out"),
+           false;
+  if (!wantsExecutable && !isLibrary(output))
+    return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
+  return true;
+}
+
+/// The output of --stop-after.
+static bool checkText(StringRef output, bool wantsExecutable) {
+  if (wantsExecutable)
+    return fail("option '--exe' is not for --stop-after, which writes text", "leave one of them out"), false;
+  if (isLibrary(output))
+    return fail("'" + output + "': --stop-after writes text, which is no library", "-o module.mlir"), false;
+  return true;
+}
+
 static bool checkOptions(const CompileOptions &options, StringRef output, bool wantsExecutable) {
   if (!checkPhase("stop-after", options.stopAfter) || !checkPhase("start-from", options.startFrom) ||
       (!options.overridePhase.empty() &&
@@ -53,16 +75,7 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
     return fail(target.takeError()), false;
   if (options.optLevel > 3)
     return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
-  if (!options.stopAfter.empty())
-    return true;
-  if (output.empty())
-    return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
-  if (wantsExecutable && (output.ends_with(".so") || output.ends_with(".a") || output.ends_with(".h")))
-    return fail("'" + output + "': --exe writes a program, which is no library", "leave --exe or the ending out"),
-           false;
-  if (!wantsExecutable && !output.ends_with(".so") && !output.ends_with(".a"))
-    return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
-  return true;
+  return options.stopAfter.empty() ? checkArtifact(output, wantsExecutable) : checkText(output, wantsExecutable);
 }
 
 /// --stop-after: the module as text, to the output or the terminal.
@@ -106,7 +119,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   std::string output;
   bool wantsExecutable = false;
-  list.add("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
+  list.addOutputFile("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");

@@ -138,6 +138,8 @@ bool InputMaker::readFiles() {
     StringRef path = text;
     if (size_t equals = text.find('='); equals != StringRef::npos) {
       path = text.drop_front(equals + 1);
+      if (equals == 0)
+        return fail("option '--input': expected [NAME=]FILE.npy, got '" + text + "'"), false;
       if (perpend_model_find_input(model, text.take_front(equals).str().c_str(), &index) != PERPEND_OK)
         return fail(perpend_error_message()), false;
     } else if (static_cast<size_t>(next++) >= arrays.size()) {
@@ -215,10 +217,9 @@ bool InputMaker::readSymbols() {
   std::set<std::string> known = knownSymbols();
   llvm::StringMap<int64_t> given;
   for (StringRef text : options.symbols) {
-    auto [name, number] = text.split('=');
+    auto [name, number] = text.rsplit('=');
     int64_t value = 0;
-    if (number.getAsInteger(10, value) || value < 0)
-      return fail("option '--symbol': expected NAME=N with N at least 0, got '" + text + "'"), false;
+    (void)number.getAsInteger(10, value); // a number: the option's form says so
     if (!known.count(name.str()))
       return fail("option '--symbol': the inputs have no symbol '" + name + "'",
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),

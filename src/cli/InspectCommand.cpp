@@ -40,7 +40,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   std::string stage, html;
   list.add("stage", stage, "STAGE", "print the module at this stage, without large weights");
-  list.add("html", html, "FILE", "write everything as a page that needs no other file");
+  list.addOutputFile("html", html, "FILE", "write everything as a page that needs no other file");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O"});

@@ -140,18 +140,6 @@ static LogicalResult checkSizes(func::FuncOp main) {
   return success();
 }
 
-static bool parseDimensions(ArrayRef<std::string> texts, onnx::ImportOptions &options) {
-  for (StringRef text : texts) {
-    auto [subject, value] = text.rsplit('=');
-    if (subject.empty() || value.empty() || !text.contains('=')) {
-      fail("option '--dim': expected NAME=VALUE, got '" + text + "'", "--dim batch=4");
-      return false;
-    }
-    options.dimensions.push_back({subject.str(), value.str()});
-  }
-  return true;
-}
-
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   if (source.kind == ModelKind::Library) {
     fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
@@ -160,8 +148,10 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   OwningOpRef<ModuleOp> module;
   if (source.kind == ModelKind::Onnx) {
     onnx::ImportOptions options;
-    if (!parseDimensions(source.dimensions, options))
-      return {};
+    for (StringRef text : source.dimensions) {
+      auto [subject, value] = text.rsplit('=');
+      options.dimensions.push_back({subject.str(), value.str()});
+    }
     options.operators = source.operators;
     module = onnx::importOnnx(context, source.path, options);
     if (module && failed(loadOperators(*module)))

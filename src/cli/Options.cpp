@@ -2,6 +2,7 @@
 
 #include "cli/Options.h"
 #include "support/ReadableText.h"
+#include "support/WriteFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -61,11 +62,40 @@ void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, String
       ", a whole number of at least " + std::to_string(least));
 }
 
-void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
-  add(flag, valueName, help, [&values](StringRef text) {
-    values.push_back(text.str());
+/// Whether `text` is NAME=VALUE, or NAME=N with N at least 0, where `form` says so. A name may have a '=' itself.
+static bool hasForm(StringRef text, StringRef form) {
+  if (!form.starts_with("NAME="))
     return !text.empty();
-  });
+  auto [name, value] = text.rsplit('=');
+  int64_t number = 0;
+  return !name.empty() && !value.empty() && (form != "NAME=N" || (!value.getAsInteger(10, number) && number >= 0));
+}
+
+void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
+  add(
+      flag, valueName, help,
+      [&values, valueName](StringRef text) {
+        values.push_back(text.str());
+        return hasForm(text, valueName);
+      },
+      valueName == "NAME=N" ? " with N at least 0" : "");
+}
+
+void OptionList::addOutputFile(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
+  add(flag, value, valueName, help);
+  outputs.push_back([&value] { return value.empty() ? llvm::Error::success() : support::checkWritableFile(value); });
+}
+
+void OptionList::addOutputFolder(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
+  add(flag, value, valueName, help);
+  outputs.push_back([&value] { return value.empty() ? llvm::Error::success() : support::checkWritableFolder(value); });
+}
+
+bool OptionList::checkOutputs() const {
+  for (const std::function<llvm::Error()> &output : outputs)
+    if (llvm::Error error = output())
+      return fail(std::move(error)), false;
+  return true;
 }
 
 /// "optLevel" as "opt-level", which is opt_level in Python.

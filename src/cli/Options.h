@@ -41,13 +41,18 @@ public:
   void add(StringRef flag, bool &value, StringRef valueName, StringRef help);
   void add(StringRef flag, std::string &value, StringRef valueName, StringRef help);
   void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help, int64_t least = 0);
-  /// May be given several times.
+  /// A file or a folder that the command writes: checkOutputs looks at it before the work begins.
+  void addOutputFile(StringRef flag, std::string &value, StringRef valueName, StringRef help);
+  void addOutputFolder(StringRef flag, std::string &value, StringRef valueName, StringRef help);
+  /// May be given several times. Where the value's name has a '=', the value is a pair, and a number behind "=N".
   void add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help);
   /// Every option of src/Options.def, or those named.
   void addCompiler(CompileOptions &options, ArrayRef<StringRef> only = {});
 
   /// Sets the options and collects the other arguments. False: an error was printed.
   bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) const;
+  /// False: an error was printed.
+  bool checkOutputs() const;
   void print(llvm::raw_ostream &out) const;
 
 private:
@@ -65,6 +70,7 @@ private:
   bool reportUnknown(StringRef argument) const;
 
   std::vector<Option> options;
+  std::vector<std::function<llvm::Error()>> outputs;
 };
 
 /// "3" -> {3}; false for anything that is no list of positive integers separated by commas.

@@ -44,8 +44,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   int64_t threads = 0, repetitions = 1;
   OptionList list;
   inputOptions.addTo(list);
-  list.add("output-dir", directory, "DIR",
-           "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
+  list.addOutputFolder("output-dir", directory, "DIR",
+                       "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
   list.add("threads", threads, "N", "at most N threads (default 0: all usable cores)");
   list.add("repeat", repetitions, "N", "run N times and print the times (default 1: without times)", 1);
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");

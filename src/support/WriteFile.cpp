@@ -31,6 +31,32 @@ Error cannotWrite(StringRef path, std::error_code reason) {
   return createStringError(reason, "cannot write '" + path + "': " + reason.message() + "\nhint: " + cureFor(reason));
 }
 
+static std::error_code checkAccess(const Twine &path) { return sys::fs::access(path, sys::fs::AccessMode::Write); }
+
+static StringRef folderOf(StringRef path) {
+  StringRef folder = sys::path::parent_path(path);
+  return folder.empty() ? "." : folder;
+}
+
+Error checkWritableFile(StringRef path) {
+  std::error_code error;
+  if (path != "-")
+    error = sys::fs::is_directory(path) ? std::make_error_code(std::errc::is_a_directory)
+                                        : checkAccess(sys::fs::exists(path) ? Twine(path) : folderOf(path) + "/.");
+  return error ? cannotWrite(path, error) : Error::success();
+}
+
+Error checkWritableFolder(StringRef path) {
+  StringRef existing = path;
+  while (!sys::fs::exists(existing) && existing != ".")
+    existing = folderOf(existing);
+  if (!sys::fs::is_directory(existing))
+    return createStringError(std::make_error_code(std::errc::not_a_directory),
+                             "cannot write into '" + existing + "': it is a file\nhint: give the name of a folder");
+  std::error_code error = checkAccess(existing);
+  return error ? cannotWrite(existing, error) : Error::success();
+}
+
 using Write = function_ref<void(raw_ostream &)>;
 
 static std::error_code writeInPlace(StringRef path, Write write) {

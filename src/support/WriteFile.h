@@ -17,6 +17,14 @@ llvm::Error writeFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_os
 /// The same for a file that nobody else looks at: it is written where it lies, with fewer calls of the system.
 llvm::Error writePrivateFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
+/// Whether the file can be written, as far as can be told without writing: so that long work does not end with it.
+/// Errors: those of cannotWrite.
+llvm::Error checkWritableFile(llvm::StringRef path);
+
+/// The same for files in a folder that is created with those above it. Errors: it, or one above it, is a file, or may
+/// not be written to.
+llvm::Error checkWritableFolder(llvm::StringRef path);
+
 /// "cannot write 'PATH': reason", and the cure for this reason.
 llvm::Error cannotWrite(llvm::StringRef path, std::error_code reason);
 

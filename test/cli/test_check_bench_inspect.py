@@ -145,7 +145,14 @@ def test_bench(tmp_path: Path, library: Path) -> None:
     text = succeed(
         "bench", library, "--threads", "1,2", "--time", 100, "--json", "b.json", "--profile", folder=tmp_path
     )
-    assert "median ms" in text and "us/run" in text
+    assert "median ms" in text
+    for threads, table in zip([1, 2], text.split("\nkernels, ")[1:], strict=True):
+        title, header, *rows = table.splitlines()
+        assert re.fullmatch(rf"{threads} threads: in one run, the median of \d\d+", title)
+        assert header.split() == ["calls", "median", "us", "%", "name"]
+        kernels = [row.split() for row in rows if row]
+        assert kernels and all(int(calls) == 1 and float(us) >= 0 for calls, us, _, _ in kernels)
+        assert abs(sum(float(part) for _, _, part, _ in kernels) - 100) < 0.1 * len(kernels)
     rows = json.loads((tmp_path / "b.json").read_text())["rows"]
     assert [row["threads"] for row in rows] == [1, 2]
     assert all(row["runs"] > 0 and row["median_ms"] >= row["least_ms"] > 0 for row in rows)

@@ -135,6 +135,29 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["bench", "--json", "no/b.json"],
+            "cannot write 'no/b.json': No such file or directory\nhint: the folder must",
+        ),
+        (["bench", "--json", "."], "cannot write '.': Is a directory\nhint: give the name of a file"),
+        (["inspect", "--html", "no/i.html"], "cannot write 'no/i.html': No such file or directory"),
+        (["compile", "-o", "no/x.so"], "cannot write 'no/x.so': No such file or directory"),
+        (["compile", "-o", "file/x.so"], "cannot write 'file/x.so': Not a directory"),
+        (["run", "--output-dir", "file"], "cannot write into 'file': it is a file\nhint: give the name of a folder"),
+        (["run", "--output-dir", "file/a/b"], "cannot write into 'file': it is a file"),
+    ],
+)
+def test_outputs_that_cannot_be_are_found_before_the_work(tmp_path: Path, arguments: list[str], message: str) -> None:
+    """The model is none, which would be the error behind it."""
+    (tmp_path / "file").touch()
+    (tmp_path / "m.onnx").write_text("none")
+    assert reject(*arguments, "m.onnx", folder=tmp_path).startswith(f"error: {message}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "m.onnx"]
+
+
 def test_full_file(tmp_path: Path) -> None:
     for arguments in [["inspect", DIGITS, "--html"], ["compile", DIGITS, "--stop-after", "fuse", "-o"]]:
         assert "cannot write '/dev/full': No space left" in reject(*arguments, "/dev/full", folder=tmp_path)

@@ -127,7 +127,7 @@ def test_wrong_inputs(tmp_path: Path, library: Path) -> None:
     assert "given twice" in reject("run", library, "--input", "x.npy", "--input", "x=x.npy", folder=tmp_path)
     assert "one more" in reject("run", library, "--input", "x.npy", "--input", "x.npy", folder=tmp_path)
     assert "symbols: n" in reject("run", library, "--symbol", "m=3", folder=tmp_path)
-    assert "at least 0" in reject("run", library, "--symbol", "n=-1", folder=tmp_path)
+    assert "expected [NAME=]FILE.npy, got '=x.npy'" in reject("run", library, "--input", "=x.npy", folder=tmp_path)
 
 
 def test_damaged_library(tmp_path: Path, library: Path) -> None:

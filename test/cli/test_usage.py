@@ -75,4 +75,14 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
     assert "takes no value" in usage("compile", tiny, "-o", "x.so", "--times=yes")
     assert "unknown reference 'numpy'" in usage("check", tiny, "--against", "numpy")
     assert "stages: graph" in usage("inspect", tiny, "--stage", "nowhere")
+    for pair in ["n", "=3", "n="]:
+        assert f"option '--dim': expected NAME=VALUE, got '{pair}'" in usage("inspect", tiny, "--dim", pair)
+    for pair in ["n", "=3", "n=", "n=-1", "n=m"]:
+        message = usage("run", tiny, "--symbol", pair)
+        assert f"option '--symbol': expected NAME=N with N at least 0, got '{pair}'" in message
+    for output in [["-o", "x.so"], ["-o", "x.a"]]:
+        assert "--stop-after writes text, which is no library" in usage(
+            "compile", tiny, "--stop-after", "fuse", *output
+        )
+    assert "'--exe' is not for --stop-after" in usage("compile", tiny, "--stop-after", "fuse", "--exe", "-o", "x")
     assert perpend(folder=tmp_path).returncode == USAGE_ERROR
