@@ -101,7 +101,7 @@ static perpend_status findTensor(const TensorList &list, const char *kind, const
       used += static_cast<size_t>(snprintf(known + used, sizeof known - used, "%s'%s'", used ? ", " : "", candidate));
   }
   return fail(PERPEND_INVALID_ARGUMENT,
-              "%s: expected one of %s, got '%.60s'; hint: names are those of the model file, without its initializers",
+              "%s: expected one of %s, got '%.60s'; hint: weights (an ONNX file's initializers) are no inputs",
               kind, *known ? known : "none", name);
 }
 

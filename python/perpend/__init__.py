@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 class TensorInfo(NamedTuple):
     """What a model declares about an input or output: symbolic extents are text, such as "2*n"."""
 
@@ -150,7 +154,11 @@ def import_model(
             if dims:
                 raise CompileError("dims: only for ONNX models\nhint: use dynamic_shapes, as in torch.export.export")
             return torch_frontend.import_model(model, example_inputs, dynamic_shapes)
-    hint = "\nhint: read a model from bytes with onnx.load_from_string" if isinstance(model, bytes) else ""
+    hint = ""
+    if isinstance(model, bytes):
+        hint = "\nhint: read a model from bytes with onnx.load_from_string"
+    elif callable(model):
+        hint = "\nhint: make a function the forward of a torch.nn.Module, or decorate it with torch.compile"
     raise TypeError(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
         f"torch.nn.Module, got {type(model).__name__}{hint}"

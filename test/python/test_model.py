@@ -240,6 +240,8 @@ def test_wrong_arguments_in_words() -> None:
         perpend.load("model.so", threads=1.5)  # type: ignore[arg-type]
     with pytest.raises(perpend.CompileError, match=r"dims: 'n': expected a whole number or the name .*, got 3\.5"):
         perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile"):
+        perpend.compile(lambda x: x)
     with pytest.raises(TypeError, match=r"got bytes\nhint: .*onnx\.load_from_string"):
         perpend.compile(onnx_model().SerializeToString())
     with pytest.raises(perpend.CompileError, match=r"optimisation level \(-O, in Python opt_level\): .* got 7"):
@@ -419,3 +421,8 @@ def test_calls_are_cheap(relu: perpend.Model) -> None:
             relu(x)
         best = min(best, (time.perf_counter() - begin) / 1000)
     assert best < 20e-6, f"{best * 1e6:.1f} us per call"
+
+
+def test_what_the_package_shows() -> None:
+    assert dir(perpend) == sorted([*perpend.__all__, "__version__"])
+    assert all(hasattr(perpend, name) for name in dir(perpend))
