@@ -1,6 +1,7 @@
 //===- ScalarMath.cpp - scalar formulas as C++ expressions ----------------===//
 
 #include "graph/ScalarMath.h"
+#include "support/NearestInteger.h"
 
 using namespace mlir;
 
@@ -9,7 +10,7 @@ namespace perpend::graph {
 Scalar Scalar::constant(double number) const {
   if (auto floating = dyn_cast<FloatType>(type()))
     return call<arith::ConstantOp>(FloatAttr::get(floating, number));
-  return integer(static_cast<int64_t>(number));
+  return integer(support::nearestInteger(number));
 }
 
 Scalar Scalar::integer(int64_t number) const {

@@ -44,41 +44,67 @@ static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a)
   return std::nullopt;
 }
 
-/// in: bytes of numbers, scales and zero points, matrices [rows, ..]. Result: [rows, columns]. They are read sideways,
-/// so that neighbours in memory, which vectors hold, are numbers at the same place of their bytes and blocks.
-static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Type type) {
+/// in: bytes of numbers, scales and zero points, matrices [rows, ..]. `blocks`: of each column, or null. Result: [rows,
+/// columns]. They are read sideways, so that neighbours in memory, which vectors hold, are numbers at the same place of
+/// their bytes and blocks.
+static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Value blocks, Type type) {
   bool packsZeros = in.size() > 2 && isa<IntegerType>(elementTypeOf(in[2]));
   SmallVector<Value> sideways;
   for (Value matrix : in)
     sideways.push_back(b.transpose(matrix, {1, 0}));
-  Value result = b.generate(sideways, {SymbolicInt(m.columns), SymbolicInt(m.rows)}, type,
-                            [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                              Scalar column(builder, loc, index[0]);
-                              Scalar block = floorDiv(column, column.integer(m.blockSize));
-                              auto real = [&](Scalar number) {
-                                Type f32 = builder.getF32Type();
-                                return number.isFloat()
-                                           ? number.to(f32)
-                                           : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
-                              };
-                              auto ofBlock = [&](Value matrix) {
-                                return real(Scalar(builder, loc, load(builder, loc, matrix, {block.value, index[1]})));
-                              };
-                              Scalar number = real(packedNumber(builder, loc, tensors[0], column, index[1], m.bits));
-                              Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
-                              if (packsZeros)
-                                zero = real(packedNumber(builder, loc, tensors[2], block, index[1], m.bits));
-                              else if (tensors.size() > 2)
-                                zero = ofBlock(tensors[2]);
-                              return ((number - zero) * scale).to(scalarType(type)).value;
-                            });
+  if (blocks)
+    sideways.push_back(blocks);
+  Value result =
+      b.generate(sideways, {SymbolicInt(m.columns), SymbolicInt(m.rows)}, type,
+                 [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                   Scalar column(builder, loc, index[0]);
+                   Scalar block = floorDiv(column, column.integer(m.blockSize));
+                   if (blocks)
+                     block =
+                         Scalar(builder, loc, load(builder, loc, tensors.back(), {index[0]}), false).to(column.type());
+                   auto real = [&](Scalar number) {
+                     Type f32 = builder.getF32Type();
+                     return number.isFloat() ? number.to(f32)
+                                             : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
+                   };
+                   auto ofBlock = [&](Value matrix) {
+                     return real(Scalar(builder, loc, load(builder, loc, matrix, {block.value, index[1]})));
+                   };
+                   Scalar number = real(packedNumber(builder, loc, tensors[0], column, index[1], m.bits));
+                   Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
+                   if (packsZeros)
+                     zero = real(packedNumber(builder, loc, tensors[2], block, index[1], m.bits));
+                   else if (in.size() > 2)
+                     zero = ofBlock(tensors[2]);
+                   return ((number - zero) * scale).to(scalarType(type)).value;
+                 });
   return b.transpose(result, {1, 0});
+}
+
+/// The block of each column, within range; [blocks * block_size] has more than are meant. Null, with an error, where it
+/// does not fit.
+static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
+  Shape shape = shapeOf(given), columns{SymbolicInt(m.columns)};
+  bool hasExtent = shape == columns || shape == Shape{SymbolicInt(m.blocks() * m.blockSize)};
+  if (shape.size() != 1 || (shape[0].constant() && !hasExtent) || !isa<IntegerType>(elementTypeOf(given)))
+    return b.fail("expected the block of each column, integers of shape " + toString(columns) + ", got " +
+                  nameOf(elementTypeOf(given)) + " of shape " + toString(shape));
+  requireExtents(b, shape, columns, "the blocks of columns");
+  if (std::optional<Shape> known = b.contents(given))
+    for (const SymbolicInt &block : *known)
+      if (std::optional<int64_t> number = block.constant(); number && (*number < 0 || *number >= m.blocks()))
+        return b.fail("expected blocks of columns from 0 to " + Twine(m.blocks() - 1) + ", got " + Twine(*number));
+  Type type = elementTypeOf(given);
+  return call(b, "clip",
+              {sliceAxis(b, given, 0, SymbolicInt(0), columns[0]), b.scalar(0, type),
+               b.scalar(static_cast<double>(m.blocks() - 1), type)});
 }
 
 namespace composites {
 /// in: numbers packed in bytes [N, blocks, bytes], scales [N, blocks], zero points (packed in bytes per row, or floats
-/// [N, blocks]; the middle of the range without). Attributes: N, K, bits, block_size. result[n, k] = (number - zero)
-/// scale of block k / block_size. Source: MatMulNBits of ONNX Runtime.
+/// [N, blocks]; the middle of the range without), the block of each column [K] (k / block_size without; one outside is
+/// the nearest inside). Attributes: N, K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors:
+/// a known block that there is not. Source: MatMulNBits of ONNX Runtime.
 Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
   std::optional<PackedMatrix> m = packedMatrix(b, a);
   if (!m)
@@ -91,7 +117,10 @@ Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
     matrices.push_back(asMatrix(b, zeros, m->rows, packsZeros ? m->zeroBytes() : m->blocks()));
   if (llvm::is_contained(matrices, Value()))
     return {};
-  return {dequantisedBlocks(b, *m, matrices, computeType(elementTypeOf(in[1])))};
+  Value blocks = optionalInput(in, 3) ? blockOfColumns(b, *m, in[3]) : Value();
+  if (b.hasFailed())
+    return {};
+  return {dequantisedBlocks(b, *m, matrices, blocks, computeType(elementTypeOf(in[1])))};
 }
 
 /// in: a, b, a scale, b scale, a zero point, b zero point, bias. matmul_integer times both scales, plus the bias.

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Formulas.h"
+#include "support/NearestInteger.h"
 
 using namespace mlir;
 
@@ -186,7 +187,7 @@ static SymbolicInt neighbourCount(Builder &b, const SymbolicInt &inputExtent, co
     return b.measure(pointwise(b, axis.scale.tensor, half, b.i64()), "neighbours") * 2;
   }
   if (!axis.scale.isKnown(0))
-    return SymbolicInt(2 * static_cast<int64_t>(std::ceil(whole / std::min(axis.scale.number, 1.0))));
+    return SymbolicInt(support::nearestInteger(std::ceil(whole / std::min(axis.scale.number, 1.0)))) * 2;
   SymbolicInt output = max(axis.extent, SymbolicInt(1)), stretched = inputExtent * reach;
   return max(floorDiv(stretched + output - SymbolicInt(1), output), SymbolicInt(reach)) * 2;
 }

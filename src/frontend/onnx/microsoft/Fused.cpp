@@ -369,6 +369,9 @@ Results importNGramRepeatBlock(Node &node) {
       return node.fail("expected ids and scores of rank 2, got shape " + toString(shapeOf(node.input(index))));
   if (size < 1)
     return node.fail("expected a positive ngram_size, got " + Twine(size));
+  if (!isa<FloatType>(graph::elementTypeOf(node.input(1))))
+    return node.fail("expected floating-point scores, got elements of type " +
+                     graph::nameOf(graph::elementTypeOf(node.input(1))) + "\nhint: put a Cast before it");
   Builder &b = node.builder;
   Value ids = b.cast(node.input(0), b.i64()), scores = node.input(1);
   SymbolicInt length = shapeOf(ids)[1], count = max(length - SymbolicInt(size - 1), SymbolicInt(0));

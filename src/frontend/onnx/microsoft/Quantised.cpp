@@ -25,11 +25,9 @@ namespace perpend::onnx {
 Results importMatMulNBits(Node &node) {
   if (!node.hasInputs(3))
     return {};
-  if (node.input(4))
-    return node.fail("the input g_idx is not supported\nhint: export the weights without reordered groups");
   if (node.attributes.getInt("weight_prepacked"))
     return node.fail("weights that are packed for one machine are not supported");
-  Value weights = node.composite("dequantize_packed", {node.input(1), node.input(2), node.input(3)})[0];
+  Value weights = node.composite("dequantize_packed", {node.input(1), node.input(2), node.input(3), node.input(4)})[0];
   return node.composite("linear", {node.input(0), weights, node.input(5)});
 }
 

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/ml/Classical.h"
 #include "graph/composites/Formulas.h"
+#include "support/NearestInteger.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -52,7 +53,7 @@ Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, T
     if (isa<FloatType>(elementType))
       elements.push_back(FloatAttr::get(elementType, value));
     else
-      elements.push_back(IntegerAttr::get(elementType, static_cast<int64_t>(value)));
+      elements.push_back(IntegerAttr::get(elementType, support::nearestInteger(value)));
   }
   return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, elementType), elements));
 }
