@@ -91,7 +91,7 @@ static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
                   nameOf(elementTypeOf(given)) + " of shape " + toString(shape));
   requireExtents(b, shape, columns, "the blocks of columns");
   if (std::optional<Shape> known = b.contents(given))
-    for (const SymbolicInt &block : *known)
+    for (const SymbolicInt &block : ArrayRef(*known).take_front(m.columns))
       if (std::optional<int64_t> number = block.constant(); number && (*number < 0 || *number >= m.blocks()))
         return b.fail("expected blocks of columns from 0 to " + Twine(m.blocks() - 1) + ", got " + Twine(*number));
   Type type = elementTypeOf(given);

@@ -9,7 +9,7 @@ import numpy as np
 import perpend
 import pytest
 from microsoft_cases import Case, bytes_of
-from operator_cases import normal, positive
+from operator_cases import integers, normal, positive
 from test_microsoft_operators import build
 from test_microsoft_references import softmax
 
@@ -187,7 +187,61 @@ def test_fused_products_of_packed_weights(has_skip: bool) -> None:
     np.testing.assert_allclose(result, gate / (1 + np.exp(-gate)) * up, 1e-3, 1e-4)
 
 
+def unpacked(numbers: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """The first numbers of each row of bytes, which hold the lower ones in lower bits."""
+    parts = [numbers >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
+    return np.stack(parts, -1).reshape(len(numbers), -1)[:, :count].astype(np.float32)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("depth", [K, K + 5])
+@pytest.mark.parametrize("zeros", [None, "packed", "floats"])
+@pytest.mark.parametrize("is_padded", [False, True])
+def test_products_with_columns_in_groups(bits: int, depth: int, zeros: str | None, is_padded: bool) -> None:
+    """Each column names its group, as weights that were sorted before they were quantised do."""
+    blocks = -(-depth // BLOCK)
+    numbers, scales = bytes_of(N, blocks, BLOCK * bits // 8), positive(N, blocks) / 2**bits
+    given = {"packed": bytes_of(N, -(-blocks * bits // 8)), "floats": positive(N, blocks) * 3}.get(zeros or "")
+    zero = np.full((N, blocks), 1 << bits - 1, np.float32) if given is None else given
+    zero = unpacked(zero, bits, blocks) if zeros == "packed" else zero
+    groups = integers(0, blocks, depth, dtype=np.int32)
+    weight = (unpacked(numbers.reshape(N, -1), bits, depth) - zero[:, groups]) * scales[:, groups]
+    x = normal(2, 3, depth)
+    index = np.concatenate([groups, np.full(blocks * BLOCK - depth, -1, np.int32)]) if is_padded else groups
+    inputs = [x, numbers, scales, given, index]
+    form = {"N": N, "K": depth, "bits": bits, "block_size": BLOCK}
+    result = run("MatMulNBits", inputs, 1, {(0, 0): "b", (0, 1): "s"}, **form)
+    size = np.abs(x) @ np.abs(weight.T)
+    assert (np.abs(result - x @ weight.T) <= 1e-6 * size).all()
+    model, feeds = build(Case("MatMulNBits", inputs, 1, form, constants=(1, 2, 3, 4)), dynamic=False)
+    assert (np.abs(perpend.compile(model)(**feeds) - result) <= 1e-6 * size).all()
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.full(K, K // BLOCK, np.int32), r"blocks of columns from 0 to 1, got 2"),
+        (np.full(K, -1, np.int32), r"blocks of columns from 0 to 1, got -1"),
+        (np.zeros(K - 1, np.int32), r"block of each column, integers of shape \[32\], got i32 of shape \[31\]"),
+        (np.zeros((1, K), np.int32), r"block of each column, integers of shape \[32\], got i32 of shape \[1, 32\]"),
+        (np.zeros(K, np.float32), r"block of each column, integers of shape \[32\], got f32"),
+    ],
+)
+def test_groups_that_there_are_not(groups: np.ndarray, message: str) -> None:
+    numbers, scales, _ = packed_weights(N)
+    case = Case("MatMulNBits", [normal(3, K), numbers, scales, None, groups], 1,
+                {"N": N, "K": K, "bits": 4, "block_size": BLOCK}, constants=(4,))  # fmt: skip
+    with pytest.raises(perpend.CompileError, match=rf"node 'node' \(MatMulNBits\): expected .*{message}"):
+        perpend.compile(build(case, dynamic=False)[0])
+
+
 REFUSED = [
+    (
+        "NGramRepeatBlock",
+        [np.zeros((3, 5), np.int64), np.zeros((3, 5), np.int64)],
+        {"ngram_size": 1},
+        "expected floating-point scores, got elements of type i64",
+    ),
     ("RestorePadding", [normal(3, 2), np.arange(4, dtype=np.int32)], {}, r"token_offset \[batch, length\]"),
     (
         "RemovePadding",
