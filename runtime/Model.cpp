@@ -86,7 +86,8 @@ static perpend_status open(const perpend_module &module, perpend_model &model) {
   return status;
 }
 
-static perpend_status findTensor(const TensorList &list, const char *kind, const char *name, int32_t *index) {
+static perpend_status findTensor(const TensorList &list, const char *kind, const char *hint, const char *name,
+                                 int32_t *index) {
   if (!name || !index)
     return fail(PERPEND_INVALID_ARGUMENT, "find %s: expected a name and an index, got NULL", kind);
   char known[256] = "";
@@ -100,9 +101,8 @@ static perpend_status findTensor(const TensorList &list, const char *kind, const
     if (used + strlen(candidate) + 5 < sizeof known)
       used += static_cast<size_t>(snprintf(known + used, sizeof known - used, "%s'%s'", used ? ", " : "", candidate));
   }
-  return fail(PERPEND_INVALID_ARGUMENT,
-              "%s: expected one of %s, got '%.60s'; hint: weights (an ONNX file's initializers) are no inputs",
-              kind, *known ? known : "none", name);
+  return fail(PERPEND_INVALID_ARGUMENT, "%s: expected one of %s, got '%.60s'; hint: %s", kind, *known ? known : "none",
+              name, hint);
 }
 
 static const perpend_tensor_info *at(const TensorList &list, int32_t index) {
@@ -163,11 +163,12 @@ const perpend_tensor_info *perpend_model_output(const perpend_model *model, int3
 }
 
 perpend_status perpend_model_find_input(const perpend_model *model, const char *name, int32_t *index) {
-  return findTensor(model->descriptor.inputs, "input", name, index);
+  return findTensor(model->descriptor.inputs, "input", "weights (an ONNX file's initializers) are not inputs", name,
+                    index);
 }
 
 perpend_status perpend_model_find_output(const perpend_model *model, const char *name, int32_t *index) {
-  return findTensor(model->descriptor.outputs, "output", name, index);
+  return findTensor(model->descriptor.outputs, "output", "perpend inspect lists them", name, index);
 }
 
 int32_t perpend_model_kernel_count(const perpend_model *model) {

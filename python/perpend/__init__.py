@@ -157,8 +157,12 @@ def import_model(
     hint = ""
     if isinstance(model, bytes):
         hint = "\nhint: read a model from bytes with onnx.load_from_string"
+    elif isinstance(model, _perpend.Model):
+        hint = "\nhint: it is compiled already"
+    elif isinstance(model, type):
+        hint = f"\nhint: give an instance, such as {model.__name__}()"
     elif callable(model):
-        hint = "\nhint: make a function the forward of a torch.nn.Module, or decorate it with torch.compile"
+        hint = '\nhint: make a function the forward of a torch.nn.Module, or use torch.compile(f, backend="perpend")'
     raise TypeError(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
         f"torch.nn.Module, got {type(model).__name__}{hint}"

@@ -1,7 +1,7 @@
 //===- Builder.cpp - making graphs: the one place of shape inference ------===//
 
 #include "graph/Builder.h"
-#include "support/NearestInteger.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
@@ -44,8 +44,8 @@ Value Builder::splat(Extents shape, double value, Type elementType) {
   if (auto floating = dyn_cast<FloatType>(scalar))
     element = FloatAttr::get(floating, value);
   else
-    element =
-        IntegerAttr::get(elementType, APInt(scalar.getIntOrFloatBitWidth(), support::nearestInteger(value), true));
+    element = IntegerAttr::get(
+        elementType, support::saturatedInteger(value, scalar.getIntOrFloatBitWidth(), isUnsigned(elementType)));
   return broadcast(constant(DenseElementsAttr::get(type, element)), {}, shape);
 }
 

@@ -1,7 +1,7 @@
 //===- ScalarMath.cpp - scalar formulas as C++ expressions ----------------===//
 
 #include "graph/ScalarMath.h"
-#include "support/NearestInteger.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
@@ -10,7 +10,7 @@ namespace perpend::graph {
 Scalar Scalar::constant(double number) const {
   if (auto floating = dyn_cast<FloatType>(type()))
     return call<arith::ConstantOp>(FloatAttr::get(floating, number));
-  return integer(support::nearestInteger(number));
+  return integer(support::saturatedInteger(number));
 }
 
 Scalar Scalar::integer(int64_t number) const {

@@ -240,8 +240,10 @@ def test_wrong_arguments_in_words() -> None:
         perpend.load("model.so", threads=1.5)  # type: ignore[arg-type]
     with pytest.raises(perpend.CompileError, match=r"dims: 'n': expected a whole number or the name .*, got 3\.5"):
         perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
-    with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile"):
+    with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile\(f, backend="):
         perpend.compile(lambda x: x)
+    with pytest.raises(TypeError, match=r"got type\nhint: give an instance, such as Model\(\)"):
+        perpend.compile(perpend.Model)
     with pytest.raises(TypeError, match=r"got bytes\nhint: .*onnx\.load_from_string"):
         perpend.compile(onnx_model().SerializeToString())
     with pytest.raises(perpend.CompileError, match=r"optimisation level \(-O, in Python opt_level\): .* got 7"):

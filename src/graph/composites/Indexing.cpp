@@ -1,7 +1,7 @@
 //===- Indexing.cpp - gathers, ranges, masks ------------------------------===//
 
 #include "graph/composites/Formulas.h"
-#include "support/NearestInteger.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
@@ -181,7 +181,7 @@ Results arange(Builder &b, Values given, const Attributes &) {
     if (delta == 0.0)
       return {b.fail("arange: the step is 0")};
     count = first && last && delta
-                ? SymbolicInt(support::nearestInteger(std::max(std::ceil((*last - *first) / *delta), 0.0)))
+                ? SymbolicInt(support::saturatedInteger(std::max(std::ceil((*last - *first) / *delta), 0.0)))
                 : rangeMeasured(b, in[0], in[1], in[2]);
   }
   if (count.isPoison())

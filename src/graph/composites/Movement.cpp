@@ -2,6 +2,7 @@
 
 #include "graph/composites/Division.h"
 #include "graph/composites/Formulas.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
@@ -111,7 +112,8 @@ static TypedAttr scalarAttribute(Type elementType, double value) {
   Type scalar = scalarType(elementType);
   if (auto floating = dyn_cast<FloatType>(scalar))
     return FloatAttr::get(floating, value);
-  return IntegerAttr::get(scalar, APInt(scalar.getIntOrFloatBitWidth(), static_cast<int64_t>(value), true));
+  return IntegerAttr::get(scalar,
+                          support::saturatedInteger(value, scalar.getIntOrFloatBitWidth(), isUnsigned(elementType)));
 }
 
 /// The source position of a position in the padded tensor, both along one dimension.

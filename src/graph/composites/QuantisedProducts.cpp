@@ -81,30 +81,34 @@ static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Val
   return b.transpose(result, {1, 0});
 }
 
-/// The block of each column, within range; [blocks * block_size] has more than are meant. Null, with an error, where it
-/// does not fit.
+/// The block of each column; [blocks * block_size] has more than are meant. Null, with an error, where it does not fit.
 static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
   Shape shape = shapeOf(given), columns{SymbolicInt(m.columns)};
   bool hasExtent = shape == columns || shape == Shape{SymbolicInt(m.blocks() * m.blockSize)};
-  if (shape.size() != 1 || (shape[0].constant() && !hasExtent) || !isa<IntegerType>(elementTypeOf(given)))
-    return b.fail("expected the block of each column, integers of shape " + toString(columns) + ", got " +
-                  nameOf(elementTypeOf(given)) + " of shape " + toString(shape));
-  requireExtents(b, shape, columns, "the blocks of columns");
-  if (std::optional<Shape> known = b.contents(given))
-    for (const SymbolicInt &block : ArrayRef(*known).take_front(m.columns))
-      if (std::optional<int64_t> number = block.constant(); number && (*number < 0 || *number >= m.blocks()))
-        return b.fail("expected blocks of columns from 0 to " + Twine(m.blocks() - 1) + ", got " + Twine(*number));
   Type type = elementTypeOf(given);
-  return call(b, "clip",
-              {sliceAxis(b, given, 0, SymbolicInt(0), columns[0]), b.scalar(0, type),
-               b.scalar(static_cast<double>(m.blocks() - 1), type)});
+  if (shape.size() != 1 || (shape[0].constant() && !hasExtent) || (!type.isInteger(32) && !type.isInteger(64)))
+    return b.fail("expected the block of each column, i32 or i64 of shape " + toString(columns) + ", got " +
+                  nameOf(type) + " of shape " + toString(shape));
+  requireExtents(b, shape, columns, "the blocks of columns");
+  Value first = b.cast(sliceAxis(b, given, 0, SymbolicInt(0), columns[0]), b.i64());
+  std::optional<SmallVector<int64_t>> known = b.constantContents(first);
+  std::string message = ("expected blocks of columns from 0 to " + Twine(m.blocks() - 1)).str();
+  for (int64_t block : known.value_or(SmallVector<int64_t>()))
+    if (block < 0 || block >= m.blocks())
+      return b.fail(message + ", got " + Twine(block));
+  if (known || !first)
+    return first;
+  Value least = b.scalar(0, b.i64()), last = number(b, SymbolicInt(m.blocks() - 1), b.i64());
+  Value clipped = call(b, "clip", {first, least, last}); // the requirement ends a run, not each kernel
+  requireAll(b, call(b, "equal", {first, clipped}), message);
+  return clipped;
 }
 
 namespace composites {
 /// in: numbers packed in bytes [N, blocks, bytes], scales [N, blocks], zero points (packed in bytes per row, or floats
-/// [N, blocks]; the middle of the range without), the block of each column [K] (k / block_size without; one outside is
-/// the nearest inside). Attributes: N, K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors:
-/// a known block that there is not. Source: MatMulNBits of ONNX Runtime.
+/// [N, blocks]; the middle of the range without), the block of each column [K] (k / block_size without). Attributes: N,
+/// K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors: a block that there is not, at
+/// compile time or as the run begins. Source: MatMulNBits of ONNX Runtime.
 Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
   std::optional<PackedMatrix> m = packedMatrix(b, a);
   if (!m)

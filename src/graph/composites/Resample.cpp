@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Formulas.h"
-#include "support/NearestInteger.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
@@ -187,7 +187,7 @@ static SymbolicInt neighbourCount(Builder &b, const SymbolicInt &inputExtent, co
     return b.measure(pointwise(b, axis.scale.tensor, half, b.i64()), "neighbours") * 2;
   }
   if (!axis.scale.isKnown(0))
-    return SymbolicInt(support::nearestInteger(std::ceil(whole / std::min(axis.scale.number, 1.0)))) * 2;
+    return SymbolicInt(support::saturatedInteger(std::ceil(whole / std::min(axis.scale.number, 1.0)))) * 2;
   SymbolicInt output = max(axis.extent, SymbolicInt(1)), stretched = inputExtent * reach;
   return max(floorDiv(stretched + output - SymbolicInt(1), output), SymbolicInt(reach)) * 2;
 }
@@ -222,8 +222,10 @@ static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis,
   Shape shape = shapeOf(input);
   SymbolicInt inputExtent = shape[axis.axis];
   SymbolicInt count = neighbourCount(b, inputExtent, axis, options.mode == "linear" ? 1 : 2);
-  if (count.isPoison())
+  if (count.isPoison()) {
+    b.fail("resize: a kernel that is stretched by one over the scale has too many elements");
     return {};
+  }
   SmallVector<Value> inputs{input, neighbourWeights(b, inputExtent, count, axis, options)};
   llvm::append_range(inputs, capturedParameters(axis));
   shape[axis.axis] = axis.extent;

@@ -282,7 +282,7 @@ for bits, block in [(4, 16), (4, 32), (8, 16)]:
         label="b",
         **form,
     )
-    if bits == 4:  # without zero points, which ONNX Runtime forgets where there are groups; of other bits it takes none
+    if bits == 4:  # and without zero points: with groups, ONNX Runtime forgets them, and 2 bits give it other results
         groups = integers(0, blocks, K, dtype=np.int32)
         case("MatMulNBits", [normal(3, K), weights, scales, None, groups], constants=[1, 2, 4], label="g", **form)
     case(

@@ -15,7 +15,7 @@ def test_default_of_an_input(ir_version):
     values, own = np.arange(3, dtype=np.float32), np.full(3, 5, np.float32)
     constant = perpend.compile(model, opt_level=0)
     assert (np.asarray(constant(x=values)) == values * 2).all()
-    with pytest.raises(ValueError, match=r"expected one of .x., got .w.; hint: weights .* are no inputs"):
+    with pytest.raises(ValueError, match=r"expected one of .x., got .w.; hint: weights .* are not inputs"):
         constant(x=values, w=own)
     model.graph.initializer.remove(default)
     assert (np.asarray(perpend.compile(model, opt_level=0)(x=values, w=own)) == values * 5).all()

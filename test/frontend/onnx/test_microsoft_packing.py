@@ -196,7 +196,7 @@ def unpacked(numbers: np.ndarray, bits: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("depth", [K, K + 5])
 @pytest.mark.parametrize("zeros", [None, "packed", "floats"])
-@pytest.mark.parametrize("is_padded", [False, True])
+@pytest.mark.parametrize("is_padded", [False, True], ids=["", "padded"])
 def test_products_with_columns_in_groups(bits: int, depth: int, zeros: str | None, is_padded: bool) -> None:
     """Each column names its group, as weights that were sorted before they were quantised do."""
     blocks = -(-depth // BLOCK)
@@ -222,9 +222,11 @@ def test_products_with_columns_in_groups(bits: int, depth: int, zeros: str | Non
     [
         (np.full(K, K // BLOCK, np.int32), r"blocks of columns from 0 to 1, got 2"),
         (np.full(K, -1, np.int32), r"blocks of columns from 0 to 1, got -1"),
-        (np.zeros(K - 1, np.int32), r"block of each column, integers of shape \[32\], got i32 of shape \[31\]"),
-        (np.zeros((1, K), np.int32), r"block of each column, integers of shape \[32\], got i32 of shape \[1, 32\]"),
-        (np.zeros(K, np.float32), r"block of each column, integers of shape \[32\], got f32"),
+        (np.zeros(K - 1, np.int32), r"block of each column, i32 or i64 of shape \[32\], got i32 of shape \[31\]"),
+        (np.zeros((1, K), np.int32), r"block of each column, i32 or i64 of shape \[32\], got i32 of shape \[1, 32\]"),
+        (np.zeros(K, np.float32), r"block of each column, i32 or i64 of shape \[32\], got f32"),
+        (np.zeros(K, np.int8), r"block of each column, i32 or i64 of shape \[32\], got i8"),
+        (np.zeros(K, np.bool_), r"block of each column, i32 or i64 of shape \[32\], got bool"),
     ],
 )
 def test_groups_that_there_are_not(groups: np.ndarray, message: str) -> None:
@@ -233,6 +235,22 @@ def test_groups_that_there_are_not(groups: np.ndarray, message: str) -> None:
                 {"N": N, "K": K, "bits": 4, "block_size": BLOCK}, constants=(4,))  # fmt: skip
     with pytest.raises(perpend.CompileError, match=rf"node 'node' \(MatMulNBits\): expected .*{message}"):
         perpend.compile(build(case, dynamic=False)[0])
+
+
+@pytest.mark.parametrize("depth", [K, 256])
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("wrong", [-1, 2**31 - 1])
+def test_groups_that_a_run_finds(depth: int, is_constant: bool, wrong: int) -> None:
+    """Where there are more constants than the compiler looks at, and in inputs."""
+    blocks = depth // BLOCK
+    groups = np.repeat(np.arange(blocks, dtype=np.int32), BLOCK)
+    groups[-1] = wrong
+    inputs = [normal(3, depth), bytes_of(N, blocks, BLOCK // 2), positive(N, blocks), None, groups]
+    form = {"N": N, "K": depth, "bits": 4, "block_size": BLOCK}
+    constants = (1, 2, 4) if is_constant else ()
+    model, feeds = build(Case("MatMulNBits", inputs, 1, form, constants=constants), dynamic=False)
+    with pytest.raises((perpend.CompileError, ValueError), match=f"expected blocks of columns from 0 to {blocks - 1}"):
+        perpend.compile(model)(**feeds)
 
 
 REFUSED = [

@@ -2,7 +2,7 @@
 
 #include "frontend/onnx/ml/Classical.h"
 #include "graph/composites/Formulas.h"
-#include "support/NearestInteger.h"
+#include "support/SaturatedInteger.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -53,7 +53,8 @@ Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, T
     if (isa<FloatType>(elementType))
       elements.push_back(FloatAttr::get(elementType, value));
     else
-      elements.push_back(IntegerAttr::get(elementType, support::nearestInteger(value)));
+      elements.push_back(IntegerAttr::get(
+          elementType, support::saturatedInteger(value, graph::bitWidth(elementType), graph::isUnsigned(elementType))));
   }
   return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, elementType), elements));
 }
