@@ -242,7 +242,7 @@ def test_wrong_arguments_in_words() -> None:
         perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile\(f, backend="):
         perpend.compile(lambda x: x)
-    with pytest.raises(TypeError, match=r"got type\nhint: give an instance, such as Model\(\)"):
+    with pytest.raises(TypeError, match=r"\nhint: give an instance, such as Model\(\)"):
         perpend.compile(perpend.Model)
     with pytest.raises(TypeError, match=r"got bytes\nhint: .*onnx\.load_from_string"):
         perpend.compile(onnx_model().SerializeToString())

@@ -250,3 +250,23 @@ def test_element_types(op):
     for target, opt_level in CONFIGURATIONS:
         for (name, want), got in zip(wanted.items(), run_all(model, inputs, target, opt_level), strict=True):
             assert_matches(got, want, f"{op} of {name} for {target}, level {opt_level}")
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_numbers_of_attributes_beyond_the_type(name: str) -> None:
+    """They are floats in old operator sets: the nearest number of the type counts."""
+    dtype = dtype_of(name)
+    limits, x = np.iinfo(dtype), np.array([3, 0, 7], dtype)
+
+    def run(op: str, version: int, **attributes: object) -> np.ndarray:
+        node = onnx.helper.make_node(op, ["x"], ["y"], **attributes)
+        kind = onnx.helper.np_dtype_to_tensor_dtype(dtype)
+        values = [onnx.helper.make_tensor_value_info(*value) for value in [("x", kind, [3]), ("y", kind, None)]]
+        graph = onnx.helper.make_graph([node], "g", values[:1], values[1:])
+        sets = [onnx.helper.make_opsetid("", version)]
+        return perpend.compile(onnx.helper.make_model(graph, opset_imports=sets, ir_version=8))(x)
+
+    np.testing.assert_array_equal(run("Clip", 6, min=1.0), [3, 1, 7])
+    np.testing.assert_array_equal(run("Clip", 6, max=1e30, min=-1e30), x)
+    for value, wanted in [(1e30, limits.max), (-1e30, limits.min), (2.9, 2), (-1.0, max(-1, limits.min))]:
+        np.testing.assert_array_equal(run("Pad", 2, pads=[1, 0], value=value), [wanted, 3, 0, 7])

@@ -257,3 +257,12 @@ def test_an_operator_of_a_user() -> None:
     wrong = head + "f (float[n, 3] x) => (float[p] y) { y = mine.Keep (x) }"
     with pytest.raises(perpend.CompileError, match=r"node 'y' \(Keep\): input 0: expected f32 \[n\], got f32 \[n, 3\]"):
         perpend.import_model(onnx.parser.parse_model(wrong), operators=[operator])
+
+
+def test_a_kernel_that_is_stretched_beyond_measure() -> None:
+    text = """f (float[4] x) => (float[n] y) {
+      by = Constant <value_floats = [1.0e-20]> ()
+      [small] y = Resize <antialias = 1, mode = "linear"> (x, , by) }"""
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 18]> ' + text)
+    with pytest.raises(perpend.CompileError, match=r"node 'small' .*stretched by one over the scale has too many"):
+        perpend.compile(model)
