@@ -268,7 +268,7 @@ def parse_arguments() -> argparse.Namespace:
         if peer not in known:
             sys.exit(f"error: no engine '{peer}' to compare with\nhint: the engines are {', '.join(known)}")
     options.threads = [int(number) for number in options.threads.split(",")]
-    options.dim = {name: int(number) for name, _, number in (text.partition("=") for text in options.dim)}
+    options.dim = {name: int(number) for name, _, number in (text.rpartition("=") for text in options.dim)}
     if options.models or not options.model:
         options.model += sorted((options.models or ROOT / "examples").rglob("*.onnx"))
     if not options.model:

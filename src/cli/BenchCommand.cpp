@@ -153,7 +153,7 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   for (const std::string &symbol : options.inputs.symbols)
     arguments.insert(arguments.end(), {"--dim", symbol});
   for (const std::string &dimension : options.source.dimensions) {
-    if (int64_t extent = 0; StringRef(dimension).split('=').second.getAsInteger(10, extent) || extent < 0)
+    if (int64_t extent = 0; StringRef(dimension).rsplit('=').second.getAsInteger(10, extent) || extent < 0)
       return fail("option '--dim': with --against, expected NAME=N, got '" + dimension + "'",
                   "--dim n=4 for a dimension that the model calls n, --dim x:0=4 for the first one of the input x"),
              std::nullopt;
@@ -233,15 +233,17 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
+  std::vector<int64_t> threads;
+  if (!parseCounts(options.threads, threads))
+    return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
+           UsageError;
+  if (!list.checkOutputs())
+    return UserError;
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path);
   if (!kind)
     return UserError;
   options.source.kind = *kind;
-  std::vector<int64_t> threads;
-  if (!parseCounts(options.threads, threads))
-    return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
-           UsageError;
   return options.against.empty() ? benchAlone(options, threads) : benchAgainst(options);
 }
 } // namespace perpend::cli

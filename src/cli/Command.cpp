@@ -104,7 +104,7 @@ std::optional<int> parseArguments(const Command &command, const OptionList &opti
   if (!options.parse(arguments, positional))
     return UsageError;
   if (positional.size() == positionalCount)
-    return options.checkOutputs() ? std::nullopt : std::optional<int>(UserError);
+    return std::nullopt;
   if (positional.size() > positionalCount)
     fail("unexpected argument '" + positional[positionalCount] + "'", "usage: " + command.usage);
   else

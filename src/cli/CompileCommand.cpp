@@ -135,6 +135,8 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;
+  if (!list.checkOutputs())
+    return UserError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
   if (!kind)

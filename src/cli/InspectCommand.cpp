@@ -54,6 +54,8 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
                 (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "stages: " + llvm::join(stages, ", ")),
            UsageError;
   }
+  if (!list.checkOutputs())
+    return UserError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);
   if (!kind)

@@ -112,6 +112,9 @@ void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) 
   if (StringRef(flag).size() == 1 && (only.empty() || llvm::is_contained(only, flag)))                                 \
     add(wordsOf(#member), options.member, valueName, "");
 #include "Options.def"
+  outputs.push_back([&options] {
+    return options.dumpPhases.empty() ? llvm::Error::success() : support::checkWritableFolder(options.dumpPhases);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,10 +41,10 @@ public:
   void add(StringRef flag, bool &value, StringRef valueName, StringRef help);
   void add(StringRef flag, std::string &value, StringRef valueName, StringRef help);
   void add(StringRef flag, int64_t &value, StringRef valueName, StringRef help, int64_t least = 0);
-  /// A file or a folder that the command writes: checkOutputs looks at it before the work begins.
+  /// A file or a folder that the command writes: checkOutputs looks at it, before the work begins.
   void addOutputFile(StringRef flag, std::string &value, StringRef valueName, StringRef help);
   void addOutputFolder(StringRef flag, std::string &value, StringRef valueName, StringRef help);
-  /// May be given several times. Where the value's name has a '=', the value is a pair, and a number behind "=N".
+  /// May be given several times. A value named NAME=... is a pair, and a number in one named NAME=N.
   void add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help);
   /// Every option of src/Options.def, or those named.
   void addCompiler(CompileOptions &options, ArrayRef<StringRef> only = {});

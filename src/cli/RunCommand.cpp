@@ -54,6 +54,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
+  if (!list.checkOutputs())
+    return UserError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);
   if (!kind)

@@ -146,6 +146,7 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
         (["inspect", "--html", "no/i.html"], "cannot write 'no/i.html': No such file or directory"),
         (["compile", "-o", "no/x.so"], "cannot write 'no/x.so': No such file or directory"),
         (["compile", "-o", "file/x.so"], "cannot write 'file/x.so': Not a directory"),
+        (["compile", "-o", "x.so", "--dump-phases", "file/a"], "cannot write into 'file': it is a file"),
         (["run", "--output-dir", "file"], "cannot write into 'file': it is a file\nhint: give the name of a folder"),
         (["run", "--output-dir", "file/a/b"], "cannot write into 'file': it is a file"),
     ],

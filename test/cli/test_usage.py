@@ -84,5 +84,7 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
         assert "--stop-after writes text, which is no library" in usage(
             "compile", tiny, "--stop-after", "fuse", *output
         )
+    assert "no phase is named" in usage("compile", tiny, "-o", "no/x.so", "--stop-after", "fues")
+    assert "such as 1,2" in usage("bench", tiny, "--json", "no/x.json", "--threads", "a")
     assert "'--exe' is not for --stop-after" in usage("compile", tiny, "--stop-after", "fuse", "--exe", "-o", "x")
     assert perpend(folder=tmp_path).returncode == USAGE_ERROR

@@ -188,7 +188,7 @@ static Results recurrence(Node &node, const DeltaTokens &x) {
                                     joinedHeads(b, x.value), state, joinedHeads(b, x.decay), x.rate},
                                    {node.attribute("q_num_heads", heads), node.attribute("kv_num_heads", heads),
                                     node.attribute("update_rule", b.operations.getStringAttr(rule))});
-  if (results.empty())
+  if (results.size() < 2)
     return {};
   return {b.reshape(results[0], shapeOf(x.value)), b.transpose(results[1], {0, 1, 3, 2})};
 }
