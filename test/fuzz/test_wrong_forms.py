@@ -1,5 +1,5 @@
 """Operators with one input of another rank, or one attribute of another length or value: the official suite's, and
-those of test_microsoft_operators.py and test_defaults.py.
+those of test_microsoft_operators.py and default_cases.py.
 
 Most are wrong and must end with one error, as in test_hostile_models.py; none may end with a signal. Each run tries one
 part of them; PERPEND_SEED chooses another, PERPEND_LONG all.
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import onnx
 import onnx.backend.test.case.node as node_cases
 import pytest
+from default_cases import other_models
 from microsoft_token_cases import CASES as MICROSOFT_CASES
 from onnx import AttributeProto
-from test_defaults import other_models
 from test_hostile_models import compile_model, complaint_about
 from test_microsoft_operators import build as build_microsoft
 
