@@ -114,7 +114,7 @@ class Model(_perpend.Model):
 class _StructuredModel(Model):
     """A model from PyTorch, whose call takes and returns what the module does, such as a dict."""
 
-    structure: Any  # torch_structure.Structure
+    structure: Any  # torch.structure.Structure
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         flat, by_name = self.structure.arguments.flat(inputs, named)
@@ -148,12 +148,12 @@ def import_model(
     if hasattr(model, "SerializeToString"):
         return import_onnx(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules:
-        from . import torch_frontend
+        from .torch import frontend
 
-        if torch_frontend.accepts(model):
+        if frontend.accepts(model):
             if dims:
                 raise CompileError("dims: only for ONNX models\nhint: use dynamic_shapes, as in torch.export.export")
-            return torch_frontend.import_model(model, example_inputs, dynamic_shapes)
+            return frontend.import_model(model, example_inputs, dynamic_shapes)
     hint = ""
     if isinstance(model, bytes):
         hint = "\nhint: read a model from bytes with onnx.load_from_string"

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/Scalars.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -12,7 +12,7 @@ from typing import Any
 import perpend
 import pytest
 import torch
-from perpend import torch_backend
+from perpend.torch import backend as torch_backend
 from torch import nn
 
 

@@ -13,7 +13,7 @@ import perpend
 import pytest
 import torch
 import torch.nn.functional as F
-from perpend import torch_operators
+from perpend.torch import operators as torch_operators
 from torch import nn
 from torch.export import Dim
 

@@ -11,7 +11,8 @@ import pytest
 import scipy.special
 import torch
 import torch.nn.functional as F
-from perpend import torch_operators, torch_random
+from perpend.torch import operators as torch_operators
+from perpend.torch import random as torch_random
 from python.torch_functions import Function, check, tensors
 
 torch.manual_seed(0)

@@ -9,7 +9,7 @@
 #ifndef PERPEND_GRAPH_COMPOSITES_COMPOSITES_H
 #define PERPEND_GRAPH_COMPOSITES_COMPOSITES_H
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 namespace perpend::graph {
 

@@ -3,7 +3,7 @@
 #ifndef PERPEND_GRAPH_GRADIENTS_LINEARCALLS_H
 #define PERPEND_GRAPH_GRADIENTS_LINEARCALLS_H
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 namespace perpend::graph {
 

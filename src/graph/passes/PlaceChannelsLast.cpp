@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/Scalars.h"
 #include "graph/passes/Passes.h"
 

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"

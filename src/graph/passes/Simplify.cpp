@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"

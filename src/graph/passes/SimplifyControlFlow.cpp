@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/passes/SimplifyControlFlow.h"
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Symbols.h"

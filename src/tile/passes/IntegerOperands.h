@@ -11,7 +11,7 @@
 #ifndef PERPEND_TILE_PASSES_INTEGEROPERANDS_H
 #define PERPEND_TILE_PASSES_INTEGEROPERANDS_H
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 namespace perpend::tile {
 

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "tile/Tile.h"
 #include "tile/passes/IntegerOperands.h"
 #include "tile/passes/Passes.h"

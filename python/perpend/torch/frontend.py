@@ -1,6 +1,6 @@
 """PyTorch programs as graph modules: torch.export programs and the graphs of torch.compile.
 
-A graph of core ATen operators is walked once; each operator is one entry of the table in torch_operators. Extents are
+A graph of core ATen operators is walked once; each operator is one entry of the table in operators. Extents are
 text: the expressions of PyTorch's symbolic integers.
 """
 
@@ -18,13 +18,13 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from . import torch_complex, torch_control, torch_numbers, torch_operators
-from ._perpend import CompileError, Module, Value
-from .torch_call import Call, Complex, Conversion, has_effect, name_of, place_of
-from .torch_saved_guards import saved_conditions
-from .torch_structure import Arguments, Leaf, Structure, output_names
-from .torch_symbols import dims_of_symbols, given_dims, limits_of, names_of
-from .torch_types import is_unnamed, name_expression, naming
+from . import complex_numbers, control, numbers, operators
+from .._perpend import CompileError, Module, Value
+from .call import Call, Complex, Conversion, has_effect, name_of, place_of
+from .saved_guards import saved_conditions
+from .structure import Arguments, Leaf, Structure, output_names
+from .symbols import dims_of_symbols, given_dims, limits_of, names_of
+from .types import is_unnamed, name_expression, naming
 
 
 class Converter(Conversion):
@@ -39,8 +39,8 @@ class Converter(Conversion):
                     self.values[node] = self.constant(attribute)
             elif node.op == "call_function":
                 self.graph.set_location(node.name, str(node.target))
-                if torch_numbers.is_number(node):
-                    torch_numbers.convert(self, node)
+                if numbers.is_number(node):
+                    numbers.convert(self, node)
                 else:
                     self.values[node] = self.convert_node(module, node)
                     name_extents(node.meta.get("val"), self.values[node])
@@ -58,18 +58,18 @@ class Converter(Conversion):
         name = name_of(node)
         if name == "getitem":
             return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
-        if name in torch_operators.IGNORED:
+        if name in operators.IGNORED:
             return None
-        if name in torch_operators.REGIONS:
-            arguments = node.args[torch_operators.REGIONS[name] :]
+        if name in operators.REGIONS:
+            arguments = node.args[operators.REGIONS[name] :]
             return self.inline(_attribute(module, cast(Any, arguments[0]).target), arguments[1:])
-        if name in torch_control.CONTROL:
-            return torch_control.CONTROL[name](self, lambda node: _attribute(module, node.target), node.args)
+        if name in control.CONTROL:
+            return control.CONTROL[name](self, lambda node: _attribute(module, node.target), node.args)
         if has_effect(node):
-            return [None, torch_operators.OPERATORS[name](Call(self, node))]
-        if torch_complex.concerns(node):
-            return torch_complex.convert(Call(self, node), name, torch_operators.OPERATORS)
-        return torch_operators.OPERATORS[name](Call(self, node))
+            return [None, operators.OPERATORS[name](Call(self, node))]
+        if complex_numbers.concerns(node):
+            return complex_numbers.convert(Call(self, node), name, operators.OPERATORS)
+        return operators.OPERATORS[name](Call(self, node))
 
     def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
         placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
@@ -105,15 +105,15 @@ def calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
     """The nodes of a graph and of its regions that call an operator on tensors."""
     for part in (part for part in module.modules() if isinstance(part, torch.fx.GraphModule)):
         for node in part.graph.nodes:
-            if node.op == "call_function" and not torch_numbers.is_number(node):
+            if node.op == "call_function" and not numbers.is_number(node):
                 yield node
 
 
 def is_known(node: torch.fx.Node) -> bool:
     name = name_of(node)
-    if torch_complex.concerns(node) and name not in torch_operators.IGNORED:
-        return torch_complex.is_supported(name)
-    return torch_operators.is_supported(name)
+    if complex_numbers.concerns(node) and name not in operators.IGNORED:
+        return complex_numbers.is_supported(name)
+    return operators.is_supported(name)
 
 
 def check_operators(module: torch.fx.GraphModule) -> None:
@@ -236,11 +236,11 @@ def import_program(
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
     """Tracing the program once more takes as long as its export: where no operator needs it, nor a parameter that is a
     tensor of another kind, it stays."""
-    table = torch_operators.decompositions()
+    table = operators.decompositions()
     stored = [*program.state_dict.values(), *program.constants.values()]
     are_plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in stored)
     nodes = list(calls(program.graph_module))
-    if are_plain and all(is_known(node) and torch_operators.is_final(node, table) for node in nodes):
+    if are_plain and all(is_known(node) and operators.is_final(node, table) for node in nodes):
         return program
     with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)

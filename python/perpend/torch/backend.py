@@ -1,4 +1,4 @@
-"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of torch_operators.
+"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of operators.
 
 Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
 are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
@@ -21,12 +21,12 @@ from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
-from . import CompileError, Model, Module, check_options, compile
-from ._perpend import content_hashes
-from .torch_call import Complex, has_effect
-from .torch_frontend import Converter, check_operators
-from .torch_operators import decompositions
-from .torch_types import extent_of, naming
+from .. import CompileError, Model, Module, check_options, compile
+from .._perpend import content_hashes
+from .call import Complex, has_effect
+from .frontend import Converter, check_operators
+from .operators import decompositions
+from .types import extent_of, naming
 
 Function = Callable[..., Any]
 State = tuple[int, ...]

@@ -1,6 +1,6 @@
-//===- BuilderSequences.cpp - results whose elements depend on one another -===//
+//===- Sequences.cpp - results whose elements depend on one another -------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 using namespace mlir;
 

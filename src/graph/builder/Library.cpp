@@ -1,11 +1,11 @@
-//===- BuilderLibrary.cpp - library calls in the builder --------------------===//
+//===- Library.cpp - library calls in the builder -------------------------===//
 //
 // Calls of C functions, and what the conversions between numbers and texts need
 // of them.
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/SequenceTypes.h"
 
 using namespace mlir;

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.export import default_decompositions
 
-from .torch_arithmetic import (
+from .arithmetic import (
     add_product,
     addcmul,
     arg_extreme,
@@ -54,14 +54,14 @@ from .torch_arithmetic import (
     where,
     with_statistics,
 )
-from .torch_assertions import ASSERTIONS
-from .torch_call import Call, arguments_of, called, name_of
-from .torch_control import CONTROL
-from .torch_decompositions import DECOMPOSITIONS
-from .torch_factorisations import FACTORISATIONS
-from .torch_groups import GROUPED
-from .torch_linear_algebra import LINEAR_ALGEBRA
-from .torch_movement import (
+from .assertions import ASSERTIONS
+from .call import Call, arguments_of, called, name_of
+from .control import CONTROL
+from .decompositions import DECOMPOSITIONS
+from .factorisations import FACTORISATIONS
+from .groups import GROUPED
+from .linear_algebra import LINEAR_ALGEBRA
+from .movement import (
     arange,
     as_strided,
     cast,
@@ -95,10 +95,10 @@ from .torch_movement import (
     unfold,
     view,
 )
-from .torch_ordering import cumulated, index, index_along, index_put, scatter, sorted_values
-from .torch_recurrent import RECURRENT
-from .torch_sampling import SAMPLINGS
-from .torch_selection import SELECTIONS
+from .ordering import cumulated, index, index_along, index_put, scatter, sorted_values
+from .recurrent import RECURRENT
+from .sampling import SAMPLINGS
+from .selection import SELECTIONS
 
 Operator = Callable[["Call"], Any]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_groups import measured_groups
-from .torch_types import torch_dtype
+from .._perpend import Value
+from .call import Call
+from .groups import measured_groups
+from .types import torch_dtype
 
 Operator = Callable[["Call"], Any]
 

@@ -1,4 +1,4 @@
-//===- BuilderBranches.cpp - if in the builder ----------------------------===//
+//===- Branches.cpp - if in the builder -----------------------------------===//
 //
 // The branches are callbacks that build into the regions of a draft; the types of
 // results follow from what they yield. Where only one of them can run, it takes
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
 

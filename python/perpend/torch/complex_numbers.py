@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from ._perpend import Value
-from .torch_arithmetic import angle_of
-from .torch_call import Call, Complex, component, torch_of
-from .torch_movement import normal, result_shape, slice_between
+from .._perpend import Value
+from .arithmetic import angle_of
+from .call import Call, Complex, component, torch_of
+from .movement import normal, result_shape, slice_between
 
 Operator = Callable[["Call"], Any]
 

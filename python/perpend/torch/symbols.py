@@ -11,8 +11,8 @@ from torch.export import Dim, ExportedProgram
 from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 from torch.export.graph_signature import InputKind, TensorArgument
 
-from ._perpend import symbol_of_dimension
-from .torch_guards import limits_of_guards, shape_env_of
+from .._perpend import symbol_of_dimension
+from .guards import limits_of_guards, shape_env_of
 
 RESERVED = {"min", "max", "mod", "floordiv", "ceildiv"}
 
@@ -83,7 +83,7 @@ def limits_of(
 ) -> list[str]:
     """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user.
 
-    conditions: those of a program from a file (torch_saved_guards.saved_conditions).
+    conditions: those of a program from a file (saved_guards.saved_conditions).
     """
     symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
     examples = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]

@@ -9,10 +9,10 @@ from typing import Any
 import sympy
 import torch
 
-from . import torch_numbers
-from .torch_call import Call, place_of
-from .torch_guards import is_of_integers, limits_of_integers
-from .torch_types import named_expression
+from . import numbers
+from .call import Call, place_of
+from .guards import is_of_integers, limits_of_integers
+from .types import named_expression
 
 FROM_TENSORS = (torch.SymInt, torch.SymFloat)
 SIGNS = {"==": "=", "!=": "is not"}
@@ -35,14 +35,14 @@ def end_unless_holds(call: Call) -> None:
         limits = [named_expression(limit) for part in parts for limit in limits_of_integers(part)]
         call.converter.graph.require_here([str(limit) for limit in limits], message)
     elif isinstance(value, torch.SymBool):
-        call.op("require_all", torch_numbers.computed(call.converter, condition), message=message)
+        call.op("require_all", numbers.computed(call.converter, condition), message=message)
     elif not value:
         raise call.fail(f"{call['assert_msg']}\nhint: the assertion fails for all inputs; correct the model")
 
 
 def _readable(call: Call, expression: Any) -> str:
     """With the names of inputs' dimensions, and item() for what is read from a tensor."""
-    reads = [node for node in call.node.graph.nodes if node.target in torch_numbers.READS]
+    reads = [node for node in call.node.graph.nodes if node.target in numbers.READS]
     values = ((node.meta.get("val"), "item()" if len(reads) == 1 else f"item() of '{node.name}'") for node in reads)
     numbers = {value.node.expr: sympy.Symbol(name) for value, name in values if isinstance(value, FROM_TENSORS)}
     named = named_expression(expression.xreplace(numbers))

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import torch
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_movement import normal
-from .torch_selection import broadcast_extents, masked_slices, position_indices
-from .torch_types import extent_of
+from .._perpend import Value
+from .call import Call
+from .movement import normal
+from .selection import broadcast_extents, masked_slices, position_indices
+from .types import extent_of
 
 Operator = Callable[["Call"], Any]
 

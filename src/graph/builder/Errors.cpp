@@ -1,6 +1,6 @@
-//===- BuilderErrors.cpp - what the builder says when it cannot build -----===//
+//===- Errors.cpp - what the builder says when it cannot build ------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 using namespace mlir;
 

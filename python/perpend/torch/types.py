@@ -12,7 +12,7 @@ import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from ._perpend import CompileError
+from .._perpend import CompileError
 
 Extent = int | str
 

@@ -1,10 +1,10 @@
-//===- BuilderContents.cpp - what is known of elements ----------------------===//
+//===- Contents.cpp - what is known of elements ---------------------------===//
 //
 // The elements of small integer tensors, which may become extents.
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 using namespace mlir;
 

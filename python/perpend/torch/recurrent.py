@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_types import torch_dtype
+from .._perpend import Value
+from .call import Call
+from .types import torch_dtype
 
 # Where the composite's gates are among PyTorch's: update and reset; input, output, forget and candidate.
 GATES = {"rnn": [0], "gru": [1, 0, 2], "lstm": [0, 3, 1, 2]}

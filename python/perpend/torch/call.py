@@ -1,6 +1,6 @@
 """One node of a torch graph that is being converted, and what has been made of the nodes before it.
 
-What operators are written with (torch_operators): a Call has the arguments by name, and makes composites.
+What operators are written with (operators): a Call has the arguments by name, and makes composites.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from ._perpend import CompileError, GraphBuilder, Type, Value
-from .torch_types import Extent, dtype_name, extent_of, torch_dtype
+from .._perpend import CompileError, GraphBuilder, Type, Value
+from .types import Extent, dtype_name, extent_of, torch_dtype
 
 
 class Complex(NamedTuple):

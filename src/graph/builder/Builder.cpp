@@ -1,6 +1,6 @@
 //===- Builder.cpp - making graphs: the one place of shape inference ------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "support/SaturatedInteger.h"
 
 using namespace mlir;

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ._perpend import Type, Value
-from .torch_call import Call
-from .torch_types import Extent, dtype_name, extent_of
+from .._perpend import Type, Value
+from .call import Call
+from .types import Extent, dtype_name, extent_of
 
 Operator = Callable[["Call"], Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_selection import iota
-from .torch_types import Extent
+from .._perpend import Value
+from .call import Call
+from .selection import iota
+from .types import Extent
 
 SMALL = 1e-14  # of an angle between rows that is as good as a right one
 SWEEPS = 40  # rotations converge quadratically: 6 to 10 are usual

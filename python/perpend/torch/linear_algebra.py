@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_selection import broadcast_extents
-from .torch_types import Extent
+from .._perpend import Value
+from .call import Call
+from .selection import broadcast_extents
+from .types import Extent
 
 aten: Any = torch.ops.aten
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from ._perpend import CompileError, Type, Value
-from .torch_call import Conversion
-from .torch_types import extent_of, name_expression, named_expression, passes_floats
+from .._perpend import CompileError, Type, Value
+from .call import Conversion
+from .types import extent_of, name_expression, named_expression, passes_floats
 
 NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)

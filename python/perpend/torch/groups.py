@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_selection import iota
+from .._perpend import Value
+from .call import Call
+from .selection import iota
 
 
 def grouped_product(call: Call) -> Value:

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from . import torch_numbers
-from ._perpend import Value
-from .torch_call import Conversion
-from .torch_types import name_expression
+from . import numbers
+from .._perpend import Value
+from .call import Conversion
+from .types import name_expression
 
 Arguments = Sequence[Any]
 
@@ -19,7 +19,7 @@ Arguments = Sequence[Any]
 def tensor_of(converter: Conversion, argument: Any) -> Value:
     """An operand of control flow, which may be a number or a condition on extents, as a tensor."""
     if isinstance(argument, torch.fx.Node) and isinstance(argument.meta.get("val"), torch.SymBool):
-        return torch_numbers.computed(converter, argument)
+        return numbers.computed(converter, argument)
     value = converter.map_argument(argument)
     if isinstance(value, Value):
         return value

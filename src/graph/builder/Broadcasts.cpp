@@ -1,11 +1,11 @@
-//===- BuilderBroadcasts.cpp - numpy's conventions, from the primitives -----===//
+//===- Broadcasts.cpp - numpy's conventions, from the primitives ----------===//
 //
 // The part of the builder that makes no primitive of its own: broadcasting, unit
 // dimensions, and numpy.matmul.
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 
 using namespace mlir;
 

@@ -18,9 +18,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
-from ._perpend import CompileError
-from .torch_guards import shape_env_of
-from .torch_structure import names_of_parameters
+from .._perpend import CompileError
+from .guards import shape_env_of
+from .structure import names_of_parameters
 
 OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,

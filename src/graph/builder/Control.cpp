@@ -1,4 +1,4 @@
-//===- BuilderControl.cpp - measure and loop in the builder ---------------===//
+//===- Control.cpp - measure and loop in the builder ----------------------===//
 //
 // The body is a callback that builds into the region of a draft; the types of
 // results follow from what it yields. A loop starts from the types and the known
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Builder.h"
+#include "graph/builder/Builder.h"
 #include "graph/Scalars.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from ._perpend import Value
-from .torch_call import Call
-from .torch_movement import END, normal, slice_between
-from .torch_types import Extent
+from .._perpend import Value
+from .call import Call
+from .movement import END, normal, slice_between
+from .types import Extent
 
 Operator = Callable[["Call"], Any]
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch._decomp import get_decompositions
 from torch.nn import functional
 
-from .torch_linear_algebra import IN_OTHERS
-from .torch_random import DISTRIBUTIONS
-from .torch_special import SPECIAL, real_type
+from .linear_algebra import IN_OTHERS
+from .random import DISTRIBUTIONS
+from .special import SPECIAL, real_type
 
 aten: Any = torch.ops.aten
 

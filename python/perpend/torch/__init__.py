@@ -1,0 +1,1 @@
+"""PyTorch programs: their import through torch.export, and the back end of torch.compile."""
