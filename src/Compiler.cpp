@@ -13,6 +13,7 @@
 #include "Pipeline.h"
 #include "graph/Graph.h"
 #include "support/WriteFile.h"
+#include "target/Attributes.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 #include "target/WeightsObject.h"
@@ -194,8 +195,7 @@ static void prepareKernels(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.hasLinkOnceODRLinkage()) // helpers of MLIR's own lowering
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
-    if (function.isDeclaration() || !function.getName().starts_with("kernel_") ||
-        function.getName().ends_with("_entry"))
+    if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;
     target::markNoAlias(function, 1);
     keepLoops(function);

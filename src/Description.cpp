@@ -1,6 +1,8 @@
 //===- Description.cpp - what an artifact says of itself ----------------------===//
 
 #include "Description.h"
+#include "graph/Attributes.h"
+#include "tile/Attributes.h"
 
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
@@ -124,12 +126,12 @@ static void describeElement(Type type, TensorDescription &list) {
 static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
   auto tensor = cast<RankedTensorType>(type);
   TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
-  if (auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr())
+  if (auto name = attributes ? attributes.getAs<StringAttr>(graph::nameAttribute) : StringAttr())
     description.name = name.str();
-  if (auto map = attributes ? attributes.getAs<StringAttr>("graph.map") : StringAttr())
+  if (auto map = attributes ? attributes.getAs<StringAttr>(graph::mapAttribute) : StringAttr())
     description.map = map.str();
   if (attributes)
-    description.labels = attributes.getAs<ArrayAttr>("graph.labels");
+    description.labels = attributes.getAs<ArrayAttr>(graph::labelsAttribute);
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     description.shape.push_back(extent.str());
   if (auto list = dyn_cast<graph::SequenceType>(tensor.getElementType()))
@@ -148,7 +150,7 @@ std::string identifier(StringRef name) {
 
 static void describeKernels(func::FuncOp main, ModelDescription &description) {
   for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
-    if (auto number = kernel->getAttrOfType<IntegerAttr>("tile.number")) {
+    if (auto number = kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute)) {
       size_t position = number.getInt();
       if (position >= description.kernels.size())
         description.kernels.resize(position + 1);
@@ -174,7 +176,7 @@ static void describeConstants(func::FuncOp main, ModelDescription &description) 
   llvm::StringMap<int64_t> known{{"", 0}};
   description.texts.assign(1, "");
   main.walk([&](graph::ConstantOp constant) {
-    auto offset = constant->getAttrOfType<IntegerAttr>("tile.weight_offset");
+    auto offset = constant->getAttrOfType<IntegerAttr>(tile::weightOffsetAttribute);
     if (!offset)
       return;
     ElementsAttr value = constant.getValue();
@@ -191,13 +193,13 @@ static void describeConstants(func::FuncOp main, ModelDescription &description) 
 }
 
 static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
-  table.weightsBytes = main->getAttrOfType<IntegerAttr>("tile.weight_bytes").getInt();
-  table.growingCount = main->getAttrOfType<IntegerAttr>("tile.growing").getInt();
-  ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
+  table.weightsBytes = main->getAttrOfType<IntegerAttr>(tile::weightBytesAttribute).getInt();
+  table.growingCount = main->getAttrOfType<IntegerAttr>(tile::growingAttribute).getInt();
+  ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>(tile::lifetimesAttribute);
   table.lifetimes.assign(lifetimes.begin(), lifetimes.end());
-  if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>("tile.offsets")) {
+  if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>(tile::offsetsAttribute)) {
     table.staticOffsets.emplace(offsets.asArrayRef().begin(), offsets.asArrayRef().end());
-    table.staticArenaBytes = main->getAttrOfType<IntegerAttr>("tile.arena_bytes").getInt();
+    table.staticArenaBytes = main->getAttrOfType<IntegerAttr>(tile::arenaBytesAttribute).getInt();
   }
 }
 
@@ -206,7 +208,7 @@ LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringR
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!name.empty() && name != identifier(name))
     return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
-  auto modelName = module->getAttrOfType<StringAttr>("graph.model_name");
+  auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
     description.inputs.push_back(

@@ -1,6 +1,7 @@
 //===- Operators.cpp - functions that users bring ---------------------------===//
 
 #include "Operators.h"
+#include "graph/Attributes.h"
 
 #include "graph/Graph.h"
 #include "interp/Interpreter.h"
@@ -19,7 +20,7 @@ namespace perpend {
 
 std::vector<std::string> operatorObjects(ModuleOp module) {
   std::vector<std::string> paths;
-  if (auto list = module->getAttrOfType<ArrayAttr>("graph.objects"))
+  if (auto list = module->getAttrOfType<ArrayAttr>(graph::objectsAttribute))
     for (StringAttr path : list.getAsRange<StringAttr>())
       paths.push_back(path.str());
   return paths;
@@ -96,7 +97,7 @@ LogicalResult loadOperators(ModuleOp module) {
     return module.emitError(llvm::toString(library.takeError()));
   for (const std::string &name : names) {
     auto [prefix, function] = StringRef(name).split('.');
-    interp::addFunction(module->getAttr("graph.objects"), name,
+    interp::addFunction(module->getAttr(graph::objectsAttribute), name,
                         dlsym(*library, ("perpend_" + prefix + "_" + function).str().c_str()));
   }
   return success();

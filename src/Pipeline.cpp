@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Pipeline.h"
+#include "graph/Attributes.h"
+#include "tile/Attributes.h"
 
 #include "graph/Graph.h"
 #include "graph/Symbols.h"
@@ -168,7 +170,7 @@ static LogicalResult checkFused(ModuleOp module) {
 
 static LogicalResult checkScheduled(ModuleOp module) {
   return success(llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-    return !function->hasAttr("tile.kernel") || succeeded(tile::Schedule::verify(function));
+    return !function->hasAttr(graph::kernelAttribute) || succeeded(tile::Schedule::verify(function));
   }));
 }
 
@@ -177,7 +179,7 @@ static LogicalResult checkTiled(ModuleOp module) {
       module,
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
-        return !function || !function->hasAttr("tile.kernel") ||
+        return !function || !function->hasAttr(graph::kernelAttribute) ||
                llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
       },
       "a kernel still has tensors");
@@ -188,7 +190,7 @@ static LogicalResult checkPlanned(ModuleOp module) {
       module,
       [](Operation *op) {
         return !isa<graph::CallKernelOp, graph::MeasureOp, graph::IfOp, graph::LoopOp>(op) ||
-               op->hasAttr("tile.buffers");
+               op->hasAttr(tile::buffersAttribute);
       },
       "an operator of main has no buffers");
 }

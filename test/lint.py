@@ -1,7 +1,8 @@
 """Checks the layout rules that no compiler checks. Errors end with status 1; warnings only print.
 
 Errors: an include from an earlier layer to a later one, a folder that names no idea, a path of somebody's machine,
-a function over 80 lines (when ctags is there). Warnings: files over 500 lines.
+the name of an attribute outside of its level's Attributes.h, a function over 80 lines (when ctags is there).
+Warnings: files over 500 lines.
 """
 
 import re
@@ -28,6 +29,7 @@ EVERYWHERE = {"target/TargetInfo.h", "target/Targets.def", "Options.def"}
 
 FORBIDDEN_FOLDERS = {"utils", "util", "common", "helpers", "helper", "contrib", "misc"}
 MACHINE_PATH = re.compile(r"(?<![\w.:/$}-])/(?:work|root|home|Users|farm|mnt)/\w|/tmp/\w")
+ATTRIBUTE = re.compile(r'"(?:graph|tile)\.[a-z_]+"')
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LONG_FILE, LONG_FUNCTION, USUAL_FUNCTION = 500, 80, 40
 SOURCES = {".cpp", ".h", ".c", ".td", ".def", ".py"}
@@ -66,6 +68,16 @@ def check_machine_paths(path: str, text: str) -> list[str]:
     return [
         f"{path}:{number}: a path of one machine: {line.strip()}" for number, line in lines if MACHINE_PATH.search(line)
     ]
+
+
+def check_attributes(path: str, text: str) -> list[str]:
+    """The names of attributes stand in src/LEVEL/Attributes.h, each once."""
+    if not path.startswith("src/") or not path.endswith((".cpp", ".h")):
+        return []
+    names = ATTRIBUTE.findall(text)
+    if PurePosixPath(path).name == "Attributes.h":
+        return [f"{path}: {name} stands there twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    return [f"{path}: {name} in place of its constant in Attributes.h" for name in names]
 
 
 def function_lengths(root: Path, files: list[str]) -> list[tuple[int, str]]:
@@ -110,6 +122,7 @@ def check(root: Path, files: list[str]) -> list[str]:
         except UnicodeDecodeError:
             continue
         errors += check_includes(name, text, top_headers) + check_machine_paths(name, text)
+        errors += check_attributes(name, text)
         if Path(name).suffix in SOURCES and (lines := text.count("\n")) > LONG_FILE:
             print(f"warning: {name}: {lines} lines; does it hold two ideas?")
     return errors + check_functions(root, files)

@@ -52,6 +52,15 @@ def test_machine_path() -> None:
     assert not lint.check_machine_paths("a.py", 'llvm = "/usr/lib/llvm-19/bin"; also = "docs/mnt/plan"')
 
 
+def test_name_of_an_attribute() -> None:
+    constant = 'inline constexpr llvm::StringLiteral kernelAttribute = "tile.kernel";\n'
+    assert len(lint.check_attributes("src/cli/Report.cpp", 'kernel->hasAttr("tile.kernel")')) == 1
+    assert len(lint.check_attributes("src/graph/Attributes.h", constant + constant)) == 1
+    assert not lint.check_attributes("src/graph/Attributes.h", constant)
+    assert not lint.check_attributes("src/cli/Report.cpp", "kernel->hasAttr(graph::kernelAttribute)")
+    assert not lint.check_attributes("test/tile/Test.cpp", 'kernel->hasAttr("tile.kernel")')
+
+
 @pytest.mark.skipif(not shutil.which("ctags"), reason="needs ctags")
 def test_long_function(tmp_path: Path) -> None:
     (tmp_path / "long.cpp").write_text("int f() {\n" + "  g();\n" * 90 + "  return 0;\n}\n")

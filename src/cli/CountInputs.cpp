@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cli/CountInputs.h"
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,7 +71,7 @@ std::set<std::string> countInputsOf(ModuleOp module) {
   for (BlockArgument input : main.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     bool isInteger = type && type.getElementType().isIntOrIndex() && !type.getElementType().isInteger(1);
-    auto name = main.getArgAttrOfType<StringAttr>(input.getArgNumber(), "graph.name");
+    auto name = main.getArgAttrOfType<StringAttr>(input.getArgNumber(), graph::nameAttribute);
     if (isInteger && name && type.getRank() <= 1 && isCountOrNoPosition(input))
       names.insert(name.str());
   }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cli/Compare.h"
+#include "graph/Attributes.h"
 #include "graph/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -37,7 +38,7 @@ static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
   block.getTerminator()->setOperands(value);
   Builder builder(part->getContext());
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(), value.getType()));
-  auto name = builder.getNamedAttr("graph.name", builder.getStringAttr("value"));
+  auto name = builder.getNamedAttr(graph::nameAttribute, builder.getStringAttr("value"));
   main.setResAttrsAttr(builder.getArrayAttr(builder.getDictionaryAttr(name)));
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))

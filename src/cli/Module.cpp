@@ -4,6 +4,7 @@
 #include "Operators.h"
 #include "Pipeline.h"
 #include "frontend/onnx/Import.h"
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
@@ -129,7 +130,7 @@ static LogicalResult checkSize(Location location, Value value, StringRef subject
 
 static LogicalResult checkSizes(func::FuncOp main) {
   for (BlockArgument argument : main.getArguments()) {
-    auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
+    auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::nameAttribute);
     if (failed(checkSize(argument.getLoc(), argument, name ? ("input '" + name.getValue() + "': ").str() : "")))
       return failure();
   }

@@ -3,6 +3,7 @@
 #include "cli/Report.h"
 #include "Pipeline.h"
 #include "cli/CompiledModel.h"
+#include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/Graph.h"
 #include "graph/Repeats.h"
@@ -11,6 +12,7 @@
 #include "graph/Symbols.h"
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
+#include "tile/Attributes.h"
 #include "tile/Buffers.h"
 
 #include "../runtime/Planner.h"
@@ -68,7 +70,7 @@ std::optional<std::string> printStage(const ModelSource &source, const CompileOp
 //===----------------------------------------------------------------------===//
 
 static std::string nameOf(DictionaryAttr attributes, StringRef fallback) {
-  auto name = attributes ? attributes.getAs<StringAttr>("graph.name") : StringAttr();
+  auto name = attributes ? attributes.getAs<StringAttr>(graph::nameAttribute) : StringAttr();
   return name ? support::readable(name) : fallback.str();
 }
 
@@ -123,18 +125,18 @@ static void collectOperators(func::FuncOp main, ModelReport &report) {
 
 static void collectKernels(ModuleOp module, ModelReport &report) {
   for (auto kernel : module.getOps<func::FuncOp>()) {
-    if (!kernel->hasAttr("tile.kernel"))
+    if (!kernel->hasAttr(graph::kernelAttribute))
       continue;
     std::string schedule;
-    if (Attribute attribute = kernel->getAttr("tile.schedule"))
+    if (Attribute attribute = kernel->getAttr(tile::scheduleAttribute))
       llvm::raw_string_ostream(schedule) << attribute;
     report.kernels.push_back({kernel.getSymName().str(), schedule});
   }
 }
 
 static void collectBuffers(func::FuncOp main, ModelReport &report) {
-  auto sizes = main->getAttrOfType<graph::ShapeAttr>("tile.buffer_bytes");
-  auto lifetimes = main->getAttrOfType<DenseI64ArrayAttr>("tile.lifetimes");
+  auto sizes = main->getAttrOfType<graph::ShapeAttr>(tile::bufferBytesAttribute);
+  auto lifetimes = main->getAttrOfType<DenseI64ArrayAttr>(tile::lifetimesAttribute);
   if (!sizes || !lifetimes)
     return;
   llvm::SmallVector<graph::SymbolicInt> extents = sizes.values();
@@ -160,7 +162,7 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
     return std::nullopt;
   ModelReport report;
   report.path = source.path;
-  auto name = (*module)->getAttrOfType<StringAttr>("graph.model_name");
+  auto name = (*module)->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   report.name = name ? support::readable(name) : "model";
   auto main = module->lookupSymbol<func::FuncOp>("main");
   collectSignature(main, report);

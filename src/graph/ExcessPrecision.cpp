@@ -7,8 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
+#include "graph/Attributes.h"
 #include "graph/Scalars.h"
+#include "graph/builder/Builder.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -80,7 +81,7 @@ static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
 /// none.
 static Value widened(Builder &builder, Value narrow, unsigned depth) {
   Operation *op = narrow.getDefiningOp();
-  if (!op || depth == 0 || op->hasAttr("graph.rounds"))
+  if (!op || depth == 0 || op->hasAttr(roundsAttribute))
     return {};
   if (auto map = dyn_cast<MapOp>(op))
     return widenedMap(builder, map, depth - 1);
@@ -99,7 +100,7 @@ static Value widened(Builder &builder, Value narrow, unsigned depth) {
 
 static void markAsRounded(Builder &builder, Value value) {
   if (Operation *op = value ? value.getDefiningOp() : nullptr)
-    op->setAttr("graph.rounds", builder.operations.getUnitAttr());
+    op->setAttr(roundsAttribute, builder.operations.getUnitAttr());
 }
 
 Value Builder::roundingCast(Value input, Type elementType, MinifloatRounding rounding) {

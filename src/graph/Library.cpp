@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 
 #include "llvm/Support/Format.h"
@@ -22,11 +23,11 @@ SmallVector<StringAttr> CallLibraryOp::definedSymbols() {
 /// A call that defines symbols stays where it is, and so does one marked graph.impure; the others are functions of
 /// their operands.
 void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  if (!getSymbols().empty() || (*this)->hasAttr("graph.impure"))
+  if (!getSymbols().empty() || (*this)->hasAttr(impureAttribute))
     effects.emplace_back(MemoryEffects::Write::get());
 }
 
-bool CallLibraryOp::keepsDimensions() { return (*this)->hasAttr("graph.elementwise"); }
+bool CallLibraryOp::keepsDimensions() { return (*this)->hasAttr(elementwiseAttribute); }
 std::optional<unsigned> CallLibraryOp::followingDim(OpOperand &, unsigned dim) { return dim; }
 
 /// A number that is read as no integer: 2.0, 1e+30. Infinity is one that no number of 64 bits holds.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Repeats.h"
+#include "graph/Attributes.h"
 
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
@@ -165,7 +166,7 @@ void RepeatAnalysis::visitAll() {
     auto &dims = thin.try_emplace(argument, shapeOf(argument).size()).first->second;
     dims[candidate.dim].emplace(candidates.size()).set(number);
   }
-  if (auto given = main->getAttrOfType<ShapeAttr>("graph.requirements"))
+  if (auto given = main->getAttrOfType<ShapeAttr>(requirementsAttribute))
     giveUpSymbols(given.values());
   for (Operation &op : main.getBody().front())
     visit(op);
@@ -302,8 +303,6 @@ void RepeatAnalysis::checkGroups() {
 // Declarations
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef attributeName = "graph.repeats";
-
 void RepeatAnalysis::declare() {
   MLIRContext *context = main.getContext();
   std::map<unsigned, SmallVector<Attribute>> declared;
@@ -319,7 +318,7 @@ void RepeatAnalysis::declare() {
     list[candidate.dim] = ShapeAttr::get(context, others);
   }
   for (auto &[input, list] : declared)
-    main.setArgAttr(input, attributeName, ArrayAttr::get(context, list));
+    main.setArgAttr(input, repeatsAttribute, ArrayAttr::get(context, list));
 }
 
 void inferRepeats(func::FuncOp main) {
@@ -337,7 +336,7 @@ LogicalResult verifyRepeats(func::FuncOp main) {
     return source && source->input == input && source->dim == dim;
   };
   for (BlockArgument argument : main.getArguments()) {
-    auto list = main.getArgAttr(argument.getArgNumber(), attributeName);
+    auto list = main.getArgAttr(argument.getArgNumber(), repeatsAttribute);
     Shape shape = shapeOf(argument);
     auto dims = dyn_cast_or_null<ArrayAttr>(list);
     bool fits = !list || (dims && dims.size() == shape.size() && llvm::all_of(dims, llvm::IsaPred<ShapeAttr>));
@@ -352,7 +351,7 @@ LogicalResult verifyRepeats(func::FuncOp main) {
         fits &= llvm::is_contained(symbols, name);
     }
     if (!fits)
-      return main.emitError("input ") << argument.getArgNumber() << ": '" << attributeName
+      return main.emitError("input ") << argument.getArgNumber() << ": '" << repeatsAttribute
                                       << "' does not fit its dimensions\nhint: leave it out";
   }
   return success();
@@ -362,7 +361,7 @@ std::vector<Repeat> repeatsOf(func::FuncOp main) {
   std::vector<Repeat> repeats;
   for (BlockArgument argument : main.getArguments()) {
     unsigned input = argument.getArgNumber();
-    auto list = main.getArgAttrOfType<ArrayAttr>(input, attributeName);
+    auto list = main.getArgAttrOfType<ArrayAttr>(input, repeatsAttribute);
     for (auto [dim, others] : llvm::enumerate(list ? list.getValue() : ArrayRef<Attribute>()))
       if (SmallVector<SymbolicInt> values = cast<ShapeAttr>(others).values(); !values.empty())
         repeats.push_back(
@@ -381,6 +380,6 @@ uint32_t repeatingDims(ArrayRef<Repeat> repeats, unsigned input) {
 
 void forgetRepeats(func::FuncOp main) {
   for (unsigned input = 0; input < main.getNumArguments(); ++input)
-    main.removeArgAttr(input, attributeName);
+    main.removeArgAttr(input, repeatsAttribute);
 }
 } // namespace perpend::graph

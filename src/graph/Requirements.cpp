@@ -1,6 +1,7 @@
 //===- Requirements.cpp - what the operators assume of symbols ------------===//
 
 #include "graph/Requirements.h"
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
@@ -61,16 +62,14 @@ void Requirements::addAll(Operation *op) {
 // Those of main
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef listName = "graph.requirements", subjectsName = "graph.requirement_subjects";
-
 StringRef perpend::graph::nodeName(Operation *op) {
   auto name = op->getLoc()->findInstanceOf<NameLoc>();
   return name ? name.getName().getValue() : "";
 }
 
 BindingRequirements::BindingRequirements(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) {
-  auto given = main->getAttrOfType<ShapeAttr>(listName);
-  auto names = main->getAttrOfType<ArrayAttr>(subjectsName);
+  auto given = main->getAttrOfType<ShapeAttr>(requirementsAttribute);
+  auto names = main->getAttrOfType<ArrayAttr>(requirementSubjectsAttribute);
   for (auto [index, value] : llvm::enumerate(given ? given.values() : Shape())) {
     all.addNonNegative(value);
     if (all.list.size() > subjects.size())
@@ -105,13 +104,13 @@ SmallVector<SymbolicInt> BindingRequirements::addOfOperands(RequirementInterface
 void BindingRequirements::declare() {
   if (all.list.empty())
     return;
-  main->setAttr(listName, ShapeAttr::get(main.getContext(), all.list));
-  main->setAttr(subjectsName, mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
+  main->setAttr(requirementsAttribute, ShapeAttr::get(main.getContext(), all.list));
+  main->setAttr(requirementSubjectsAttribute, mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
 }
 
 std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
-  auto given = main->getAttrOfType<ShapeAttr>(listName);
-  auto subjects = main->getAttrOfType<ArrayAttr>(subjectsName);
+  auto given = main->getAttrOfType<ShapeAttr>(requirementsAttribute);
+  auto subjects = main->getAttrOfType<ArrayAttr>(requirementSubjectsAttribute);
   SmallVector<SymbolicInt> all;
   if (given)
     all = given.values();

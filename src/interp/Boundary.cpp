@@ -1,6 +1,7 @@
 //===- Boundary.cpp - inputs and results as users see them ----------------===//
 
 #include "interp/Boundary.h"
+#include "graph/Attributes.h"
 
 #include "graph/ElementTypes.h"
 #include "graph/Graph.h"
@@ -24,7 +25,7 @@ std::optional<perpend_type> interfaceType(Type elementType) {
 Boundary::Boundary(func::FuncOp main) : main(main), lists(std::make_shared<library::ListTable>()) {
   for (auto [index, type] : llvm::enumerate(main.getArgumentTypes())) {
     infos.push_back(describe(type));
-    auto name = main.getArgAttrOfType<StringAttr>(index, "graph.name");
+    auto name = main.getArgAttrOfType<StringAttr>(index, graph::nameAttribute);
     infos.back().name = name ? name.data() : "input";
   }
 }

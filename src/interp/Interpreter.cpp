@@ -1,6 +1,7 @@
 //===- Interpreter.cpp - the executable meaning of graphs and kernels -----===//
 
 #include "interp/Interpreter.h"
+#include "graph/Attributes.h"
 
 #include "interp/Environment.h"
 #include "interp/Evaluate.h"
@@ -137,7 +138,7 @@ LogicalResult SymbolBinder::checkExtents() {
 }
 
 LogicalResult SymbolBinder::checkRequirements() {
-  auto given = main->getAttrOfType<ShapeAttr>("graph.requirements");
+  auto given = main->getAttrOfType<ShapeAttr>(graph::requirementsAttribute);
   std::vector<std::string> texts = describeRequirements(main, /*eachEquationOnce=*/false);
   for (auto [number, requirement] : llvm::enumerate(given ? given.values() : Shape()))
     if (std::optional<int64_t> rest = requirement.evaluate(environment.symbols); rest && *rest < 0) {

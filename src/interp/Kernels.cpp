@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "interp/Program.h"
+#include "tile/Attributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 namespace perpend::interp {
 
 static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &environment) {
-  auto extent = kernel->getAttrOfType<graph::ShapeAttr>("tile.extent");
+  auto extent = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute);
   if (!extent || extent.getDims().size() != 1)
     return kernel->emitError("expected the attribute tile.extent, a #graph.shape of one expression");
   return environment.evaluate(kernel, extent.values()[0]);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "interp/Boundary.h"
@@ -60,7 +61,7 @@ static perpend_operator findFunction(CallLibraryOp op) {
   if (perpend_operator function = runtimeFunction(op.getFunction()))
     return function;
   auto module = op->getParentOfType<ModuleOp>();
-  Attribute objects = module ? module->getAttr("graph.objects") : Attribute();
+  Attribute objects = module ? module->getAttr(graph::objectsAttribute) : Attribute();
   std::lock_guard lock(addedMutex());
   auto found = addedFunctions().find(objects);
   return objects && found != addedFunctions().end() ? found->second.lookup(op.getFunction()) : nullptr;

@@ -1,6 +1,7 @@
 //===- GraphBuilder.cpp - graph::Builder by names, for Python -------------===//
 
 #include "python/GraphBuilder.h"
+#include "graph/Attributes.h"
 #include "python/ProgramState.h"
 
 #include "graph/composites/Composites.h"
@@ -51,7 +52,7 @@ GraphBuilder::State::State(const std::string &name) {
   builder.location = location;
   OwningOpRef<ModuleOp> &module = program->internals().module;
   module = ModuleOp::create(location);
-  (*module)->setAttr("graph.model_name", operations.getStringAttr(name));
+  (*module)->setAttr(graph::modelNameAttribute, operations.getStringAttr(name));
   operations.setInsertionPointToEnd(module->getBody());
   function = operations.create<func::FuncOp>(location, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());
@@ -109,7 +110,7 @@ std::optional<GraphBuilder::Handle> GraphBuilder::input(const std::string &name,
   if (!elementType || !extents)
     return std::nullopt;
   unsigned index = state->function.getNumArguments();
-  auto attribute = state->operations.getNamedAttr("graph.name", state->operations.getStringAttr(name));
+  auto attribute = state->operations.getNamedAttr(graph::nameAttribute, state->operations.getStringAttr(name));
   Location location = NameLoc::get(StringAttr::get(&state->context, name));
   state->function.insertArgument(index, graph::tensorType(*extents, elementType),
                                  state->operations.getDictionaryAttr(attribute), location);
@@ -253,7 +254,7 @@ std::optional<GraphBuilder::Handle> GraphBuilder::dims(const std::vector<std::st
 bool GraphBuilder::require(const std::vector<std::string> &expressions, std::string &error) {
   std::optional<graph::Shape> requirements = state->parse(expressions, error);
   if (requirements)
-    state->function->setAttr("graph.requirements", graph::ShapeAttr::get(&state->context, *requirements));
+    state->function->setAttr(graph::requirementsAttribute, graph::ShapeAttr::get(&state->context, *requirements));
   return requirements.has_value();
 }
 
@@ -306,7 +307,7 @@ std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::s
   SmallVector<Value> results;
   SmallVector<mlir::Attribute> names;
   for (const auto &[name, handle] : outputs) {
-    auto attribute = state->operations.getNamedAttr("graph.name", state->operations.getStringAttr(name));
+    auto attribute = state->operations.getNamedAttr(graph::nameAttribute, state->operations.getStringAttr(name));
     names.push_back(state->operations.getDictionaryAttr(attribute));
     results.push_back(state->values[handle]);
   }

@@ -1,5 +1,6 @@
 //===- Program.cpp - a model while it is compiled, for Python -------------===//
 
+#include "graph/Attributes.h"
 #include "python/ProgramState.h"
 
 #include "Compiler.h"
@@ -138,7 +139,7 @@ std::vector<std::string> Program::inputNames() const {
   std::vector<std::string> names;
   if (func::FuncOp main = mainOf(*state->module))
     for (unsigned i = 0; i < main.getNumArguments(); ++i) {
-      auto name = main.getArgAttrOfType<StringAttr>(i, "graph.name");
+      auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
       names.push_back(name ? name.str() : "input" + std::to_string(i));
     }
   return names;

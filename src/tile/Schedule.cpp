@@ -3,6 +3,7 @@
 #include "tile/Schedule.h"
 
 #include "graph/Shapes.h"
+#include "tile/Attributes.h"
 #include "tile/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -12,8 +13,6 @@
 using namespace mlir;
 
 namespace perpend::tile {
-static constexpr llvm::StringLiteral attributeName = "tile.schedule";
-
 namespace {
 /// A number of a schedule, and what it may be.
 struct Entry {
@@ -58,7 +57,7 @@ bool isUniform(func::FuncOp kernel) {
 
 Schedule Schedule::of(func::FuncOp kernel) {
   Schedule schedule;
-  auto dictionary = kernel->getAttrOfType<DictionaryAttr>(attributeName);
+  auto dictionary = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute);
   if (!dictionary)
     return schedule;
   for (const Entry &entry : numbers)
@@ -77,7 +76,7 @@ void Schedule::attachTo(func::FuncOp kernel) const {
       entries.set(entry.name, builder.getI64IntegerAttr(this->*entry.number));
   if (flatten)
     entries.set(flattenName, builder.getUnitAttr());
-  kernel->setAttr(attributeName, entries.getDictionary(kernel.getContext()));
+  kernel->setAttr(scheduleAttribute, entries.getDictionary(kernel.getContext()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,7 +171,7 @@ bool ScheduleVerifier::fitsElements(Operation *leading, int64_t rank) {
 }
 
 LogicalResult Schedule::verify(func::FuncOp kernel) {
-  auto entries = kernel->getAttrOfType<DictionaryAttr>(attributeName);
+  auto entries = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute);
   if (!entries)
     return kernel.emitError("kernel '")
            << kernel.getSymName()

@@ -12,7 +12,7 @@ std::string assemblyOf(const char *ir, const char *targetName, bool noAlias) {
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir);
   if (noAlias)
-    markNoAlias(*module->getFunction("kernel_saxpy"), 64);
+    markNoAlias(*module->getFunction("saxpy"), 64);
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   std::string assembly, optimisedIr;
@@ -48,7 +48,7 @@ TEST(EmitObject, AmxComesWithItsFeature) {
     declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
     declare void @llvm.x86.tilestored64(i8, ptr, i64)
     declare void @llvm.x86.tilerelease()
-    define void @kernel_saxpy(ptr %config, ptr %a, ptr %c) {
+    define void @saxpy(ptr %config, ptr %a, ptr %c) {
       call void @llvm.x86.ldtilecfg(ptr %config)
       call void @llvm.x86.tilezero(i8 0)
       call void @llvm.x86.tileloadd64(i8 4, ptr %a, i64 64)
@@ -81,7 +81,7 @@ TEST(EmitObject, OnlyTheModulesEntryIsVisible) {
     if (name == "perpend_module_run") {
       ++entries;
       EXPECT_EQ(symbol.getOther(), ELF::STV_DEFAULT);
-    } else if (name.starts_with("kernel_") && symbol.getBinding() == ELF::STB_GLOBAL) {
+    } else if ((name.starts_with("saxpy") || name.starts_with("scale")) && symbol.getBinding() == ELF::STB_GLOBAL) {
       EXPECT_EQ(symbol.getOther(), ELF::STV_HIDDEN) << name.str();
     }
   }
@@ -118,8 +118,8 @@ TEST(EmitObjectParts, EveryBodyIsInOnePart) {
           ++definitions[expectValue(symbol.getName()).str()];
     }
     const std::string owner = "_" + module->getModuleIdentifier();
-    EXPECT_EQ(definitions["kernel_saxpy" + owner], 1);
-    EXPECT_EQ(definitions["kernel_scale" + owner], 1);
+    EXPECT_EQ(definitions["saxpy" + owner], 1);
+    EXPECT_EQ(definitions["scale" + owner], 1);
     EXPECT_EQ(definitions["perpend_module_run"], 1);
     EXPECT_EQ(definitions["counter" + owner], 1);
     EXPECT_EQ(definitions["helper"], 2) << "local functions go with their users";

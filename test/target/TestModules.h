@@ -24,7 +24,7 @@ define internal float @helper(i64 %i) noinline {
   %v = load float, ptr %p
   ret float %v
 }
-define internal void @kernel_saxpy(ptr %x, ptr %y, i64 %n) {
+define internal void @saxpy(ptr %x, ptr %y, i64 %n) "perpend-kernel" {
 entry:
   %a = call float @helper(i64 0)
   %c = load i64, ptr @counter
@@ -46,7 +46,7 @@ loop:
 done:
   ret void
 }
-define void @kernel_scale(ptr %y, i64 %n) {
+define void @scale(ptr %y, i64 %n) "perpend-kernel-entry" {
   %a = call float @helper(i64 1)
   %v = load float, ptr %y
   %m = fmul float %v, %a
@@ -54,8 +54,8 @@ define void @kernel_scale(ptr %y, i64 %n) {
   ret void
 }
 define i64 @perpend_module_run(ptr %x, ptr %y, i64 %n) {
-  call void @kernel_saxpy(ptr %x, ptr %y, i64 %n)
-  call void @kernel_scale(ptr %y, i64 %n)
+  call void @saxpy(ptr %x, ptr %y, i64 %n)
+  call void @scale(ptr %y, i64 %n)
   %c = load i64, ptr @counter
   ret i64 %c
 }

@@ -16,6 +16,7 @@
 #include "frontend/onnx/Maps.h"
 #include "frontend/onnx/NodeValues.h"
 #include "frontend/onnx/Order.h"
+#include "graph/Attributes.h"
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
 
@@ -79,7 +80,7 @@ LogicalResult Importer::readUserOperators(ModuleOp module) {
       return fail(fileLocation, error);
   }
   if (!userOperators.objects().empty())
-    module->setAttr("graph.objects",
+    module->setAttr(graph::objectsAttribute,
                     operations.getStrArrayAttr(llvm::map_to_vector(
                         userOperators.objects(), [](const std::string &path) { return StringRef(path); })));
   return success();
@@ -194,9 +195,9 @@ LogicalResult Importer::declareInputs(func::FuncOp function) {
       return fail(location, "input '" + input.name + "': " + error);
     unsigned index = function.getNumArguments();
     NamedAttrList attributes;
-    attributes.set("graph.name", operations.getStringAttr(input.name));
+    attributes.set(graph::nameAttribute, operations.getStringAttr(input.name));
     if (!input.map.empty())
-      attributes.set("graph.map", operations.getStringAttr(input.map));
+      attributes.set(graph::mapAttribute, operations.getStringAttr(input.map));
     function.insertArgument(index, type, attributes.getDictionary(&context), location);
     if (!graph.define(input.name, function.getArgument(index)))
       return fail(location, "two inputs have the name '" + input.name + "'");
@@ -252,9 +253,9 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
       return failure();
     checkDeclaredShape(output, results.back());
     NamedAttrList attributes;
-    attributes.set("graph.name", operations.getStringAttr(output.name));
+    attributes.set(graph::nameAttribute, operations.getStringAttr(output.name));
     if (ArrayAttr own = labels.lookup(output.name))
-      attributes.set("graph.labels", own);
+      attributes.set(graph::labelsAttribute, own);
     names.push_back(attributes.getDictionary(&context));
   }
   if (results.empty())
@@ -306,7 +307,7 @@ static void warnOfBranchesLeftOut(ModuleOp module) {
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(fileLocation);
   StringRef name = model.graph.name.empty() ? "model" : model.graph.name;
-  (*module)->setAttr("graph.model_name", operations.getStringAttr(name));
+  (*module)->setAttr(graph::modelNameAttribute, operations.getStringAttr(name));
   operations.setInsertionPointToEnd(module->getBody());
   auto function = operations.create<func::FuncOp>(fileLocation, "main", operations.getFunctionType({}, {}));
   operations.setInsertionPointToStart(function.addEntryBlock());

@@ -1,6 +1,7 @@
 //===- UserOperators.cpp - operators that users bring ---------------------===//
 
 #include "frontend/onnx/UserOperators.h"
+#include "graph/Attributes.h"
 
 #include "graph/composites/Formulas.h"
 
@@ -405,7 +406,7 @@ Results importUserOperator(Node &node, const UserOperator &description) {
     return values;
   ChosenExtents(b, values, description, bindings).relate();
   if (!description.isPure)
-    values[0].getDefiningOp()->setAttr("graph.impure", b.operations.getUnitAttr());
+    values[0].getDefiningOp()->setAttr(graph::impureAttribute, b.operations.getUnitAttr());
   return values;
 }
 } // namespace perpend::onnx

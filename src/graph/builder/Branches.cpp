@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
+#include "graph/Attributes.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
+#include "graph/builder/Builder.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"

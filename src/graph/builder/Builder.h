@@ -204,9 +204,6 @@ private:
   llvm::StringSet<> symbolNames;
 };
 
-/// Of the requirement that stands for a branch that cannot run: which and why, as text.
-inline constexpr llvm::StringLiteral leftOutAttribute = "graph.left_out";
-
 /// Reads an element of a tensor captured by generate().
 mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::ValueRange index);
 /// The value of a symbolic expression as an index inside generate().

@@ -1,5 +1,6 @@
 //===- Reductions.cpp - reductions and what is made of them ---------------===//
 
+#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -60,7 +61,7 @@ static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
   auto reduce = largest && largest != x ? largest.getDefiningOp<ReduceOp>() : ReduceOp();
   if (!reduce)
     return largest; // no axes
-  reduce->setAttr("graph.cancels", b.operations.getUnitAttr());
+  reduce->setAttr(cancelsAttribute, b.operations.getUnitAttr());
   Shape shape = shapeOf(x);
   for (int64_t dim : reduce.getDims())
     shape[dim] = SymbolicInt(1);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 #include "library/Regex.h"
@@ -86,7 +87,7 @@ Results string_concat(Builder &b, Values in, const Attributes &) {
   Results joined = b.callLibrary("string.concat", {b.broadcastTo(in[0], *shape), b.broadcastTo(in[1], *shape)},
                                  CallResult{*shape, elementTypeOf(in[0])});
   if (joined[0])
-    joined[0].getDefiningOp()->setAttr("graph.elementwise", b.operations.getUnitAttr());
+    joined[0].getDefiningOp()->setAttr(elementwiseAttribute, b.operations.getUnitAttr());
   return joined;
 }
 

@@ -1,6 +1,7 @@
 //===- Gradients.cpp - reverse-mode differentiation -----------------------===//
 
 #include "graph/gradients/Gradients.h"
+#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 #include "llvm/Support/SaveAndRestore.h"
@@ -55,7 +56,7 @@ void Backpropagation::findPath(Value y, Values xs) {
   if (!last)
     return;
   for (Operation &op : *last->getBlock()) {
-    if (usesPath(op) && !op.hasAttr("graph.cancels")) {
+    if (usesPath(op) && !op.hasAttr(cancelsAttribute)) {
       for (Value result : op.getResults())
         if (carriesDerivative(result))
           onPath.insert(result);

@@ -6,19 +6,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/gradients/LinearCalls.h"
+
+#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
 
 namespace perpend::graph {
 
-static constexpr StringLiteral transposedName = "graph.transposed";
-
 Value callLinear(Builder &b, StringRef function, Builder::Values inputs, const CallResult &result,
                  DictionaryAttr parameters, DictionaryAttr transposed) {
   Value called = b.callLibrary(function, inputs, result, parameters.getValue())[0];
   if (called)
-    called.getDefiningOp()->setAttr(transposedName, transposed);
+    called.getDefiningOp()->setAttr(transposedAttribute, transposed);
   return called;
 }
 
@@ -26,7 +26,7 @@ namespace {
 struct LinearCall : DifferentiableInterface::ExternalModel<LinearCall, CallLibraryOp> {
   Value operandGradient(Operation *op, Builder &b, Value gradient, unsigned operand) const {
     auto call = cast<CallLibraryOp>(op);
-    auto transposed = call->getAttrOfType<DictionaryAttr>(transposedName);
+    auto transposed = call->getAttrOfType<DictionaryAttr>(transposedAttribute);
     if (!transposed || operand != 0)
       return b.fail("no derivative of the library function " + call.getFunction().str() +
                     "\nhint: compute the gradient in values that do not pass through it");

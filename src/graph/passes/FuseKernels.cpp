@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/passes/Passes.h"
 
@@ -144,7 +145,7 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)), root->getResultTypes());
   auto kernel = builder.create<func::FuncOp>(root->getLoc(), "kernel", type);
   kernel.setPrivate();
-  kernel->setAttr("tile.kernel", builder.getUnitAttr());
+  kernel->setAttr(kernelAttribute, builder.getUnitAttr());
   Block *body = kernel.addEntryBlock();
   builder.setInsertionPointToStart(body);
   IRMapping mapping;
@@ -232,7 +233,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
       while (auto reshape = origin.getDefiningOp<ReshapeOp>())
         origin = reshape.getInput();
       if (auto call = origin.getDefiningOp<CallKernelOp>())
-        call->setAttr("graph.result", builder.getI64IntegerAttr(operand.getOperandNumber()));
+        call->setAttr(resultAttribute, builder.getI64IntegerAttr(operand.getOperandNumber()));
     }
   }
 

@@ -1,6 +1,8 @@
 //===- EmitBind.cpp - from the extents of inputs to symbols and sizes -------===//
 
+#include "graph/Attributes.h"
 #include "target/cpu/ModuleFunctions.h"
+#include "tile/Attributes.h"
 
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
@@ -42,7 +44,7 @@ public:
           emitCheck(f.load(types.getI64Type(), dims, dim), argument.getArgNumber(), dim,
                     f.evaluateOr(extent, f.argument(1), symbols, -1), arith::CmpIPredicate::eq, refuse);
     }
-    if (auto attribute = main->getAttrOfType<graph::ShapeAttr>("graph.requirements")) {
+    if (auto attribute = main->getAttrOfType<graph::ShapeAttr>(graph::requirementsAttribute)) {
       SmallVector<SymbolicInt> requirements = attribute.values();
       std::vector<std::string> texts = graph::describeRequirements(main, /*eachEquationOnce=*/false);
       for (auto [requirement, text] : llvm::zip_equal(requirements, texts))
@@ -170,7 +172,7 @@ void perpend::target::emitSizes(func::FuncOp main) {
                                                      : f.evaluateOr(value, f.argument(0), symbols, -1),
               f.argument(argument), number);
   };
-  storeAll(main->getAttrOfType<graph::ShapeAttr>("tile.buffer_bytes").values(), 1);
+  storeAll(main->getAttrOfType<graph::ShapeAttr>(tile::bufferBytesAttribute).values(), 1);
   Shape outputs;
   for (Type type : main.getResultTypes())
     outputs.append(shapeOf(cast<RankedTensorType>(type)));

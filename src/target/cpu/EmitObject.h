@@ -36,7 +36,7 @@ void hideDefinitions(llvm::Module &module);
 llvm::Error emitObject(llvm::Module &module, const TargetInfo &target, unsigned optLevel,
                        llvm::raw_pwrite_stream &output, const EmitTexts &texts = {});
 
-/// The same in `partCount` objects, made on as many threads. Kernels (functions named kernel_*) and other global
+/// The same in `partCount` objects, made on as many threads. Kernels, their entries (Attributes.h) and other global
 /// functions are dealt out by size; local functions and constants go with their users. The objects depend on partCount
 /// only.
 llvm::Expected<std::vector<llvm::SmallVector<char, 0>>> emitObjectParts(llvm::Module &module, const TargetInfo &target,

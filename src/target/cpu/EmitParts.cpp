@@ -6,6 +6,7 @@
 // everywhere.
 //
 //===----------------------------------------------------------------------===//
+#include "target/Attributes.h"
 #include "target/cpu/EmitObject.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -24,7 +25,9 @@ namespace {
 
 using Object = SmallVector<char, 0>;
 
-bool isKernel(const Function &function) { return function.getName().starts_with("kernel_"); }
+bool isKernel(const Function &function) {
+  return function.hasFnAttribute(kernelAttribute) || function.hasFnAttribute(kernelEntryAttribute);
+}
 
 bool isDealt(const Function &function) {
   return !function.isDeclaration() && (!function.hasLocalLinkage() || isKernel(function));

@@ -2,6 +2,7 @@
 
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/RunEmitter.h"
+#include "tile/Attributes.h"
 
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
@@ -56,7 +57,7 @@ RunEmitter::RunEmitter(func::FuncOp main)
         ranks += cast<RankedTensorType>(type).getRank();
     mostExtents = std::max(mostExtents, ranks);
   });
-  int64_t slotCount = main->getAttrOfType<IntegerAttr>("tile.slots").getInt();
+  int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
   list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(most));
   extents = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostExtents));
   slots = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(slotCount + 1));
@@ -108,12 +109,12 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
     prepare(place, output.getType());
   for (auto [number, place] : llvm::enumerate(places))
     f.store(addressOf(place), list, number);
-  SymbolicInt units = kernel->getAttrOfType<graph::ShapeAttr>("tile.extent").values()[0];
+  SymbolicInt units = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
   std::string entryName = (call.getKernel() + "_entry").str();
   auto entry = module.lookupSymbol<func::FuncOp>(entryName);
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
-  Value index = f.half(kernel->getAttrOfType<IntegerAttr>("tile.number").getInt());
+  Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
              {frame, index, address, list, evaluate(units), f.integer(tile::Schedule::of(kernel).grain)});
 }

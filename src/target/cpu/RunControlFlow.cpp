@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "target/cpu/RunEmitter.h"
+#include "tile/Attributes.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -44,8 +45,9 @@ void RunEmitter::emitIf(graph::IfOp op) {
 struct RunEmitter::Loop {
   explicit Loop(graph::LoopOp op)
       : op(op), body(op.getBody().front()), yield(body.getTerminator()), follow(op.definedSymbols()),
-        places(placesIn(op)), arguments(placesIn(op, "tile.arguments")), targets(placesIn(op, "tile.targets")),
-        spares(placesIn(op, "tile.spares")), sources(placesIn(yield)) {
+        places(placesIn(op)), arguments(placesIn(op, tile::argumentsAttribute)),
+        targets(placesIn(op, tile::targetsAttribute)), spares(placesIn(op, tile::sparesAttribute)),
+        sources(placesIn(yield)) {
     count = op.getCount().values()[0];
     if (!op.countIsKnown()) // set by the header
       llvm::erase_if(follow, [&](StringAttr name) { return SymbolicInt::symbol(name.str()) == count; });

@@ -11,6 +11,7 @@
 
 #include "graph/Shapes.h"
 #include "target/cpu/FunctionEmitter.h"
+#include "tile/Attributes.h"
 #include "tile/Buffers.h"
 
 namespace perpend::target {
@@ -89,7 +90,7 @@ private:
 std::string nodeText(mlir::Operation *op);
 
 /// The places in an attribute of memory planning.
-llvm::SmallVector<tile::Place> placesIn(mlir::Operation *op, mlir::StringRef attribute = "tile.buffers");
+llvm::SmallVector<tile::Place> placesIn(mlir::Operation *op, mlir::StringRef attribute = tile::buffersAttribute);
 } // namespace perpend::target
 
 #endif

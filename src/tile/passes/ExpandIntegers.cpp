@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Attributes.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,12 +25,10 @@ namespace perpend::tile {
 } // namespace perpend::tile
 
 using namespace mlir;
-
-/// Marks an operation whose operands have been made safe.
-static constexpr llvm::StringLiteral safeMark = "tile.safe";
+using perpend::tile::safeAttribute;
 
 static bool isExpandable(Operation *op) {
-  return isa<IntegerType>(op->getResult(0).getType()) && !op->hasAttr(safeMark);
+  return isa<IntegerType>(op->getResult(0).getType()) && !op->hasAttr(safeAttribute);
 }
 
 namespace {
@@ -64,7 +63,7 @@ template <typename Division, bool isSigned, bool isRemainder> struct SafeDivisio
     }
     Value safe = code.select(isUnsafe, code.constant(1), op.getRhs());
     auto division = rewriter.create<Division>(op.getLoc(), op.getLhs(), safe);
-    division->setAttr(safeMark, rewriter.getUnitAttr());
+    division->setAttr(safeAttribute, rewriter.getUnitAttr());
     Value result = division;
     if (isRemainder) {
       result = code.select(isUnsafe, zero, result);
@@ -91,7 +90,7 @@ template <typename Shift> struct SafeShift : OpRewritePattern<Shift> {
         rewriter.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::ult, op.getRhs(), code.constant(width));
     Value zero = code.constant(0);
     auto shift = rewriter.create<Shift>(op.getLoc(), op.getLhs(), code.select(isSmall, op.getRhs(), zero));
-    shift->setAttr(safeMark, rewriter.getUnitAttr());
+    shift->setAttr(safeAttribute, rewriter.getUnitAttr());
     rewriter.replaceOp(op, code.select(isSmall, shift, zero));
     return success();
   }

@@ -8,7 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/Symbols.h"
+#include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/KernelBody.h"
 #include "tile/passes/Passes.h"
@@ -33,7 +35,8 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
       symbols = graph::symbolsOf(main);
     SmallVector<StringRef> symbolNames(symbols.begin(), symbols.end());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (kernel->hasAttr("tile.kernel") && llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      if (kernel->hasAttr(graph::kernelAttribute) &&
+          llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
         if (failed(lower(kernel, symbolNames)))
           return signalPassFailure();
   }
@@ -59,9 +62,9 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     OpBuilder builder(kernel);
     auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
     lowered.setPrivate();
-    lowered->setAttr("tile.kernel", builder.getUnitAttr());
-    if (Attribute schedule = kernel->getAttr("tile.schedule"))
-      lowered->setAttr("tile.schedule", schedule);
+    lowered->setAttr(graph::kernelAttribute, builder.getUnitAttr());
+    if (Attribute schedule = kernel->getAttr(scheduleAttribute))
+      lowered->setAttr(scheduleAttribute, schedule);
     Block *body = lowered.addEntryBlock();
     unsigned inputs = kernel.getNumArguments();
     KernelEmitter emitter(lowered, body->getArgument(inputs + 1), symbolNames);
@@ -81,7 +84,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     builder.create<func::ReturnOp>(kernel.getLoc());
     if (units.isPoison())
       return lowered.emitError("expected a number of units that the symbols give, got an expression that is too long");
-    lowered->setAttr("tile.extent", graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
+    lowered->setAttr(extentAttribute, graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
     kernel.erase();
     return success();
   }

@@ -19,6 +19,7 @@
 
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/passes/Passes.h"
 
@@ -206,14 +207,14 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
   }
   SmallVector<Place> sources;
   placeOperands(terminator, sources);
-  record(terminator, "tile.buffers", sources);
+  record(terminator, buffersAttribute, sources);
 }
 
 void MemoryPlanner::planConstant(graph::ConstantOp constant) {
   if (constant->use_empty())
     return;
   auto type = cast<RankedTensorType>(constant.getType());
-  constant->setAttr("tile.weight_offset", builder.getI64IntegerAttr(weightBytes));
+  constant->setAttr(weightOffsetAttribute, builder.getI64IntegerAttr(weightBytes));
   places[constant] = {Space::Weights, weightBytes};
   weightBytes =
       llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
@@ -222,8 +223,8 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
   planOperands(call, call.getOutputs());
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-  if (!kernel->hasAttr("tile.number"))
-    kernel->setAttr("tile.number", builder.getI64IntegerAttr(kernelCount++));
+  if (!kernel->hasAttr(numberAttribute))
+    kernel->setAttr(numberAttribute, builder.getI64IntegerAttr(kernelCount++));
 }
 
 /// Of an operator without regions: each operand, then each result.
@@ -232,7 +233,7 @@ void MemoryPlanner::planOperands(Operation *op, ValueRange results) {
   placeOperands(op, list);
   for (Value result : results)
     list.push_back(placeResult(result));
-  record(op, "tile.buffers", list);
+  record(op, buffersAttribute, list);
 }
 
 void MemoryPlanner::planIf(graph::IfOp op) {
@@ -243,7 +244,7 @@ void MemoryPlanner::planIf(graph::IfOp op) {
     list.push_back(placeResult(result));
     targets.push_back({list.back(), result.getType(), true});
   }
-  record(op, "tile.buffers", list);
+  record(op, buffersAttribute, list);
   for (Region *region : op.getRegions())
     planBlock(region->front(), targets);
   for (const Target &target : targets)
@@ -297,11 +298,11 @@ void MemoryPlanner::planLoop(graph::LoopOp loop) {
     targets.push_back(planElement(loop, i));
   for (BlockArgument argument : loop.getBody().getArguments())
     arguments.push_back(places.at(argument));
-  record(loop, "tile.buffers", list);
-  record(loop, "tile.arguments", arguments);
-  record(loop, "tile.spares", spares);
+  record(loop, buffersAttribute, list);
+  record(loop, argumentsAttribute, arguments);
+  record(loop, sparesAttribute, spares);
   auto yielded = ArrayRef<Target>(targets).drop_front(loop.getCondition() ? 1 : 0);
-  record(loop, "tile.targets", llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }));
+  record(loop, targetsAttribute, llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }));
   loops.emplace_back();
   planBlock(loop.getBody().front(), targets);
   SmallVector<Place> used = loops.back();
@@ -348,7 +349,7 @@ void MemoryPlanner::shareGrowing() {
     else
       *free = growing[i].last;
   }
-  main->setAttr("tile.growing", builder.getI64IntegerAttr(lasts.size()));
+  main->setAttr(growingAttribute, builder.getI64IntegerAttr(lasts.size()));
 }
 
 void MemoryPlanner::writeAttributes() {
@@ -365,10 +366,10 @@ void MemoryPlanner::writeAttributes() {
     sizes.push_back(buffer.bytes);
     lifetimes.append({buffer.first, buffer.last});
   }
-  main->setAttr("tile.slots", builder.getI64IntegerAttr(slots));
-  main->setAttr("tile.weight_bytes", builder.getI64IntegerAttr(weightBytes));
-  main->setAttr("tile.buffer_bytes", graph::ShapeAttr::get(main.getContext(), sizes));
-  main->setAttr("tile.lifetimes", builder.getDenseI64ArrayAttr(lifetimes));
+  main->setAttr(slotsAttribute, builder.getI64IntegerAttr(slots));
+  main->setAttr(weightBytesAttribute, builder.getI64IntegerAttr(weightBytes));
+  main->setAttr(bufferBytesAttribute, graph::ShapeAttr::get(main.getContext(), sizes));
+  main->setAttr(lifetimesAttribute, builder.getDenseI64ArrayAttr(lifetimes));
   if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
     chooseOffsets();
 }
@@ -386,8 +387,8 @@ void MemoryPlanner::chooseOffsets() {
     hasFailed = true;
     return;
   }
-  main->setAttr("tile.offsets", builder.getDenseI64ArrayAttr(offsets));
-  main->setAttr("tile.arena_bytes", builder.getI64IntegerAttr(total));
+  main->setAttr(offsetsAttribute, builder.getDenseI64ArrayAttr(offsets));
+  main->setAttr(arenaBytesAttribute, builder.getI64IntegerAttr(total));
 }
 
 namespace {

@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
+#include "tile/Attributes.h"
 #include "tile/CostModel.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
@@ -184,7 +186,7 @@ struct ScheduleKernels : perpend::tile::impl::TileScheduleKernelsBase<ScheduleKe
   void runOnOperation() override {
     MachineModel machine{lanes, registers, rows, l2Bytes, flopsPerSecond, bytesPerSecond};
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (kernel->hasAttr("tile.kernel") && !kernel->hasAttr("tile.schedule"))
+      if (kernel->hasAttr(graph::kernelAttribute) && !kernel->hasAttr(scheduleAttribute))
         Scheduler(machine, kernel).run();
   }
 };

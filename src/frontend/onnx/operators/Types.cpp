@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Operators.h"
+#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -36,7 +37,7 @@ Type typeAttribute(Node &node, StringRef name, Type otherwise) {
 static Value roundedCast(Node &node, Value input, Type type) {
   Value result = node.builder.cast(input, type, roundingOf(node.attributes));
   if (result && result != input && result.getDefiningOp())
-    result.getDefiningOp()->setAttr("graph.rounds", node.builder.operations.getUnitAttr());
+    result.getDefiningOp()->setAttr(graph::roundsAttribute, node.builder.operations.getUnitAttr());
   return result;
 }
 

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
+#include "target/Attributes.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/passes/Passes.h"
@@ -43,6 +45,11 @@ static Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
   return f.builder.create<UnrealizedConversionCastOp>(f.loc, type, descriptor).getResult(0);
 }
 
+/// What the function says of itself in LLVM IR.
+static void mark(func::FuncOp function, StringRef attribute) {
+  function->setAttr("passthrough", Builder(function.getContext()).getStrArrayAttr({attribute}));
+}
+
 static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   Type pointer = FunctionEmitter::pointerType(module), i64 = IntegerType::get(module.getContext(), 64);
   FunctionEmitter f(module, (kernel.getSymName() + "_entry").str(),
@@ -55,6 +62,8 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
+  mark(kernel, target::kernelAttribute);
+  mark(f.function, target::kernelEntryAttribute);
   f.builder.create<func::ReturnOp>(f.loc);
 }
 
@@ -68,7 +77,7 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
     emitBind(main);
     emitSizes(main);
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (kernel->hasAttr("tile.kernel"))
+      if (kernel->hasAttr(graph::kernelAttribute))
         emitEntry(module, kernel);
     emitRun(main);
     main.erase();

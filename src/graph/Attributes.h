@@ -1,0 +1,68 @@
+//===- Attributes.h - the names of the graph level's attributes --*- C++ -*-===//
+//
+// Attributes that operators carry beside those of their definitions (Ops.td),
+// each name once. A later level has a header of its own (tile/Attributes.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_ATTRIBUTES_H
+#define PERPEND_GRAPH_ATTRIBUTES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace perpend::graph {
+
+//===----------------------------------------------------------------------===//
+// Of the module
+//===----------------------------------------------------------------------===//
+
+/// Text: the model's own name.
+inline constexpr llvm::StringLiteral modelNameAttribute = "graph.model_name";
+/// Array of texts: object files and archives with the functions of library calls.
+inline constexpr llvm::StringLiteral objectsAttribute = "graph.objects";
+
+//===----------------------------------------------------------------------===//
+// Of main, its arguments and its results
+//===----------------------------------------------------------------------===//
+
+/// Text: what an input or output is called.
+inline constexpr llvm::StringLiteral nameAttribute = "graph.name";
+/// Text: the map that this input has the keys of, and the next one the values.
+inline constexpr llvm::StringLiteral mapAttribute = "graph.map";
+/// Array: the labels of the columns of an output that is a list of maps.
+inline constexpr llvm::StringLiteral labelsAttribute = "graph.labels";
+/// Array: the dimensions of an input that repeat (Repeats.h).
+inline constexpr llvm::StringLiteral repeatsAttribute = "graph.repeats";
+/// #graph.shape: expressions that must not be negative (Requirements.h).
+inline constexpr llvm::StringLiteral requirementsAttribute = "graph.requirements";
+/// Array of texts, one for each requirement: the node that it comes from.
+inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requirement_subjects";
+
+//===----------------------------------------------------------------------===//
+// Of operators
+//===----------------------------------------------------------------------===//
+
+/// Unit, of a cast: it rounds although excess precision would be kept (ExcessPrecision.h).
+inline constexpr llvm::StringLiteral roundsAttribute = "graph.rounds";
+/// Unit, of a reduction: its gradient cancels in every use.
+inline constexpr llvm::StringLiteral cancelsAttribute = "graph.cancels";
+/// Unit, of a library call: it has effects beside its results.
+inline constexpr llvm::StringLiteral impureAttribute = "graph.impure";
+/// Unit, of a library call: its result has the shape of its operand.
+inline constexpr llvm::StringLiteral elementwiseAttribute = "graph.elementwise";
+/// Dictionary, of a library call that is linear: the parameters of its transpose.
+inline constexpr llvm::StringLiteral transposedAttribute = "graph.transposed";
+/// Text, of the requirement that stands for a branch that cannot run: which and why.
+inline constexpr llvm::StringLiteral leftOutAttribute = "graph.left_out";
+
+//===----------------------------------------------------------------------===//
+// Of kernels and their calls
+//===----------------------------------------------------------------------===//
+
+/// Unit, of a function: it is a kernel, at every level from fusion to LLVM.
+inline constexpr llvm::StringLiteral kernelAttribute = "tile.kernel";
+/// Integer, of a kernel's call: the number of the result of main that it computes.
+inline constexpr llvm::StringLiteral resultAttribute = "graph.result";
+} // namespace perpend::graph
+
+#endif
