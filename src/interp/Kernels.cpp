@@ -1,13 +1,13 @@
 //===- Kernels.cpp - running kernels of the tile level --------------------===//
 //
-// A tiled kernel has the arguments (inputs, outputs, %symbols, %begin, %end).
-// Its attribute `tile.extent` (a #graph.shape of one expression) is its outermost
-// parallel extent; %symbols are in the order of graph::symbolsOf(main).
+// A tiled kernel has the arguments that tile/KernelAbi.h describes. Its attribute `tile.extent` (a #graph.shape of one
+// expression) is its outermost parallel extent; %symbols are in the order of graph::symbolsOf(main).
 //
 //===----------------------------------------------------------------------===//
 
 #include "interp/Program.h"
 #include "tile/Attributes.h"
+#include "tile/KernelAbi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -67,7 +67,8 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   SmallVector<Tensor> buffers(inputs);
   llvm::append_range(buffers, results);
   ArrayRef<Slot> arguments = program->code.arguments;
-  if (arguments.size() != buffers.size() + 3)
+  tile::KernelAbi abi(inputs.size(), results.size());
+  if (arguments.size() != abi.argumentCount())
     return kernel->emitError("expected the arguments (") << inputs.size() << " inputs, " << results.size()
                                                          << " outputs, symbols, begin, end), got " << arguments.size();
   Executor executor(*program, environment, &functions);
@@ -75,13 +76,13 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   for (size_t i = 0; i < buffers.size(); ++i)
     if (failed(bind(kernel, executor, arguments[i], types[i], buffers[i])))
       return failure();
-  executor.memory(arguments[buffers.size()]) = {
+  executor.memory(arguments[abi.symbols()]) = {
       reinterpret_cast<std::byte *>(symbols.data()), ElementFormat{}, {static_cast<int64_t>(symbols.size())}, nullptr};
   int64_t parts = std::max<int64_t>(1, environment.kernelParts),
           size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
   for (int64_t begin = 0; begin < *extent; begin += size) {
-    executor.integer(arguments.drop_back().back()) = begin;
-    executor.integer(arguments.back()) = std::min(begin + size, *extent);
+    executor.integer(arguments[abi.begin()]) = begin;
+    executor.integer(arguments[abi.end()]) = std::min(begin + size, *extent);
     if (!executor.run(program->code))
       return failure();
   }

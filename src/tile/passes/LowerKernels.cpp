@@ -1,8 +1,7 @@
 //===- LowerKernels.cpp - operators into loops on buffers -------------------===//
 //
 // Turns each kernel function from operators on tensors into loops on 1-D
-// buffers, in the form that docs/decisions/0001 describes: inputs, output,
-// symbols, and the range of parallel units to run. The number of units is left
+// buffers, in the form that KernelAbi.h describes. The number of units is left
 // as the attribute tile.extent. Runs after scheduling; afterwards no tensor is
 // left inside kernels.
 //
@@ -12,6 +11,7 @@
 #include "graph/Symbols.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
+#include "tile/KernelAbi.h"
 #include "tile/KernelBody.h"
 #include "tile/passes/Passes.h"
 
@@ -42,14 +42,11 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static FunctionType loweredType(func::FuncOp kernel) {
-    SmallVector<Type> arguments;
-    auto add = [&](Type tensor) { arguments.push_back(bufferType(cast<RankedTensorType>(tensor).getElementType())); };
+    SmallVector<Type> buffers;
+    auto add = [&](Type tensor) { buffers.push_back(bufferType(cast<RankedTensorType>(tensor).getElementType())); };
     llvm::for_each(kernel.getArgumentTypes(), add);
     llvm::for_each(kernel.getResultTypes(), add);
-    Builder builder(kernel.getContext());
-    arguments.push_back(bufferType(builder.getI64Type()));
-    arguments.append(2, builder.getIndexType());
-    return builder.getFunctionType(arguments, {});
+    return KernelAbi::type(kernel.getContext(), buffers);
   }
 
   static LogicalResult lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
@@ -66,17 +63,17 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     if (Attribute schedule = kernel->getAttr(scheduleAttribute))
       lowered->setAttr(scheduleAttribute, schedule);
     Block *body = lowered.addEntryBlock();
-    unsigned inputs = kernel.getNumArguments();
-    KernelEmitter emitter(lowered, body->getArgument(inputs + 1), symbolNames);
+    auto abi = KernelAbi::ofTensors(kernel);
+    KernelEmitter emitter(lowered, body->getArgument(abi.symbols()), symbolNames);
     for (auto [argument, buffer] : llvm::zip(kernel.getArguments(), body->getArguments()))
       emitter.setBuffer(argument, buffer);
     Schedule schedule = Schedule::of(kernel);
     KernelBody kernelBody{emitter,
                           schedule,
                           root,
-                          body->getArgument(inputs),
-                          body->getArgument(inputs + 2),
-                          body->getArgument(inputs + 3),
+                          body->getArgument(abi.output(0)),
+                          body->getArgument(abi.begin()),
+                          body->getArgument(abi.end()),
                           kernel.getLoc()};
     builder.setInsertionPointToEnd(body);
     graph::SymbolicInt units = emit(builder, kernelBody, kernel);

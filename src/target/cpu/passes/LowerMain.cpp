@@ -17,6 +17,7 @@
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/passes/Passes.h"
+#include "tile/KernelAbi.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -55,10 +56,10 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   FunctionEmitter f(module, (kernel.getSymName() + "_entry").str(),
                     FunctionType::get(module.getContext(), {pointer, pointer, i64, i64}, {}), kernel.getLoc());
   SmallVector<Value> arguments;
-  unsigned buffers = kernel.getNumArguments() - 3;
-  for (unsigned i = 0; i < buffers; ++i)
+  unsigned symbols = tile::KernelAbi::bufferCount(kernel) - 1;
+  for (unsigned i = 0; i < symbols; ++i)
     arguments.push_back(buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
-  arguments.push_back(buffer(f, f.argument(1), cast<MemRefType>(kernel.getArgumentTypes()[buffers])));
+  arguments.push_back(buffer(f, f.argument(1), cast<MemRefType>(kernel.getArgumentTypes()[symbols])));
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
