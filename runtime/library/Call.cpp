@@ -1,30 +1,28 @@
 // A library call of a run: what generated code knows of it, as the function sees it.
 #include "Types.h"
 #include "include/perpend_operator.h"
+#include "library/CallSignature.h"
 #include "library/Handles.h"
 #include "library/Parameters.h"
 #include <algorithm>
 #include <cstdio>
+#include <type_traits>
 
 namespace perpend::library {
 namespace {
-
-// Signature: inputCount, outputCount, then type, rank and kind for each input and output.
-constexpr int32_t signatureStart = 2, signatureStep = 3;
-enum Kind : int32_t { Fixed, Growing };
 
 struct Call {
   perpend_call base; // first: functions hand it back
   perpend_frame *frame;
   const char *subject;
-  const int32_t *signature;
+  const CallCounts *counts; // entries follow
   void *const *buffers;
   int64_t **extents;    // of each input and output
   void **results;       // NULL before they are allocated
   perpend_status noted; // of the message that was set; PERPEND_OK: none was
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
-  const int32_t *entry(int32_t tensor) const { return signature + signatureStart + signatureStep * tensor; }
+  const CallTensor &entry(int32_t tensor) const { return reinterpret_cast<const CallTensor *>(counts + 1)[tensor]; }
 };
 
 perpend_status note(Call &call, perpend_status status, const char *text) {
@@ -39,8 +37,8 @@ void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t
     return nullptr;
   }
   int32_t tensor = base->inputCount + output;
-  const int32_t *entry = call.entry(tensor);
-  bool fits = rank == entry[1];
+  const CallTensor &entry = call.entry(tensor);
+  bool fits = rank == entry.rank;
   for (int32_t i = 0; fits && i < rank; ++i)
     fits = shape[i] >= 0 && (call.extents[tensor][i] < 0 || call.extents[tensor][i] == shape[i]);
   if (!fits) {
@@ -49,10 +47,10 @@ void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t
   }
   for (int32_t i = 0; i < rank; ++i)
     call.extents[tensor][i] = shape[i];
-  if (entry[2] == Fixed)
+  if (entry.memory == Fixed)
     return call.results[output] = call.buffers[tensor];
   int64_t bytes;
-  auto type = static_cast<perpend_type>(entry[0]);
+  auto type = static_cast<perpend_type>(entry.type);
   if (!runtime::tensorBytes(shape, rank, isHandle(type) ? PERPEND_I64 : type, bytes))
     bytes = INT64_MAX;
   auto *buffer = static_cast<perpend_buffer *>(call.buffers[tensor]);
@@ -123,20 +121,20 @@ struct Tables {
 };
 
 bool fill(Call &call, MemoryPool &memory, Tables &tables, int64_t *extents) {
-  int32_t inputCount = call.signature[0], outputCount = call.signature[1], count = inputCount + outputCount;
+  int32_t inputCount = call.counts->inputs, outputCount = call.counts->outputs, count = inputCount + outputCount;
   memory.rewind(); // calls do not nest
   tables = {memory.allocateArray<perpend_tensor>(inputCount), memory.allocateArray<perpend_type>(outputCount),
             memory.allocateArray<int64_t *>(count), memory.allocateArray<void *>(outputCount)};
   if (!tables.inputs || !tables.types || !tables.extents || !tables.results)
     return false;
   for (int32_t i = 0; i < count; ++i) {
-    const int32_t *entry = call.entry(i);
+    const CallTensor &entry = call.entry(i);
     tables.extents[i] = extents;
-    extents += entry[1];
+    extents += entry.rank;
     if (i < inputCount)
-      tables.inputs[i] = {call.buffers[i], tables.extents[i], entry[1], static_cast<perpend_type>(entry[0])};
+      tables.inputs[i] = {call.buffers[i], tables.extents[i], entry.rank, static_cast<perpend_type>(entry.type)};
     else
-      tables.types[i - inputCount] = static_cast<perpend_type>(entry[0]);
+      tables.types[i - inputCount] = static_cast<perpend_type>(entry.type);
   }
   std::fill_n(tables.results, outputCount, nullptr);
   return true;
@@ -151,16 +149,18 @@ extern "C" int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operato
                                            const char *subject, const int32_t *signature, void *const *buffers,
                                            int64_t *extents) {
   Tables tables;
-  Call call{{}, frame, subject, signature, buffers, nullptr, nullptr, PERPEND_OK};
+  auto *counts = reinterpret_cast<const CallCounts *>(signature);
+  Call call{{}, frame, subject, counts, buffers, nullptr, nullptr, PERPEND_OK};
   if (!fill(call, frame->handles->calls, tables, extents))
     return note(call, PERPEND_OUT_OF_MEMORY, "no memory");
-  call.base = {&services, tables.inputs, tables.types, signature[0], signature[1], parameters};
+  call.base = {&services, tables.inputs, tables.types, counts->inputs, counts->outputs, parameters};
   call.extents = tables.extents;
   call.results = tables.results;
+  static_assert(std::is_same_v<decltype(perpend_call_library_v1), CallLibrary>);
   perpend_status status = function(&call.base);
   if (status != PERPEND_OK)
     return call.noted != PERPEND_OK ? call.noted : note(call, status, "the function failed without a message");
-  for (int32_t i = 0; i < signature[1]; ++i)
+  for (int32_t i = 0; i < counts->outputs; ++i)
     if (!call.results[i])
       return note(call, PERPEND_INVALID_DATA, "the function did not allocate all its results");
   return PERPEND_OK;

@@ -13,12 +13,22 @@
 
 #include "perpend_module.h"
 
+#include <cstddef>
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::target;
 using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
+
+static_assert(std::is_same_v<decltype(perpend_module::bind),
+                             int32_t (*)(const int64_t *const *, int64_t *, perpend_bind_error *)>);
+static_assert(std::is_same_v<decltype(perpend_module::sizes), void (*)(const int64_t *, int64_t *, int64_t *)>);
+// The fields of an error: two of 32 bits, then words.
+static_assert(offsetof(perpend_bind_error, input) == 0 && offsetof(perpend_bind_error, dim) == 4 &&
+              offsetof(perpend_bind_error, expected) == 8 && offsetof(perpend_bind_error, got) == 16 &&
+              offsetof(perpend_bind_error, requirement) == 24 && sizeof(perpend_bind_error) == 32);
 
 namespace {
 class BindEmitter {

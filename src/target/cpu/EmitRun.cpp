@@ -8,7 +8,11 @@
 #include "support/Inequality.h"
 #include "tile/Schedule.h"
 
+#include "perpend_module.h"
+
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <cstddef>
 
 using namespace mlir;
 using namespace perpend;
@@ -32,6 +36,13 @@ SmallVector<Place> perpend::target::placesIn(Operation *op, StringRef attribute)
 // The function
 //===----------------------------------------------------------------------===//
 
+// What calls of the frame's functions pass.
+static_assert(std::is_same_v<decltype(perpend_module::run), int32_t (*)(perpend_frame *)>);
+static_assert(std::is_same_v<decltype(perpend_frame::parallel),
+                             void (*)(perpend_frame *, int32_t, perpend_kernel, void *const *, int64_t, int64_t)>);
+static_assert(std::is_same_v<decltype(perpend_frame::reserve), int32_t (*)(perpend_buffer *, int64_t, int64_t)>);
+static_assert(std::is_same_v<decltype(perpend_frame::refuse), int32_t (*)(const char *, int64_t)>);
+
 static FunctionType runType(ModuleOp module) {
   MLIRContext *context = module.getContext();
   return FunctionType::get(context, {FunctionEmitter::pointerType(module)}, {IntegerType::get(context, 32)});
@@ -42,10 +53,7 @@ RunEmitter::RunEmitter(func::FuncOp main)
       f(module, "perpend_run", runType(module), main.getLoc()), leave(new Block) {
   leave->addArgument(f.builder.getI32Type(), f.loc);
   frame = f.argument(0);
-  int64_t field = 0; // perpend_frame, in order
-  for (Value *value : {&inputs, &outputs, &weights, &arena, &offsets, &symbols, &parallel, &growing, &reserveFunction,
-                       &refuseFunction, &outputDims})
-    *value = f.loadPointer(frame, field++);
+  loadFrame();
   int64_t most = 1, mostExtents = 1;
   main.walk([&](Operation *op) {
     if (!isa<graph::CallKernelOp, graph::CallLibraryOp>(op))
@@ -62,6 +70,18 @@ RunEmitter::RunEmitter(func::FuncOp main)
   extents = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostExtents));
   slots = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(slotCount + 1));
   counters = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(slotCount + 1));
+}
+
+void RunEmitter::loadFrame() {
+  const std::pair<Value *, size_t> fields[] = {
+      {&inputs, offsetof(perpend_frame, inputs)},           {&outputs, offsetof(perpend_frame, outputs)},
+      {&weights, offsetof(perpend_frame, weights)},         {&arena, offsetof(perpend_frame, arena)},
+      {&offsets, offsetof(perpend_frame, offsets)},         {&symbols, offsetof(perpend_frame, symbols)},
+      {&parallel, offsetof(perpend_frame, parallel)},       {&growing, offsetof(perpend_frame, growing)},
+      {&reserveFunction, offsetof(perpend_frame, reserve)}, {&refuseFunction, offsetof(perpend_frame, refuse)},
+      {&outputDims, offsetof(perpend_frame, outputDims)}};
+  for (auto [value, offset] : fields)
+    *value = f.loadPointer(frame, static_cast<int64_t>(offset / sizeof(void *)));
 }
 
 void RunEmitter::run() {
@@ -195,7 +215,9 @@ void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expecte
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// perpend_buffer is two words.
+/// perpend_buffer is two words: the address, then the capacity.
+static_assert(offsetof(perpend_buffer, data) == 0 && offsetof(perpend_buffer, capacityBytes) == 8 &&
+              sizeof(perpend_buffer) == 16);
 Value RunEmitter::growingEntry(Place place) { return f.element(growing, f.i64, 2 * place.number); }
 
 Value RunEmitter::addressOf(Place place) {

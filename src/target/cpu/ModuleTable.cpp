@@ -8,6 +8,8 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
+#include <cstddef>
+
 using namespace llvm;
 
 namespace perpend::target {
@@ -41,6 +43,10 @@ static Constant *handleFunctions(Module &module, const ModuleTable &table) {
   return functions;
 }
 
+static_assert(offsetof(perpend_string, data) == 0 && sizeof(perpend_string) == 16);
+static_assert(offsetof(perpend_buffer_lifetime, first) == 0 && offsetof(perpend_buffer_lifetime, last) == 4 &&
+              sizeof(perpend_buffer_lifetime) == 8);
+
 /// An array of perpend_string.
 static Constant *textTable(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
@@ -59,13 +65,19 @@ static Constant *textTable(Module &module, const ModuleTable &table) {
                             ConstantArray::get(array, entries), "texts");
 }
 
-/// The fields in the order of the C struct.
-static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table) {
+namespace {
+/// A field of perpend_module and where it lies there.
+struct Field {
+  size_t offset;
+  Constant *value;
+};
+} // namespace
+
+static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
   Type *i64 = Type::getInt64Ty(context), *i32 = Type::getInt32Ty(context);
   auto word = [&](uint64_t value) { return ConstantInt::get(i64, value); };
   auto half = [&](uint32_t value) { return ConstantInt::get(i32, value); };
-  IRBuilder<> builder(context);
   auto *text = ConstantDataArray::getString(context, table.descriptor);
   auto *descriptor = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "descriptor");
   Constant *offsets = table.staticOffsets ? constantArray(module, i64, *table.staticOffsets, "offsets")
@@ -74,40 +86,52 @@ static std::vector<Constant *> fieldsOf(Module &module, const ModuleTable &table
   if (table.staticOffsets && table.staticOffsets->empty())
     offsets = descriptor;
   uint32_t bufferCount = table.lifetimes.size() / 2;
-  return {word(PERPEND_MODULE_MAGIC),
-          half(PERPEND_MODULE_ABI),
-          half(table.inputCount),
-          half(table.outputCount),
-          half(table.symbolCount),
-          half(bufferCount),
-          half(table.kernelCount),
-          half(table.growingCount),
-          descriptor,
-          word(table.descriptor.size()),
-          weightsAddress(module, table),
-          word(table.weightsBytes),
-          constantArray(module, i32, table.lifetimes, "lifetimes"),
-          offsets,
-          ConstantInt::getSigned(i64, table.staticArenaBytes),
-          module.getFunction("perpend_bind"),
-          module.getFunction("perpend_sizes"),
-          module.getFunction("perpend_run"),
-          handleFunctions(module, table),
-          textTable(module, table),
-          word(table.texts.size())};
+  return {{offsetof(perpend_module, magic), word(PERPEND_MODULE_MAGIC)},
+          {offsetof(perpend_module, abi), half(PERPEND_MODULE_ABI)},
+          {offsetof(perpend_module, inputCount), half(table.inputCount)},
+          {offsetof(perpend_module, outputCount), half(table.outputCount)},
+          {offsetof(perpend_module, symbolCount), half(table.symbolCount)},
+          {offsetof(perpend_module, bufferCount), half(bufferCount)},
+          {offsetof(perpend_module, kernelCount), half(table.kernelCount)},
+          {offsetof(perpend_module, growingCount), half(table.growingCount)},
+          {offsetof(perpend_module, descriptor), descriptor},
+          {offsetof(perpend_module, descriptorBytes), word(table.descriptor.size())},
+          {offsetof(perpend_module, weights), weightsAddress(module, table)},
+          {offsetof(perpend_module, weightsBytes), word(table.weightsBytes)},
+          {offsetof(perpend_module, lifetimes), constantArray(module, i32, table.lifetimes, "lifetimes")},
+          {offsetof(perpend_module, staticOffsets), offsets},
+          {offsetof(perpend_module, staticArenaBytes), ConstantInt::getSigned(i64, table.staticArenaBytes)},
+          {offsetof(perpend_module, bind), module.getFunction("perpend_bind")},
+          {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes")},
+          {offsetof(perpend_module, run), module.getFunction("perpend_run")},
+          {offsetof(perpend_module, handles), handleFunctions(module, table)},
+          {offsetof(perpend_module, texts), textTable(module, table)},
+          {offsetof(perpend_module, textCount), word(table.texts.size())}};
+}
+
+/// The fields as a struct of LLVM, which must have the layout of the C struct.
+static Constant *tableOf(LLVMContext &context, ArrayRef<Field> fields) {
+  std::vector<Constant *> values;
+  size_t offset = 0;
+  for (const Field &field : fields) {
+    size_t bytes = field.value->getType()->isIntegerTy(32) ? 4 : 8;
+    if (alignTo(offset, bytes) != field.offset)
+      report_fatal_error("perpend bug: the module's table has not the layout of perpend_module");
+    offset = field.offset + bytes;
+    values.push_back(field.value);
+  }
+  if (offset != sizeof(perpend_module))
+    report_fatal_error("perpend bug: the module's table has not all fields of perpend_module");
+  return ConstantStruct::getAnon(context, values);
 }
 
 void addModuleTable(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
   for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
     module.getFunction(name)->setLinkage(GlobalValue::InternalLinkage);
-  std::vector<Constant *> fields = fieldsOf(module, table);
-  std::vector<Type *> types;
-  for (Constant *field : fields)
-    types.push_back(field->getType());
-  auto *type = StructType::get(context, types);
-  auto *global = new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
-                                    ConstantStruct::get(type, fields), "perpend_module_table");
+  Constant *content = tableOf(context, fieldsOf(module, table));
+  auto *global = new GlobalVariable(module, content->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage,
+                                    content, "perpend_module_table");
   auto *functionType = FunctionType::get(PointerType::getUnqual(context), false);
   std::vector<std::string> names = {"perpend_module_" + table.name};
   if (table.isMain)

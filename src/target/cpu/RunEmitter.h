@@ -24,6 +24,9 @@ public:
 private:
   using Names = mlir::ArrayRef<mlir::StringAttr>;
 
+  /// Loads the fields of perpend_frame.
+  void loadFrame();
+
   // Operators
   void emitOperators(mlir::Block &block);
   void emitCall(graph::CallKernelOp call);

@@ -12,6 +12,10 @@
 
 #include "perpend.h"
 #include "runtime/Types.h"
+#include "runtime/library/CallSignature.h"
+
+#include <array>
+#include <cstring>
 
 using namespace mlir;
 using namespace perpend;
@@ -36,9 +40,15 @@ static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef na
   return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
 }
 
-/// Counts of operands and results, then type, rank and kind of memory (1: growing) of each.
+/// CallCounts, then a CallTensor for each operand and result.
 static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place> places) {
-  SmallVector<int32_t> signature{static_cast<int32_t>(op->getNumOperands()), static_cast<int32_t>(op->getNumResults())};
+  SmallVector<int32_t> signature;
+  auto append = [&](auto entry) {
+    std::array<int32_t, sizeof(entry) / sizeof(int32_t)> words;
+    std::memcpy(words.data(), &entry, sizeof entry);
+    llvm::append_range(signature, words);
+  };
+  append(library::CallCounts{static_cast<int32_t>(op->getNumOperands()), static_cast<int32_t>(op->getNumResults())});
   SmallVector<Type> types(op->getOperandTypes());
   llvm::append_range(types, op->getResultTypes());
   for (auto [number, type] : llvm::enumerate(types)) {
@@ -46,7 +56,8 @@ static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place>
     perpend_type code = PERPEND_F32;
     (void)runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), code);
     bool isGrowing = number >= op->getNumOperands() && places[number].space == Space::Growing;
-    signature.append({static_cast<int32_t>(code), static_cast<int32_t>(tensor.getRank()), isGrowing});
+    append(library::CallTensor{static_cast<int32_t>(code), static_cast<int32_t>(tensor.getRank()),
+                               isGrowing ? library::Growing : library::Fixed});
   }
   return signature;
 }
@@ -99,6 +110,7 @@ void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
             op->getNumOperands() + number);
     storeExtents(type, true);
   }
+  // In the order of library::CallLibrary.
   Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
                       {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
                        f.text(graph::parametersText(op.getParameters())), f.text(nodeText(op)),

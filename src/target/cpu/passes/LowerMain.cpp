@@ -19,6 +19,8 @@
 #include "target/cpu/passes/Passes.h"
 #include "tile/KernelAbi.h"
 
+#include "perpend_module.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace perpend::target {
@@ -50,6 +52,9 @@ static Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
 static void mark(func::FuncOp function, StringRef attribute) {
   function->setAttr("passthrough", Builder(function.getContext()).getStrArrayAttr({attribute}));
 }
+
+static_assert(
+    std::is_same_v<perpend_kernel, void (*)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end)>);
 
 static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   Type pointer = FunctionEmitter::pointerType(module), i64 = IntegerType::get(module.getContext(), 64);
