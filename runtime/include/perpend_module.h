@@ -48,7 +48,8 @@ extern "C" {
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
 
-/* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: inputs then outputs. */
+/* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: as run gives them, inputs, outputs,
+ * then the values (int64_t) of the kernel's own symbols. symbols: the frame's. */
 typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
 
 /* Memory whose size a run decides: data has room for capacityBytes. Kept between runs. */

@@ -61,6 +61,9 @@ inline constexpr llvm::StringLiteral leftOutAttribute = "graph.left_out";
 
 /// Unit, of a function: it is a kernel, at every level from fusion to LLVM.
 inline constexpr llvm::StringLiteral kernelAttribute = "tile.kernel";
+/// Of a kernel, array of texts: the symbols that it uses. Of its call, #graph.shape: what they are there
+/// (KernelSymbols.h).
+inline constexpr llvm::StringLiteral symbolsAttribute = "graph.symbols";
 /// Integer, of a kernel's call: the number of the result of main that it computes.
 inline constexpr llvm::StringLiteral resultAttribute = "graph.result";
 } // namespace perpend::graph

@@ -7,6 +7,9 @@
 
 #include "graph/Graph.h"
 
+#include "graph/KernelSymbols.h"
+#include "graph/SubstituteSymbols.h"
+
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -29,12 +32,18 @@ LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
   if (!kernel)
     return emitOpError("C1: no kernel named '") << getKernel() << "' in this module";
+  size_t own = symbolsOfKernel(kernel).size(), given = symbolValuesAt(*this).size();
+  if (own != given)
+    return emitOpError("C3: '") << getKernel() << "' has " << own << " symbols, the call says what " << given << " are";
   auto function = dyn_cast<FunctionOpInterface>(kernel);
   if (!function || !llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
     return success(); // it works on buffers by now
-  if (!llvm::equal(function.getArgumentTypes(), getOperandTypes()) ||
-      !llvm::equal(function.getResultTypes(), getResultTypes()))
-    return emitOpError("C2: '") << getKernel() << "' has type " << function.getFunctionType() << ", the call "
+  llvm::StringMap<SymbolicInt> values = symbolsAt(*this, kernel);
+  AttrTypeReplacer replacer;
+  addSymbolReplacements(replacer, values);
+  auto type = cast<FunctionType>(replacer.replace(function.getFunctionType()));
+  if (!llvm::equal(type.getInputs(), getOperandTypes()) || !llvm::equal(type.getResults(), getResultTypes()))
+    return emitOpError("C2: '") << getKernel() << "' has type " << type << " with this call's symbols, the call "
                                 << FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
   return success();
 }

@@ -5,10 +5,20 @@
 
 #include "graph/Graph.h"
 
+#include "mlir/IR/AttrTypeSubElements.h"
+
 namespace perpend::graph {
 
 /// Replaces symbols in the types and attributes of every operator and block argument of a region.
 void substituteSymbols(mlir::Region &region, const llvm::StringMap<SymbolicInt> &replacements);
+
+/// The same for types and attributes; `replacements` must outlive the replacer.
+void addSymbolReplacements(mlir::AttrTypeReplacer &replacer, const llvm::StringMap<SymbolicInt> &replacements);
+/// The text of an expression with symbols replaced.
+std::string substituted(llvm::StringRef expression, const llvm::StringMap<SymbolicInt> &replacements);
+
+/// Calls `visit` with the expressions in each type and attribute of an operator and of those in its regions.
+void forEachExpression(mlir::Operation *op, llvm::function_ref<void(llvm::ArrayRef<SymbolicInt>)> visit);
 
 /// Adds the names of the symbols that the types and attributes of operators in a region (of an operator and those in
 /// its regions) mention, except where they are defined.

@@ -30,8 +30,6 @@ public:
   llvm::StringMap<int64_t> symbols;
   /// The lists of this run.
   std::shared_ptr<library::ListTable> lists = std::make_shared<library::ListTable>();
-  /// The order of the symbols in a kernel's %symbols argument.
-  std::vector<std::string> symbolOrder;
   /// Into how many parts [begin, end) of a tiled kernel is cut.
   unsigned kernelParts = 1;
 
@@ -75,7 +73,7 @@ void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const
                  llvm::ArrayRef<int64_t> sourceStrides, llvm::ArrayRef<int64_t> extents, unsigned elementBytes);
 
 // Kernels.cpp
-/// Runs a kernel on memory. results are allocated by the caller.
+/// Runs a kernel on memory. results are allocated by the caller; the symbols of `environment` are the kernel's own.
 mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs,
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
 

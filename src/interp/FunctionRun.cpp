@@ -2,6 +2,7 @@
 
 #include "interp/FunctionRun.h"
 
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "support/Inequality.h"
 
@@ -29,10 +30,18 @@ FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inp
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
   if (!kernel || kernel.isExternal())
     return op.emitError("no kernel named '") << op.getKernel() << "' with a body in this module";
+  Environment own = environment; // the kernel's symbols are its own
+  own.symbols.clear();
+  for (const auto &[name, expression] : symbolsAt(op, kernel)) {
+    FailureOr<int64_t> value = environment.evaluate(op, expression);
+    if (failed(value))
+      return failure();
+    own.symbols[name] = *value;
+  }
   if (!llvm::any_of(kernel.getArgumentTypes(), [](Type type) { return isa<MemRefType>(type); }) &&
       kernel.getNumResults() == op.getNumResults()) {
     InterpreterOptions silent;
-    return FunctionRun(environment, silent).run(kernel, inputs);
+    return FunctionRun(own, silent).run(kernel, inputs);
   }
   Tensors results;
   for (unsigned i = 0; i < op.getNumResults(); ++i) {
@@ -41,7 +50,7 @@ FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inp
       return failure();
     results.push_back(*result);
   }
-  if (failed(runKernel(kernel, inputs, results, environment)))
+  if (failed(runKernel(kernel, inputs, results, own)))
     return failure();
   return results;
 }

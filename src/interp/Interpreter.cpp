@@ -180,7 +180,6 @@ FailureOr<Tensors> SymbolBinder::repeated() {
 LogicalResult SymbolBinder::bind() {
   if (failed(checkTypes()))
     return failure();
-  environment.symbolOrder = symbolsOf(main);
   // Extents that are just a symbol first, then those to be solved for one.
   for (bool wantsPlain : {true, false})
     for (auto [type, input] : llvm::zip_equal(main.getArgumentTypes(), inputs))

@@ -1,11 +1,13 @@
 //===- Kernels.cpp - running kernels of the tile level --------------------===//
 //
 // A tiled kernel has the arguments that tile/KernelAbi.h describes. Its attribute `tile.extent` (a #graph.shape of one
-// expression) is its outermost parallel extent; %symbols are in the order of graph::symbolsOf(main).
+// expression) is its outermost parallel extent.
 //
 //===----------------------------------------------------------------------===//
 
 #include "interp/Program.h"
+
+#include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
 
@@ -23,10 +25,9 @@ static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &e
   return environment.evaluate(kernel, extent.values()[0]);
 }
 
-/// A symbol that an operator after this call defines has no value yet, and the kernel does not read it.
-static std::vector<int64_t> symbolValues(const Environment &environment) {
+static std::vector<int64_t> symbolValues(Operation *kernel, const Environment &environment) {
   std::vector<int64_t> values;
-  for (const std::string &name : environment.symbolOrder)
+  for (StringRef name : graph::symbolsOfKernel(kernel))
     values.push_back(environment.symbols.lookup(name));
   return values;
 }
@@ -61,7 +62,7 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   ProgramCache functions(environment);
   Program *program = functions.compile(kernel);
   FailureOr<int64_t> extent = parallelExtent(kernel, environment);
-  std::vector<int64_t> symbols = symbolValues(environment);
+  std::vector<int64_t> symbols = symbolValues(kernel, environment);
   if (!program || failed(extent))
     return failure();
   SmallVector<Tensor> buffers(inputs);

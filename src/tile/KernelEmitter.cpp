@@ -61,7 +61,7 @@ Value KernelEmitter::symbol(StringRef name) {
   if (value)
     return value;
   size_t position = llvm::find(symbolNames, name) - symbolNames.begin();
-  assert(position < symbolNames.size() && "a symbol that main does not bind");
+  assert(position < symbolNames.size() && "a symbol that the kernel does not list");
   Location loc = prologue.getUnknownLoc();
   Value loaded = prologue.create<memref::LoadOp>(loc, symbols, ValueRange(constant(position)));
   return value = prologue.create<arith::IndexCastOp>(loc, prologue.getIndexType(), loaded);

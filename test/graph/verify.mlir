@@ -286,11 +286,35 @@ func.func @call_kernel_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4
 // -----
 
 func.func @call_kernel_c2(%a: tensor<3x4xf32>) {
-  // expected-error @+1 {{C2: 'kernel' has type '(tensor<4x3xf32>) -> tensor<4x3xf32>', the call '(tensor<3x4xf32>) -> tensor<4x3xf32>'}}
+  // expected-error @+1 {{C2: 'kernel' has type '(tensor<4x3xf32>) -> tensor<4x3xf32>' with this call's symbols, the call '(tensor<3x4xf32>) -> tensor<4x3xf32>'}}
   %r = graph.call_kernel @kernel(%a) : (tensor<3x4xf32>) -> tensor<4x3xf32>
   return
 }
 func.func private @kernel(tensor<4x3xf32>) -> tensor<4x3xf32>
+
+// -----
+
+// A kernel's symbols are its own: here its n is twice the caller's m.
+#m = #graph.shape<["m"]>
+#n = #graph.shape<["n"]>
+#twice = #graph.shape<["2*m"]>
+func.func @call_kernel_c2_symbols(%a: tensor<?xf32, #twice>) {
+  %r = graph.call_kernel @kernel(%a) {graph.symbols = #twice} : (tensor<?xf32, #twice>) -> tensor<?xf32, #twice>
+  // expected-error @+1 {{C2: 'kernel' has type}}
+  %s = graph.call_kernel @kernel(%a) {graph.symbols = #m} : (tensor<?xf32, #twice>) -> tensor<?xf32, #twice>
+  return
+}
+func.func private @kernel(tensor<?xf32, #n>) -> tensor<?xf32, #n> attributes {graph.symbols = ["n"]}
+
+// -----
+
+#n = #graph.shape<["n"]>
+func.func @call_kernel_c3(%a: tensor<?xf32, #n>) {
+  // expected-error @+1 {{C3: 'kernel' has 1 symbols, the call says what 0 are}}
+  %r = graph.call_kernel @kernel(%a) : (tensor<?xf32, #n>) -> tensor<?xf32, #n>
+  return
+}
+func.func private @kernel(tensor<?xf32, #n>) -> tensor<?xf32, #n> attributes {graph.symbols = ["n"]}
 
 // -----
 

@@ -6,7 +6,7 @@ using namespace perpend::interp;
 
 static constexpr const char *pointwiseKernel = R"(
   func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index)
-      attributes {tile.extent = #graph.shape<["n"]>} {
+      attributes {graph.symbols = ["n"], tile.extent = #graph.shape<["n"]>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c3 = arith.constant 3 : index
@@ -41,7 +41,7 @@ static constexpr const char *pointwiseKernel = R"(
 static std::string callerOf(const std::string &kernel) {
   return kernel + R"(
   func.func @main(%a: tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>> {
-    %r = graph.call_kernel @k(%a) : (tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>>
+    %r = graph.call_kernel @k(%a) {graph.symbols = #graph.shape<["n"]>} : (tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>>
     return %r : tensor<?x3xf32, #graph.shape<["n", 3]>>
   })";
 }
@@ -66,6 +66,24 @@ TEST(Kernels, loopsOnMemory) {
   }
 }
 
+TEST(Kernels, haveSymbolsOfTheirOwn) {
+  std::string kernel = pointwiseKernel;
+  Module module(kernel + R"(
+  func.func @main(%a: tensor<?x3xf32, #graph.shape<["m", 3]>>, %b: tensor<?x3xf32, #graph.shape<["2*n", 3]>>,
+                  %c: tensor<?xf32, #graph.shape<["n"]>>)
+      -> (tensor<?x3xf32, #graph.shape<["m", 3]>>, tensor<?x3xf32, #graph.shape<["2*n", 3]>>) {
+    %r = graph.call_kernel @k(%a) {graph.symbols = #graph.shape<["m"]>} : (tensor<?x3xf32, #graph.shape<["m", 3]>>) -> tensor<?x3xf32, #graph.shape<["m", 3]>>
+    %s = graph.call_kernel @k(%b) {graph.symbols = #graph.shape<["2*n"]>} : (tensor<?x3xf32, #graph.shape<["2*n", 3]>>) -> tensor<?x3xf32, #graph.shape<["2*n", 3]>>
+    return %r, %s : tensor<?x3xf32, #graph.shape<["m", 3]>>, tensor<?x3xf32, #graph.shape<["2*n", 3]>>
+  })");
+  Tensor ones = Tensor::of<float>(module.type("f32"), {1, 3}, {1, 1, 1});
+  Tensor twos = Tensor::of<float>(module.type("f32"), {4, 3}, std::vector<float>(12, 2));
+  std::vector<Tensor> results = module.run({ones, twos, Tensor::of<float>(module.type("f32"), {2}, {0, 0})});
+  ASSERT_EQ(results.size(), 2u) << module.messages;
+  EXPECT_EQ(results[0].elements<float>()[0], 1 + 3);
+  EXPECT_EQ(results[1].elements<float>()[9], 4 + 6);
+}
+
 TEST(Kernels, leavingABufferIsAnError) {
   std::string text = callerOf(pointwiseKernel);
   std::string needle = "%c3 = arith.constant 3";
@@ -77,7 +95,8 @@ TEST(Kernels, leavingABufferIsAnError) {
 
 TEST(Kernels, operatorsOnTensors) {
   Module module(callerOf(R"(
-  func.func private @k(%a: tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>> {
+  func.func private @k(%a: tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>>
+      attributes {graph.symbols = ["n"]} {
     %r = graph.map (%a) : (tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32, #graph.shape<["n", 3]>> {
     ^bb0(%x: f32):
       %y = arith.addf %x, %x : f32

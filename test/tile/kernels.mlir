@@ -8,6 +8,7 @@
 
 #x = #graph.shape<["n", 7]>
 #c = #graph.shape<["n", 16]>
+#n = #graph.shape<["n"]>
 
 // Inputs are space 0, outputs 1, weights 2, the arena 3. The second product may not overwrite what it reads: two buffers.
 // PLAN-LABEL: func.func @main
@@ -15,9 +16,9 @@
 // PLAN-SAME: tile.lifetimes = array<i64: 0, 1, 1, 2>
 // PLAN-SAME: tile.weight_bytes = 448
 // PLAN: graph.constant {{.*}} {tile.weight_offset = 0 : i64}
-// PLAN: @sign(%arg0) {tile.buffers = array<i64: 0, 0, 3, 0>}
-// PLAN: @sign(%{{.*}}) {tile.buffers = array<i64: 3, 0, 3, 1>}
-// PLAN: @product(%{{.*}}) {tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
+// PLAN: @sign(%arg0) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 0, 0, 3, 0>}
+// PLAN: @sign(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 0, 3, 1>}
+// PLAN: @product(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
 
 // MAIN-NOT: @main
 // MAIN: func.func private @ukernel_f32_
@@ -29,9 +30,9 @@
 // MAIN: func.func @perpend_run
 func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32, #c> {graph.name = "y"}) {
   %w = graph.constant dense<2.0> : tensor<1x7x16xf32> : tensor<1x7x16xf32>
-  %0 = graph.call_kernel @sign(%a) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
-  %1 = graph.call_kernel @sign(%0) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
-  %2 = graph.call_kernel @product(%1, %w) : (tensor<?x7xf32, #x>, tensor<1x7x16xf32>) -> tensor<?x16xf32, #c>
+  %0 = graph.call_kernel @sign(%a) {graph.symbols = #n} : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
+  %1 = graph.call_kernel @sign(%0) {graph.symbols = #n} : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x>
+  %2 = graph.call_kernel @product(%1, %w) {graph.symbols = #n} : (tensor<?x7xf32, #x>, tensor<1x7x16xf32>) -> tensor<?x16xf32, #c>
   return %2 : tensor<?x16xf32, #c>
 }
 
@@ -43,7 +44,7 @@ func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32,
 // LOOPS-NEXT: %[[X:.*]] = memref.load %[[IN]][%[[I]]]
 // LOOPS-NEXT: %[[Y:.*]] = arith.negf %[[X]]
 // LOOPS-NEXT: memref.store %[[Y]], %[[OUT]][%[[I]]]
-func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attributes {tile.kernel} {
+func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attributes {graph.symbols = ["n"], tile.kernel} {
   %s = graph.map (%a) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
@@ -62,7 +63,7 @@ func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attribut
 // LOOPS: memref.load %[[BLOCK]]
 // LOOPS: math.exp
 // LOOPS: memref.store
-func.func private @product(%a: tensor<?x7xf32, #x>, %w: tensor<1x7x16xf32>) -> tensor<?x16xf32, #c> attributes {tile.kernel} {
+func.func private @product(%a: tensor<?x7xf32, #x>, %w: tensor<1x7x16xf32>) -> tensor<?x16xf32, #c> attributes {graph.symbols = ["n"], tile.kernel} {
   %c = tile.matmul %a, %w : (tensor<?x7xf32, #x>, tensor<1x7x16xf32>) -> tensor<?x16xf32, #c>
   %e = graph.map (%c) : (tensor<?x16xf32, #c>) -> tensor<?x16xf32, #c> {
   ^bb0(%x: f32):

@@ -54,7 +54,7 @@ func.func private @columns(%a: tensor<1000x200000xf32>) -> tensor<200000xf32> at
 }
 // Of a symbolic extent, parts that take microseconds; a row of few elements is one unit.
 // CHECK: @symbolic({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64, part = 4096 : i64}
-func.func private @symbolic(%a: tensor<2x?xf32, #graph.shape<[2, "n"]>>) -> tensor<2x?xf32, #graph.shape<[2, "n"]>> attributes {tile.kernel} {
+func.func private @symbolic(%a: tensor<2x?xf32, #graph.shape<[2, "n"]>>) -> tensor<2x?xf32, #graph.shape<[2, "n"]>> attributes {graph.symbols = ["n"], tile.kernel} {
   %0 = graph.slice %a <[0, "n - 1"]> [1, -1] : tensor<2x?xf32, #graph.shape<[2, "n"]>> -> tensor<2x?xf32, #graph.shape<[2, "n"]>>
   return %0 : tensor<2x?xf32, #graph.shape<[2, "n"]>>
 }

@@ -14,12 +14,14 @@
 // reduction is only kept in registers for an elementwise user of the same shape. A
 // result whose elements depend on one another is always stored.
 //
+//
 //   %c = tile.matmul %x, %w             %y = graph.call_kernel @kernel_0(%x, %w, %b)
 //   %y = graph.map (%c, %b) { add } =>  func private @kernel_0 { tile.matmul, map, return }
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/passes/Passes.h"
 
@@ -58,6 +60,7 @@ private:
   void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
+  func::FuncOp shared(func::FuncOp kernel, Operation *root);
   void collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const;
 
   ModuleOp module;
@@ -164,19 +167,27 @@ static std::string textOf(func::FuncOp kernel) {
   return text;
 }
 
+/// The kernel itself, or one made before that does the same.
+func::FuncOp KernelFuser::shared(func::FuncOp kernel, Operation *root) {
+  auto [known, isNew] = kernelsByText.try_emplace(textOf(kernel), kernel);
+  if (!isNew)
+    kernel.erase();
+  else
+    kernel.setSymName(("kernel_" + Twine(nextKernel++) + "_" + root->getName().stripDialect()).str());
+  return known->second;
+}
+
 void KernelFuser::outline(Operation *root) {
   SetVector<Operation *> operators;
   SetVector<Value> inputs;
   collect(root, operators, inputs);
   func::FuncOp kernel = createKernel(root, operators.getArrayRef(), inputs.getArrayRef());
-  auto [known, isNew] = kernelsByText.try_emplace(textOf(kernel), kernel);
-  if (isNew)
-    kernel.setSymName(("kernel_" + Twine(nextKernel++) + "_" + root->getName().stripDialect()).str());
-  else
-    kernel.erase();
+  listSymbols(kernel);
   OpBuilder builder(root);
-  auto call = builder.create<CallKernelOp>(root->getLoc(), root->getResultTypes(), known->second.getSymName(),
-                                           inputs.getArrayRef());
+  auto call =
+      builder.create<CallKernelOp>(root->getLoc(), root->getResultTypes(), kernel.getSymName(), inputs.getArrayRef());
+  setSymbolValuesAt(call, symbolsOfKernel(kernel));
+  call.setKernel(shared(kernel, root).getSymName());
   root->replaceAllUsesWith(call);
 }
 

@@ -4,6 +4,7 @@
 #include "target/cpu/RunEmitter.h"
 #include "tile/Attributes.h"
 
+#include "graph/KernelSymbols.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
 #include "tile/Schedule.h"
@@ -54,11 +55,12 @@ RunEmitter::RunEmitter(func::FuncOp main)
   leave->addArgument(f.builder.getI32Type(), f.loc);
   frame = f.argument(0);
   loadFrame();
-  int64_t most = 1, mostExtents = 1;
+  int64_t most = 1, mostExtents = 1, mostSymbols = 1;
   main.walk([&](Operation *op) {
     if (!isa<graph::CallKernelOp, graph::CallLibraryOp>(op))
       return;
     most = std::max<int64_t>(most, op->getNumOperands() + op->getNumResults());
+    mostSymbols = std::max<int64_t>(mostSymbols, graph::symbolValuesAt(op).size());
     int64_t ranks = 0;
     for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
       for (Type type : types)
@@ -66,7 +68,8 @@ RunEmitter::RunEmitter(func::FuncOp main)
     mostExtents = std::max(mostExtents, ranks);
   });
   int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(most));
+  list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(most + 1));
+  kernelSymbols = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostSymbols));
   extents = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostExtents));
   slots = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(slotCount + 1));
   counters = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(slotCount + 1));
@@ -129,7 +132,11 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
     prepare(place, output.getType());
   for (auto [number, place] : llvm::enumerate(places))
     f.store(addressOf(place), list, number);
+  for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
+    f.store(evaluate(value), kernelSymbols, number);
+  f.store(kernelSymbols, list, places.size()); // as in tile/KernelAbi.h
   SymbolicInt units = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
+  units = units.substitute(graph::symbolsAt(call, kernel));
   std::string entryName = (call.getKernel() + "_entry").str();
   auto entry = module.lookupSymbol<func::FuncOp>(entryName);
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);

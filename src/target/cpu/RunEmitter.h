@@ -86,6 +86,7 @@ private:
   mlir::Value frame, inputs, outputs, weights, arena, offsets, symbols, parallel, growing, reserveFunction,
       refuseFunction, outputDims;
   mlir::Value list, slots, counters; ///< buffers of a call; addresses; numbers of iterations, by slot
+  mlir::Value kernelSymbols;         ///< of a call
   mlir::Value extents;               ///< of a library call
 };
 

@@ -8,7 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
-#include "graph/Symbols.h"
+#include "graph/KernelSymbols.h"
+#include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
@@ -17,6 +18,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILELOWERKERNELS
@@ -30,14 +32,10 @@ using namespace perpend::tile;
 namespace {
 struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   void runOnOperation() override {
-    std::vector<std::string> symbols;
-    if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
-      symbols = graph::symbolsOf(main);
-    SmallVector<StringRef> symbolNames(symbols.begin(), symbols.end());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute) &&
           llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
-        if (failed(lower(kernel, symbolNames)))
+        if (failed(lower(kernel)))
           return signalPassFailure();
   }
 
@@ -49,7 +47,25 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     return KernelAbi::type(kernel.getContext(), buffers);
   }
 
-  static LogicalResult lower(func::FuncOp kernel, ArrayRef<StringRef> symbolNames) {
+  /// A kernel reads its own symbols only.
+  static LogicalResult checkSymbols(func::FuncOp kernel) {
+    SmallVector<StringRef> own = graph::symbolsOfKernel(kernel);
+    std::set<std::string> used;
+    graph::collectSymbols(kernel, used);
+    for (const std::string &name : used)
+      if (!llvm::is_contained(own, name))
+        return kernel.emitError("kernel '")
+               << kernel.getSymName() << "': expected one of its symbols (" << llvm::join(own, ", ") << "), got '"
+               << name
+               << "'\nhint: list it in its attribute graph.symbols, and its value in that of "
+                  "each call";
+    return success();
+  }
+
+  static LogicalResult lower(func::FuncOp kernel) {
+    if (failed(checkSymbols(kernel)))
+      return failure();
+    SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
     Value root = kernel.getBody().front().getTerminator()->getOperand(0);
     SmallVector<Value> stored(kernel.getArguments());
     stored.push_back(root);
@@ -60,8 +76,9 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
     lowered.setPrivate();
     lowered->setAttr(graph::kernelAttribute, builder.getUnitAttr());
-    if (Attribute schedule = kernel->getAttr(scheduleAttribute))
-      lowered->setAttr(scheduleAttribute, schedule);
+    for (StringRef kept : {graph::symbolsAttribute, scheduleAttribute})
+      if (Attribute attribute = kernel->getAttr(kept))
+        lowered->setAttr(kept, attribute);
     Block *body = lowered.addEntryBlock();
     auto abi = KernelAbi::ofTensors(kernel);
     KernelEmitter emitter(lowered, body->getArgument(abi.symbols()), symbolNames);

@@ -6,6 +6,9 @@
 //
 //   <kernel>_entry(buffers, symbols, begin, end)
 //
+// The buffers are those of the kernel, its own symbols the last of them; the
+// symbols beside them, those of main, are not read.
+//
 // A buffer reaches the kernel as a memref whose descriptor is built from the
 // pointer here; the kernel is inlined into its entry by LLVM, which turns the
 // noalias of its arguments into alias scopes.
@@ -61,10 +64,8 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   FunctionEmitter f(module, (kernel.getSymName() + "_entry").str(),
                     FunctionType::get(module.getContext(), {pointer, pointer, i64, i64}, {}), kernel.getLoc());
   SmallVector<Value> arguments;
-  unsigned symbols = tile::KernelAbi::bufferCount(kernel) - 1;
-  for (unsigned i = 0; i < symbols; ++i)
+  for (unsigned i = 0; i < tile::KernelAbi::bufferCount(kernel); ++i)
     arguments.push_back(buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
-  arguments.push_back(buffer(f, f.argument(1), cast<MemRefType>(kernel.getArgumentTypes()[symbols])));
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
