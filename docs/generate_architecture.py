@@ -196,7 +196,7 @@ def shorten(text: str, most_lines: int = 80, with_bodies: bool = True) -> str:
 def excerpt(phase: str, module: str) -> str:
     """What is worth seeing behind a phase: main until it is fused, then a kernel or two."""
     parts = {name: part for part in functions(module) for name in re.findall(r"@(\w+)", part)[:1]}
-    kernels = [name for name in parts if name.startswith("kernel_")]
+    kernels = [name for name, part in parts.items() if "tile.kernel" in part]
     if phase in ("simplify", "layout", "pack"):
         return shorten(parts["main"], with_bodies=phase == "simplify")
     if phase == "fuse":

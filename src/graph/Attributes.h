@@ -64,6 +64,8 @@ inline constexpr llvm::StringLiteral kernelAttribute = "tile.kernel";
 /// Of a kernel, array of texts: the symbols that it uses. Of its call, #graph.shape: what they are there
 /// (KernelSymbols.h).
 inline constexpr llvm::StringLiteral symbolsAttribute = "graph.symbols";
+/// Text, of a kernel: the hash that is its identity (KernelIdentity.h).
+inline constexpr llvm::StringLiteral structureAttribute = "graph.structure";
 /// Integer, of a kernel's call: the number of the result of main that it computes.
 inline constexpr llvm::StringLiteral resultAttribute = "graph.result";
 } // namespace perpend::graph

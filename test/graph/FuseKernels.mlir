@@ -11,9 +11,9 @@
 // CHECK: %[[S:.*]] = graph.call_kernel @[[SIGN:.*]](%arg0)
 // CHECK: %[[R:.*]] = graph.call_kernel @[[PRODUCT:.*]](%[[S]], %[[W]])
 // CHECK-NEXT: return %[[R]]
-// CHECK: func.func private @[[SIGN]]({{.*}} attributes {graph.symbols = ["n"], tile.kernel}
+// CHECK: func.func private @[[SIGN]]({{.*}} attributes {graph.structure = "{{[0-9a-f]+}}", graph.symbols = ["n"], tile.kernel}
 // CHECK: arith.negf
-// CHECK: func.func private @[[PRODUCT]]({{.*}} attributes {graph.symbols = ["n"], tile.kernel}
+// CHECK: func.func private @[[PRODUCT]]({{.*}} attributes {graph.structure = "{{[0-9a-f]+}}", graph.symbols = ["n"], tile.kernel}
 // CHECK-NOT: tensor<1x7x16xf32> : tensor<1x7x16xf32>
 // CHECK: tile.matmul
 // CHECK: arith.mulf

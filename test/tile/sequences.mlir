@@ -21,9 +21,9 @@
 // FUSE: graph.sort
 
 // Two chunks of the 70 lanes of a scatter; the rows of the sort are units.
-// LOOPS: func.func private @{{.*}}scatter({{.*}}tile.extent = #graph.shape<[2]>
+// LOOPS: func.func private @{{.*}}scatter_{{.*}}({{.*}}tile.extent = #graph.shape<[2]>
 // LOOPS: scf.if
-// LOOPS: func.func private @{{.*}}sort({{.*}}tile.extent = #graph.shape<["n"]>
+// LOOPS: func.func private @sort_{{.*}}({{.*}}tile.extent = #graph.shape<["n"]>
 func.func @main(%a: tensor<?x70xf32, #x>, %i: tensor<5x1xi64>, %u: tensor<5x70xf32>) -> tensor<?x70xi64, #x> {
   %j = graph.map (%i) : (tensor<5x1xi64>) -> tensor<5x1xi64> {
   ^bb0(%p: i64):

@@ -14,15 +14,18 @@
 // reduction is only kept in registers for an elementwise user of the same shape. A
 // result whose elements depend on one another is always stored.
 //
+// Kernels that do the same are one (KernelIdentity.h).
 //
-//   %c = tile.matmul %x, %w             %y = graph.call_kernel @kernel_0(%x, %w, %b)
-//   %y = graph.map (%c, %b) { add } =>  func private @kernel_0 { tile.matmul, map, return }
+//   %c = tile.matmul %x, %w             %y = graph.call_kernel @matmul_add_7f3a(%x, %w, %b)
+//   %y = graph.map (%c, %b) { add } =>  func private @matmul_add_7f3a { tile.matmul, map, return }
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/KernelIdentity.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "graph/SubstituteSymbols.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -60,7 +63,7 @@ private:
   void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
-  func::FuncOp shared(func::FuncOp kernel, Operation *root);
+  func::FuncOp shared(func::FuncOp kernel);
   void collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const;
 
   ModuleOp module;
@@ -69,8 +72,7 @@ private:
   SmallVector<Operation *> operators;
   /// The values that are not stored.
   DenseMap<Value, Computation> computations;
-  llvm::StringMap<func::FuncOp> kernelsByText;
-  unsigned nextKernel = 0;
+  llvm::StringMap<func::FuncOp> kernelsByHash;
 };
 } // namespace
 
@@ -160,21 +162,28 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   return kernel;
 }
 
-static std::string textOf(func::FuncOp kernel) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  kernel.print(stream, OpPrintingFlags().printGenericOpForm());
-  return text;
+/// The type of a kernel of the same structure with the symbols of another. Expressions of many symbols may be written
+/// in another way, since the order of their terms depends on names.
+static Type typeWithSymbolsOf(func::FuncOp kernel, func::FuncOp other) {
+  llvm::StringMap<SymbolicInt> values;
+  for (auto [name, symbol] : llvm::zip_equal(symbolsOfKernel(kernel), symbolsOfKernel(other)))
+    values[name] = SymbolicInt::symbol(symbol);
+  AttrTypeReplacer replacer;
+  addSymbolReplacements(replacer, values);
+  return replacer.replace(kernel.getFunctionType());
 }
 
 /// The kernel itself, or one made before that does the same.
-func::FuncOp KernelFuser::shared(func::FuncOp kernel, Operation *root) {
-  auto [known, isNew] = kernelsByText.try_emplace(textOf(kernel), kernel);
-  if (!isNew)
+func::FuncOp KernelFuser::shared(func::FuncOp kernel) {
+  std::string hash = structuralHash(kernel);
+  auto [known, isNew] = kernelsByHash.try_emplace(hash, kernel);
+  if (!isNew && typeWithSymbolsOf(known->second, kernel) == kernel.getFunctionType()) {
     kernel.erase();
-  else
-    kernel.setSymName(("kernel_" + Twine(nextKernel++) + "_" + root->getName().stripDialect()).str());
-  return known->second;
+    return known->second;
+  }
+  kernel->setAttr(structureAttribute, StringAttr::get(kernel.getContext(), hash));
+  kernel.setSymName(kernelName(kernel, hash));
+  return kernel;
 }
 
 void KernelFuser::outline(Operation *root) {
@@ -187,7 +196,7 @@ void KernelFuser::outline(Operation *root) {
   auto call =
       builder.create<CallKernelOp>(root->getLoc(), root->getResultTypes(), kernel.getSymName(), inputs.getArrayRef());
   setSymbolValuesAt(call, symbolsOfKernel(kernel));
-  call.setKernel(shared(kernel, root).getSymName());
+  call.setKernel(shared(kernel).getSymName());
   root->replaceAllUsesWith(call);
 }
 

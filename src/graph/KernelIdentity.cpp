@@ -1,0 +1,171 @@
+//===- KernelIdentity.cpp - what a kernel is, whatever it is called -------===//
+
+#include "graph/KernelIdentity.h"
+
+#include "graph/Graph.h"
+#include "graph/KernelSymbols.h"
+#include "graph/SubstituteSymbols.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/Endian.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+/// A name is about this many operators.
+static constexpr size_t wordsOfName = 4;
+static constexpr size_t digitsOfName = 4;
+
+//===----------------------------------------------------------------------===//
+// The hash
+//===----------------------------------------------------------------------===//
+
+namespace {
+class StructureHasher {
+public:
+  explicit StructureHasher(func::FuncOp kernel) {
+    for (auto [number, name] : llvm::enumerate(symbolsOfKernel(kernel)))
+      positions[name] = SymbolicInt::symbol("s" + std::to_string(number));
+    addSymbolReplacements(replacer, positions);
+    add(kernel.getBody());
+  }
+
+  std::string digits() {
+    llvm::BLAKE3Result<8> bytes = hasher.final<8>();
+    return llvm::toHex(bytes, /*LowerCase=*/true);
+  }
+
+private:
+  void add(uint64_t number) {
+    std::array<uint8_t, 8> bytes;
+    llvm::support::endian::write64le(bytes.data(), number);
+    hasher.update(bytes);
+  }
+  void add(StringRef text) {
+    add(static_cast<uint64_t>(text.size()));
+    hasher.update(text);
+  }
+  template <typename Printable> void addText(Printable printable) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    stream << printable;
+    add(StringRef(text));
+  }
+
+  void add(Type type) { addText(replacer.replace(type)); }
+
+  void add(Attribute attribute) {
+    if (auto elements = dyn_cast<DenseIntOrFPElementsAttr>(attribute)) {
+      add(Type(elements.getType()));
+      ArrayRef<char> bytes = elements.getRawData();
+      return add(StringRef(bytes.data(), bytes.size()));
+    }
+    if (auto elements = dyn_cast<DenseResourceElementsAttr>(attribute)) {
+      add(Type(elements.getType()));
+      AsmResourceBlob *blob = elements.getRawHandle().getBlob();
+      ArrayRef<char> bytes = blob ? blob->getData() : ArrayRef<char>();
+      return add(StringRef(bytes.data(), bytes.size()));
+    }
+    addText(replacer.replace(attribute));
+  }
+
+  void add(Value defined) {
+    numbers.try_emplace(defined, numbers.size());
+    add(defined.getType());
+  }
+
+  void add(Region &region) {
+    add(static_cast<uint64_t>(region.getBlocks().size()));
+    for (Block &block : region) {
+      add(static_cast<uint64_t>(block.getNumArguments()));
+      for (Value argument : block.getArguments())
+        add(argument);
+      add(static_cast<uint64_t>(block.getOperations().size()));
+      for (Operation &op : block)
+        add(op);
+    }
+  }
+
+  void add(Operation &op) {
+    add(op.getName().getStringRef());
+    add(static_cast<uint64_t>(op.getNumOperands()));
+    for (Value operand : op.getOperands())
+      add(static_cast<uint64_t>(numbers.lookup(operand)));
+    add(static_cast<uint64_t>(op.getAttrs().size()));
+    for (NamedAttribute attribute : op.getAttrs()) {
+      add(attribute.getName().getValue());
+      auto extent = dyn_cast<ExtentOp>(op);
+      if (extent && attribute.getName() == extent.getExpressionAttrName())
+        add(StringRef(substituted(extent.getExpression(), positions)));
+      else
+        add(attribute.getValue());
+    }
+    add(static_cast<uint64_t>(op.getNumResults()));
+    for (Value result : op.getResults())
+      add(result);
+    for (Region &region : op.getRegions())
+      add(region);
+  }
+
+  llvm::BLAKE3 hasher;
+  llvm::StringMap<SymbolicInt> positions;
+  AttrTypeReplacer replacer;
+  llvm::DenseMap<Value, uint64_t> numbers;
+};
+} // namespace
+
+std::string structuralHash(func::FuncOp kernel) { return StructureHasher(kernel).digits(); }
+
+//===----------------------------------------------------------------------===//
+// The name
+//===----------------------------------------------------------------------===//
+
+/// The mnemonic, without the type that arithmetic says at its end.
+static StringRef wordOf(Operation &op) {
+  StringRef word = op.getName().stripDialect();
+  if (isa<arith::ArithDialect>(op.getDialect()) && (word.ends_with("f") || word.ends_with("i")))
+    return word.drop_back();
+  return word;
+}
+
+static bool isNamed(Operation &op) {
+  return !op.hasTrait<OpTrait::IsTerminator>() && !op.hasTrait<OpTrait::ConstantLike>();
+}
+
+/// Operators that compute say what a kernel does, by their scalar code where they have some; views only where nothing
+/// else is there.
+static SetVector<StringRef> wordsOf(func::FuncOp kernel) {
+  SetVector<StringRef> words, views;
+  for (Operation &op : kernel.getBody().front()) {
+    if (!isNamed(op))
+      continue;
+    auto element = dyn_cast<ElementInterface>(op);
+    bool isView = element && element.elementKind() == ElementKind::View;
+    bool hasCode = false;
+    for (Region &region : op.getRegions())
+      for (Operation &scalar : region.getOps())
+        if (isNamed(scalar)) {
+          words.insert(wordOf(scalar));
+          hasCode = true;
+        }
+    if (!hasCode)
+      (isView ? views : words).insert(wordOf(op));
+  }
+  return words.empty() ? views : words;
+}
+
+std::string kernelName(func::FuncOp kernel, StringRef hash) {
+  SetVector<StringRef> words = wordsOf(kernel);
+  std::string name = llvm::join(words.getArrayRef().take_front(wordsOfName), "_");
+  auto module = kernel->getParentOfType<ModuleOp>();
+  for (size_t digits = digitsOfName; digits < hash.size(); digits *= 2)
+    if (std::string full = name + "_" + hash.take_front(digits).str(); !module.lookupSymbol(full))
+      return full;
+  return name + "_" + hash.str();
+}
+} // namespace perpend::graph
