@@ -46,7 +46,7 @@ public:
   BlockEmitter(KernelBody &body, const Contraction &contraction, OpBuilder &start)
       : body(body), contraction(contraction), cols(body.schedule.cols) {
     std::optional<int64_t> columns = contraction.columns.constant();
-    writesDirectly = body.root == contraction.result && columns && *columns % cols == 0;
+    writesDirectly = body.hasOneResult() && body.root() == contraction.result && columns && *columns % cols == 0;
     if (!writesDirectly)
       tile = body.scratch(start, body.schedule.rows * cols, tensorTypeOf(contraction.result).getElementType());
   }
@@ -55,8 +55,8 @@ public:
     Location loc = body.loc;
     Value target = tile, offset = body.constant(0), stride = body.constant(cols);
     if (writesDirectly) {
-      target = body.output;
-      offset = body.emitter.position(builder, loc, shapeOf(body.root), indexOf(block, block.row, block.column));
+      target = body.output();
+      offset = body.emitter.position(builder, loc, shapeOf(body.root()), indexOf(block, block.row, block.column));
       stride = body.extent(builder, contraction.resultStride);
     }
     builder.create<MicroKernelOp>(loc, contraction.lhs, block.lhsOffset, contraction.lhsStride, contraction.rhs,

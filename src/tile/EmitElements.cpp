@@ -69,12 +69,13 @@ SymbolicInt KernelBody::forEachUnit(OpBuilder &builder, ArrayRef<SymbolicInt> ou
 }
 
 void KernelBody::storeElement(OpBuilder &builder, ValueRange index) {
-  Value scalar = emitter.element(builder, loc, root, index);
-  emitter.store(builder, loc, scalar, output, emitter.position(builder, loc, shapeOf(root), index));
+  Value position = emitter.position(builder, loc, shapeOf(root()), index);
+  for (auto [root, output] : results)
+    emitter.store(builder, loc, emitter.element(builder, loc, root, index), output, position);
 }
 
 Value KernelBody::scratch(OpBuilder &builder, int64_t count, Type elementType) {
-  auto function = output.getParentRegion()->getParentOfType<func::FuncOp>();
+  auto function = output().getParentRegion()->getParentOfType<func::FuncOp>();
   OpBuilder start = OpBuilder::atBlockBegin(&function.getBody().front());
   auto type = MemRefType::get({count}, bufferType(elementType).getElementType());
   Value memory = start.create<memref::AllocaOp>(loc, type, start.getI64IntegerAttr(64));
@@ -83,23 +84,23 @@ Value KernelBody::scratch(OpBuilder &builder, int64_t count, Type elementType) {
 
 /// Elementwise over equal shapes: the index does not matter, only the position.
 static SymbolicInt emitFlat(OpBuilder &builder, KernelBody &body) {
-  SymbolicInt count = elementCount(shapeOf(body.root));
+  SymbolicInt count = elementCount(shapeOf(body.root()));
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &inner, Value position) {
     // All buffers are read at the same position: present it as the index of a 1-D tensor.
-    for (Value tensor : cast<func::FuncOp>(body.root.getParentRegion()->getParentOp()).getArguments())
+    for (Value tensor : cast<func::FuncOp>(body.root().getParentRegion()->getParentOp()).getArguments())
       body.emitter.setSource(tensor, [&body, tensor, position](OpBuilder &b, ValueRange) {
         return body.emitter.elementAtPosition(b, body.loc, tensor, position);
       });
-    SmallVector<Value> index(shapeOf(body.root).size(), position);
-    Value scalar = body.emitter.element(inner, body.loc, body.root, index);
-    body.emitter.store(inner, body.loc, scalar, body.output, position);
+    SmallVector<Value> index(shapeOf(body.root()).size(), position);
+    for (auto [root, output] : body.results)
+      body.emitter.store(inner, body.loc, body.emitter.element(inner, body.loc, root, index), output, position);
   });
   return count;
 }
 
 /// One loop nest per input of a concatenation, instead of a choice at every element.
 static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, ArrayRef<Value> outer) {
-  Shape shape = shapeOf(body.root);
+  Shape shape = shapeOf(body.root());
   int64_t axis = concat.getAxis();
   SymbolicInt offset(0);
   for (Value input : concat.getInputs()) {
@@ -111,7 +112,7 @@ static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, Ar
       target = source;
       target[axis] = b.createOrFold<arith::AddIOp>(body.loc, source[axis], body.extent(b, offset));
       Value scalar = body.emitter.element(b, body.loc, input, source);
-      body.emitter.store(b, body.loc, scalar, body.output, body.emitter.position(b, body.loc, shape, target));
+      body.emitter.store(b, body.loc, scalar, body.output(), body.emitter.position(b, body.loc, shape, target));
     });
     offset = offset + piece[axis];
   }
@@ -119,7 +120,7 @@ static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, Ar
 
 /// Decides once per run of the last dimension whether it copies or fills, instead of at every element.
 static void emitPadding(OpBuilder &builder, KernelBody &body, PadOp pad, ArrayRef<Value> outer) {
-  Shape input = shapeOf(pad.getInput()), result = shapeOf(body.root);
+  Shape input = shapeOf(pad.getInput()), result = shapeOf(body.root());
   SmallVector<SymbolicInt> low = pad.getLow().values();
   ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(result).drop_front(outer.size()).drop_back();
   Location loc = body.loc;
@@ -143,7 +144,7 @@ static void emitPadding(OpBuilder &builder, KernelBody &body, PadOp pad, ArrayRe
                      from.push_back(i);
                      Value scalar = copies ? body.emitter.element(at, loc, pad.getInput(), from)
                                            : at.create<arith::ConstantOp>(loc, pad.getValue()).getResult();
-                     body.emitter.store(at, loc, scalar, body.output, body.emitter.position(at, loc, result, target));
+                     body.emitter.store(at, loc, scalar, body.output(), body.emitter.position(at, loc, result, target));
                    });
     };
     storeRun(choice.getThenBodyBuilder(), true);
@@ -193,7 +194,7 @@ static SmallVector<Cuts> cutsAtPadding(Value root) {
 
 /// Units are parts of the last dimension.
 static SymbolicInt emitParts(OpBuilder &builder, KernelBody &body, ArrayRef<SymbolicInt> outerShape) {
-  return body.forEachUnit(builder, outerShape, shapeOf(body.root).back(), body.schedule.part,
+  return body.forEachUnit(builder, outerShape, shapeOf(body.root()).back(), body.schedule.part,
                           [&](OpBuilder &unit, ArrayRef<Value> outer, Value from, Value to) {
                             body.forEach(unit, from, to, body.constant(1), [&](OpBuilder &inner, Value last) {
                               SmallVector<Value> index(outer);
@@ -206,16 +207,16 @@ static SymbolicInt emitParts(OpBuilder &builder, KernelBody &body, ArrayRef<Symb
 SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   if (body.schedule.flatten)
     return emitFlat(builder, body);
-  Shape shape = shapeOf(body.root);
+  Shape shape = shapeOf(body.root());
   ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(body.schedule.unitDims);
   ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(body.schedule.unitDims);
-  auto concat = body.root.getDefiningOp<ConcatOp>();
-  auto pad = body.root.getDefiningOp<PadOp>();
+  auto concat = body.hasOneResult() ? body.root().getDefiningOp<ConcatOp>() : ConcatOp();
+  auto pad = body.hasOneResult() ? body.root().getDefiningOp<PadOp>() : PadOp();
   if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))
     pad = {};
   if (concat && static_cast<int64_t>(concat.getAxis()) < body.schedule.unitDims)
     concat = {};
-  SmallVector<Cuts> cuts = cutsAtPadding(body.root);
+  SmallVector<Cuts> cuts = cutsAtPadding(body.root());
   if (body.schedule.part && innerShape.size() == 1 && !concat && !pad && cuts.back().empty())
     return emitParts(builder, body, unitShape);
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {

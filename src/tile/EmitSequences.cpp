@@ -18,7 +18,7 @@ namespace {
 class KernelSequence : public SequenceEmitter {
 public:
   KernelSequence(KernelBody &body, SequenceInterface op)
-      : SequenceEmitter(body.emitter), body(body), op(op), shape(shapeOf(body.root)) {
+      : SequenceEmitter(body.emitter), body(body), op(op), shape(shapeOf(body.root())) {
     auto [first, last] = op.sequentialDims();
     outerDims = first;
     lanes.append(shape.begin() + last, shape.end());
@@ -52,12 +52,12 @@ public:
   }
 
   Value load(OpBuilder &builder, Location loc, ValueRange index) override {
-    return body.emitter.loadFrom(builder, loc, body.output, body.emitter.position(builder, loc, shape, index),
-                                 scalarTypeOf(body.root));
+    return body.emitter.loadFrom(builder, loc, body.output(), body.emitter.position(builder, loc, shape, index),
+                                 scalarTypeOf(body.root()));
   }
 
   void store(OpBuilder &builder, Location loc, ValueRange index, Value scalar) override {
-    body.emitter.store(builder, loc, scalar, body.output, body.emitter.position(builder, loc, shape, index));
+    body.emitter.store(builder, loc, scalar, body.output(), body.emitter.position(builder, loc, shape, index));
   }
 
 private:

@@ -34,6 +34,9 @@ public:
   unsigned inputCount() const { return inputs; }
   unsigned outputCount() const { return outputs; }
 
+  static bool isLowered(mlir::func::FuncOp kernel) {
+    return llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<mlir::MemRefType>);
+  }
   /// How many arguments of a lowered kernel are buffers: all but the part to run. Inputs, outputs and symbols.
   static unsigned bufferCount(mlir::func::FuncOp lowered) { return lowered.getNumArguments() - 2; }
   /// The lowered kernel's type; `buffers` are those of inputs and outputs.
@@ -48,6 +51,10 @@ public:
 private:
   unsigned inputs, outputs;
 };
+
+/// Whether a kernel on tensors has results that one nest of loops can store: computed by operators, of one shape, and
+/// alone where elements depend on one another. An error names the result.
+mlir::LogicalResult verifyResults(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 
 #endif

@@ -20,8 +20,11 @@ using Cuts = llvm::SmallVector<graph::SymbolicInt, 2>;
 struct KernelBody {
   KernelEmitter &emitter;
   const Schedule &schedule;
-  /// The value that the kernel computes, and where it goes.
-  mlir::Value root, output;
+  /// A value that the kernel computes, and the buffer where it goes. Several have the same shape.
+  struct Result {
+    mlir::Value root, output;
+  };
+  llvm::SmallVector<Result, 1> results;
   /// The part of the units to run.
   mlir::Value begin, end;
   mlir::Location loc;
@@ -37,7 +40,12 @@ struct KernelBody {
   /// elements long (0: all of it). Returns the number of all units.
   graph::SymbolicInt forEachUnit(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> outer,
                                  const graph::SymbolicInt &extent, int64_t part, UnitBody body);
-  /// Stores the root's element at `index`.
+  /// The first result, whose shape all have.
+  mlir::Value root() const { return results.front().root; }
+  /// Where the only result goes.
+  mlir::Value output() const { return results.front().output; }
+  bool hasOneResult() const { return results.size() == 1; }
+  /// Stores each result's element at `index`.
   void storeElement(mlir::OpBuilder &builder, mlir::ValueRange index);
   /// Loads/stores of scratch memory for `count` elements, allocated at the start of the kernel.
   mlir::Value scratch(mlir::OpBuilder &builder, int64_t count, mlir::Type elementType);

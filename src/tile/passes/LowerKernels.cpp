@@ -63,12 +63,12 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static LogicalResult lower(func::FuncOp kernel) {
-    if (failed(checkSymbols(kernel)))
+    if (failed(checkSymbols(kernel)) || failed(verifyResults(kernel)))
       return failure();
     SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-    Value root = kernel.getBody().front().getTerminator()->getOperand(0);
+    ValueRange roots = kernel.getBody().front().getTerminator()->getOperands();
     SmallVector<Value> stored(kernel.getArguments());
-    stored.push_back(root);
+    stored.append(roots.begin(), roots.end());
     for (Value tensor : stored)
       if (llvm::any_of(graph::rowMajorStrides(graph::shapeOf(tensor)), [](auto &stride) { return stride.isPoison(); }))
         return reportTooLarge(tensor), failure();
@@ -85,13 +85,10 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     for (auto [argument, buffer] : llvm::zip(kernel.getArguments(), body->getArguments()))
       emitter.setBuffer(argument, buffer);
     Schedule schedule = Schedule::of(kernel);
-    KernelBody kernelBody{emitter,
-                          schedule,
-                          root,
-                          body->getArgument(abi.output(0)),
-                          body->getArgument(abi.begin()),
-                          body->getArgument(abi.end()),
+    KernelBody kernelBody{emitter,        schedule, {}, body->getArgument(abi.begin()), body->getArgument(abi.end()),
                           kernel.getLoc()};
+    for (auto [number, root] : llvm::enumerate(roots))
+      kernelBody.results.push_back({root, body->getArgument(abi.output(number))});
     builder.setInsertionPointToEnd(body);
     graph::SymbolicInt units = emit(builder, kernelBody, kernel);
     builder.setInsertionPointToEnd(body);
@@ -104,7 +101,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
   }
 
   static graph::SymbolicInt emit(OpBuilder &builder, KernelBody &body, func::FuncOp kernel) {
-    if (auto sequence = dyn_cast_or_null<graph::SequenceInterface>(body.root.getDefiningOp()))
+    if (auto sequence = dyn_cast_or_null<graph::SequenceInterface>(body.root().getDefiningOp()))
       return emitSequence(builder, body, sequence);
     Operation *leading = leadingOperator(kernel);
     if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && body.schedule.rows)

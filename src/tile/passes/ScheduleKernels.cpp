@@ -14,6 +14,7 @@
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
+#include "tile/KernelAbi.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
 #include "tile/passes/Passes.h"
@@ -186,8 +187,12 @@ struct ScheduleKernels : perpend::tile::impl::TileScheduleKernelsBase<ScheduleKe
   void runOnOperation() override {
     MachineModel machine{lanes, registers, rows, l2Bytes, flopsPerSecond, bytesPerSecond};
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (kernel->hasAttr(graph::kernelAttribute) && !kernel->hasAttr(scheduleAttribute))
+      if (kernel->hasAttr(graph::kernelAttribute) && !kernel->hasAttr(scheduleAttribute) &&
+          !KernelAbi::isLowered(kernel)) {
+        if (failed(verifyResults(kernel)))
+          return signalPassFailure();
         Scheduler(machine, kernel).run();
+      }
   }
 };
 } // namespace

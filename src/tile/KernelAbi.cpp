@@ -1,0 +1,39 @@
+//===- KernelAbi.cpp - the arguments of a kernel on buffers ---------------===//
+
+#include "tile/KernelAbi.h"
+
+#include "graph/Shapes.h"
+
+using namespace mlir;
+
+namespace perpend::tile {
+
+static std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << type;
+  return text;
+}
+
+LogicalResult verifyResults(func::FuncOp kernel) {
+  auto fail = [&](const Twine &message) {
+    return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str()
+                                        << "\nhint: two kernels can compute what one cannot";
+  };
+  ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
+  if (results.empty())
+    return fail("expected at least one result");
+  for (auto [number, result] : llvm::enumerate(results)) {
+    std::string name = "result " + std::to_string(number);
+    if (!result.getDefiningOp())
+      return fail(name + ": expected a value that the kernel computes, got an input");
+    if (results.size() > 1 && isa<graph::SequenceInterface>(result.getDefiningOp()))
+      return fail(name + ": expected the only result, since its elements depend on one another, got one of " +
+                  Twine(results.size()));
+    if (graph::shapeOf(result) != graph::shapeOf(results.front()))
+      return fail(name + ": expected the shape of the first one, " + textOf(results.front().getType()) + ", got " +
+                  textOf(result.getType()));
+  }
+  return success();
+}
+} // namespace perpend::tile
