@@ -56,10 +56,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel < 2)
     return;
-  tile::TilePackContractionsOptions options;
-  options.lanes = context.target.vectorLanes(4);
-  options.integersPerWord = context.target.integersPerWord;
-  passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions(options));
+  passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions({context.target}));
   passes.addPass(graph::createGraphSimplify());
 }
 
@@ -76,15 +73,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
-  const target::TargetInfo &target = context.target;
-  tile::TileScheduleKernelsOptions options;
-  options.lanes = target.vectorLanes(4);
-  options.registers = target.vectorRegisters;
-  options.rows = target.gemm.rows;
-  options.l2Bytes = target.l2Bytes;
-  options.flopsPerSecond = target.flopsPerSecond();
-  options.bytesPerSecond = target.bytesPerSecond;
-  passes.addPass(tile::createTileScheduleKernels(options));
+  passes.addPass(tile::createTileScheduleKernels({context.target}));
 }
 
 static void buildTile(OpPassManager &passes, const PhaseContext &) {
@@ -96,19 +85,11 @@ static void buildTile(OpPassManager &passes, const PhaseContext &) {
 static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(tile::createTilePlanMemory()); }
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
-  tile::TileLowerMicroKernelsOptions microKernels;
-  microKernels.vectorLanes = context.target.vectorLanes(4);
-  microKernels.vectorRegisters = context.target.vectorRegisters;
-  microKernels.accumulatesDots = context.target.accumulatesDots;
-  passes.addPass(tile::createTileLowerMicroKernels(microKernels));
-  target::CpuLowerDotsOptions dots;
-  dots.hasVnni = context.target.accumulatesDots;
-  passes.addPass(target::createCpuLowerDots(dots));
+  passes.addPass(tile::createTileLowerMicroKernels({context.target}));
+  passes.addPass(target::createCpuLowerDots({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
-  tile::TileExpandMathOptions math;
-  math.useFma = context.target.hasIsa("fma");
-  passes.addPass(tile::createTileExpandMath(math));
+  passes.addPass(tile::createTileExpandMath({context.target}));
   passes.addPass(target::createCpuLowerMain());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -154,6 +154,7 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes) {
   info.l1Bytes = uint64_t(machine.l1KiB) << 10;
   info.l2Bytes = uint64_t(machine.l2KiB) << 10;
   info.l3Bytes = uint64_t(machine.l3KiB) << 10;
+  info.fusesMultiplyAdds = info.hasIsa("fma");
   info.fmaPerCycle = machine.fmaPerCycle;
   info.loadPerCycle = machine.loadPerCycle;
   info.gemm = {machine.gemmRows, machine.gemmVectors};

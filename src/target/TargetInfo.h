@@ -32,9 +32,10 @@ struct TargetInfo {
   unsigned vectorBytes = 0;
   unsigned vectorRegisters = 0;
   uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
-  unsigned fmaPerCycle = 0;  ///< vector multiply-adds
-  unsigned loadPerCycle = 0; ///< vector loads
-  GemmTile gemm;             ///< for 32-bit floating point
+  bool fusesMultiplyAdds = false; ///< with one rounding, in one instruction
+  unsigned fmaPerCycle = 0;       ///< vector multiply-adds
+  unsigned loadPerCycle = 0;      ///< vector loads
+  GemmTile gemm;                  ///< for 32-bit floating point
   /// Products of integers that one instruction sums in each 32-bit lane of a whole vector, exactly: 4 of bytes, 2 of 16
   /// bits, or 1 where there is no such instruction.
   unsigned integersPerWord = 1;

@@ -74,8 +74,8 @@ static bool isScattered(Operation &op) {
 }
 
 /// Seconds of one operator, apart from memory.
-static double secondsOfOperator(Operation &op, const MachineModel &machine) {
-  double flops = machine.flopsPerSecond * reachedPartOfPeak;
+static double secondsOfOperator(Operation &op, const target::TargetInfo &target) {
+  double flops = target.flopsPerSecond() * reachedPartOfPeak;
   auto group = [](Value packed) { return elementsPerWord(tensorTypeOf(packed).getElementType()); };
   if (auto matmul = dyn_cast<MatmulOp>(op))
     return 2 * elementsOf(matmul.getResult()) * estimate(shapeOf(matmul.getLhs()).back()) /
@@ -118,18 +118,18 @@ static double bytesReadOf(Value input) {
   return most;
 }
 
-double estimateSeconds(func::FuncOp kernel, const MachineModel &machine) {
+double estimateSeconds(func::FuncOp kernel, const target::TargetInfo &target) {
   Block &body = kernel.getBody().front();
   double seconds = 0, bytes = 0;
   for (Operation &op : body)
-    seconds += secondsOfOperator(op, machine);
+    seconds += secondsOfOperator(op, target);
   double result = 0;
   for (Value value : body.getTerminator()->getOperands())
     result += bytesOf(value);
   for (Value input : kernel.getArguments())
     bytes += bytesReadOf(input);
   bytes += result;
-  double speed = machine.bytesPerSecond * (bytes <= machine.l2Bytes ? cachedSpeedup : 1.0);
+  double speed = target.bytesPerSecond * (bytes <= target.l2Bytes ? cachedSpeedup : 1.0);
   return std::max(seconds, bytes / speed);
 }
 } // namespace perpend::tile

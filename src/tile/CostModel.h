@@ -3,9 +3,10 @@
 #ifndef PERPEND_TILE_COSTMODEL_H
 #define PERPEND_TILE_COSTMODEL_H
 
-#include "tile/Schedule.h"
-
 #include "graph/Shapes.h"
+#include "target/TargetInfo.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::tile {
 
@@ -15,7 +16,7 @@ int64_t estimate(const graph::SymbolicInt &value);
 /// Seconds that one thread needs for a kernel whose body is still operators on tensors: the larger of what its
 /// arithmetic takes on vectors, and what moving its operands and its result takes. Good to a factor of about two; the
 /// schedule decides by it how many threads a kernel is worth.
-double estimateSeconds(mlir::func::FuncOp kernel, const MachineModel &machine);
+double estimateSeconds(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 } // namespace perpend::tile
 
 #endif

@@ -44,15 +44,6 @@ struct Schedule {
 mlir::Operation *leadingOperator(mlir::func::FuncOp kernel);
 /// Elementwise over inputs that all have the result's shape.
 bool isUniform(mlir::func::FuncOp kernel);
-
-/// The numbers of the machine that schedules are chosen by.
-struct MachineModel {
-  int64_t lanes = 16;     ///< f32 lanes of a vector register
-  int64_t registers = 32; ///< vector registers
-  int64_t rows = 8;       ///< preferred rows of a micro-kernel two vectors wide
-  int64_t l2Bytes = 1 << 20;
-  double flopsPerSecond = 1e11, bytesPerSecond = 2e10;
-};
 } // namespace perpend::tile
 
 #endif

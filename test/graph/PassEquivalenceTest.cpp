@@ -46,12 +46,15 @@ void addFuseUnfused(mlir::OpPassManager &passes) {
 }
 
 std::vector<Step> graphSteps() {
-  auto pack = [](int64_t lanes) { return nested([lanes] { return tile::createTilePackContractions({lanes}); }); };
+  auto pack = [](const char *name) {
+    return nested(
+        [target = llvm::cantFail(target::resolveTarget(name))] { return tile::createTilePackContractions({target}); });
+  };
   return {{"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
           {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
           {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},
-          {"tile_pack_contractions", pack(16)},
-          {"tile_pack_contractions_4", pack(4)},
+          {"tile_pack_contractions", pack("x86-64-v4,+avx512vnni")},
+          {"tile_pack_contractions_narrow", pack("x86-64")},
           {"graph_fuse_maps", nested([] { return graph::createGraphFuseMaps(); })},
           {"graph_place_reshapes", nested([] { return graph::createGraphPlaceReshapes(); })},
           {"graph_fuse_kernels", [](auto &passes) { passes.addPass(graph::createGraphFuseKernels()); }},

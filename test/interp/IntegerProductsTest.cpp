@@ -134,11 +134,14 @@ protected:
 TEST_P(IntegerProductsTest, AreTheSameAtEveryLevel) {
   Module original(GetParam().text);
   std::vector<int32_t> expected = sums(original);
-  for (int64_t integersPerWord : {2, 4})
+  for (unsigned integersPerWord : {2, 4})
     for (bool hasMicroKernels : {true, false}) {
       Module module(GetParam().text);
       mlir::PassManager passes(&module.context);
-      passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions({/*lanes=*/4, integersPerWord}));
+      target::TargetInfo target = target::defaultTarget();
+      target.vectorBytes = 16;
+      target.integersPerWord = integersPerWord;
+      passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions({target}));
       ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
       EXPECT_EQ(sums(module), expected) << "packed by " << integersPerWord;
       apply(module, graph::createGraphFuseKernels(), tile::createTileScheduleKernels());

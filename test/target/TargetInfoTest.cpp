@@ -1,7 +1,9 @@
 //===- TargetInfoTest.cpp - Names, features and rules of targets ---------===//
 #include "TestModules.h"
 #include "runtime/Isa.h"
+#include "target/TargetOption.h"
 
+#include "mlir/Pass/PassOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -106,4 +108,28 @@ TEST(TargetInfo, TheCostRuleTakesTheLowerRoof) {
   const TargetInfo target = expectValue(resolveTarget("znver5"));
   EXPECT_DOUBLE_EQ(target.leastSeconds(0, 35e9), 1.0);
   EXPECT_DOUBLE_EQ(target.leastSeconds(272e9, 1), 1.0);
+}
+
+namespace {
+/// A pass's options by themselves.
+struct Options : mlir::detail::PassOptions {
+  Option<TargetInfo> target{*this, "target", llvm::cl::desc("the machine"), llvm::cl::init(defaultTarget())};
+};
+
+std::string textOf(Options &options) {
+  std::string text;
+  raw_string_ostream out(text);
+  options.print(out);
+  return text;
+}
+} // namespace
+
+TEST(TargetOption, IsATargetByName) {
+  Options options, copy;
+  EXPECT_EQ(textOf(options), "{target=x86-64-v4}");
+  EXPECT_TRUE(succeeded(options.parseFromString("target=x86-64-v3,+avxvnni")));
+  EXPECT_EQ(options.target.vectorLanes(4), 8u);
+  EXPECT_EQ(options.target.integersPerWord, 4u);
+  copy.copyOptionValuesFrom(options);
+  EXPECT_EQ(textOf(copy), "{target=x86-64-v3,+avxvnni}");
 }

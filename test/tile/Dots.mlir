@@ -1,5 +1,5 @@
-// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefixes=CHECK,VNNI
-// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots=target=x86-64-v4,+avx512vnni | FileCheck %s --check-prefixes=CHECK,VNNI
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --cpu-lower-dots=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,PAIRS
 
 // CHECK-LABEL: func.func @pairs
 // VNNI: llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.128"(%arg2,

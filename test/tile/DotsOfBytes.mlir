@@ -1,5 +1,5 @@
-// RUN: perpend-opt %s --cpu-lower-dots="vnni=true" | FileCheck %s
-// RUN: not perpend-opt %s --cpu-lower-dots="vnni=false" 2>&1 | FileCheck %s --check-prefix=WITHOUT
+// RUN: perpend-opt %s --cpu-lower-dots=target=x86-64-v4,+avx512vnni | FileCheck %s
+// RUN: not perpend-opt %s --cpu-lower-dots=target=x86-64-v4 2>&1 | FileCheck %s --check-prefix=WITHOUT
 
 // WITHOUT: the target has no products of 'i8' in 4 lanes; hint: pack the operands for this target (--start-from pack), or compile for one with VNNI
 

@@ -168,7 +168,11 @@ protected:
   using Unary = void(Buffer *, Buffer *);
   using Binary = void(Buffer *, Buffer *, Buffer *);
 
-  Jit compile(const std::string &source) { return Jit(source, createTileExpandMath({GetParam()})); }
+  Jit compile(const std::string &source) {
+    perpend::target::TargetInfo target;
+    target.fusesMultiplyAdds = GetParam();
+    return Jit(source, createTileExpandMath({target}));
+  }
 
   std::vector<float> run(Unary *function, std::vector<float> &arguments) {
     std::vector<float> results(arguments.size());

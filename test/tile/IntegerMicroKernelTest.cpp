@@ -106,8 +106,12 @@ TEST_P(IntegerMicroKernelTest, EqualsNaiveLoop) {
   for (const Block &block : blocks)
     source += sourceOf(block, variant.type);
   std::vector<std::unique_ptr<mlir::Pass>> lowerings;
-  lowerings.push_back(createTileLowerMicroKernels({variant.lanes, variant.lanes == 16 ? 32 : 16, variant.hasVnni}));
-  lowerings.push_back(perpend::target::createCpuLowerDots({variant.hasVnni}));
+  perpend::target::TargetInfo target;
+  target.vectorBytes = 4 * variant.lanes;
+  target.vectorRegisters = variant.lanes == 16 ? 32 : 16;
+  target.accumulatesDots = variant.hasVnni;
+  lowerings.push_back(createTileLowerMicroKernels({target}));
+  lowerings.push_back(perpend::target::createCpuLowerDots({target}));
   Jit jit(source, std::move(lowerings));
   bool isPair = variant.type == std::string("i16");
   for (const Block &block : blocks)

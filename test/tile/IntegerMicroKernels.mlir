@@ -1,6 +1,6 @@
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefix=VNNI
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefix=SHORT
-// RUN: not perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" 2>&1 | FileCheck %s --check-prefix=PAIRS
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64-v4,+avx512vnni --cpu-lower-dots=target=x86-64-v4,+avx512vnni | FileCheck %s --check-prefix=VNNI
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64-v3,+avxvnni --cpu-lower-dots=target=x86-64-v3,+avxvnni | FileCheck %s --check-prefix=SHORT
+// RUN: not perpend-opt %s --tile-lower-ukernels=target=x86-64-v3 --cpu-lower-dots=target=x86-64-v3 2>&1 | FileCheck %s --check-prefix=PAIRS
 
 // A step multiplies words: four bytes of a with four of each column of b.
 // VNNI-LABEL: func.func private @ukernel_i8_1x16

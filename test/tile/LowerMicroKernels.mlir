@@ -1,5 +1,5 @@
 // RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-ukernels | FileCheck %s
-// RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-ukernels="lanes=8 registers=16" | FileCheck %s --check-prefix=NARROW
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-ukernels=target=x86-64-v3 | FileCheck %s --check-prefix=NARROW
 
 // Two uses of one block share a function; a static buffer is cast.
 

@@ -44,7 +44,10 @@ Jit compile(int64_t lanes) {
   std::string source;
   for (const Block &block : blocks)
     source += sourceOf(block);
-  return Jit(source, createTileLowerMicroKernels({lanes, lanes == 16 ? 32 : 16}));
+  perpend::target::TargetInfo target;
+  target.vectorBytes = 4 * lanes;
+  target.vectorRegisters = lanes == 16 ? 32 : 16;
+  return Jit(source, createTileLowerMicroKernels({target}));
 }
 
 /// The definition of tile.ukernel.

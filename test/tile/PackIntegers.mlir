@@ -1,6 +1,6 @@
-// RUN: perpend-opt --tile-pack-contractions="lanes=16 integers-per-word=4" --graph-simplify %s | FileCheck %s --check-prefixes=CHECK,BYTES
-// RUN: perpend-opt --tile-pack-contractions="lanes=8 integers-per-word=2" --graph-simplify %s | FileCheck %s --check-prefixes=CHECK,PAIRS
-// RUN: perpend-opt --tile-pack-contractions="lanes=16 integers-per-word=1" --graph-simplify %s | FileCheck %s --check-prefix=NONE
+// RUN: perpend-opt --tile-pack-contractions=target=znver5 --graph-simplify %s | FileCheck %s --check-prefixes=CHECK,BYTES
+// RUN: perpend-opt --tile-pack-contractions=target=x86-64-v3 --graph-simplify %s | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: perpend-opt --tile-pack-contractions=target=x86-64-v4,-avx512bw --graph-simplify %s | FileCheck %s --check-prefix=NONE
 
 // NONE-NOT: tile.
 

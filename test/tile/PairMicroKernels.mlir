@@ -1,7 +1,7 @@
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=true" --cpu-lower-dots="vnni=true" | FileCheck %s --check-prefixes=CHECK,VNNI
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=16 registers=32 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,WIDE
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=8 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,MIDDLE
-// RUN: perpend-opt %s --tile-lower-ukernels="lanes=4 registers=16 accumulates-dots=false" --cpu-lower-dots="vnni=false" | FileCheck %s --check-prefixes=CHECK,NARROW
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64-v4,+avx512vnni --cpu-lower-dots=target=x86-64-v4,+avx512vnni | FileCheck %s --check-prefixes=CHECK,VNNI
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64-v4 --cpu-lower-dots=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64-v3 --cpu-lower-dots=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,MIDDLE
+// RUN: perpend-opt %s --tile-lower-ukernels=target=x86-64 --cpu-lower-dots=target=x86-64 | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // CHECK-LABEL: func.func private @ukernel_i16_1x16
 // CHECK: vector.load {{.*}} vector<2xi16>

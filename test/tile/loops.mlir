@@ -1,5 +1,5 @@
 // Loops that an optimiser can vectorise.
-// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --canonicalize %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck %s
 
 // The row of pixels is divided where the padding begins and ends; three channels are no loop.
 // CHECK-LABEL: func.func private @colours

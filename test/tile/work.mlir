@@ -1,6 +1,6 @@
 // A kernel is divided into as many units as there is work for, and a part of it that is worth a thread (grain) is as many
 // units as take some microseconds.
-// RUN: perpend-opt --tile-schedule-kernels="lanes=16 registers=32 rows=8 l2-bytes=1048576 flops-per-second=2e11 bytes-per-second=3e10" %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 %s | FileCheck %s
 
 // 2704 * 64 * 64 multiplications take 0.2 ms: eight blocks of each of two panels, each worth a thread.
 // CHECK: @large({{.*}} tile.schedule = {block = 344 : i64, cols = 32 : i64, rows = 8 : i64}
@@ -22,7 +22,7 @@ func.func private @strided(%a: tensor<16x64x64xf32>) -> tensor<64x64x16xf32> att
   %0 = graph.transpose %a [1, 2, 0] : tensor<16x64x64xf32> -> tensor<64x64x16xf32>
   return %0 : tensor<64x64x16xf32>
 }
-// CHECK: @ordered({{.*}} tile.schedule = {grain = 37 : i64
+// CHECK: @ordered({{.*}} tile.schedule = {grain = 43 : i64
 func.func private @ordered(%a: tensor<16x64x64xf32>) -> tensor<64x16x64xf32> attributes {tile.kernel} {
   %0 = graph.transpose %a [1, 0, 2] : tensor<16x64x64xf32> -> tensor<64x16x64xf32>
   return %0 : tensor<64x16x64xf32>

@@ -112,7 +112,7 @@ public:
 private:
   /// A null `function` stands for the power of two operands.
   void expand(Operation *op, UnaryFunction function) {
-    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), useFma};
+    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
     auto operand = [&](unsigned i) -> Real {

@@ -236,10 +236,6 @@ public:
   using TileLowerMicroKernelsBase::TileLowerMicroKernelsBase;
 
   void runOnOperation() override {
-    if (vectorLanes < 1) {
-      getOperation().emitError("tile-lower-ukernels: expected lanes of at least 1, got ") << vectorLanes;
-      return signalPassFailure();
-    }
     WalkResult result = getOperation().walk([&](MicroKernelOp op) { return WalkResult(lower(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
@@ -256,7 +252,8 @@ func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
   std::string name = llvm::formatv("ukernel_{0}_{1}x{2}", element, rows, cols);
   if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
     return existing;
-  RegisterBlock block(rows, cols, vectorLanes, vectorRegisters, element.isF32() || accumulatesDots);
+  RegisterBlock block(rows, cols, target.vectorLanes(4), target.vectorRegisters,
+                      element.isF32() || target.accumulatesDots);
   return createKernel(getOperation(), name, block, op);
 }
 

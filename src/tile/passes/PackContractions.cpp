@@ -67,8 +67,8 @@ struct WordOperands {
 
 class Packer {
 public:
-  Packer(OpBuilder &operations, Location loc, int64_t lanes, int64_t integersPerWord)
-      : operations(operations), builder(operations, loc), lanes(lanes), integersPerWord(integersPerWord) {}
+  Packer(OpBuilder &operations, Location loc, const target::TargetInfo &target)
+      : operations(operations), builder(operations, loc), target(target), lanes(target.vectorLanes(4)) {}
 
   Value contract(graph::ContractOp op);
   Value conv(graph::ConvOp op);
@@ -84,7 +84,8 @@ private:
 
   OpBuilder &operations;
   graph::Builder builder;
-  int64_t lanes, integersPerWord;
+  const target::TargetInfo &target;
+  int64_t lanes; // f32 of a vector register
 };
 } // namespace
 
@@ -93,7 +94,7 @@ WordOperands Packer::words(Value lhs, Value rhs, bool mayHaveRightZero) {
   if (elementTypeOf(lhs).isF32())
     return {{lhs, {}}, {rhs, {}}};
   std::optional<CentredBytes> left, right;
-  if (integersPerWord == 4 && (right = asSignedBytes(builder, rhs)) && (mayHaveRightZero || !right->zero))
+  if (target.integersPerWord == 4 && (right = asSignedBytes(builder, rhs)) && (mayHaveRightZero || !right->zero))
     left = asUnsignedBytes(builder, lhs);
   if (left)
     return {*left, *right};
@@ -273,12 +274,12 @@ struct PackContractions : perpend::tile::impl::TilePackContractionsBase<PackCont
   void runOnOperation() override {
     SmallVector<Operation *> operators;
     getOperation().walk([&](Operation *op) {
-      if (isa<graph::ContractOp, graph::ConvOp>(op) && isMultipliedByWords(op, integersPerWord))
+      if (isa<graph::ContractOp, graph::ConvOp>(op) && isMultipliedByWords(op, target.integersPerWord))
         operators.push_back(op);
     });
     for (Operation *op : operators) {
       OpBuilder operations(op);
-      Packer packer(operations, op->getLoc(), lanes, integersPerWord);
+      Packer packer(operations, op->getLoc(), target);
       auto contract = dyn_cast<graph::ContractOp>(op);
       Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
       if (!packed)

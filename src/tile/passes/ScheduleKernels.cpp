@@ -40,8 +40,8 @@ static constexpr int64_t wantedUnits = 16;
 namespace {
 class Scheduler {
 public:
-  Scheduler(const MachineModel &machine, func::FuncOp kernel)
-      : machine(machine), kernel(kernel), seconds(estimateSeconds(kernel, machine)) {}
+  Scheduler(const target::TargetInfo &target, func::FuncOp kernel)
+      : target(target), kernel(kernel), seconds(estimateSeconds(kernel, target)) {}
 
   void run() {
     Operation *root = kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
@@ -65,7 +65,8 @@ private:
     schedule.cols = *rhs.back().constant() / groupOf(op.getRhs());
     schedule.rows = blockRows(lhs[lhs.size() - 2], groupOf(op.getRhs()));
     int64_t depthBytes = llvm::divideCeil(estimate(lhs.back()) * 4, groupOf(op.getRhs()));
-    int64_t cached = std::max<int64_t>(1, machine.l2Bytes / 2 / depthBytes / schedule.rows) * schedule.rows;
+    int64_t cached =
+        std::max<int64_t>(1, static_cast<int64_t>(target.l2Bytes) / 2 / depthBytes / schedule.rows) * schedule.rows;
     int64_t rows = estimate(lhs[lhs.size() - 2]);
     int64_t columns = estimate(graph::elementCount(shapeOf(op.getResult()))) / rows; // of the whole batch
     int64_t panels = llvm::divideCeil(columns, schedule.cols);
@@ -81,7 +82,7 @@ private:
     schedule.rows = blockRows(result[2], group);
     int64_t rowBytes = llvm::divideCeil(estimate(input[2]) * estimate(input[3]) * 4 * op.getStrides()[0], group);
     int64_t height = estimate(result[1]);
-    int64_t cached = std::clamp<int64_t>(machine.l2Bytes / 4 / rowBytes, 1, height);
+    int64_t cached = std::clamp<int64_t>(static_cast<int64_t>(target.l2Bytes) / 4 / rowBytes, 1, height);
     int64_t panels = estimate(result[0]) * estimate(filter[0]) * estimate(filter[1]);
     int64_t blocks = std::max<int64_t>(llvm::divideCeil(height, cached), dividable(panels, height));
     schedule.block = llvm::divideCeil(height, blocks);
@@ -158,10 +159,11 @@ private:
   /// Rows of the micro-kernel: as many accumulators as registers allow, spread evenly over the rows there are.
   /// On some targets, products of integers need a register before they are added.
   int64_t blockRows(const SymbolicInt &extent, int64_t group) const {
-    int64_t vectors = std::max<int64_t>(1, schedule.cols / machine.lanes), others = vectors + (group > 1 ? 2 : 1);
-    int64_t most = std::min<int64_t>(24, (machine.registers - others) / vectors);
+    int64_t vectors = std::max<int64_t>(1, schedule.cols / target.vectorLanes(4)),
+            others = vectors + (group > 1 ? 2 : 1);
+    int64_t most = std::min<int64_t>(24, (target.vectorRegisters - others) / vectors);
     if (vectors == 2)
-      most = std::min(most, machine.rows);
+      most = std::min<int64_t>(most, target.gemm.rows);
     most = std::max<int64_t>(most, 1);
     std::optional<int64_t> count = extent.constant();
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
@@ -175,7 +177,7 @@ private:
     return std::clamp<int64_t>(wanted / panels, 1, std::max<int64_t>(most, 1));
   }
 
-  const MachineModel &machine;
+  const target::TargetInfo &target;
   func::FuncOp kernel;
   Schedule schedule;
   double seconds, units = 1;
@@ -185,13 +187,12 @@ struct ScheduleKernels : perpend::tile::impl::TileScheduleKernelsBase<ScheduleKe
   using TileScheduleKernelsBase::TileScheduleKernelsBase;
 
   void runOnOperation() override {
-    MachineModel machine{lanes, registers, rows, l2Bytes, flopsPerSecond, bytesPerSecond};
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (kernel->hasAttr(graph::kernelAttribute) && !kernel->hasAttr(scheduleAttribute) &&
           !KernelAbi::isLowered(kernel)) {
         if (failed(verifyResults(kernel)))
           return signalPassFailure();
-        Scheduler(machine, kernel).run();
+        Scheduler(target, kernel).run();
       }
   }
 };

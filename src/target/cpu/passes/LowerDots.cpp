@@ -60,13 +60,14 @@ struct LowerDots : perpend::target::impl::CpuLowerDotsBase<LowerDots> {
     VectorType words = cast<VectorType>(op.getLhs().getType());
     int64_t lanes = cast<VectorType>(op.getType()).getNumElements();
     bool isPair = words.getElementType().isInteger(16), isRegister = lanes == 4 || lanes == 8 || lanes == 16;
-    if (!isRegister || !(isPair || hasVnni))
+    if (!isRegister || !(isPair || target.accumulatesDots))
       return op.emitOpError("the target has no products of ")
              << words.getElementType() << " in " << lanes << " lanes; hint: pack the operands for this target "
              << (isRegister ? "(--start-from pack), or compile for one with VNNI"
                             : "(--start-from pack), in 4, 8 or 16 lanes");
     ImplicitLocOpBuilder builder(op.getLoc(), op);
-    op.getResult().replaceAllUsesWith(hasVnni ? accumulated(builder, op, isPair) : addedPairs(builder, op, lanes));
+    op.getResult().replaceAllUsesWith(target.accumulatesDots ? accumulated(builder, op, isPair)
+                                                             : addedPairs(builder, op, lanes));
     op.erase();
     return success();
   }

@@ -4,6 +4,7 @@
 #define PERPEND_TARGET_CPU_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "target/TargetOption.td"
 
 def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
   let summary = "Replaces main by the functions of the module ABI: bind, sizes, run, and an entry for each kernel";
@@ -14,7 +15,7 @@ def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
 def CpuLowerDots : Pass<"cpu-lower-dots", "::mlir::ModuleOp"> {
   let summary = "Products of words of integers as instructions of x86";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
-  let options = [Option<"hasVnni", "vnni", "bool", "true", "the target has VNNI for vectors of the widest kind">];
+  let options = [TargetOption];
 }
 
 def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {

@@ -1,0 +1,33 @@
+//===- TargetOption.h - a machine as the option of a pass --------*- C++ -*-===//
+//
+// Passes that ask for facts of the machine have one option, `target`, which holds the TargetInfo itself. In the text of
+// a pipeline it is a target's name: `tile-schedule-kernels{target=x86-64-v3,+avxvnni}`. So a new fact is written in
+// TargetInfo alone, and tests may bring machines that Targets.def does not know.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_TARGETOPTION_H
+#define PERPEND_TARGET_TARGETOPTION_H
+
+#include "target/TargetInfo.h"
+
+#include "llvm/Support/CommandLine.h"
+
+namespace perpend::target {
+/// What a pass takes where nothing is said: a level that many machines offer, and never the host.
+TargetInfo defaultTarget();
+} // namespace perpend::target
+
+template <> class llvm::cl::parser<perpend::target::TargetInfo> : public basic_parser<perpend::target::TargetInfo> {
+public:
+  using basic_parser::basic_parser;
+
+  /// Returns true after an error, as LLVM's parsers do.
+  bool parse(Option &option, StringRef name, StringRef text, perpend::target::TargetInfo &target);
+  static void print(raw_ostream &out, const perpend::target::TargetInfo &target) { out << target.name; }
+  void printOptionDiff(const Option &option, const perpend::target::TargetInfo &target, const OptVal &defaultTarget,
+                       size_t width) const;
+  StringRef getValueName() const override { return "target"; }
+  void anchor() override;
+};
+
+#endif
