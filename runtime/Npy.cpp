@@ -286,7 +286,7 @@ private:
 
 bool writeNpy(const char *path, const perpend_tensor &tensor, NpyError &error) {
   int64_t dataBytes;
-  if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
+  if (isHandle(tensor.type))
     return failNpy(error, "'%.200s': texts and lists cannot be written", path);
   if (!isType(tensor.type) || !tensorBytes(tensor.shape, tensor.rank, tensor.type, dataBytes))
     return failNpy(error, "'%.200s': the tensor's type or shape is not valid", path);

@@ -40,11 +40,6 @@ perpend_status checkOutput(perpend_session &session, int32_t i, const perpend_te
   return PERPEND_OK;
 }
 
-// Texts and lists are computed as identities and handles, in memory of the session.
-perpend_type runType(perpend_type type) {
-  return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL ? PERPEND_I64 : type;
-}
-
 bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
   auto aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
   return a && b && aBytes && bBytes && aBegin < bBegin + static_cast<uintptr_t>(bBytes) &&
@@ -114,12 +109,12 @@ perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outp
                 session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
     void *data = outputs[i].data;
-    const bool isHandle = runType(declared.tensors[i].type) != declared.tensors[i].type;
+    const bool hasHandles = isHandle(declared.tensors[i].type);
     const perpend_handle_functions *handles = session.model->module->handles;
     bool isOfEarlierRun =
-        data == session.growing[i].data || (isHandle && handles && handles->owns(session.handles, data));
+        data == session.growing[i].data || (hasHandles && handles && handles->owns(session.handles, data));
     session.isCallers[i] = data && !isOfEarlierRun;
-    session.outputPointers[i] = session.isCallers[i] && !isHandle ? data : nullptr;
+    session.outputPointers[i] = session.isCallers[i] && !hasHandles ? data : nullptr;
     perpend_status status = PERPEND_OK;
     if (!session.isCallers[i] || session.isFromData[i])
       status = checkInputsElsewhere(session, i);

@@ -6,11 +6,11 @@
 // After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
 // child makes a new pool.
 #include "Pool.h"
+#include "Clock.h"
 #include "Cores.h"
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <ctime>
 #include <dlfcn.h>
 #include <new>
 #include <pthread.h>
@@ -52,12 +52,6 @@ struct Pool {
   int32_t workers, started, sleepers;
   int64_t spinNs; // 0 on one core
 };
-
-int64_t nowNs() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
-}
 
 void pauseCore() {
 #if defined(__x86_64__)

@@ -31,9 +31,6 @@ void copyFrom(Copy &copy, int32_t dim) {
   }
 }
 
-// A text is the number of one in a run.
-perpend_type elementType(perpend_type type) { return type == PERPEND_STRING ? PERPEND_I64 : type; }
-
 // The entries of `repeats` from `first` on that belong to the same input: whether it must be repeated, and the extents
 // then.
 bool extentsOf(const perpend_session &session, uint32_t first, int64_t *to) {
@@ -69,7 +66,7 @@ perpend_status reserveRepeats(perpend_session &session) {
   const TensorList &inputs = session.model->descriptor.inputs;
   return forEachRepeated(session, [&](uint32_t input, const int64_t *to) {
     int64_t bytes = 0;
-    if (!tensorBytes(to, inputs.tensors[input].rank, elementType(inputs.tensors[input].type), bytes))
+    if (!tensorBytes(to, inputs.tensors[input].rank, runType(inputs.tensors[input].type), bytes))
       return failInputSize(inputs.tensors[input]);
     return reserve(session.repeated[input], bytes);
   });
@@ -83,7 +80,7 @@ void repeatInputs(perpend_session &session) {
     Copy copy{from,
               to,
               info.rank,
-              static_cast<size_t>(perpend_type_size_bytes(elementType(info.type))),
+              static_cast<size_t>(perpend_type_size_bytes(runType(info.type))),
               static_cast<const char *>(session.inputPointers[input]),
               static_cast<char *>(session.repeated[input].data)};
     bool isEmpty = false;

@@ -1,11 +1,12 @@
 // Creating sessions and running them.
 #include "Session.h"
+#include "Clock.h"
 #include "Cores.h"
 #include "Errors.h"
 #include "Pool.h"
+#include "Types.h"
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <new>
 
 namespace perpend::runtime {
@@ -34,12 +35,6 @@ private:
 perpend_status failBusy() {
   return fail(PERPEND_BUSY,
               "session: expected one thread at a time, got a second; hint: create one session per thread");
-}
-
-int64_t nowNs() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
 struct KernelCall {
@@ -129,8 +124,6 @@ void fillFrame(perpend_session &session) {
                         session.outputDims[0],
                         session.handles};
 }
-
-bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
 
 // Texts and lists into the form of a run.
 perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {

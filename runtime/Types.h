@@ -5,6 +5,11 @@
 
 namespace perpend::runtime {
 
+// Texts, lists and optional values.
+inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+// What an element is inside a run: of texts an identity, of lists a handle.
+inline perpend_type runType(perpend_type type) { return isHandle(type) ? PERPEND_I64 : type; }
+
 inline bool isType(perpend_type type) { return static_cast<uint32_t>(type) < PERPEND_TYPE_COUNT; }
 
 // The type of that name; false when there is none.

@@ -1,4 +1,5 @@
 // The main function of `perpend compile --exe`: runs the model that is linked in on .npy files.
+#include "Clock.h"
 #include "Npy.h"
 #include "Types.h"
 #include "include/perpend_module.h"
@@ -9,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <sys/stat.h>
 
 extern "C" const perpend_module *perpend_module_main(void);
@@ -163,21 +163,15 @@ bool readInputs(Program &program) {
   return true;
 }
 
-double nowMs() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
 bool runAll(Program &program) {
   int32_t repeat = program.options.repeat;
   auto *times = static_cast<double *>(malloc(static_cast<size_t>(repeat) * sizeof(double)));
   bool isGood = times || complain("no memory for the times of --repeat");
   for (int32_t i = 0; i < repeat && isGood; ++i) {
-    double start = nowMs();
+    int64_t start = nowNs();
     isGood = check(perpend_session_run(program.session, program.inputs, perpend_model_input_count(program.model),
                                        program.outputs, perpend_model_output_count(program.model)));
-    times[i] = nowMs() - start;
+    times[i] = static_cast<double>(nowNs() - start) * 1e-6;
   }
   if (isGood) {
     std::sort(times, times + repeat);

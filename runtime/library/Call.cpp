@@ -51,7 +51,7 @@ void *allocate(perpend_call *base, int32_t output, const int64_t *shape, int32_t
     return call.results[output] = call.buffers[tensor];
   int64_t bytes;
   auto type = static_cast<perpend_type>(entry.type);
-  if (!runtime::tensorBytes(shape, rank, isHandle(type) ? PERPEND_I64 : type, bytes))
+  if (!runtime::tensorBytes(shape, rank, runtime::runType(type), bytes))
     bytes = INT64_MAX;
   auto *buffer = static_cast<perpend_buffer *>(call.buffers[tensor]);
   if (int32_t status = call.frame->reserve(buffer, bytes, 0)) {

@@ -1,6 +1,7 @@
 // The texts and lists of a session, for models that have such values or call library functions.
 #ifndef PERPEND_RUNTIME_LIBRARY_HANDLES_H
 #define PERPEND_RUNTIME_LIBRARY_HANDLES_H
+#include "Types.h"
 #include "include/perpend_module.h"
 #include "library/ListTable.h"
 #include "library/StringTable.h"
@@ -16,7 +17,7 @@ struct perpend_handles {
 
 namespace perpend::library {
 
-inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+using runtime::isHandle;
 
 // Notes a message, as printf; returns the status.
 __attribute__((format(printf, 3, 4))) perpend_status refuse(perpend_handles &handles, perpend_status status,

@@ -1,14 +1,13 @@
 // Lists as arrays of pointers to elements, which are copied once, when they enter their first list.
 #include "library/ListTable.h"
+#include "Types.h"
 #include <algorithm>
 #include <new>
 
 namespace perpend::library {
 
 int64_t elementBytes(const perpend_tensor &element) {
-  int64_t bytes = element.type >= PERPEND_STRING && element.type <= PERPEND_OPTIONAL
-                      ? static_cast<int64_t>(sizeof(int64_t))
-                      : perpend_type_size_bytes(element.type);
+  int64_t bytes = perpend_type_size_bytes(runtime::runType(element.type));
   for (int32_t i = 0; i < element.rank; ++i)
     bytes *= element.shape[i];
   return bytes;

@@ -2,6 +2,7 @@
 
 #include "cli/Arrays.h"
 #include "interp/ElementFormat.h"
+#include "runtime/Types.h"
 #include "support/ReadableText.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -37,7 +38,7 @@ Array Array::allocate(perpend_type type, ArrayRef<int64_t> shape) {
 static Array copyOfHandles(const perpend_tensor &tensor);
 
 Array Array::copyOf(const perpend_tensor &tensor) {
-  if (tensor.type >= PERPEND_STRING && tensor.type <= PERPEND_OPTIONAL)
+  if (runtime::isHandle(tensor.type))
     return copyOfHandles(tensor);
   Array array = allocate(tensor.type, ArrayRef(tensor.shape, tensor.rank));
   if (array.bytes && array.sizeBytes() > 0)

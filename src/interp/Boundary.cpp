@@ -71,7 +71,7 @@ FailureOr<int64_t> Boundary::takeList(const perpend_sequence &given, Type declar
       return failure();
     perpend_tensor inner = element;
     FailureOr<Tensor> words;
-    if (library::isHandle(element.type)) {
+    if (runtime::isHandle(element.type)) {
       words = takeTensor(element, getElementTypeOrSelf(declared));
       if (failed(words))
         return failure();
@@ -109,7 +109,7 @@ FailureOr<Tensor> Boundary::takeTensor(const perpend_tensor &given, Type element
 FailureOr<Tensor> Boundary::take(unsigned input, const perpend_tensor &given) {
   current = input;
   Type declared = getElementTypeOrSelf(main.getArgumentTypes()[input]);
-  if (!library::isHandle(given.type)) {
+  if (!runtime::isHandle(given.type)) {
     auto *bytes = static_cast<std::byte *>(given.data);
     return Tensor{elementTypeNamed(main.getContext(), perpend_type_name(given.type)),
                   SmallVector<int64_t>(ArrayRef(given.shape, given.rank)),
@@ -125,7 +125,7 @@ FailureOr<Tensor> Boundary::take(unsigned input, const perpend_tensor &given) {
 //===----------------------------------------------------------------------===//
 
 void *Boundary::giveData(const perpend_tensor &inner) {
-  if (!library::isHandle(inner.type))
+  if (!runtime::isHandle(inner.type))
     return inner.data;
   int64_t count = *countElements(ArrayRef(inner.shape, inner.rank));
   ArrayRef<int64_t> words(static_cast<const int64_t *>(inner.data), count);

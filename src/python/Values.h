@@ -9,12 +9,13 @@
 #define PERPEND_PYTHON_VALUES_H
 
 #include "python/Arrays.h"
+#include "runtime/Types.h"
 
 #include <memory>
 
 namespace perpend::python {
 
-inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
+using runtime::isHandle;
 
 /// An input for the duration of a call, in the form of perpend.h.
 class InputValue {
