@@ -112,7 +112,7 @@ LogicalResult Compilation::lower() {
     if (next.name == options.startFrom && failed(checkGiven(phase)))
       return failure();
   // The phase behind which the module is described has run before.
-  if (options.startFrom == phases().back().name && failed(describeModel(module, *target, options.name, description)))
+  if (options.startFrom == phases().back().name && failed(describeModel(module, options.name, description)))
     return failure();
   return runPhases(module, {*target, options.optLevel}, options.startFrom, options.stopAfter,
                    [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
@@ -173,7 +173,7 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
   }
   // The last moment at which main says what its values are called and where they lie.
   if (phase.name == "plan")
-    return describeModel(module, *target, options.name, description);
+    return describeModel(module, options.name, description);
   return success();
 }
 
@@ -197,7 +197,7 @@ static void prepareKernels(llvm::Module &module) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;
-    target::markNoAlias(function, 1);
+    target::markNoAlias(function);
     keepLoops(function);
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::AlwaysInline);

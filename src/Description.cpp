@@ -203,8 +203,7 @@ static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
   }
 }
 
-LogicalResult describeModel(ModuleOp module, const target::TargetInfo &, StringRef name,
-                            ModelDescription &description) {
+LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!name.empty() && name != identifier(name))
     return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
@@ -279,7 +278,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
   for (const std::string &extension : target.isa)
     if (runtime::isKnownInstructionSet(extension.c_str()))
       isa.push_back(extension);
-  llvm::json::Object object{{"perpend", "0.1.0"},
+  llvm::json::Object object{{"perpend", PERPEND_VERSION},
                             {"abi", PERPEND_MODULE_ABI},
                             {"name", description.table.name},
                             {"target", target.name},

@@ -47,8 +47,7 @@ std::string identifier(llvm::StringRef name);
 /// and results are tensors that the C interface can pass. Errors: diagnostics that say which is not.
 mlir::LogicalResult verifyMain(mlir::ModuleOp module);
 /// Errors: an element type that the C interface has no name for.
-mlir::LogicalResult describeModel(mlir::ModuleOp module, const target::TargetInfo &target, llvm::StringRef name,
-                                  ModelDescription &description);
+mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
 /// The JSON of perpend_module.h.
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target);
 /// The C header of a model.

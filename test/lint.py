@@ -19,7 +19,6 @@ LAYERS = [
     ["tile"],
     ["frontend", "interp", "target"],
     [""],
-    ["tune"],
     ["cli", "python"],
     ["tools"],
 ]

@@ -24,7 +24,7 @@ namespace {
 
 struct Machine {
   StringLiteral name;
-  unsigned l1KiB, l2KiB, l3KiB, fmaPerCycle, loadPerCycle, gemmRows, gemmVectors, megabytesPerSecond, megahertz;
+  unsigned l1KiB, l2KiB, l3KiB, fmaPerCycle, gemmRows, megabytesPerSecond, megahertz;
 };
 
 constexpr Machine machines[] = {
@@ -114,6 +114,11 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"
                                      "hint: write '+{1}' to switch it on",
                                      text, feature));
+  if (on && (feature == "amx" || feature.starts_with("amx-")))
+    return createStringError(
+        formatv("target '{0}': nothing that is generated uses AMX yet, and the artifact would refuse "
+                "machines without it\nhint: leave out '+{1}'",
+                text, feature));
   if (feature == "amx") {
     for (StringRef part : amxParts)
       changes[part.str()] = on;
@@ -156,11 +161,8 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes) {
   info.l3Bytes = uint64_t(machine.l3KiB) << 10;
   info.fusesMultiplyAdds = info.hasIsa("fma");
   info.fmaPerCycle = machine.fmaPerCycle;
-  info.loadPerCycle = machine.loadPerCycle;
-  info.gemm = {machine.gemmRows, machine.gemmVectors};
-  // Features may take registers away from the tile of the entry.
-  while (info.gemm.rows > 1 && info.gemm.rows * info.gemm.vectors + info.gemm.vectors + 1 > info.vectorRegisters)
-    --info.gemm.rows;
+  // Features may take registers away from the tile of the entry: accumulators, two vectors of B, one of A.
+  info.gemmRows = std::min(machine.gemmRows, (info.vectorRegisters - 3) / 2);
   info.bytesPerSecond = machine.megabytesPerSecond * 1e6;
   info.cyclesPerSecond = machine.megahertz * 1e6;
   return info;
@@ -175,16 +177,11 @@ std::string sizeText(uint64_t bytes) {
 
 bool TargetInfo::hasIsa(StringRef extension) const { return llvm::is_contained(isa, extension); }
 
-double TargetInfo::leastSeconds(double flops, double bytes) const {
-  return std::max(flops / flopsPerSecond(), bytes / bytesPerSecond);
-}
-
 std::string TargetInfo::describe() const {
-  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x {7} vectors, {8} integers "
-                 "per product, {9:F0} GFLOP/s and {10:F0} GB/s per thread, isa {11}",
-                 name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemm.rows,
-                 gemm.vectors, integersPerWord, flopsPerSecond() / 1e9, bytesPerSecond / 1e9,
-                 isa.empty() ? "sse2" : join(isa, " "));
+  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x 2 vectors, {7} integers "
+                 "per product, {8:F0} GFLOP/s and {9:F0} GB/s per thread, isa {10}",
+                 name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemmRows,
+                 integersPerWord, flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
 }
 
 std::vector<StringRef> targetNames() {

@@ -16,12 +16,6 @@
 
 namespace perpend::target {
 
-/// The register tile of a matrix product: `rows` rows by `vectors` vectors of columns.
-struct GemmTile {
-  unsigned rows = 0;
-  unsigned vectors = 0;
-};
-
 struct TargetInfo {
   std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni"; resolves to this TargetInfo again
   std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
@@ -34,8 +28,7 @@ struct TargetInfo {
   uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
   bool fusesMultiplyAdds = false; ///< with one rounding, in one instruction
   unsigned fmaPerCycle = 0;       ///< vector multiply-adds
-  unsigned loadPerCycle = 0;      ///< vector loads
-  GemmTile gemm;                  ///< for 32-bit floating point
+  unsigned gemmRows = 0;          ///< of a product's register tile in 32-bit floating point, two vectors wide
   /// Products of integers that one instruction sums in each 32-bit lane of a whole vector, exactly: 4 of bytes, 2 of 16
   /// bits, or 1 where there is no such instruction.
   unsigned integersPerWord = 1;
@@ -48,8 +41,6 @@ struct TargetInfo {
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
-  /// The least time one thread needs for this much arithmetic and memory traffic: the larger of the two roofs.
-  double leastSeconds(double flops, double bytes) const;
   /// One line for people.
   std::string describe() const;
 };
@@ -57,9 +48,9 @@ struct TargetInfo {
 /// The names in Targets.def, in order.
 std::vector<llvm::StringRef> targetNames();
 
-/// `host`, or a name of Targets.def, each optionally followed by features: "x86-64-v3,+avxvnni", "x86-64,+amx".
+/// `host`, or a name of Targets.def, each optionally followed by features: "x86-64-v3,+avxvnni", "sapphirerapids,-amx".
 /// A feature is a name of runtime/IsaX86.def, or `amx` for its three parts.
-/// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign.
+/// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, AMX switched on.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 
 } // namespace perpend::target

@@ -8,11 +8,11 @@ using namespace perpend::target;
 
 namespace {
 
-std::string assemblyOf(const char *ir, const char *targetName, bool noAlias) {
+std::string assemblyOf(const char *ir, const char *targetName, bool noAlias = true) {
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir);
   if (noAlias)
-    markNoAlias(*module->getFunction("saxpy"), 64);
+    markNoAlias(*module->getFunction("saxpy"));
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   std::string assembly, optimisedIr;
@@ -27,20 +27,20 @@ std::string assemblyOf(const char *ir, const char *targetName, bool noAlias) {
 } // namespace
 
 TEST(EmitObject, UsesTheFullVectorsOfTheMachine) {
-  EXPECT_NE(assemblyOf(saxpyIr, "sapphirerapids", true).find("%zmm"), std::string::npos);
-  EXPECT_NE(assemblyOf(saxpyIr, "znver5", true).find("%zmm"), std::string::npos);
-  const std::string third = assemblyOf(saxpyIr, "x86-64-v3", true);
+  EXPECT_NE(assemblyOf(saxpyIr, "sapphirerapids").find("%zmm"), std::string::npos);
+  EXPECT_NE(assemblyOf(saxpyIr, "znver5").find("%zmm"), std::string::npos);
+  const std::string third = assemblyOf(saxpyIr, "x86-64-v3");
   EXPECT_NE(third.find("%ymm"), std::string::npos);
   EXPECT_EQ(third.find("%zmm"), std::string::npos);
-  EXPECT_EQ(assemblyOf(saxpyIr, "x86-64-v2", true).find("%ymm"), std::string::npos);
+  EXPECT_EQ(assemblyOf(saxpyIr, "x86-64-v2").find("%ymm"), std::string::npos);
 }
 
-TEST(EmitObject, NoAliasGivesAlignedAccess) {
-  EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", true).find("movaps"), std::string::npos);
-  EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", false).find("movups"), std::string::npos);
+TEST(EmitObject, NoAliasNeedsNoChecksOfOverlaps) {
+  EXPECT_EQ(assemblyOf(saxpyIr, "x86-64-v2").find("memcheck"), std::string::npos);
+  EXPECT_NE(assemblyOf(saxpyIr, "x86-64-v2", false).find("memcheck"), std::string::npos);
 }
 
-TEST(EmitObject, AmxComesWithItsFeature) {
+TEST(EmitObject, AmxComesWithItsMachines) {
   const char *ir = R"(
     declare void @llvm.x86.ldtilecfg(ptr)
     declare void @llvm.x86.tilezero(i8)
@@ -60,10 +60,8 @@ TEST(EmitObject, AmxComesWithItsFeature) {
     define void @perpend_module_run() {
       ret void
     })";
-  for (const char *target : {"x86-64,+amx", "sapphirerapids"}) {
-    const std::string text = assemblyOf(ir, target, true);
-    EXPECT_NE(text.find("tdpbf16ps\t%tmm4, %tmm4, %tmm0"), std::string::npos) << target << text;
-  }
+  const std::string text = assemblyOf(ir, "sapphirerapids");
+  EXPECT_NE(text.find("tdpbf16ps\t%tmm4, %tmm4, %tmm0"), std::string::npos) << text;
 }
 
 TEST(EmitObject, TheSameTwice) {

@@ -156,12 +156,10 @@ Error emitObject(Module &module, const TargetInfo &target, unsigned optLevel, ra
   return generate(module, **machine, CodeGenFileType::ObjectFile, output);
 }
 
-void markNoAlias(Function &kernel, unsigned alignment) {
+void markNoAlias(Function &kernel) {
   AttrBuilder attributes(kernel.getContext());
   attributes.addAttribute(Attribute::NoAlias);
   attributes.addAttribute(Attribute::NoCapture);
-  if (alignment > 1)
-    attributes.addAlignmentAttr(Align(alignment));
   for (Argument &argument : kernel.args())
     if (argument.getType()->isPointerTy())
       argument.addAttrs(attributes);

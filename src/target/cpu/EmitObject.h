@@ -42,9 +42,8 @@ llvm::Error emitObject(llvm::Module &module, const TargetInfo &target, unsigned 
 llvm::Expected<std::vector<llvm::SmallVector<char, 0>>> emitObjectParts(llvm::Module &module, const TargetInfo &target,
                                                                         unsigned optLevel, unsigned partCount);
 
-/// Tells LLVM what the memory planner guarantees of a kernel's pointers: no two buffers overlap, none is kept, and each
-/// starts at a multiple of `alignment` (1 for kernels that read or write the caller's tensors directly).
-void markNoAlias(llvm::Function &kernel, unsigned alignment);
+/// Tells LLVM what the memory planner guarantees of a kernel's pointers: no two buffers overlap, and none is kept.
+void markNoAlias(llvm::Function &kernel);
 
 } // namespace perpend::target
 

@@ -163,7 +163,7 @@ private:
             others = vectors + (group > 1 ? 2 : 1);
     int64_t most = std::min<int64_t>(24, (target.vectorRegisters - others) / vectors);
     if (vectors == 2)
-      most = std::min<int64_t>(most, target.gemm.rows);
+      most = std::min<int64_t>(most, target.gemmRows);
     most = std::max<int64_t>(most, 1);
     std::optional<int64_t> count = extent.constant();
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
