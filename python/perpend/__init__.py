@@ -23,7 +23,7 @@ from ._perpend import CompileError, GraphBuilder, Module, Report
 from .operators import Operator, Operators, import_onnx, in_python
 from .temporary_folders import TemporaryFolder
 
-__version__ = "0.1.0"
+__version__ = _perpend.version()
 __all__ = [
     "CompileError",
     "GraphBuilder",

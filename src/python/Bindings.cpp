@@ -447,6 +447,7 @@ NB_MODULE(_perpend, module) {
   module.doc() = "The compiler and the runtime of Perpend.";
   nb::set_leak_warnings(false); // PyTorch's caches of compiled functions hold models until the process ends
   nb::exception<perpend::python::CompileError>(module, "CompileError", PyExc_ValueError);
+  module.def("version", [] { return PERPEND_VERSION; });
   module.def("content_hashes", &perpend::python::contentHashes, "memory"_a, nb::call_guard<nb::gil_scoped_release>());
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import threading
 import time
 from pathlib import Path
@@ -423,6 +424,13 @@ def test_calls_are_cheap(relu: perpend.Model) -> None:
             relu(x)
         best = min(best, (time.perf_counter() - begin) / 1000)
     assert best < 20e-6, f"{best * 1e6:.1f} us per call"
+
+
+def test_the_version_is_the_one_of_the_header(relu: perpend.Model) -> None:
+    header = (Path(__file__).parents[2] / "runtime" / "include" / "perpend.h").read_text()
+    assert f'#define PERPEND_VERSION "{perpend.__version__}"' in header
+    assert relu.description["perpend"] == perpend.__version__
+    assert importlib.metadata.version("perpend") == perpend.__version__
 
 
 def test_what_the_package_shows() -> None:
