@@ -86,8 +86,9 @@ private:
     }
   }
 
-  /// The symbol of a dimension that is 1 and repeats gets the extent to which it repeats. All are computed from the
-  /// extents as given.
+  /// An input's dimension that repeats and is 1: binding repeats it to the first of `others` that is not 1, and its
+  /// symbol gets that extent. `others` mean the extents of the inputs as given, so every value is computed before the
+  /// first one is stored.
   void emitRepeats() {
     SmallVector<Value> values;
     for (const graph::Repeat &repeat : repeats) {

@@ -41,11 +41,13 @@ private:
   // Symbols
   mlir::Value evaluate(const graph::SymbolicInt &value) { return f.evaluate(value, symbols, names); }
   void setSymbol(mlir::StringRef name, mlir::Value value);
-  /// Checks extents of values that take the place of others, those apart that mention `symbols`. With `exempt` true
-  /// everything is right.
+  /// Where values of the types `given` become those of the types `expected` (results of a branch, what a loop carries),
+  /// an extent that is not as expected ends the run with an error. Expected extents that mention one of `symbols` are
+  /// not compared, and none is where `exempt` is true at run time.
   void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols,
                     mlir::Value exempt = {});
-  /// Gives `symbols` the extents that stand in their place, and checks the others that mention them.
+  /// An expected extent that is one of `symbols` alone gives it its value, the given extent; then the expected extents
+  /// that mention `symbols` in expressions are compared, as above.
   void followExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
 
   // Memory
