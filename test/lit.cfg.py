@@ -8,7 +8,7 @@ import lit.formats
 root = Path(__file__).resolve().parent.parent
 build = Path(os.environ.get("PERPEND_BUILD", root / "build")).resolve()
 
-for tool in ["perpend", "perpend-opt"]:
+for tool in ["perpend", "perpend-opt", "same-values"]:
     if not (build / "bin" / tool).exists():
         lit_config.fatal(f"{build}/bin/{tool} is missing\nhint: ./dev build")
 

@@ -1,5 +1,6 @@
 // RUN: perpend-opt --graph-fuse-kernels %s | FileCheck %s
 // RUN: perpend-opt --graph-fuse-kernels=fuse=false %s | FileCheck --check-prefix=OFF %s
+// RUN: same-values %s graph-fuse-kernels
 
 #x = #graph.shape<["n", 7]>
 #c = #graph.shape<["n", 16]>

@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-fuse-maps %s | FileCheck %s
+// RUN: same-values %s 'func.func(graph-fuse-maps)'
 
 // x * sigmoid(x) reads x once.
 // CHECK-LABEL: func.func @swish

@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-fuse-kernels %s | FileCheck %s
+// RUN: same-values %s graph-fuse-kernels
 // Each block is fused on its own. What another block reads, or control flow, is stored; operators that are gone from a
 // region must not be taken for the calls that come after it.
 

@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-infer-requirements %s | FileCheck %s
+// RUN: same-values %s graph-infer-requirements
 // What the symbols of inputs must satisfy is for binding; the rest is checked where it is assumed.
 
 // CHECK: func.func @main

@@ -172,7 +172,8 @@ func.func @main(%a: tensor<?x3xf32, #a>) -> tensor<3x4xf32> {
   %g = graph.gather %t[%i] axis 1 : (tensor<3x?xf32, #graph.shape<[3, "n"]>>, tensor<4xi64>) -> tensor<3x4xf32>
   return %g : tensor<3x4xf32>
 })",
-       {{-1, 3}}},
+       {{-1, 3}},
+       /*leastN=*/1},
   };
 }
 

@@ -13,6 +13,8 @@ namespace perpend::graph {
 struct PassCase {
   std::string name, text;
   std::vector<std::vector<int64_t>> inputs;
+  /// With less, it reads an element of what is empty, which is refused.
+  int64_t leastN = 0;
 };
 
 std::vector<PassCase> passCases();

@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-place-channels-last %s | FileCheck %s
+// RUN: same-values %s 'func.func(graph-place-channels-last)'
 
 // Input and filter are transposed and padded, the window lies inside the input.
 // CHECK-LABEL: func.func @conv

@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-place-reshapes %s | FileCheck %s
+// RUN: same-values %s 'func.func(graph-place-reshapes)'
 
 #x = #graph.shape<["n", 7]>
 #c = #graph.shape<["n", 16]>

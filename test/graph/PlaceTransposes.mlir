@@ -1,4 +1,5 @@
 // RUN: perpend-opt --graph-place-transposes %s | FileCheck %s
+// RUN: same-values %s 'func.func(graph-place-transposes)'
 
 #a = #graph.shape<["n", 3, 5]>
 #t = #graph.shape<[5, "n", 3]>

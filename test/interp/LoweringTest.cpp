@@ -23,12 +23,14 @@ namespace {
 struct Lowering {
   const char *name, *text;
   std::vector<std::vector<int64_t>> inputs;
+  bool hasMicroKernel = false;
 };
 
 class LoweringTest : public ::testing::TestWithParam<Lowering> {
 protected:
   static void lower(Module &module) {
     mlir::PassManager passes(&module.context);
+    passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions());
     passes.addPass(graph::createGraphFuseKernels());
     passes.addPass(tile::createTileScheduleKernels());
     passes.addPass(tile::createTileLowerKernels());
@@ -77,7 +79,8 @@ func.func @main(%a: tensor<?x13xf32, #a>, %b: tensor<13x21xf32>) -> tensor<?x21x
   }
   return %d : tensor<?x21xf32, #r>
 })",
-       {{11, 13}, {13, 21}}},
+       {{11, 13}, {13, 21}},
+       /*hasMicroKernel=*/true},
       {"views",
        R"(
 #s = #graph.shape<[3, "n"]>
@@ -203,12 +206,14 @@ TEST_P(LoweringTest, keepsTheValues) {
   std::vector<Tensor> before = module.run(inputs);
   ASSERT_EQ(before.size(), 1u) << module.messages;
   lower(module);
-  bool hasTensors = false;
+  bool hasTensors = false, hasMicroKernel = false;
   module.module->walk([&](mlir::func::FuncOp function) {
+    hasMicroKernel |= function.getSymName().starts_with("ukernel_");
     hasTensors |=
         function.getSymName() != "main" && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<mlir::TensorType>);
   });
   EXPECT_FALSE(hasTensors) << "a kernel is not lowered";
+  EXPECT_EQ(hasMicroKernel, GetParam().hasMicroKernel);
   for (unsigned parts : {1u, 2u}) {
     InterpreterOptions options;
     options.kernelParts = parts;

@@ -1,0 +1,182 @@
+//===- same_values.cpp - functions before and after passes ------------------===//
+//
+// The second RUN line of a pass's test:
+//
+//   same-values FILE.mlir PIPELINE
+//
+// interprets each function of the file that is not private (of each part of a split file) as it is and behind the
+// passes, on random inputs, with the symbols at 0, 1 and primes: all alike, and each another. What the original refuses
+// must be refused behind the passes, too, and something must have run. The first difference ends the program with
+// status 1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Graph.h"
+#include "graph/Shapes.h"
+#include "graph/passes/Passes.h"
+#include "interp/Evaluate.h"
+#include "interp/Interpreter.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+using namespace perpend;
+using interp::Tensor;
+
+namespace {
+constexpr int64_t extents[] = {0, 1, 2, 3, 5, 7, 13};
+using Symbols = llvm::StringMap<int64_t>;
+
+int fail(const Twine &text) {
+  llvm::errs() << "same-values: " << text << "\n";
+  return 1;
+}
+
+/// One part of a file, in a context of its own.
+struct Part {
+  Part(StringRef text) : context(MLIRContext::Threading::DISABLED) {
+    DialectRegistry registry;
+    interp::registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    context.getLoadedDialect<graph::GraphDialect>()->evaluator = [](Operation *op, auto operands, auto &results) {
+      return interp::evaluate(op, operands, results);
+    };
+    context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
+    module = parseSourceString<ModuleOp>(text.str(), &context); // which wants a zero behind it
+  }
+
+  bool apply(StringRef pipeline) {
+    PassManager passes(&context);
+    return succeeded(parsePassPipeline(pipeline, passes, llvm::errs())) && succeeded(passes.run(*module));
+  }
+
+  std::optional<std::vector<Tensor>> run(StringRef function, const Symbols &symbols);
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::string messages;
+};
+
+/// Small integers, so that sums of floats are exact in any order; indices and conditions may be 0 and 1.
+Tensor randomTensor(RankedTensorType type, const Symbols &symbols, std::mt19937 &random) {
+  SmallVector<int64_t> shape;
+  for (const graph::SymbolicInt &extent : graph::shapeOf(type))
+    shape.push_back(extent.evaluate(symbols).value_or(0));
+  Tensor tensor = *Tensor::allocate(type.getElementType(), shape);
+  auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  if (type.getElementType().isF32())
+    for (float &value : tensor.mutableElements<float>())
+      value = static_cast<float>(pick(-8, 8));
+  else if (type.getElementType().isInteger(64))
+    for (int64_t &value : tensor.mutableElements<int64_t>())
+      value = pick(0, 1);
+  else if (type.getElementType().isInteger(1))
+    for (bool &value : tensor.mutableElements<bool>())
+      value = pick(0, 1) == 1;
+  else
+    llvm::report_fatal_error("same-values knows no inputs of this type");
+  return tensor;
+}
+
+std::optional<std::vector<Tensor>> Part::run(StringRef function, const Symbols &symbols) {
+  auto main = module->lookupSymbol<func::FuncOp>(function);
+  std::mt19937 random(7);
+  std::vector<Tensor> inputs;
+  for (Type type : main.getArgumentTypes())
+    inputs.push_back(randomTensor(cast<RankedTensorType>(type), symbols, random));
+  interp::InterpreterOptions options;
+  options.memoryLimitBytes = uint64_t{1} << 30;
+  FailureOr<SmallVector<Tensor>> results = interp::interpret(main, inputs, options);
+  if (failed(results))
+    return std::nullopt;
+  return std::vector<Tensor>(results->begin(), results->end());
+}
+
+bool areEqual(const Tensor &a, const Tensor &b) {
+  if (a.shape != b.shape)
+    return false;
+  if (!a.elementType.isF32())
+    return std::memcmp(a.data(), b.data(), a.sizeBytes()) == 0;
+  return llvm::all_of(llvm::zip(a.elements<float>(), b.elements<float>()), [](auto pair) {
+    auto [x, y] = pair;
+    return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 1e-5 * (1 + std::abs(x));
+  });
+}
+
+/// All alike, then each another.
+std::vector<Symbols> valuesOf(func::FuncOp function) {
+  std::set<std::string> names;
+  for (Type type : function.getArgumentTypes())
+    for (const graph::SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type)))
+      extent.symbols(names);
+  if (names.empty())
+    return {Symbols()};
+  std::vector<Symbols> values;
+  for (bool isAlike : {true, false})
+    for (size_t i = 0; i < std::size(extents); ++i) {
+      size_t position = i;
+      Symbols symbols;
+      for (const std::string &name : names)
+        symbols[name] = extents[(isAlike ? position : position++) % std::size(extents)];
+      values.push_back(std::move(symbols));
+    }
+  return values;
+}
+
+int compare(Part &before, Part &after, func::FuncOp function) {
+  StringRef name = function.getSymName();
+  unsigned runs = 0;
+  for (const Symbols &symbols : valuesOf(function)) {
+    std::string where = ("'" + name + "'").str();
+    for (const auto &symbol : symbols)
+      where += (", " + symbol.first() + " = " + Twine(symbol.second)).str();
+    auto expected = before.run(name, symbols), got = after.run(name, symbols);
+    if (expected.has_value() != got.has_value())
+      return fail(where + ": one of both refuses its inputs\n" + before.messages + after.messages);
+    if (!expected)
+      continue;
+    ++runs;
+    for (size_t i = 0; i < expected->size(); ++i)
+      if (!areEqual((*expected)[i], (*got)[i]))
+        return fail(where + ": result " + Twine(i) + " is another");
+  }
+  return runs ? 0 : fail("'" + name + "' ran with no value of its symbols\n" + before.messages);
+}
+
+int comparePart(StringRef text, StringRef pipeline) {
+  Part before(text), after(text);
+  if (!before.module || !after.apply(pipeline))
+    return fail("a part of the file is not what the passes take\n" + before.messages + after.messages);
+  for (auto function : before.module->getOps<func::FuncOp>())
+    if (!function.isPrivate() && compare(before, after, function))
+      return 1;
+  return 0;
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return fail("expected FILE.mlir and PIPELINE");
+  graph::registerGraphPasses();
+  tile::registerTilePasses();
+  registerTransformsPasses();
+  auto file = llvm::MemoryBuffer::getFile(argv[1], /*IsText=*/true);
+  if (!file)
+    return fail(Twine(argv[1]) + ": " + file.getError().message());
+  SmallVector<StringRef> parts;
+  (*file)->getBuffer().split(parts, "\n// -----\n");
+  for (StringRef part : parts)
+    if (comparePart(part, argv[2]))
+      return 1;
+  return 0;
+}
