@@ -177,13 +177,13 @@ def DimensionFlowInterface : OpInterface<"DimensionFlowInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        The dimension of the result that follows dimension `dim` of an operand: element i of the result along it depends
-        on no elements of the operand but those with index i along `dim`. Where the operand is the same for every i, and
-        all operands with a dimension that the result's follows are, the result is, too. nullopt: there is none.
+        The dimension d of the result that follows dimension `dim` of an operand: elements of the result with the index
+        i along d depend on no elements of this operand but those with the index i along `dim`. So where every operand
+        is constant along the dimension that d follows, the result is constant along d. nullopt: there is no such d.
       }], "std::optional<unsigned>", "followingDim", (ins "::mlir::OpOperand &":$operand, "unsigned":$dim)>,
-    InterfaceMethod<"Whether the result is the same along its dimensions that follow none of an operand with more than one element.",
+    InterfaceMethod<"Whether the result is constant along each of its dimensions that follow none, or only such with the extent 1.",
       "bool", "repeatsOperands", (ins), "", [{ return false; }]>,
-    InterfaceMethod<"Whether the above is known of this one of the operators.",
+    InterfaceMethod<"Whether this operator can say so: some have the interface for a part of their forms.",
       "bool", "keepsDimensions", (ins), "", [{ return true; }]>
   ];
   let extraClassOf = [{ return $_op.keepsDimensions(); }];
