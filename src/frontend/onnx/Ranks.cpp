@@ -18,19 +18,4 @@ bool hasRanks(const Node &node, ArrayRef<InputRank> ranks) {
   }
   return true;
 }
-
-void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected) {
-  if (!x)
-    return;
-  Shape shape = graph::shapeOf(x);
-  std::string message =
-      (what + ": expected shape " + graph::toString(expected) + ", got " + graph::toString(shape)).str();
-  if (shape.size() != expected.size())
-    b.fail(message + "\nhint: correct the shape at this node, with a Reshape for example");
-  else
-    for (auto [extent, wanted] : llvm::zip(shape, expected)) {
-      b.require(extent - wanted, message);
-      b.require(wanted - extent, message);
-    }
-}
 } // namespace perpend::onnx

@@ -13,8 +13,6 @@ struct InputRank {
 
 /// Whether each of these inputs that is there has its rank; an error otherwise.
 bool hasRanks(const Node &node, llvm::ArrayRef<InputRank> ranks);
-/// An error unless `x` (null: nothing) has this shape; a run ends where only a run knows.
-void requireShape(Builder &b, Value x, const llvm::Twine &what, const Shape &expected);
 } // namespace perpend::onnx
 
 #endif

@@ -97,6 +97,8 @@ mlir::Value scatterVector(Builder &builder, mlir::Value positions, mlir::Value v
 /// What a generate body reads at its own index must be there: each extent of a tensor is at least what is read of it.
 void requireExtents(Builder &builder, llvm::ArrayRef<SymbolicInt> extents, llvm::ArrayRef<SymbolicInt> read,
                     llvm::StringRef what);
+/// An error unless `x` (null: nothing) has this shape; a run ends where only a run knows.
+void requireShape(Builder &builder, mlir::Value x, const llvm::Twine &what, const Shape &expected);
 /// Ends the run with `message` unless every element of a tensor of booleans is true.
 void requireAll(Builder &builder, mlir::Value condition, llvm::StringRef message);
 /// Indices with negative ones counted from the end.

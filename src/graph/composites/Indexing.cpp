@@ -54,6 +54,21 @@ void requireExtents(Builder &b, ArrayRef<SymbolicInt> extents, ArrayRef<Symbolic
               (what + ": extents " + toString(read) + " are read of a tensor of shape " + toString(extents)).str());
 }
 
+void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected) {
+  if (!x)
+    return;
+  Shape shape = shapeOf(x);
+  std::string message =
+      (what + ": expected shape " + toString(expected) + ", got " + toString(shape)).str();
+  if (shape.size() != expected.size())
+    b.fail(message + "\nhint: correct the shape at this node, with a Reshape for example");
+  else
+    for (auto [extent, wanted] : llvm::zip(shape, expected)) {
+      b.require(extent - wanted, message);
+      b.require(wanted - extent, message);
+    }
+}
+
 void requireAll(Builder &b, Value condition, StringRef message) {
   Value wrong = condition ? applyComposite(b, "logical_not", condition)[0] : condition;
   if (!wrong)

@@ -8,7 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Ranks.h"
-#include "frontend/onnx/microsoft/Beams.h"
+#include "frontend/onnx/microsoft/Generation.h"
+#include "graph/composites/Beams.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -18,6 +19,39 @@ using namespace perpend::graph;
 namespace perpend::onnx {
 /// The values of `model_type`.
 enum : int64_t { decoderAlone, textEncoder, speechEncoder };
+
+/// The inputs and attributes of a node as BeamSearch has them. Errors: nullopt.
+static std::optional<Beams> readBeams(Node &node, const Search &prompts, int64_t rowAxis) {
+  Builder &b = node.builder;
+  Beams search;
+  search.batch = prompts.rows;
+  search.beams = b.measure(node.input(3), "num_beams");
+  search.returned = b.measure(node.input(4), "num_return_sequences");
+  if (b.hasFailed())
+    return std::nullopt;
+  b.require(search.beams - SymbolicInt(1), "num_beams: expected at least one");
+  b.require(search.returned - SymbolicInt(1), "num_return_sequences: expected at least one");
+  b.require(search.beams - search.returned, "num_return_sequences: expected at most num_beams, which is " +
+                                                search.beams.str() + ", got " + search.returned.str());
+  if (b.hasFailed())
+    return std::nullopt;
+  search.rows = search.batch * search.beams;
+  search.prompt = prompts.prompt;
+  search.longest = prompts.longest;
+  search.rowAxis = rowAxis;
+  Value penalty = node.input(5);
+  search.lengthPenalty = penalty ? b.cast(b.reshape(penalty, {}), b.f32()) : b.scalar(1, b.f32());
+  search.rules = rulesOf(node);
+  search.rules.leastLength = node.input(2);
+  search.rules.penalty = node.input(6);
+  search.rules.temperature = node.input(14);
+  search.rules.mask = node.input(7);
+  search.rules.firstMask = node.input(8);
+  search.vocabulary = node.attributes.getInt("vocab_size", -1);
+  search.endsEarly = node.attributes.getInt("early_stopping") == 1;
+  search.wantsScores = node.proto.outputs.size() > 2 && !node.proto.outputs[2].empty();
+  return search;
+}
 
 //===----------------------------------------------------------------------===//
 // A decoder alone
@@ -37,7 +71,7 @@ static Results searchAlone(Node &node) {
   begin.caches.append(decoded->begin() + 1, decoded->end());
   Search rows{search->rows, prompts->prompt, prompts->longest, repeated(b, prompts->mask, 0, search->beams),
               repeated(b, prompts->words, 0, search->beams)};
-  return searchBeams(node, *search, begin, [&](const Continuation &at) {
+  return searchBeams(b, *search, begin, [&](const Continuation &at) {
     return decodeNext(node, rows, *decoder, at.last, at.number, at.caches);
   });
 }
@@ -191,7 +225,7 @@ static Results searchBehindEncoder(Node &node) {
     entry.second = repeated(b, entry.second, 0, search->beams);
   for (Value &cache : encoded.caches)
     cache = repeated(b, cache, 0, search->beams);
-  return searchBeams(node, *search, *begin, [&](const Continuation &at) {
+  return searchBeams(b, *search, *begin, [&](const Continuation &at) {
     Named named = encoded.values;
     named["input_ids"] = takesAllTokens(*decoder)
                              ? sliceAxis(b, at.tokens, 1, SymbolicInt(0), lengthAt(b, prompts.prompt, at.number))

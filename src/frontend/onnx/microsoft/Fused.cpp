@@ -7,6 +7,7 @@
 
 #include "frontend/onnx/Ranks.h"
 #include "graph/composites/Attention.h"
+#include "graph/composites/Words.h"
 
 using namespace mlir;
 using namespace perpend::graph;
@@ -343,22 +344,6 @@ Results importGemmaRotaryEmbedding(Node &node) {
   return {rotated(1), rotated(3)};
 }
 
-/// For each row and each place in it, [batch, places]: whether the `size` - 1 tokens from there on are the row's last.
-static Value repeatsLast(Builder &b, Value ids, int64_t size, const SymbolicInt &places) {
-  SymbolicInt last = shapeOf(ids)[1] - SymbolicInt(size - 1);
-  Value differ = b.generate({ids}, {shapeOf(ids)[0], places, SymbolicInt(size - 1)}, b.i64(),
-                            [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                              Scalar place(builder, loc, index[1]), token(builder, loc, index[2]);
-                              auto at = [&](const Scalar &column) {
-                                return Scalar(builder, loc, load(builder, loc, tensors[0], {index[0], column.value}));
-                              };
-                              Scalar here = at(place + token),
-                                     there = at(Scalar(builder, loc, extent(builder, loc, last)) + token);
-                              return select(equal(here, there), here.integer(0), here.integer(1)).value;
-                            });
-  return differ ? call(b, "equal", {graph::sum(b, differ, {2}, false), b.scalar(0, b.i64())}) : differ;
-}
-
 /// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
 Results importNGramRepeatBlock(Node &node) {
   int64_t size = node.attributes.getInt("ngram_size");
@@ -372,18 +357,6 @@ Results importNGramRepeatBlock(Node &node) {
   if (!isa<FloatType>(graph::elementTypeOf(node.input(1))))
     return node.fail("expected floating-point scores, got elements of type " +
                      graph::nameOf(graph::elementTypeOf(node.input(1))) + "\nhint: put a Cast before it");
-  Builder &b = node.builder;
-  Value ids = b.cast(node.input(0), b.i64()), scores = node.input(1);
-  SymbolicInt length = shapeOf(ids)[1], count = max(length - SymbolicInt(size - 1), SymbolicInt(0));
-  Shape batch{shapeOf(ids)[0], count};
-  Value isSame = repeatsLast(b, ids, size, count);
-  if (!isSame)
-    return {};
-  Value last = sliceAxis(b, ids, 1, length - count, count);
-  Value tokens = graph::where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // none of the vocabulary
-  Value rows = b.broadcastTo(b.unsqueeze(iota(b, batch[0], b.i64()), 1), batch);
-  Value places = tokens && rows ? b.concat({b.unsqueeze(rows, 2), b.unsqueeze(tokens, 2)}, 2) : Value();
-  Value blocked = b.splat(batch, -std::numeric_limits<double>::infinity(), graph::elementTypeOf(scores));
-  return {places ? b.scatter(scores, places, blocked) : places};
+  return {withoutRepeats(node.builder, node.input(1), node.input(0), size)};
 }
 } // namespace perpend::onnx

@@ -35,8 +35,12 @@ struct Step {
 static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, const Step &before,
                      const SymbolicInt &length, bool isFirst) {
   Builder &b = node.builder;
-  ScoreRules rules{node.input(2), node.input(3), {}, node.input(4), node.input(5)};
-  Value scores = processed(node, rules, lastScores(node, decoded[0]), before.tokens, length, isFirst);
+  WordRules rules = rulesOf(node);
+  rules.leastLength = node.input(2);
+  rules.penalty = node.input(3);
+  rules.mask = node.input(4);
+  rules.firstMask = node.input(5);
+  Value scores = ruledScores(b, rules, lastScores(node, decoded[0]), before.tokens, length, isFirst);
   auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
                                        node.attribute("keepdims", b.operations.getI64IntegerAttr(0))});
   Value best = scores ? applyComposite(b, "argmax", {scores}, form)[0] : scores;

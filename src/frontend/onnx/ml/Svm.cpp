@@ -1,7 +1,7 @@
 //===- Svm.cpp - support vector machines of ai.onnx.ml --------------------===//
 
 #include "frontend/onnx/ml/Classical.h"
-#include "frontend/onnx/ml/Coupling.h"
+#include "graph/composites/Coupling.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;

@@ -1,11 +1,10 @@
 //===- Beams.cpp - the best of several continuations ----------------------===//
 
-#include "frontend/onnx/microsoft/Beams.h"
+#include "graph/composites/Beams.h"
 
 using namespace mlir;
-using namespace perpend::graph;
 
-namespace perpend::onnx {
+namespace perpend::graph {
 namespace {
 /// The best sequences that have ended, in order; scores of places without one are -inf.
 struct Hypotheses {
@@ -43,6 +42,8 @@ struct Candidates {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+static Value token(Builder &b, int64_t number) { return b.scalar(static_cast<double>(number), b.i64()); }
+
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
@@ -51,15 +52,15 @@ Value repeated(Builder &b, Value x, int64_t axis, const SymbolicInt &count) {
   if (!x)
     return x;
   Value places = iota(b, shapeOf(x)[axis] * count, b.i64());
-  return b.gather(x, graph::div(b, places, number(b, count, b.i64())), axis);
+  return b.gather(x, div(b, places, number(b, count, b.i64())), axis);
 }
 
 /// The numbers of rows, where each of the batch has `count`, of positions [batch, n] in these.
 static Value rowsAt(Builder &b, Value positions, const SymbolicInt &count) {
   if (!positions)
     return positions;
-  Value first = graph::mul(b, iota(b, shapeOf(positions)[0], b.i64()), number(b, count, b.i64()));
-  return graph::add(b, positions, b.unsqueeze(first, {1}));
+  Value first = mul(b, iota(b, shapeOf(positions)[0], b.i64()), number(b, count, b.i64()));
+  return add(b, positions, b.unsqueeze(first, {1}));
 }
 
 /// x[i, positions[i, j]] of [batch, n, ..].
@@ -92,9 +93,8 @@ static Hypotheses bestOf(Builder &b, const Hypotheses &some, const Hypotheses &o
   return {picked(b, tokens, order), picked(b, scores, order)};
 }
 
-static Hypotheses noHypotheses(Node &node, const Beams &search, Type type) {
-  Builder &b = node.builder;
-  double padding = static_cast<double>(node.attributes.getInt("pad_token_id"));
+static Hypotheses noHypotheses(Builder &b, const Beams &search, Type type) {
+  auto padding = static_cast<double>(search.rules.padding);
   return {b.splat({search.batch, search.beams, search.longest}, padding, type),
           b.splat({search.batch, search.beams}, -infinity, b.f32())};
 }
@@ -103,16 +103,15 @@ static Hypotheses noHypotheses(Node &node, const Beams &search, Type type) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-static Candidates candidatesOf(Node &node, const Beams &search, Value scores) {
-  Builder &b = node.builder;
+static Candidates candidatesOf(Builder &b, const Beams &search, Value scores) {
   SymbolicInt words = shapeOf(scores)[1], count = SymbolicInt(2) * search.beams;
-  auto form = Attributes(b.context(), {node.attribute("axis", b.operations.getI64IntegerAttr(1)),
-                                       node.attribute("k", ArrayRef<SymbolicInt>(count))});
+  auto form = Attributes(b.context(), {b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(1)),
+                                       b.operations.getNamedAttr("k", ShapeAttr::get(b.context(), count))});
   Results best = applyComposite(b, "topk", {b.reshape(scores, {search.batch, search.beams * words})}, form);
   if (best.size() < 2 || !best[1])
     return {};
   Value size = number(b, words, b.i64());
-  return {best[0], call(b, "mod", {best[1], size}), graph::div(b, best[1], size)};
+  return {best[0], call(b, "mod", {best[1], size}), div(b, best[1], size)};
 }
 
 /// The hypotheses, with the candidates that end: those of the first `beams` whose word is the end, without that.
@@ -123,7 +122,7 @@ static Hypotheses withEnded(Builder &b, const Beams &search, const Step &before,
   Value counts = call(b, "logical_and",
                       {firstOf(b, isEnd, search.beams), b.unsqueeze(call(b, "logical_not", before.isDone), {1})});
   Value tokens = b.gather(before.tokens, rowsAt(b, beams, search.beams), 0);
-  Hypotheses ended{tokens, graph::where(b, counts, scores, b.scalar(-infinity, b.f32()))};
+  Hypotheses ended{tokens, where(b, counts, scores, b.scalar(-infinity, b.f32()))};
   return bestOf(b, before.best, ended, search.beams);
 }
 
@@ -154,19 +153,18 @@ static Value doneWith(Builder &b, const Beams &search, const Step &before, const
 static Value rowsOfCaches(Builder &b, const Beams &search, Value rows, Value wasDone) {
   Value isOnly = call(b, "equal", {number(b, search.beams, b.i64()), b.scalar(1, b.i64())});
   Value own = b.unsqueeze(iota(b, search.batch, b.i64()), {1});
-  Value kept = graph::where(b, isOnly, own, b.scalar(0, b.i64()));
-  Value chosen = graph::where(b, wasDone, kept, rows);
+  Value kept = where(b, isOnly, own, b.scalar(0, b.i64()));
+  Value chosen = where(b, wasDone, kept, rows);
   return chosen ? b.reshape(chosen, search.rows) : chosen;
 }
 
 /// The step behind one with `length` tokens, from the words' scores [rows, words], which include the sums so far.
-static Step nextStep(Node &node, const Beams &search, Value scores, ArrayRef<Value> caches, const Step &before,
+static Step nextStep(Builder &b, const Beams &search, Value scores, ArrayRef<Value> caches, const Step &before,
                      const SymbolicInt &length) {
-  Builder &b = node.builder;
-  Candidates found = scores ? candidatesOf(node, search, scores) : Candidates();
+  Candidates found = scores ? candidatesOf(b, search, scores) : Candidates();
   if (!found.words)
     return {};
-  Value isEnd = call(b, "equal", {found.words, token(node, "eos_token_id")});
+  Value isEnd = call(b, "equal", {found.words, token(b, search.rules.end)});
   Step next;
   next.best = withEnded(b, search, before, found, isEnd, length);
   if (!next.best.scores)
@@ -176,15 +174,15 @@ static Step nextStep(Node &node, const Beams &search, Value scores, ArrayRef<Val
   // Those that go on are the best without an end; of sequences that were done, whatever there is.
   Value order = firstOf(b, b.sort(b.cast(isEnd, b.i64()), 1, /*isDescending=*/false), search.beams);
   Value wasDone = b.unsqueeze(before.isDone, {1});
-  auto chosen = [&](Value otherwise, Value x) { return graph::where(b, wasDone, otherwise, picked(b, x, order)); };
+  auto chosen = [&](Value otherwise, Value x) { return where(b, wasDone, otherwise, picked(b, x, order)); };
   next.sums = chosen(b.scalar(0, b.f32()), found.scores);
-  Value words = chosen(token(node, "pad_token_id"), found.words);
+  Value words = chosen(token(b, search.rules.padding), found.words);
   Value rows = chosen(b.scalar(0, b.i64()), rowsAt(b, found.beams, search.beams));
   if (!words || !rows)
     return {};
   Value cacheRows = rowsOfCaches(b, search, rows, wasDone);
   rows = b.reshape(rows, search.rows);
-  next.last = b.cast(b.reshape(words, search.rows), graph::elementTypeOf(before.tokens));
+  next.last = b.cast(b.reshape(words, search.rows), elementTypeOf(before.tokens));
   next.tokens = withToken(b, search.longest, b.gather(before.tokens, rows, 0), next.last, length);
   for (Value cache : caches)
     next.caches.push_back(b.gather(cache, cacheRows, search.rowAxis));
@@ -193,15 +191,15 @@ static Step nextStep(Node &node, const Beams &search, Value scores, ArrayRef<Val
 
 /// The scores of words behind each row, [rows, words], with the sums so far.
 static Value summed(Builder &b, Value scores, Value sums) {
-  return scores ? graph::add(b, scores, b.reshape(sums, {shapeOf(scores)[0], SymbolicInt(1)})) : scores;
+  return scores ? add(b, scores, b.reshape(sums, {shapeOf(scores)[0], SymbolicInt(1)})) : scores;
 }
 
 /// The logarithms of the probabilities of words behind rows with `length` tokens, changed by the rules.
-static Value wordScores(Node &node, const ScoreRules &rules, Value logits, Value tokens, const SymbolicInt &length,
+static Value wordScores(Builder &b, const Beams &search, Value logits, Value tokens, const SymbolicInt &length,
                         bool isFirst) {
-  Value last = lastScores(node, logits);
-  Value scores = last ? graph::softmax(node.builder, node.builder.cast(last, node.builder.f32()), 1, true) : last;
-  return scores ? processed(node, rules, scores, tokens, length, isFirst) : scores;
+  Value last = lastScores(b, logits, search.vocabulary);
+  Value scores = last ? softmax(b, b.cast(last, b.f32()), 1, true) : last;
+  return scores ? ruledScores(b, search.rules, scores, tokens, length, isFirst) : scores;
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,8 +213,8 @@ static Value asElement(Builder &b, const Beams &search, Value scores) {
 /// The hypotheses after the loop, and the beams of those that are not done.
 static Hypotheses finished(Builder &b, const Beams &search, const Step &last) {
   const SymbolicInt &longest = search.longest;
-  Value scores = graph::where(b, b.unsqueeze(last.isDone, {1}), b.scalar(-infinity, b.f32()),
-                              perLength(b, search, last.sums, longest));
+  Value scores =
+      where(b, b.unsqueeze(last.isDone, {1}), b.scalar(-infinity, b.f32()), perLength(b, search, last.sums, longest));
   Hypotheses open{b.reshape(last.tokens, {search.batch, search.beams, longest}), scores};
   return bestOf(b, last.best, open, search.returned);
 }
@@ -230,34 +228,32 @@ static Value allScores(Builder &b, const Beams &search, Value first, Value other
 }
 
 /// The first step: one beam goes on from each prompt, to as many words.
-static Step firstStep(Node &node, const Beams &search, Value scores, const Prompts &prompts) {
-  Builder &b = node.builder;
+static Step firstStep(Builder &b, const Beams &search, Value scores, const Prompts &prompts) {
   SmallVector<Value> caches;
   for (Value cache : prompts.caches)
     caches.push_back(repeated(b, cache, search.rowAxis, search.beams));
   Step before{repeated(b, prompts.tokens, 0, search.beams),       {}, {},
               b.splat(search.batch, 0, b.operations.getI1Type()), {}, {}};
-  before.best = noHypotheses(node, search, graph::elementTypeOf(prompts.tokens));
-  return nextStep(node, search, scores, caches, before, search.prompt);
+  before.best = noHypotheses(b, search, elementTypeOf(prompts.tokens));
+  return nextStep(b, search, scores, caches, before, search.prompt);
 }
 
 /// 0 for the first beam of each sequence, and -1e9 for the others, which begin the same.
 static Value firstSums(Builder &b, const Beams &search) {
   Value isOther = call(b, "greater", {iota(b, search.beams, b.i64()), b.scalar(0, b.i64())});
-  Value sums = graph::where(b, isOther, b.scalar(-1e9, b.f32()), b.scalar(0, b.f32()));
+  Value sums = where(b, isOther, b.scalar(-1e9, b.f32()), b.scalar(0, b.f32()));
   return b.broadcastTo(sums, {search.batch, search.beams});
 }
 
 /// A step of the loop.
-static Iteration iterate(Node &node, const Beams &search, Decoding decoding, Value number, const Step &before) {
-  Builder &b = node.builder;
+static Iteration iterate(Builder &b, const Beams &search, Decoding decoding, Value number, const Step &before) {
   std::optional<Results> decoded = decoding({before.tokens, before.last, number, before.caches});
   if (!decoded)
     return {};
   SymbolicInt length = lengthAt(b, search.prompt, number);
-  Value scores = wordScores(node, search.rules, (*decoded)[0], before.tokens, length, /*isFirst=*/false);
+  Value scores = wordScores(b, search, (*decoded)[0], before.tokens, length, /*isFirst=*/false);
   scores = summed(b, scores, before.sums);
-  Step next = nextStep(node, search, scores, ArrayRef(*decoded).drop_front(), before, length);
+  Step next = nextStep(b, search, scores, ArrayRef(*decoded).drop_front(), before, length);
   if (b.hasFailed() || !next.last)
     return {};
   Iteration iteration{goesOn(b, next.isDone), next.all(), {}};
@@ -266,19 +262,18 @@ static Iteration iterate(Node &node, const Beams &search, Decoding decoding, Val
   return iteration;
 }
 
-Results searchBeams(Node &node, const Beams &search, const Prompts &prompts, Decoding decoding) {
-  Builder &b = node.builder;
-  Value scores = wordScores(node, search.rules, prompts.logits, prompts.tokens, search.prompt, /*isFirst=*/true);
+Results searchBeams(Builder &b, const Beams &search, const Prompts &prompts, Decoding decoding) {
+  Value scores = wordScores(b, search, prompts.logits, prompts.tokens, search.prompt, /*isFirst=*/true);
   scores = summed(b, repeated(b, scores, 0, search.beams), firstSums(b, search));
   if (!scores)
     return {};
-  Step first = firstStep(node, search, scores, prompts);
+  Step first = firstStep(b, search, scores, prompts);
   Value limit = b.dims(search.longest - search.prompt - SymbolicInt(1), /*isScalar=*/true);
   Value condition = first.isDone ? goesOn(b, first.isDone) : Value();
   if (b.hasFailed() || !condition)
     return {};
   SmallVector<Value> results = b.loop({limit, condition}, first.all(), [&](Value number, ValueRange carried) {
-    return iterate(node, search, decoding, number, Step::of(carried));
+    return iterate(b, search, decoding, number, Step::of(carried));
   });
   if (results.empty())
     return {};
@@ -287,35 +282,4 @@ Results searchBeams(Node &node, const Beams &search, const Prompts &prompts, Dec
   Value all = search.wantsScores ? allScores(b, search, asElement(b, search, scores), results[count]) : Value();
   return {best.tokens, best.scores, all};
 }
-
-//===----------------------------------------------------------------------===//
-// Inputs
-//===----------------------------------------------------------------------===//
-
-std::optional<Beams> readBeams(Node &node, const Search &prompts, int64_t rowAxis) {
-  Builder &b = node.builder;
-  Beams search;
-  search.batch = prompts.rows;
-  search.beams = b.measure(node.input(3), "num_beams");
-  search.returned = b.measure(node.input(4), "num_return_sequences");
-  if (b.hasFailed())
-    return std::nullopt;
-  b.require(search.beams - SymbolicInt(1), "num_beams: expected at least one");
-  b.require(search.returned - SymbolicInt(1), "num_return_sequences: expected at least one");
-  b.require(search.beams - search.returned, "num_return_sequences: expected at most num_beams, which is " +
-                                                search.beams.str() + ", got " + search.returned.str());
-  if (b.hasFailed())
-    return std::nullopt;
-  search.rows = search.batch * search.beams;
-  search.prompt = prompts.prompt;
-  search.longest = prompts.longest;
-  search.rowAxis = rowAxis;
-  Value penalty = node.input(5);
-  search.lengthPenalty = penalty ? b.cast(b.reshape(penalty, {}), b.f32()) : b.scalar(1, b.f32());
-  search.rules = {node.input(2), node.input(6), node.input(14), node.input(7), node.input(8)};
-  search.endsEarly = node.attributes.getInt("early_stopping") == 1;
-  search.wantsScores = node.proto.outputs.size() > 2 && !node.proto.outputs[2].empty();
-  return search;
-}
-
-} // namespace perpend::onnx
+} // namespace perpend::graph

@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/ml/Coupling.h"
+#include "graph/composites/Coupling.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
-using namespace perpend::graph;
 
-namespace perpend::onnx {
+namespace perpend::graph {
 
 static constexpr int64_t maximalSteps = 100;
 
@@ -33,7 +32,7 @@ static Value duelMatrix(Builder &b, Value duels, int64_t classes) {
       columns[j * classes + i] = count + next;
     }
   Value lost = pointwise(b, duels, [](ArrayRef<Scalar> v) { return 1.0 - v[0]; });
-  Value none = b.splat({shapeOf(duels)[0], SymbolicInt(1)}, 0, graph::elementTypeOf(duels));
+  Value none = b.splat({shapeOf(duels)[0], SymbolicInt(1)}, 0, elementTypeOf(duels));
   Value all = lost ? b.concat({duels, lost, none}, 1) : lost;
   return b.gather(all, b.reshape(b.integers(columns), {SymbolicInt(classes), SymbolicInt(classes)}), 1);
 }
@@ -44,9 +43,9 @@ static Value quadraticForm(Builder &b, Value duels, int64_t classes) {
   if (!r)
     return {};
   Value isDiagonal = applyComposite(b, "equal", {b.unsqueeze(numbers, {1}), numbers})[0];
-  Value squares = graph::sum(b, graph::mul(b, r, r), {1}, /*keepDims=*/true);
+  Value squares = sum(b, mul(b, r, r), {1}, /*keepDims=*/true);
   Value others = pointwise(b, {r, b.transpose(r, {0, 2, 1})}, [](ArrayRef<Scalar> v) { return -(v[0] * v[1]); });
-  return graph::where(b, isDiagonal, squares, others);
+  return where(b, isDiagonal, squares, others);
 }
 
 /// p_i at the place where (Q p)_i = p^T Q p for the others as they are; then the sum is 1 again.
@@ -55,7 +54,7 @@ static Estimate improved(Builder &b, Value matrix, Value position, const Estimat
   Value row = b.gather(matrix, position, 1), own = column(row), slope = column(old.gradient);
   Value change = pointwise(b, {old.form, slope, own}, [](ArrayRef<Scalar> v) { return (v[0] - v[1]) / v[2]; });
   Value isHere = applyComposite(b, "equal", {iota(b, shapeOf(row)[1], b.i64()), position})[0];
-  Value changed = graph::where(b, isHere, graph::add(b, old.p, change), old.p);
+  Value changed = where(b, isHere, add(b, old.p, change), old.p);
   Estimate next;
   next.p = pointwise(b, {changed, change}, [](ArrayRef<Scalar> v) { return v[0] / (1.0 + v[1]); });
   next.gradient =
@@ -68,8 +67,8 @@ static Estimate improved(Builder &b, Value matrix, Value position, const Estimat
 
 static Iteration step(Builder &b, Value matrix, Value p, int64_t classes) {
   Estimate start{p, b.contract(matrix, p, {0}, {0}, {2}, {1}), {}};
-  start.form = graph::sum(b, graph::mul(b, p, start.gradient), {1}, /*keepDims=*/true);
-  Value errors = pointwise(b, {start.gradient, start.form}, [](ArrayRef<Scalar> v) { return graph::abs(v[0] - v[1]); });
+  start.form = sum(b, mul(b, p, start.gradient), {1}, /*keepDims=*/true);
+  Value errors = pointwise(b, {start.gradient, start.form}, [](ArrayRef<Scalar> v) { return abs(v[0] - v[1]); });
   double limit = 0.005 / static_cast<double>(classes);
   Value isActive = pointwise(
       b, b.reduce(ReductionKind::Max, errors, 1, /*keepDims=*/true),
@@ -82,8 +81,7 @@ static Iteration step(Builder &b, Value matrix, Value p, int64_t classes) {
       });
   if (swept.empty())
     return {};
-  return {
-      b.reduce(ReductionKind::Max, isActive, {0, 1}, /*keepDims=*/false), {graph::where(b, isActive, swept[0], p)}, {}};
+  return {b.reduce(ReductionKind::Max, isActive, {0, 1}, /*keepDims=*/false), {where(b, isActive, swept[0], p)}, {}};
 }
 
 Value coupledProbabilities(Builder &b, Value duels, int64_t classes) {
@@ -91,10 +89,10 @@ Value coupledProbabilities(Builder &b, Value duels, int64_t classes) {
   if (!matrix)
     return {};
   Shape shape{shapeOf(duels)[0], SymbolicInt(classes)};
-  Value uniform = b.splat(shape, 1.0 / static_cast<double>(classes), graph::elementTypeOf(duels));
+  Value uniform = b.splat(shape, 1.0 / static_cast<double>(classes), elementTypeOf(duels));
   Value limit = b.dims(SymbolicInt(maximalSteps), /*isScalar=*/true);
   SmallVector<Value> results =
       b.loop({limit, {}}, uniform, [&](Value, ValueRange carried) { return step(b, matrix, carried[0], classes); });
   return results.empty() ? Value() : results.front();
 }
-} // namespace perpend::onnx
+} // namespace perpend::graph
