@@ -139,6 +139,24 @@ def ElementInterface : OpInterface<"ElementInterface"> {
   ];
 }
 
+def ReductionInterface : OpInterface<"ReductionInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    Every element of the (single) result combines many elements of the operands, in an order that does not matter but
+    for rounding. What ElementInterface says of such an operator in one piece, in the parts that loops are made of.
+  }];
+  let methods = [
+    InterfaceMethod<"The extents over which an element of the result combines.",
+      "::perpend::graph::Shape", "reducedExtents", (ins)>,
+    InterfaceMethod<"The scalar to begin with.",
+      "::mlir::Value", "initial", (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc)>,
+    InterfaceMethod<"`carried` combined with what the element at `index` takes from position `reduced`.",
+      "::mlir::Value", "accumulate",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$index,
+           "::mlir::ValueRange":$reduced, "::mlir::Value":$carried, "::perpend::graph::ElementEmitter &":$emitter)>
+  ];
+}
+
 def SequenceInterface : OpInterface<"SequenceInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

@@ -33,6 +33,10 @@ class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
+/// An op whose elements combine many of its operands'.
+class Graph_ReductionOp<string mnemonic, list<Trait> traits = []>
+    : Graph_ElementOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ReductionInterface>], traits)>;
+
 /// An op with a single result whose elements are computed together along some dimensions.
 class Graph_SequenceOp<string mnemonic, list<string> overridden = [], list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<SequenceInterface, overridden>], traits)> {
@@ -189,7 +193,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiab
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
 
-def ReduceOp : Graph_ElementOp<"reduce", [KeepsDimensions, Differentiable]> {
+def ReduceOp : Graph_ReductionOp<"reduce", [KeepsDimensions, Differentiable]> {
   let summary = "Combines the elements along some dimensions, which disappear";
   let description = [{
     Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
@@ -200,7 +204,7 @@ def ReduceOp : Graph_ElementOp<"reduce", [KeepsDimensions, Differentiable]> {
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
-def ContractOp : Graph_ElementOp<"contract", [Assumes, KeepsDimensions, Differentiable]> {
+def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
@@ -213,7 +217,7 @@ def ContractOp : Graph_ElementOp<"contract", [Assumes, KeepsDimensions, Differen
                          `:` functional-type(operands, $result)}];
 }
 
-def ConvOp : Graph_ElementOp<"conv", [Assumes, Differentiable]> {
+def ConvOp : Graph_ReductionOp<"conv", [Assumes, Differentiable]> {
   let summary = "N-d convolution (cross-correlation)";
   let description = [{
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].
@@ -236,7 +240,7 @@ def ConvOp : Graph_ElementOp<"conv", [Assumes, Differentiable]> {
   }];
 }
 
-def WindowReduceOp : Graph_ElementOp<"window_reduce", [Differentiable]> {
+def WindowReduceOp : Graph_ReductionOp<"window_reduce", [Differentiable]> {
   let summary = "Combines the elements of a sliding window (pooling)";
   let description = [{
     result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor

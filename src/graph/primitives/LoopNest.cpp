@@ -22,3 +22,11 @@ Value perpend::graph::emitNest(OpBuilder &builder, Location loc, ArrayRef<Symbol
   SmallVector<Value> indices;
   return emitLoops(builder, loc, counts, initial, emitter, indices, body);
 }
+
+Value perpend::graph::emitReduction(OpBuilder &builder, Location loc, ReductionInterface op, ValueRange index,
+                                    ElementEmitter &emitter) {
+  return emitNest(builder, loc, op.reducedExtents(), op.initial(builder, loc), emitter,
+                  [&](OpBuilder &b, ValueRange reduced, Value carried) {
+                    return op.accumulate(b, loc, index, reduced, carried, emitter);
+                  });
+}

@@ -57,28 +57,44 @@ private:
 };
 } // namespace
 
-Value ReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  Shape input = shapeOf(getInput());
-  SmallVector<SymbolicInt> counts;
+Shape ReduceOp::reducedExtents() {
+  Shape input = shapeOf(getInput()), extents;
   for (int64_t dim : getDims())
-    counts.push_back(input[dim]);
+    extents.push_back(input[dim]);
+  return extents;
+}
+
+Value ReduceOp::initial(OpBuilder &builder, Location loc) {
+  return initialValue(builder, loc, getKind(), tensorTypeOf(getResult()).getElementType());
+}
+
+/// The element of the input at an index of the result and one of the reduced dimensions.
+static Value inputElement(ReduceOp op, OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced,
+                          ElementEmitter &emitter) {
+  SmallVector<Value> source(tensorTypeOf(op.getInput()).getRank());
+  for (auto [dim, value] : llvm::zip(op.getDims(), reduced))
+    source[dim] = value;
+  unsigned next = 0;
+  for (Value &value : source)
+    if (!value)
+      value = index[next++];
+  return emitter.element(builder, loc, op.getInput(), source);
+}
+
+Value ReduceOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                           ElementEmitter &emitter) {
+  return combine(builder, loc, getKind(), tensorTypeOf(getResult()).getElementType(), carried,
+                 inputElement(*this, builder, loc, index, reduced, emitter));
+}
+
+Value ReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
   Type type = tensorTypeOf(getResult()).getElementType();
+  if (getKind() != ReductionKind::Sum || !isa<FloatType>(type))
+    return emitReduction(builder, loc, *this, index, emitter);
   auto elementAt = [&](OpBuilder &b, ValueRange reduced) {
-    SmallVector<Value> source(input.size());
-    for (auto [dim, value] : llvm::zip(getDims(), reduced))
-      source[dim] = value;
-    unsigned next = 0;
-    for (Value &value : source)
-      if (!value)
-        value = index[next++];
-    return emitter.element(b, loc, getInput(), source);
+    return inputElement(*this, b, loc, index, reduced, emitter);
   };
-  if (getKind() == ReductionKind::Sum && isa<FloatType>(type))
-    return NestedSum(loc, type, emitter, elementAt).emit(builder, counts);
-  return emitNest(builder, loc, counts, initialValue(builder, loc, getKind(), type), emitter,
-                  [&](OpBuilder &b, ValueRange reduced, Value carried) {
-                    return combine(b, loc, getKind(), type, carried, elementAt(b, reduced));
-                  });
+  return NestedSum(loc, type, emitter, elementAt).emit(builder, reducedExtents());
 }
 
 ElementKind ReduceOp::elementKind() { return ElementKind::Reduction; }
@@ -134,32 +150,41 @@ std::optional<unsigned> ContractOp::followingDim(OpOperand &operand, unsigned di
   return batch.size() + (isLeft ? 0 : leftFree) + free;
 }
 
-Value ContractOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
-  SmallVector<SymbolicInt> counts;
+Shape ContractOp::reducedExtents() {
+  Shape lhs = shapeOf(getLhs()), extents;
   for (int64_t dim : getLhsContracted())
-    counts.push_back(lhs[dim]);
+    extents.push_back(lhs[dim]);
+  return extents;
+}
+
+Value ContractOp::initial(OpBuilder &builder, Location loc) {
+  return initialValue(builder, loc, ReductionKind::Sum, tensorTypeOf(getResult()).getElementType());
+}
+
+Value ContractOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                             ElementEmitter &emitter) {
+  unsigned nextFree = getLhsBatch().size();
+  auto source = [&](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> over) {
+    SmallVector<Value> values(tensorTypeOf(operand).getRank());
+    for (auto [i, dim] : llvm::enumerate(batch))
+      values[dim] = index[i];
+    for (auto [i, dim] : llvm::enumerate(over))
+      values[dim] = reduced[i];
+    for (Value &value : values)
+      if (!value)
+        value = index[nextFree++];
+    return values;
+  };
   Type type = tensorTypeOf(getResult()).getElementType();
-  return emitNest(builder, loc, counts, initialValue(builder, loc, ReductionKind::Sum, type), emitter,
-                  [&](OpBuilder &b, ValueRange contracted, Value carried) {
-                    unsigned nextFree = getLhsBatch().size();
-                    auto source = [&](size_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> over) {
-                      SmallVector<Value> values(rank);
-                      for (auto [i, dim] : llvm::enumerate(batch))
-                        values[dim] = index[i];
-                      for (auto [i, dim] : llvm::enumerate(over))
-                        values[dim] = contracted[i];
-                      for (Value &value : values)
-                        if (!value)
-                          value = index[nextFree++];
-                      return values;
-                    };
-                    SmallVector<Value> left = source(lhs.size(), getLhsBatch(), getLhsContracted());
-                    SmallVector<Value> right = source(rhs.size(), getRhsBatch(), getRhsContracted());
-                    Value a = extend(b, loc, emitter.element(b, loc, getLhs(), left), getLhs(), type);
-                    Value c = extend(b, loc, emitter.element(b, loc, getRhs(), right), getRhs(), type);
-                    return multiplyAdd(b, loc, a, c, carried);
-                  });
+  SmallVector<Value> left = source(getLhs(), getLhsBatch(), getLhsContracted());
+  SmallVector<Value> right = source(getRhs(), getRhsBatch(), getRhsContracted());
+  Value a = extend(builder, loc, emitter.element(builder, loc, getLhs(), left), getLhs(), type);
+  Value b = extend(builder, loc, emitter.element(builder, loc, getRhs(), right), getRhs(), type);
+  return multiplyAdd(builder, loc, a, b, carried);
+}
+
+Value ContractOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  return emitReduction(builder, loc, *this, index, emitter);
 }
 
 ElementKind ContractOp::elementKind() { return ElementKind::Reduction; }

@@ -78,45 +78,54 @@ void ConvOp::addRequirements(Requirements &requirements) {
                         shapeOf(getFilter())[filterInputDim()] * SymbolicInt(getGroups()));
 }
 
-Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+Shape ConvOp::reducedExtents() {
+  Shape filter = shapeOf(getFilter()), extents;
+  for (unsigned i = 0; i < getStrides().size(); ++i)
+    extents.push_back(filter[filterWindowDim(i)]);
+  extents.push_back(filter[filterInputDim()]);
+  return extents;
+}
+
+Value ConvOp::initial(OpBuilder &builder, Location loc) {
+  return initialValue(builder, loc, ReductionKind::Sum, tensorTypeOf(getResult()).getElementType());
+}
+
+Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                         ElementEmitter &emitter) {
   Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
   unsigned windows = getStrides().size();
-  SmallVector<SymbolicInt> counts;
-  for (unsigned i = 0; i < windows; ++i)
-    counts.push_back(filter[filterWindowDim(i)]);
-  counts.push_back(filter[filterInputDim()]);
-  IndexMath outer{builder, loc, emitter};
-  Value output = index[channelDim()], firstChannel = outer.constant(0);
+  Type type = tensorTypeOf(getResult()).getElementType();
+  IndexMath math{builder, loc, emitter};
+  Value output = index[channelDim()], channel = reduced[windows];
   if (getGroups() != 1) {
     SymbolicInt perGroup = floorDiv(filter[filterOutputDim()], SymbolicInt(getGroups()));
-    firstChannel =
-        outer.mul(outer.div(output, outer.extent(asDivisor(perGroup))), outer.extent(filter[filterInputDim()]));
+    Value group = math.div(output, math.extent(asDivisor(perGroup)));
+    channel = math.add(math.mul(group, math.extent(filter[filterInputDim()])), channel);
   }
-  Type type = tensorTypeOf(getResult()).getElementType();
-  auto body = [&](OpBuilder &b, ValueRange indices, Value carried) {
-    IndexMath math{b, loc, emitter};
-    SmallVector<Value> source(input.size()), weight(filter.size());
-    Value inside;
-    source[0] = index[0];
-    source[channelDim()] = math.add(firstChannel, indices[windows]);
-    weight[filterOutputDim()] = output;
-    weight[filterInputDim()] = indices[windows];
-    for (unsigned i = 0; i < windows; ++i) {
-      weight[filterWindowDim(i)] = indices[i];
-      WindowDim dim{getStrides()[i],       getDilations()[i],          getPadLow()[i],
-                    getInputDilation()[i], filter[filterWindowDim(i)], input[windowDim(i)],
-                    result[windowDim(i)]};
-      source[windowDim(i)] = windowPosition(math, index[windowDim(i)], indices[i], dim, inside);
-    }
-    auto multiply = [&](OpBuilder &then) {
-      Value a = extend(then, loc, emitter.element(then, loc, getInput(), source), getInput(), type);
-      Value w = extend(then, loc, emitter.element(then, loc, getFilter(), weight), getFilter(), type);
-      return multiplyAdd(then, loc, a, w, carried);
-    };
-    return inside ? math.choose(inside, carried.getType(), multiply, [&](OpBuilder &) { return carried; })
-                  : multiply(b);
+  SmallVector<Value> source(input.size()), weight(filter.size());
+  Value inside;
+  source[0] = index[0];
+  source[channelDim()] = channel;
+  weight[filterOutputDim()] = output;
+  weight[filterInputDim()] = reduced[windows];
+  for (unsigned i = 0; i < windows; ++i) {
+    weight[filterWindowDim(i)] = reduced[i];
+    WindowDim dim{getStrides()[i],       getDilations()[i],          getPadLow()[i],
+                  getInputDilation()[i], filter[filterWindowDim(i)], input[windowDim(i)],
+                  result[windowDim(i)]};
+    source[windowDim(i)] = windowPosition(math, index[windowDim(i)], reduced[i], dim, inside);
+  }
+  auto multiply = [&](OpBuilder &then) {
+    Value a = extend(then, loc, emitter.element(then, loc, getInput(), source), getInput(), type);
+    Value w = extend(then, loc, emitter.element(then, loc, getFilter(), weight), getFilter(), type);
+    return multiplyAdd(then, loc, a, w, carried);
   };
-  return emitNest(builder, loc, counts, initialValue(builder, loc, ReductionKind::Sum, type), emitter, body);
+  return inside ? math.choose(inside, carried.getType(), multiply, [&](OpBuilder &) { return carried; })
+                : multiply(builder);
+}
+
+Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  return emitReduction(builder, loc, *this, index, emitter);
 }
 
 ElementKind ConvOp::elementKind() { return ElementKind::Reduction; }
@@ -133,31 +142,46 @@ LogicalResult WindowReduceOp::verify() {
   return verifyNumbers(*this, "C2");
 }
 
-Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+/// The dimensions along which the window has more than one position, moves or is padded.
+static SmallVector<unsigned> windowDims(WindowReduceOp op) {
+  SmallVector<unsigned> dims;
+  for (unsigned dim = 0; dim < op.getWindow().size(); ++dim)
+    if (op.getWindow()[dim] != 1 || op.getStrides()[dim] != 1 || op.getPadLow()[dim] != 0)
+      dims.push_back(dim);
+  return dims;
+}
+
+Shape WindowReduceOp::reducedExtents() {
+  Shape extents;
+  for (unsigned dim : windowDims(*this))
+    extents.emplace_back(getWindow()[dim]);
+  return extents;
+}
+
+Value WindowReduceOp::initial(OpBuilder &builder, Location loc) {
+  return initialValue(builder, loc, getKind(), tensorTypeOf(getResult()).getElementType());
+}
+
+Value WindowReduceOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                                 ElementEmitter &emitter) {
   Shape input = shapeOf(getInput()), result = shapeOf(getResult());
-  SmallVector<unsigned> windowDims;
-  SmallVector<SymbolicInt> counts;
-  for (unsigned dim = 0; dim < input.size(); ++dim)
-    if (getWindow()[dim] != 1 || getStrides()[dim] != 1 || getPadLow()[dim] != 0) {
-      windowDims.push_back(dim);
-      counts.emplace_back(getWindow()[dim]);
-    }
   Type type = tensorTypeOf(getResult()).getElementType();
-  auto body = [&](OpBuilder &b, ValueRange indices, Value carried) {
-    IndexMath math{b, loc, emitter};
-    SmallVector<Value> source(index);
-    Value inside;
-    for (auto [i, dim] : llvm::enumerate(windowDims)) {
-      WindowDim window{getStrides()[dim], getDilations()[dim], getPadLow()[dim], 1,
-                       getWindow()[dim],  input[dim],          result[dim]};
-      source[dim] = windowPosition(math, index[dim], indices[i], window, inside);
-    }
-    auto take = [&](OpBuilder &then) {
-      return combine(then, loc, getKind(), type, carried, emitter.element(then, loc, getInput(), source));
-    };
-    return inside ? math.choose(inside, carried.getType(), take, [&](OpBuilder &) { return carried; }) : take(b);
+  IndexMath math{builder, loc, emitter};
+  SmallVector<Value> source(index);
+  Value inside;
+  for (auto [i, dim] : llvm::enumerate(windowDims(*this))) {
+    WindowDim window{getStrides()[dim], getDilations()[dim], getPadLow()[dim], 1,
+                     getWindow()[dim],  input[dim],          result[dim]};
+    source[dim] = windowPosition(math, index[dim], reduced[i], window, inside);
+  }
+  auto take = [&](OpBuilder &then) {
+    return combine(then, loc, getKind(), type, carried, emitter.element(then, loc, getInput(), source));
   };
-  return emitNest(builder, loc, counts, initialValue(builder, loc, getKind(), type), emitter, body);
+  return inside ? math.choose(inside, carried.getType(), take, [&](OpBuilder &) { return carried; }) : take(builder);
+}
+
+Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  return emitReduction(builder, loc, *this, index, emitter);
 }
 
 ElementKind WindowReduceOp::elementKind() { return ElementKind::Reduction; }
