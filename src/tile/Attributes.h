@@ -18,6 +18,8 @@ namespace perpend::tile {
 
 /// Dictionary: how the kernel runs (Schedule.h).
 inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
+/// Array of texts: what was done to the kernel's blocks, one instruction each (schedule/Schedule.h).
+inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
 /// #graph.shape of one expression: how many parallel units the kernel's loops have.
 inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
 /// Integer: the kernel's position in the artifact's list.

@@ -6,6 +6,8 @@
 #include "graph/Shapes.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace perpend::tile;
@@ -16,10 +18,17 @@ using perpend::graph::shapeOf;
 using perpend::graph::SymbolicInt;
 
 #include "tile/TileDialect.cpp.inc"
+#include "tile/TileEnums.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "tile/TileTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "tile/TileOps.cpp.inc"
 
 void TileDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "tile/TileTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "tile/TileOps.cpp.inc"

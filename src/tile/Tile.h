@@ -12,6 +12,12 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "tile/TileDialect.h.inc"
+#include "tile/TileEnums.h.inc"
+namespace perpend::tile {
+class InitOp;
+} // namespace perpend::tile
+#define GET_TYPEDEF_CLASSES
+#include "tile/TileTypes.h.inc"
 #define GET_OP_CLASSES
 #include "tile/TileOps.h.inc"
 

@@ -9,14 +9,19 @@
 #define PERPEND_TILE_TD
 
 include "graph/Graph.td"
+include "tile/Enums.td"
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def TileDialect : Dialect {
   let name = "tile";
   let cppNamespace = "::perpend::tile";
-  let summary = "Loops over blocks, and tensor intrinsics on them";
+  let summary = "Loops around blocks on buffers, and tensor intrinsics";
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::perpend::graph::GraphDialect"];
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
@@ -96,6 +101,121 @@ def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["lhs", "rhs"]>, AllTypesMatch<[
   let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $sums attr-dict `:` type($lhs) `,` type($sums)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops around blocks on buffers
+//===----------------------------------------------------------------------===//
+//
+// Indices, extents and conditions are expressions (support/SymbolicInt) over the model's symbols and over index values:
+// `%i * 8 + n`. In an attribute, the operation's k-th index operand is the symbol "%k".
+
+def BufferType : TypeDef<TileDialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "Memory with a shape, an element type and a scope";
+  let description = [{
+    Elements have an index in each dimension; where they lie is decided when buffers are made flat (row-major). The
+    scope names a memory: `global` is that of the kernel's caller, `local` that of one thread, others are the target's.
+    Example: `!tile.buffer<[h, n, 64] x f32, local>`; without a scope it is global.
+  }];
+  let parameters = (ins "::perpend::graph::ShapeAttr":$shape, "::mlir::Type":$elementType, "::mlir::StringAttr":$scope);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static BufferType get(::mlir::MLIRContext *context, ::llvm::ArrayRef<::perpend::support::SymbolicInt> shape,
+                          ::mlir::Type elementType, ::llvm::StringRef scope);
+    ::perpend::graph::Shape extents() const { return ::perpend::graph::Shape(getShape().values()); }
+    unsigned rank() const { return getShape().getDims().size(); }
+    /// What loads and stores see of an element.
+    ::mlir::Type scalarType() const;
+    bool isGlobal() const { return getScope() == "global"; }
+  }];
+}
+
+def ForOp : Tile_Op<"for", [SingleBlock, NoTerminator,
+                            DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A loop from 0 to an extent";
+  let description = [{
+    The body runs for %i = 0 … extent - 1. The kind says how: `serial` in order; `parallel` in any order, by any thread;
+    `vectorized` as lanes of a vector; `unrolled` one copy after another. Only `serial` and `unrolled` promise an order.
+    Example: `tile.for %i in n parallel { … }`. Errors: C1 one extent, C2 operands are not those of the expressions.
+  }];
+  let arguments = (ins Variadic<Index>:$variables, ShapeAttr:$extent, LoopKind:$kind, StrAttr:$name,
+                       DictionaryAttr:$annotations);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument variable() { return getRegion().getArgument(0); }
+    ::mlir::Block *body() { return &getRegion().front(); }
+  }];
+}
+
+def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
+                                DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "One point of a computation, its inside hidden from what stands around it";
+  let description = [{
+    An instance runs for each iteration of the loops around in which `where` holds, with the iterators bound to
+    expressions of the loops' variables. An iterator has a domain [0, extent). Every point of the domains is an instance
+    exactly once.
+    Spatial: instances write different elements, and read none that another writes. Reduced: instances combine into the
+    same elements, in an order that does not matter but for rounding; `tile.init` runs before the first of them. Opaque:
+    neither is known. The body sees buffers and iterators only, no variable of a loop.
+    Example: `tile.block "sum" spatial(%a in n = %i * 8 + %j) reduced(%k in 64 = %l) where(%i * 8 + %j < n) { … }`.
+    Errors: C1 lengths of lists, C2 a variable of a loop is used inside, C3 two blocks of one name in a kernel.
+  }];
+  let arguments = (ins Variadic<Index>:$variables, StrAttr:$name, DenseI32ArrayAttr:$kinds, ShapeAttr:$domain,
+                       ShapeAttr:$bindings, ShapeAttr:$conditions, StrArrayAttr:$iteratorNames, DictionaryAttr:$annotations);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block *body() { return &getRegion().front(); }
+    ::mlir::Block::BlockArgListType iterators() { return getRegion().getArguments(); }
+    IteratorKind kind(unsigned iterator) { return static_cast<IteratorKind>(getKinds()[iterator]); }
+    bool isReduction() { return ::llvm::is_contained(getKinds(), static_cast<int32_t>(IteratorKind::Reduced)); }
+    /// Null without one.
+    ::perpend::tile::InitOp init();
+  }];
+}
+
+def InitOp : Tile_Op<"init", [SingleBlock, NoTerminator, HasParent<"BlockOp">]> {
+  let summary = "What a block does first: before the instance in which all reduced iterators are 0";
+  let regions = (region SizedRegion<1>:$region);
+  let assemblyFormat = "$region attr-dict";
+}
+
+class Tile_AccessOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, traits> {
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def LoadOp : Tile_AccessOp<"load", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Reads an element of a buffer";
+  let description = [{ Example: `%x = tile.load %q[%a, %b + 1] : !tile.buffer<[n, m] x f32>`. Errors: C1 number of indices, C2 operands, C3 type. }];
+  let arguments = (ins BufferType:$buffer, Variadic<Index>:$variables, ShapeAttr:$indices);
+  let results = (outs AnyType:$result);
+}
+
+def StoreOp : Tile_AccessOp<"store", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Writes an element of a buffer";
+  let description = [{ Example: `tile.store %x, %c[%a, %b] : !tile.buffer<[n, m] x f32>`. Errors: C1 number of indices, C2 operands, C3 type. }];
+  let arguments = (ins AnyType:$value, BufferType:$buffer, Variadic<Index>:$variables, ShapeAttr:$indices);
+}
+
+def IndexOp : Tile_Op<"index", [Pure]> {
+  let summary = "The value of an expression";
+  let description = [{ Example: `%x = tile.index %i * 8 + n`. Errors: C1 one expression, C2 operands. }];
+  let arguments = (ins Variadic<Index>:$variables, ShapeAttr:$expression);
+  let results = (outs Index:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def AllocOp : Tile_Op<"alloc", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Memory of the iteration (or the call) in which it stands; its elements are undefined at first";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs BufferType:$buffer);
+  let assemblyFormat = "$name attr-dict `:` qualified(type($buffer))";
 }
 
 #endif

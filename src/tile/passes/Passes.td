@@ -12,6 +12,21 @@ def TilePackContractions : Pass<"tile-pack-contractions", "::mlir::func::FuncOp"
   let options = [TargetOption];
 }
 
+def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {
+  let summary = "Operators into loops around blocks, in the kernels that are chains of rows";
+  let options = [Option<"all", "all", "bool", "false", "In every kernel whose operators have elements">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::perpend::tile::TileDialect"];
+}
+
+def TileScheduleBlocks : Pass<"tile-schedule-blocks", "::mlir::ModuleOp"> {
+  let summary = "Transforms kernels of blocks by the rule for their kind";
+}
+
+def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
+  let summary = "Loops around blocks into loops on 1-D buffers";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileScheduleKernels : Pass<"tile-schedule-kernels", "::mlir::ModuleOp"> {
   let summary = "Chooses each kernel's schedule from the machine's numbers";
   let options = [TargetOption];

@@ -49,6 +49,8 @@ public:
     Operation *leading = leadingOperator(kernel);
     if (auto sequence = dyn_cast<graph::SequenceInterface>(root))
       scheduleSequence(sequence);
+    else if (std::optional<graph::RowChain> chain = rowChainOf(kernel))
+      scheduleRows(shape, chain->rowDims);
     else if (auto matmul = dyn_cast_or_null<MatmulOp>(leading))
       scheduleMatmul(matmul);
     else if (auto conv = dyn_cast_or_null<ConvOp>(leading))
@@ -87,6 +89,12 @@ private:
     int64_t blocks = std::max<int64_t>(llvm::divideCeil(height, cached), dividable(panels, height));
     schedule.block = llvm::divideCeil(height, blocks);
     units = static_cast<double>(panels) * blocks;
+  }
+
+  /// A unit is a row; what it does inside is scheduled on blocks.
+  void scheduleRows(ArrayRef<SymbolicInt> shape, unsigned rowDims) {
+    schedule.unitDims = rowDims;
+    units = estimate(graph::elementCount(shape.take_front(rowDims)));
   }
 
   /// Chunks of a single lane, whole cache lines; of several, one index of the first.

@@ -1,0 +1,193 @@
+//===- BlockEmitter.cpp - elements of tensors as code in blocks -----------===//
+
+#include "tile/BlockEmitter.h"
+
+#include "graph/Shapes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::shapeOf;
+
+//===----------------------------------------------------------------------===//
+// Operations with expressions
+//===----------------------------------------------------------------------===//
+
+Value perpend::tile::createLoad(OpBuilder &builder, Location loc, Value buffer, ArrayRef<SymbolicInt> indices,
+                                IndexNames &names) {
+  SmallVector<Value> variables;
+  graph::ShapeAttr list = names.write(builder.getContext(), indices, variables);
+  Type scalar = cast<BufferType>(buffer.getType()).scalarType();
+  return builder.create<LoadOp>(loc, scalar, buffer, variables, list);
+}
+
+void perpend::tile::createStore(OpBuilder &builder, Location loc, Value value, Value buffer,
+                                ArrayRef<SymbolicInt> indices, IndexNames &names) {
+  SmallVector<Value> variables;
+  graph::ShapeAttr list = names.write(builder.getContext(), indices, variables);
+  builder.create<StoreOp>(loc, value, buffer, variables, list);
+}
+
+ForOp perpend::tile::createFor(OpBuilder &builder, Location loc, const SymbolicInt &extent, StringRef name,
+                               IndexNames &names, LoopKind kind) {
+  SmallVector<Value> variables;
+  graph::ShapeAttr list = names.write(builder.getContext(), extent, variables);
+  auto loop =
+      builder.create<ForOp>(loc, variables, list, kind, builder.getStringAttr(name), builder.getDictionaryAttr({}));
+  loop.getRegion().emplaceBlock().addArgument(builder.getIndexType(), loc);
+  return loop;
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+/// What index arithmetic computes, as an expression; values that are none become names. Unsigned division is
+/// floordiv only where nothing is negative.
+SymbolicInt BlockEmitter::expression(Value index) {
+  Operation *op = index.getDefiningOp();
+  if (auto constant = dyn_cast_or_null<arith::ConstantIndexOp>(op))
+    return SymbolicInt(constant.value());
+  if (auto computed = dyn_cast_or_null<IndexOp>(op))
+    return names.read(computed.getExpression(), computed.getVariables()).front();
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::DivUIOp, arith::RemUIOp>(op))
+    return names.symbol(index);
+  SymbolicInt a = expression(op->getOperand(0)), b = expression(op->getOperand(1)), result;
+  std::optional<IndexBounds> bounds = boundsOf(a, ranges);
+  bool divides = bounds && bounds->low.knownNonNegative() && b.knownPositive();
+  if (isa<arith::AddIOp>(op))
+    result = a + b;
+  else if (isa<arith::SubIOp>(op))
+    result = a - b;
+  else if (isa<arith::MulIOp>(op))
+    result = a * b;
+  else if (divides)
+    result = isa<arith::DivUIOp>(op) ? floorDiv(a, b) : mod(a, b);
+  else
+    return names.symbol(index);
+  return result.isPoison() ? names.symbol(index) : result;
+}
+
+Shape BlockEmitter::expressions(ValueRange index) {
+  Shape list;
+  for (Value value : index)
+    list.push_back(simplify(expression(value), ranges));
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Value BlockEmitter::element(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
+  if (Value buffer = bufferOf(tensor))
+    return createLoad(builder, loc, buffer, expressions(index), names);
+  if (auto constant = tensor.getDefiningOp<graph::ConstantOp>()) {
+    auto scalar = cast<DenseElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
+    if (auto integer = dyn_cast<IntegerAttr>(scalar))
+      scalar = IntegerAttr::get(graph::scalarTypeOf(tensor), integer.getValue());
+    return builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(scalar));
+  }
+  return cast<graph::ElementInterface>(tensor.getDefiningOp()).element(builder, loc, index, *this);
+}
+
+Value BlockEmitter::extent(OpBuilder &builder, Location loc, const SymbolicInt &value) {
+  if (std::optional<int64_t> number = value.constant())
+    return builder.create<arith::ConstantIndexOp>(loc, *number);
+  return names.emit(builder, loc, value);
+}
+
+/// A reduction that is computed again where it is asked for.
+Value BlockEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &count, Value initial, LoopBody body) {
+  Value zero = builder.create<arith::ConstantIndexOp>(loc, 0), one = builder.create<arith::ConstantIndexOp>(loc, 1);
+  auto loop = builder.create<scf::ForOp>(loc, zero, extent(builder, loc, count), one, initial);
+  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  Value next = body(inner, loop.getInductionVar(), loop.getRegionIterArg(0));
+  inner.setInsertionPointToEnd(loop.getBody());
+  inner.create<scf::YieldOp>(loc, next);
+  return loop.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+SmallVector<BlockEmitter::Dimension> BlockEmitter::dimensionsOf(Value tensor) {
+  SmallVector<Dimension> dimensions;
+  for (const SymbolicInt &extent : shapeOf(tensor))
+    dimensions.push_back({extent, IteratorKind::Spatial, "i" + std::to_string(dimensions.size())});
+  unsigned reduced = 0;
+  if (auto reduction = dyn_cast<graph::ReductionInterface>(tensor.getDefiningOp()))
+    for (const SymbolicInt &extent : reduction.reducedExtents())
+      dimensions.push_back({extent, IteratorKind::Reduced, "k" + std::to_string(reduced++)});
+  return dimensions;
+}
+
+/// A loop for each dimension (none for an extent of 1), and the block inside, its body empty.
+BlockOp BlockEmitter::emitNest(OpBuilder &builder, Location loc, ArrayRef<Dimension> dimensions, StringRef name) {
+  OpBuilder inner = builder;
+  Shape domain, bindings;
+  SmallVector<int32_t> kinds;
+  SmallVector<Attribute> iteratorNames;
+  for (const Dimension &dimension : dimensions) {
+    SymbolicInt binding(0);
+    if (dimension.extent != SymbolicInt(1)) {
+      ForOp loop = createFor(inner, loc, dimension.extent, dimension.name, names);
+      binding = names.symbol(loop.variable());
+      inner.setInsertionPointToStart(loop.body());
+    }
+    domain.push_back(dimension.extent);
+    bindings.push_back(binding);
+    kinds.push_back(static_cast<int32_t>(dimension.kind));
+    iteratorNames.push_back(builder.getStringAttr("v" + dimension.name));
+  }
+  SmallVector<Value> variables;
+  MLIRContext *context = builder.getContext();
+  graph::ShapeAttr bound = names.write(context, bindings, variables);
+  auto block = inner.create<BlockOp>(
+      loc, variables, builder.getStringAttr(name), kinds, graph::ShapeAttr::get(context, domain), bound,
+      graph::ShapeAttr::get(context, Shape()), builder.getArrayAttr(iteratorNames), builder.getDictionaryAttr({}));
+  Block &body = block.getRegion().emplaceBlock();
+  for (const Dimension &dimension : dimensions)
+    ranges[names.nameOf(body.addArgument(builder.getIndexType(), loc))] = dimension.extent;
+  return block;
+}
+
+void BlockEmitter::emitBody(BlockOp block, Value tensor) {
+  OpBuilder builder = OpBuilder::atBlockBegin(block.body());
+  Location loc = tensor.getLoc();
+  SmallVector<Value> iterators(block.iterators());
+  ArrayRef<Value> index = ArrayRef(iterators).take_front(shapeOf(tensor).size());
+  Value buffer = bufferOf(tensor);
+  auto reduction = dyn_cast<graph::ReductionInterface>(tensor.getDefiningOp());
+  if (!reduction) {
+    Value value = cast<graph::ElementInterface>(tensor.getDefiningOp()).element(builder, loc, index, *this);
+    return createStore(builder, loc, value, buffer, expressions(index), names);
+  }
+  auto init = builder.create<InitOp>(loc);
+  OpBuilder initBuilder = OpBuilder::atBlockBegin(&init.getRegion().emplaceBlock());
+  createStore(initBuilder, loc, reduction.initial(initBuilder, loc), buffer, expressions(index), names);
+  Value carried = createLoad(builder, loc, buffer, expressions(index), names);
+  Value next = reduction.accumulate(builder, loc, index, ArrayRef(iterators).drop_front(index.size()), carried, *this);
+  createStore(builder, loc, next, buffer, expressions(index), names);
+}
+
+/// Index arithmetic that became expressions.
+static void removeDead(BlockOp block) {
+  SmallVector<Operation *> operations;
+  block.getRegion().walk([&](Operation *op) { operations.push_back(op); });
+  for (Operation *op : llvm::reverse(operations))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
+
+void BlockEmitter::emitBlock(OpBuilder &builder, Value tensor, StringRef name) {
+  names = {};
+  ranges.clear();
+  BlockOp block = emitNest(builder, tensor.getLoc(), dimensionsOf(tensor), name);
+  emitBody(block, tensor);
+  removeDead(block);
+}

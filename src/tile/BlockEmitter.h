@@ -1,0 +1,64 @@
+//===- BlockEmitter.h - elements of tensors as code in blocks ---*- C++ -*-===//
+//
+// The ElementEmitter of a kernel that becomes loops around blocks: a tensor that
+// lies in a buffer is a load at expressions of the block's iterators; any other
+// is computed by its operator, where it is asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_BLOCKEMITTER_H
+#define PERPEND_TILE_BLOCKEMITTER_H
+
+#include "tile/IndexExpressions.h"
+#include "tile/Tile.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace perpend::tile {
+
+class BlockEmitter : public graph::ElementEmitter {
+public:
+  /// Says that `tensor` lies in `buffer`.
+  void setBuffer(mlir::Value tensor, mlir::Value buffer) { buffers[tensor] = buffer; }
+  mlir::Value bufferOf(mlir::Value tensor) const { return buffers.lookup(tensor); }
+
+  /// Adds loops around a block that computes all of `tensor` from what it depends on, and stores it into its buffer.
+  void emitBlock(mlir::OpBuilder &builder, mlir::Value tensor, llvm::StringRef name);
+
+  mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
+                      mlir::ValueRange index) override;
+  mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value) override;
+  mlir::Value elementAtPosition(mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::Value) override { return {}; }
+  mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,
+                   LoopBody body) override;
+
+private:
+  struct Dimension {
+    SymbolicInt extent;
+    IteratorKind kind;
+    std::string name;
+  };
+  llvm::SmallVector<Dimension> dimensionsOf(mlir::Value tensor);
+  BlockOp emitNest(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<Dimension> dimensions,
+                   llvm::StringRef name);
+  void emitBody(BlockOp block, mlir::Value tensor);
+  Shape expressions(mlir::ValueRange index);
+  SymbolicInt expression(mlir::Value index);
+
+  llvm::DenseMap<mlir::Value, mlir::Value> buffers;
+  /// Of the block that is being emitted.
+  IndexNames names;
+  IndexRanges ranges;
+};
+
+/// Accesses at expressions of `names`.
+mlir::Value createLoad(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
+                       llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
+void createStore(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value buffer,
+                 llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
+/// A loop with an empty body.
+ForOp createFor(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &extent, llvm::StringRef name,
+                IndexNames &names, LoopKind kind = LoopKind::Serial);
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,431 @@
+//===- IndexExpressions.cpp - expressions over index values ---------------===//
+//
+// Their names, their text, and what ranges say of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/IndexExpressions.h"
+
+#include "tile/Tile.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using support::SymbolicAtom;
+using support::SymbolicAtomKind;
+using support::SymbolicTerm;
+
+static std::string operandName(unsigned number) { return "%" + std::to_string(number); }
+
+static bool isOperand(StringRef name, unsigned &number) {
+  return name.consume_front("%") && !name.getAsInteger(10, number);
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+std::string IndexNames::nameOf(Value value) {
+  auto [entry, isNew] = numbers.try_emplace(value, values.size());
+  if (isNew)
+    values.push_back(value);
+  return operandName(entry->second);
+}
+
+Value IndexNames::value(StringRef name) const {
+  unsigned number = 0;
+  return isOperand(name, number) && number < values.size() ? values[number] : Value();
+}
+
+Shape IndexNames::read(graph::ShapeAttr expressions, ValueRange operands) {
+  Shape list(expressions.values());
+  if (operands.empty())
+    return list;
+  llvm::StringMap<SymbolicInt> replacements;
+  for (auto [number, operand] : llvm::enumerate(operands))
+    replacements[operandName(number)] = symbol(operand);
+  for (SymbolicInt &expression : list)
+    expression = expression.substitute(replacements);
+  return list;
+}
+
+graph::ShapeAttr IndexNames::write(MLIRContext *context, ArrayRef<SymbolicInt> expressions,
+                                   SmallVectorImpl<Value> &operands) {
+  llvm::StringMap<SymbolicInt> replacements;
+  Shape list;
+  for (const SymbolicInt &expression : expressions) {
+    std::set<std::string> names;
+    expression.symbols(names);
+    for (const std::string &name : names)
+      if (Value used = value(name)) {
+        auto known = llvm::find(operands, used);
+        unsigned number = known - operands.begin();
+        if (known == operands.end())
+          operands.push_back(used);
+        replacements[name] = SymbolicInt::symbol(operandName(number));
+      }
+    list.push_back(expression.substitute(replacements));
+  }
+  return graph::ShapeAttr::get(context, list);
+}
+
+Value IndexNames::emit(OpBuilder &builder, Location loc, const SymbolicInt &expression) {
+  ArrayRef<SymbolicTerm> terms = expression.terms();
+  if (terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1 &&
+      terms[0].factors[0].power == 1 && terms[0].factors[0].atom.kind() == SymbolicAtomKind::Symbol)
+    if (Value known = value(terms[0].factors[0].atom.name()))
+      return known;
+  SmallVector<Value> operands;
+  graph::ShapeAttr text = write(builder.getContext(), expression, operands);
+  return builder.create<IndexOp>(loc, builder.getIndexType(), operands, text);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Rebuilds an expression with every atom replaced.
+template <typename Replace> SymbolicInt rebuild(const SymbolicInt &expression, Replace replace) {
+  if (expression.isPoison())
+    return expression;
+  SymbolicInt sum;
+  for (const SymbolicTerm &term : expression.terms()) {
+    SymbolicInt product(term.coefficient);
+    for (const support::SymbolicFactor &factor : term.factors)
+      for (unsigned i = 0; i < factor.power; ++i)
+        product *= replace(factor.atom);
+    sum += product;
+  }
+  return sum;
+}
+
+SymbolicInt combined(SymbolicAtomKind kind, ArrayRef<SymbolicInt> operands) {
+  SymbolicInt result = operands.front();
+  for (const SymbolicInt &operand : operands.drop_front()) {
+    switch (kind) {
+    case SymbolicAtomKind::FloorDiv:
+      result = support::floorDiv(result, operand);
+      break;
+    case SymbolicAtomKind::Mod:
+      result = support::mod(result, operand);
+      break;
+    case SymbolicAtomKind::Min:
+      result = support::min(result, operand);
+      break;
+    default:
+      result = support::max(result, operand);
+    }
+  }
+  return result;
+}
+
+SymbolicInt asExpression(const SymbolicAtom &atom) {
+  return atom.kind() == SymbolicAtomKind::Symbol ? SymbolicInt::symbol(atom.name())
+                                                 : combined(atom.kind(), atom.operands());
+}
+
+/// value < extent is what mod(value, extent) says, to the arithmetic, of a value: put in, simplified, taken out again.
+class RangeSimplifier {
+public:
+  explicit RangeSimplifier(const IndexRanges &ranges) : ranges(ranges) {}
+
+  SymbolicInt run(const SymbolicInt &expression) {
+    std::set<std::string> names;
+    expression.symbols(names);
+    llvm::StringMap<SymbolicInt> replacements;
+    for (const std::string &name : names)
+      if (auto range = ranges.find(name); range != ranges.end())
+        replacements[name] = limited(name, range->second);
+    return replacements.empty() ? expression : restore(expression.substitute(replacements));
+  }
+
+private:
+  static SymbolicInt limited(StringRef name, const SymbolicInt &extent) {
+    return support::mod(SymbolicInt::symbol(name), extent);
+  }
+
+  SymbolicInt restore(const SymbolicInt &expression) {
+    return rebuild(expression, [&](const SymbolicAtom &atom) {
+      if (atom.kind() == SymbolicAtomKind::Symbol)
+        return asExpression(atom);
+      SmallVector<SymbolicInt, 2> operands;
+      for (const SymbolicInt &operand : atom.operands())
+        operands.push_back(restore(operand));
+      if (atom.kind() == SymbolicAtomKind::Mod)
+        for (const auto &range : ranges)
+          if (operands[0] == SymbolicInt::symbol(range.getKey()) && operands[1] == range.second)
+            return operands[0];
+      return combined(atom.kind(), operands);
+    });
+  }
+
+  const IndexRanges &ranges;
+};
+
+/// Interval arithmetic with expressions as ends.
+class BoundsFinder {
+public:
+  explicit BoundsFinder(const IndexRanges &ranges) : ranges(ranges) {}
+
+  std::optional<IndexBounds> of(const SymbolicInt &expression) {
+    if (expression.isPoison())
+      return std::nullopt;
+    IndexBounds sum{SymbolicInt(0), SymbolicInt(0)};
+    for (const SymbolicTerm &term : expression.terms()) {
+      std::optional<IndexBounds> product = of(term);
+      if (!product)
+        return std::nullopt;
+      sum.low += product->low;
+      sum.high += product->high;
+    }
+    return sum.low.isPoison() || sum.high.isPoison() ? std::nullopt : std::optional(sum);
+  }
+
+private:
+  std::optional<IndexBounds> of(const SymbolicTerm &term) {
+    IndexBounds product{SymbolicInt(1), SymbolicInt(1)};
+    for (const support::SymbolicFactor &factor : term.factors) {
+      std::optional<IndexBounds> atom = of(factor.atom);
+      if (!atom)
+        return std::nullopt;
+      bool isFixed = atom->low == atom->high;
+      if (!isFixed && !(atom->low.knownNonNegative() && product.low.knownNonNegative()))
+        return std::nullopt;
+      for (unsigned i = 0; i < factor.power; ++i) {
+        product.low *= atom->low;
+        product.high *= atom->high;
+      }
+    }
+    // A factor that may be negative must not be scaled by one with a range.
+    if (product.low != product.high && !product.low.knownNonNegative())
+      return std::nullopt;
+    product.low *= SymbolicInt(term.coefficient);
+    product.high *= SymbolicInt(term.coefficient);
+    if (term.coefficient < 0)
+      std::swap(product.low, product.high);
+    return product;
+  }
+
+  std::optional<IndexBounds> of(const SymbolicAtom &atom) {
+    if (atom.kind() == SymbolicAtomKind::Symbol) {
+      SymbolicInt symbol = SymbolicInt::symbol(atom.name());
+      auto range = ranges.find(atom.name());
+      if (range == ranges.end())
+        return IndexBounds{symbol, symbol};
+      return IndexBounds{SymbolicInt(0), range->second - SymbolicInt(1)};
+    }
+    SmallVector<IndexBounds, 2> operands;
+    for (const SymbolicInt &operand : atom.operands()) {
+      std::optional<IndexBounds> bounds = of(operand);
+      if (!bounds)
+        return std::nullopt;
+      operands.push_back(*bounds);
+    }
+    return of(atom, operands);
+  }
+
+  static std::optional<IndexBounds> of(const SymbolicAtom &atom, ArrayRef<IndexBounds> operands) {
+    if (llvm::all_of(operands, [](const IndexBounds &bounds) { return bounds.low == bounds.high; }))
+      return IndexBounds{asExpression(atom), asExpression(atom)};
+    if (atom.kind() == SymbolicAtomKind::Min || atom.kind() == SymbolicAtomKind::Max) {
+      SmallVector<SymbolicInt, 2> low, high;
+      for (const IndexBounds &bounds : operands) {
+        low.push_back(bounds.low);
+        high.push_back(bounds.high);
+      }
+      return IndexBounds{combined(atom.kind(), low), combined(atom.kind(), high)};
+    }
+    const IndexBounds &divisor = operands[1];
+    if (divisor.low != divisor.high || !divisor.low.knownPositive())
+      return std::nullopt;
+    if (atom.kind() == SymbolicAtomKind::Mod) {
+      SymbolicInt first = support::floorDiv(operands[0].low, divisor.low);
+      if (first == support::floorDiv(operands[0].high, divisor.low))
+        return IndexBounds{operands[0].low - first * divisor.low, operands[0].high - first * divisor.low};
+      return IndexBounds{SymbolicInt(0), divisor.low - SymbolicInt(1)};
+    }
+    return IndexBounds{support::floorDiv(operands[0].low, divisor.low),
+                       support::floorDiv(operands[0].high, divisor.low)};
+  }
+
+  const IndexRanges &ranges;
+};
+} // namespace
+
+SymbolicInt perpend::tile::simplify(const SymbolicInt &expression, const IndexRanges &ranges) {
+  return RangeSimplifier(ranges).run(expression);
+}
+
+std::optional<IndexBounds> perpend::tile::boundsOf(const SymbolicInt &expression, const IndexRanges &ranges) {
+  return BoundsFinder(ranges).of(simplify(expression, ranges));
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// The text of SymbolicInt with operands in their places; a minus is followed by a number, which is what the parser of
+/// MLIR can read.
+static void printExpression(OpAsmPrinter &printer, const SymbolicInt &expression, ValueRange operands) {
+  std::string text = expression.str();
+  for (StringRef rest = text; !rest.empty();) {
+    if (rest.consume_front("\"%")) {
+      unsigned number = 0;
+      if (rest.consumeInteger(10, number) || number >= operands.size() || !rest.consume_front("\"")) {
+        printer << "<invalid>";
+        continue;
+      }
+      printer.printOperand(operands[number]);
+      continue;
+    }
+    char c = rest.front();
+    rest = rest.drop_front();
+    printer << c;
+    if (c != '-')
+      continue;
+    if (rest.consume_front(" "))
+      printer << ' ';
+    if (rest.empty() || !llvm::isDigit(rest.front()))
+      printer << "1*";
+  }
+}
+
+void perpend::tile::printExpressions(OpAsmPrinter &printer, ArrayRef<SymbolicInt> expressions, ValueRange operands) {
+  llvm::interleaveComma(expressions, printer,
+                        [&](const SymbolicInt &expression) { printExpression(printer, expression, operands); });
+}
+
+namespace {
+/// Collects the tokens of one expression as text for SymbolicInt::parse.
+///   sum := product {("+" product | negative number ["*" product])}
+///   product := primary {"*" primary}
+///   primary := %operand | number | name ["(" sum {"," sum} ")"] | "quoted name" | "(" sum ")"
+class ExpressionReader {
+public:
+  ExpressionReader(AsmParser &parser, OpAsmParser *operations, UnresolvedOperands *operands)
+      : parser(parser), operations(operations), operands(operands) {}
+
+  ParseResult read(SymbolicInt &expression) {
+    SMLoc loc = parser.getCurrentLocation();
+    std::string error;
+    if (sum(0))
+      return failure();
+    std::optional<SymbolicInt> value = SymbolicInt::parse(text, &error);
+    if (!value || value->isPoison())
+      return parser.emitError(loc, "not a symbolic integer: ") << error;
+    expression = *value;
+    return success();
+  }
+
+private:
+  static constexpr unsigned maxDepth = 64;
+
+  ParseResult sum(unsigned depth) {
+    if (depth > maxDepth)
+      return parser.emitError(parser.getCurrentLocation(), "expected nesting of at most ") << maxDepth;
+    if (product(depth))
+      return failure();
+    while (true) {
+      int64_t number = 0;
+      if (succeeded(parser.parseOptionalPlus())) {
+        text += " + ";
+        if (product(depth))
+          return failure();
+        continue;
+      }
+      SMLoc loc = parser.getCurrentLocation();
+      OptionalParseResult negative = parser.parseOptionalInteger(number);
+      if (!negative.has_value())
+        return success();
+      if (*negative)
+        return failure();
+      if (number >= 0)
+        return parser.emitError(loc, "expected an operator before ") << number;
+      text += " + " + std::to_string(number);
+      if (factors(depth))
+        return failure();
+    }
+  }
+
+  ParseResult product(unsigned depth) { return failure(primary(depth) || factors(depth)); }
+
+  ParseResult factors(unsigned depth) {
+    while (succeeded(parser.parseOptionalStar())) {
+      text += "*";
+      if (succeeded(parser.parseOptionalStar()))
+        text += "*";
+      if (primary(depth))
+        return failure();
+    }
+    return success();
+  }
+
+  ParseResult primary(unsigned depth) {
+    int64_t number = 0;
+    if (OptionalParseResult isNumber = parser.parseOptionalInteger(number); isNumber.has_value()) {
+      text += number < 0 ? "(" + std::to_string(number) + ")" : std::to_string(number);
+      return *isNumber;
+    }
+    if (OptionalParseResult isOperand = operand(); isOperand.has_value())
+      return *isOperand;
+    std::string quoted;
+    if (succeeded(parser.parseOptionalString(&quoted))) {
+      if (StringRef(quoted).starts_with("%"))
+        return parser.emitError(parser.getCurrentLocation(), "expected the name of a symbol, got '") << quoted << "'";
+      text += SymbolicInt::symbol(quoted).str();
+      return success();
+    }
+    if (succeeded(parser.parseOptionalLParen()))
+      return list(depth);
+    StringRef name;
+    if (failed(parser.parseOptionalKeyword(&name)))
+      return parser.emitError(parser.getCurrentLocation(), "expected a number, a symbol or an index value");
+    text += name;
+    return succeeded(parser.parseOptionalLParen()) ? list(depth) : success();
+  }
+
+  ParseResult list(unsigned depth) {
+    text += "(";
+    do {
+      if (text.back() != '(')
+        text += ", ";
+      if (sum(depth + 1))
+        return failure();
+    } while (succeeded(parser.parseOptionalComma()));
+    text += ")";
+    return parser.parseRParen();
+  }
+
+  OptionalParseResult operand() {
+    if (!operations)
+      return std::nullopt;
+    OpAsmParser::UnresolvedOperand operand;
+    OptionalParseResult result = operations->parseOptionalOperand(operand);
+    if (!result.has_value() || *result)
+      return result;
+    auto isSame = [&](const OpAsmParser::UnresolvedOperand &known) {
+      return known.name == operand.name && known.number == operand.number;
+    };
+    auto known = llvm::find_if(*operands, isSame);
+    unsigned number = known - operands->begin();
+    if (known == operands->end())
+      operands->push_back(operand);
+    text += SymbolicInt::symbol(operandName(number)).str();
+    return success();
+  }
+
+  AsmParser &parser;
+  OpAsmParser *operations;
+  UnresolvedOperands *operands;
+  std::string text;
+};
+} // namespace
+
+ParseResult perpend::tile::parseExpression(OpAsmParser &parser, UnresolvedOperands &operands, SymbolicInt &expression) {
+  return ExpressionReader(parser, &parser, &operands).read(expression);
+}
+
+ParseResult perpend::tile::parseExpression(AsmParser &parser, SymbolicInt &expression) {
+  return ExpressionReader(parser, nullptr, nullptr).read(expression);
+}

@@ -1,0 +1,66 @@
+//===- KernelIndices.cpp - indices of a kernel in terms of its loops ------===//
+
+#include "tile/KernelIndices.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+Value Access::buffer() const {
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? load.getBuffer() : cast<StoreOp>(op).getBuffer();
+}
+
+graph::ShapeAttr Access::indices() const {
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? load.getIndices() : cast<StoreOp>(op).getIndices();
+}
+
+ValueRange Access::variables() const {
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? load.getVariables() : cast<StoreOp>(op).getVariables();
+}
+
+SmallVector<Access> perpend::tile::accessesIn(Operation *root, Value buffer) {
+  SmallVector<Access> accesses;
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<LoadOp, StoreOp>(op))
+      if (Access access{op}; !buffer || access.buffer() == buffer)
+        accesses.push_back(access);
+  });
+  return accesses;
+}
+
+Shape KernelIndices::resolve(graph::ShapeAttr expressions, ValueRange variables) {
+  Shape list = names.read(expressions, variables);
+  for (SymbolicInt &expression : list)
+    expression = resolve(expression);
+  return list;
+}
+
+SymbolicInt KernelIndices::resolve(const SymbolicInt &expression) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  llvm::StringMap<SymbolicInt> replacements;
+  for (const std::string &name : used) {
+    auto iterator = dyn_cast_or_null<BlockArgument>(names.value(name));
+    auto block = iterator ? dyn_cast<BlockOp>(iterator.getOwner()->getParentOp()) : BlockOp();
+    if (!block)
+      continue;
+    if (auto known = iterators.find(name); known != iterators.end()) {
+      replacements[name] = known->second;
+      continue;
+    }
+    SymbolicInt binding = names.read(block.getBindings(), block.getVariables())[iterator.getArgNumber()];
+    iterators[name] = replacements[name] = resolve(binding);
+  }
+  return replacements.empty() ? expression : expression.substitute(replacements);
+}
+
+IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {
+  IndexRanges ranges;
+  for (Operation *around = op; around && around != outermost; around = around->getParentOp())
+    if (auto loop = dyn_cast<ForOp>(around))
+      ranges[names.nameOf(loop.variable())] = extentOf(loop);
+  return ranges;
+}

@@ -1,0 +1,47 @@
+//===- KernelIndices.h - indices of a kernel in terms of its loops -*- C++ -*-===//
+//
+// Blocks hide their inside: an access is at expressions of iterators, which are
+// bound to expressions of loops' variables. Here the two are put together, for
+// whoever asks which elements a loop reads and writes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_KERNELINDICES_H
+#define PERPEND_TILE_KERNELINDICES_H
+
+#include "tile/IndexExpressions.h"
+#include "tile/Tile.h"
+
+namespace perpend::tile {
+
+/// An access to a buffer: a load or a store.
+struct Access {
+  mlir::Operation *op = nullptr;
+  mlir::Value buffer() const;
+  bool isStore() const { return mlir::isa<StoreOp>(op); }
+  graph::ShapeAttr indices() const;
+  mlir::ValueRange variables() const;
+};
+
+/// The accesses below an operation (itself included), in order; of one buffer, if one is given.
+llvm::SmallVector<Access> accessesIn(mlir::Operation *root, mlir::Value buffer = {});
+
+class KernelIndices {
+public:
+  IndexNames names;
+
+  /// Expressions of an operation, in variables of loops and values that are neither.
+  Shape resolve(graph::ShapeAttr expressions, mlir::ValueRange variables);
+  Shape indicesOf(const Access &access) { return resolve(access.indices(), access.variables()); }
+  Shape bindingsOf(BlockOp block) { return resolve(block.getBindings(), block.getVariables()); }
+  SymbolicInt extentOf(ForOp loop) { return resolve(loop.getExtent(), loop.getVariables()).front(); }
+  /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
+  IndexRanges rangesAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
+
+private:
+  SymbolicInt resolve(const SymbolicInt &expression);
+  llvm::StringMap<SymbolicInt> iterators;
+};
+} // namespace perpend::tile
+
+#endif

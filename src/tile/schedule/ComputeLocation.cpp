@@ -1,0 +1,239 @@
+//===- ComputeLocation.cpp - primitives that say where a block runs -------===//
+
+#include "tile/BlockEmitter.h"
+#include "tile/schedule/Schedule.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+/// `a` joined with `b`, where it is known which ends are the outer ones.
+static std::optional<IndexBounds> join(const IndexBounds &a, const IndexBounds &b) {
+  auto least = [](const SymbolicInt &x, const SymbolicInt &y) -> std::optional<SymbolicInt> {
+    if ((y - x).knownNonNegative())
+      return x;
+    return (x - y).knownNonNegative() ? std::optional(y) : std::nullopt;
+  };
+  std::optional<SymbolicInt> low = least(a.low, b.low), high = least(-a.high, -b.high);
+  return low && high ? std::optional(IndexBounds{*low, -*high}) : std::nullopt;
+}
+
+/// What the accesses touch of each dimension, in an iteration of what is outside of `outermost`.
+static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesses, KernelIndices &indices,
+                                                        Operation *outermost) {
+  SmallVector<IndexBounds> region;
+  for (const Access &access : accesses) {
+    IndexRanges ranges = indices.rangesAround(access.op, outermost);
+    for (auto [dim, index] : llvm::enumerate(indices.indicesOf(access))) {
+      std::optional<IndexBounds> bounds = boundsOf(index, ranges);
+      if (bounds && dim < region.size())
+        bounds = join(region[dim], *bounds);
+      if (!bounds)
+        return std::nullopt;
+      if (dim < region.size())
+        region[dim] = *bounds;
+      else
+        region.push_back(*bounds);
+    }
+  }
+  return region;
+}
+
+/// Whether an expression uses index values (and not symbols of the model alone).
+static bool usesIndices(const SymbolicInt &expression, const IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::any_of(used, [&](const std::string &name) { return names.value(name); });
+}
+
+void perpend::tile::compactBuffer(AllocOp alloc) {
+  Value buffer = alloc.getBuffer();
+  BufferType type = alloc.getBuffer().getType();
+  KernelIndices indices;
+  SmallVector<Access> accesses = accessesIn(alloc->getParentOp(), buffer);
+  auto region = regionOf(accesses, indices, alloc->getParentOp());
+  if (accesses.empty() || !region)
+    return;
+  Shape shape, origin;
+  for (auto [bounds, extent] : llvm::zip(*region, type.extents())) {
+    SymbolicInt count = bounds.high - bounds.low + SymbolicInt(1);
+    bool isLess = (extent - count).knownNonNegative() || (count.isConstant() && !extent.isConstant());
+    bool isSmaller = !usesIndices(count, indices.names) && count != extent && isLess;
+    shape.push_back(isSmaller ? count : extent);
+    origin.push_back(isSmaller ? bounds.low : SymbolicInt(0));
+  }
+  if (shape == type.extents())
+    return;
+  // Blocks see no loops: an origin goes away where the index is that loop-dependent part alone.
+  for (const Access &access : accesses)
+    for (auto [index, start, count] : llvm::zip(indices.indicesOf(access), origin, shape))
+      if (usesIndices(start, indices.names) && index != start)
+        return;
+  buffer.setType(BufferType::get(type.getContext(), shape, type.getElementType(), type.getScope().getValue()));
+  for (const Access &access : accesses) {
+    IndexNames &names = indices.names;
+    Shape local = names.read(access.indices(), access.variables());
+    for (auto [index, start] : llvm::zip(local, origin))
+      index = usesIndices(start, names) ? SymbolicInt(0) : index - start;
+    SmallVector<Value> operands(access.op->getOperands().take_front(access.isStore() ? 2 : 1)), variables;
+    access.op->setAttr("indices", names.write(access.op->getContext(), local, variables));
+    llvm::append_range(operands, variables);
+    access.op->setOperands(operands);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// compute_at
+//===----------------------------------------------------------------------===//
+
+namespace {
+constexpr unsigned noIterator = ~0u;
+
+/// What is known of a block that is to be computed elsewhere.
+struct Producer {
+  BlockOp block;
+  AllocOp alloc;
+  StoreOp store;
+  /// Of each dimension of the buffer, the iterator that is its index; none where the only index is 0.
+  SmallVector<unsigned> iterators;
+  bool readersHaveNoConditions = true;
+};
+
+/// The outermost statement around `op` inside of `body`.
+Operation *statementIn(Block *body, Operation *op) { return body->findAncestorOpInBlock(*op); }
+} // namespace
+
+/// The block stores one element of one local buffer, at its iterators.
+static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
+  Producer producer{block, {}, {}, {}, true};
+  for (const Access &access : accessesIn(block)) {
+    if (!access.isStore())
+      continue;
+    if (producer.alloc && producer.alloc.getBuffer() != access.buffer())
+      return reason = "it writes two buffers", std::nullopt;
+    producer.alloc = access.buffer().getDefiningOp<AllocOp>();
+    producer.store = cast<StoreOp>(access.op);
+    if (!producer.alloc)
+      return reason = "it writes a buffer of the kernel's caller", std::nullopt;
+  }
+  IndexNames names;
+  Shape stored = names.read(producer.store.getIndices(), producer.store.getVariables());
+  for (auto [index, extent] : llvm::zip(stored, producer.alloc.getBuffer().getType().extents())) {
+    if (index == SymbolicInt(0) && extent == SymbolicInt(1)) {
+      producer.iterators.push_back(noIterator);
+      continue;
+    }
+    auto isThis = [&, &index = index](Value iterator) { return names.symbol(iterator) == index; };
+    auto iterator = llvm::find_if(block.iterators(), isThis);
+    unsigned number = iterator - block.iterators().begin();
+    if (iterator == block.iterators().end() || block.kind(number) != IteratorKind::Spatial)
+      return reason = "it does not store at its spatial iterators alone", std::nullopt;
+    producer.iterators.push_back(number);
+  }
+  return producer;
+}
+
+/// The nest that holds the block and nothing else.
+static Operation *nestOf(BlockOp block) {
+  Operation *nest = block;
+  while (isa<ForOp>(nest->getParentOp()) && llvm::hasSingleElement(*cast<ForOp>(nest->getParentOp()).body()))
+    nest = nest->getParentOp();
+  return nest;
+}
+
+/// New loops around the block: over `region` for the dimensions that are stored, over all of the others.
+static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, KernelIndices &indices,
+                        const IndexRanges &around, OpBuilder builder) {
+  BlockOp block = producer.block;
+  IndexNames &names = indices.names;
+  Shape domain(block.getDomain().values()), bindings(domain.size()), conditions;
+  for (unsigned i = 0; i < domain.size(); ++i) {
+    auto stored = llvm::find(producer.iterators, i);
+    SymbolicInt origin(0), count = domain[i];
+    if (stored != producer.iterators.end()) {
+      const IndexBounds &bounds = region[stored - producer.iterators.begin()];
+      origin = bounds.low;
+      count = bounds.high - bounds.low + SymbolicInt(1);
+    }
+    bindings[i] = origin;
+    if (count != SymbolicInt(1)) {
+      auto name = cast<StringAttr>(block.getIteratorNames()[i]).getValue();
+      name.consume_front("v");
+      ForOp loop = createFor(builder, block.getLoc(), count, name, names);
+      bindings[i] = origin + names.symbol(loop.variable());
+      builder.setInsertionPointToStart(loop.body());
+    }
+    // What readers without conditions read lies in the buffer: a single element, or all of them.
+    bool isAsRead = count == SymbolicInt(1) || (count == domain[i] && origin == SymbolicInt(0));
+    std::optional<IndexBounds> last = boundsOf(origin + count, around);
+    if ((isAsRead && producer.readersHaveNoConditions) || (last && (domain[i] - last->high).knownNonNegative()))
+      continue;
+    conditions.append({bindings[i], domain[i]});
+  }
+  block->remove();
+  builder.insert(block);
+  SmallVector<Value> variables;
+  block.setBindingsAttr(names.write(block.getContext(), bindings, variables));
+  block.setConditionsAttr(names.write(block.getContext(), conditions, variables));
+  block.getVariablesMutable().assign(variables);
+}
+
+LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
+  FailureOr<BlockOp> foundBlock = find(blockHandle);
+  FailureOr<ForOp> foundLoop = find(loopHandle);
+  if (failed(foundBlock) || failed(foundLoop))
+    return failure();
+  BlockOp block = *foundBlock;
+  ForOp loop = *foundLoop;
+  std::string title = "compute_at " + nameOf(blockHandle) + ", " + nameOf(loopHandle) + ": ";
+  std::string why;
+  std::optional<Producer> producer = asProducer(block, why);
+  if (!producer)
+    return refuse(title + "the block '" + block.getName() + "' cannot move: " + why);
+  if (loop->isAncestor(block))
+    return refuse(title + "the loop is around the block already");
+  if (!block.getConditions().getDims().empty())
+    return refuse(title + "the block has a condition; move it before loops around it are split");
+  SmallVector<Access> reads;
+  Operation *first = nullptr;
+  for (const Access &access : accessesIn(kernel, producer->alloc.getBuffer())) {
+    if (block->isAncestor(access.op))
+      continue;
+    if (!loop->isAncestor(access.op) || access.isStore())
+      return refuse(title + "the buffer '" + producer->alloc.getName() + "' is used outside of the loop");
+    Operation *statement = statementIn(loop.body(), access.op);
+    first = !first || statement->isBeforeInBlock(first) ? statement : first;
+    reads.push_back(access);
+    for (auto reader = access.op->getParentOfType<BlockOp>(); reader; reader = reader->getParentOfType<BlockOp>())
+      producer->readersHaveNoConditions &= reader.getConditions().getDims().empty();
+  }
+  if (reads.empty())
+    return refuse(title + "nothing in the loop reads what the block computes");
+  // What the block reads must be there: written before the loop, or in its body before the first reader.
+  for (const Access &read : accessesIn(block))
+    for (const Access &write : accessesIn(kernel, read.buffer()))
+      if (write.isStore() && !block->isAncestor(write.op) && loop->isAncestor(write.op) &&
+          !statementIn(loop.body(), write.op)->isBeforeInBlock(first))
+        return refuse(title + "the loop computes what the block reads only after what reads the block");
+  KernelIndices indices;
+  auto region = regionOf(reads, indices, loop);
+  if (!region)
+    return refuse(title + "it is not known which elements an iteration reads");
+  for (const IndexBounds &bounds : *region)
+    if (usesIndices(bounds.high - bounds.low, indices.names))
+      return refuse(title + "iterations read regions of different sizes");
+  Operation *nest = nestOf(block);
+  rebuildNest(*producer, *region, indices, indices.rangesAround(loop), OpBuilder(first));
+  if (nest != block)
+    nest->erase();
+  producer->alloc->moveBefore(&loop.body()->front());
+  compactBuffer(producer->alloc);
+  record("compute_at", {}, {nameOf(blockHandle), nameOf(loopHandle)});
+  return success();
+}

@@ -1,0 +1,228 @@
+//===- Loops.cpp - primitives on loops: split, fuse, how they run ---------===//
+
+#include "tile/BlockEmitter.h"
+#include "tile/schedule/Schedule.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Expressions that use a variable
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The lists of expressions of one operation.
+class ExpressionLists {
+public:
+  explicit ExpressionLists(Operation *op) : op(op) {}
+
+  bool empty() { return lists().empty(); }
+
+  void substitute(const llvm::StringMap<SymbolicInt> &replacements, IndexNames &names) {
+    SmallVector<Value> variables;
+    ValueRange before = variablesOf();
+    for (StringRef name : lists()) {
+      Shape expressions = names.read(op->getAttrOfType<graph::ShapeAttr>(name), before);
+      for (SymbolicInt &expression : expressions)
+        expression = expression.substitute(replacements);
+      op->setAttr(name, names.write(op->getContext(), expressions, variables));
+    }
+    setVariables(variables);
+  }
+
+private:
+  SmallVector<StringRef> lists() {
+    if (auto loop = dyn_cast<ForOp>(op))
+      return {loop.getExtentAttrName()};
+    if (auto block = dyn_cast<BlockOp>(op))
+      return {block.getBindingsAttrName(), block.getConditionsAttrName()};
+    if (isa<LoadOp, StoreOp>(op))
+      return {"indices"};
+    if (isa<IndexOp>(op))
+      return {"expression"};
+    return {};
+  }
+
+  unsigned firstVariable() { return isa<StoreOp>(op) ? 2 : isa<LoadOp>(op) ? 1 : 0; }
+  ValueRange variablesOf() { return op->getOperands().drop_front(firstVariable()); }
+  void setVariables(ArrayRef<Value> variables) {
+    SmallVector<Value> operands(op->getOperands().take_front(firstVariable()));
+    llvm::append_range(operands, variables);
+    op->setOperands(operands);
+  }
+
+  Operation *op;
+};
+} // namespace
+
+void perpend::tile::replaceVariable(Value variable, const SymbolicInt &replacement, IndexNames &names) {
+  llvm::StringMap<SymbolicInt> replacements;
+  replacements[names.nameOf(variable)] = replacement;
+  llvm::SetVector<Operation *> users(variable.user_begin(), variable.user_end());
+  for (Operation *user : users)
+    ExpressionLists(user).substitute(replacements, names);
+}
+
+/// What stands in `from` now stands in `to`.
+static void moveBody(ForOp from, ForOp to) {
+  to.body()->getOperations().splice(to.body()->end(), from.body()->getOperations());
+}
+
+//===----------------------------------------------------------------------===//
+// split, fuse
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::pair<KernelSchedule::Loop, KernelSchedule::Loop>> KernelSchedule::split(Loop handle, int64_t factor) {
+  FailureOr<ForOp> found = find(handle);
+  if (failed(found))
+    return failure();
+  ForOp loop = *found;
+  if (loop.getKind() != LoopKind::Serial)
+    return refuse("split " + nameOf(handle) + ": the loop is " + stringifyLoopKind(loop.getKind()) +
+                  "; split it before");
+  if (factor < 1)
+    return refuse("split " + nameOf(handle) + ": expected a factor of at least 1, got " + Twine(factor));
+  IndexNames names;
+  SymbolicInt extent = names.read(loop.getExtent(), loop.getVariables()).front(), width(factor);
+  SymbolicInt count = support::ceilDiv(extent, width);
+  if (count.isPoison())
+    return refuse("split " + nameOf(handle) + ": the number of parts is too long an expression");
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  ForOp outer = createFor(builder, loc, count, (loop.getName() + "_0").str(), names);
+  builder.setInsertionPointToStart(outer.body());
+  ForOp inner = createFor(builder, loc, width, (loop.getName() + "_1").str(), names);
+  moveBody(loop, inner);
+  SymbolicInt whole = names.symbol(outer.variable()) * width + names.symbol(inner.variable());
+  bool isExact = support::mod(extent, width) == SymbolicInt(0);
+  replaceVariable(loop.variable(), whole, names);
+  if (!isExact)
+    inner.walk([&](BlockOp block) {
+      SmallVector<Value> variables(block.getVariables());
+      Shape conditions = names.read(block.getConditions(), block.getVariables());
+      Shape bindings = names.read(block.getBindings(), block.getVariables());
+      conditions.append({whole, extent});
+      SmallVector<Value> used;
+      block.setBindingsAttr(names.write(block.getContext(), bindings, used));
+      block.setConditionsAttr(names.write(block.getContext(), conditions, used));
+      block.getVariablesMutable().assign(used);
+    });
+  loop.erase();
+  handles[handle.id] = nullptr;
+  Loop first{addHandle(outer, outer.getName())}, second{addHandle(inner, inner.getName())};
+  record("split", {nameOf(first), nameOf(second)}, {nameOf(handle), std::to_string(factor)});
+  return std::make_pair(first, second);
+}
+
+FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
+  SmallVector<ForOp> loops;
+  for (Loop handle : list) {
+    FailureOr<ForOp> found = find(handle);
+    if (failed(found))
+      return failure();
+    loops.push_back(*found);
+  }
+  if (loops.empty())
+    return refuse("fuse: expected at least one loop");
+  IndexNames names;
+  SymbolicInt extent(1);
+  Shape extents;
+  for (auto [i, loop] : llvm::enumerate(loops)) {
+    std::string name = nameOf(list[i]);
+    if (loop.getKind() != LoopKind::Serial)
+      return refuse("fuse: " + name + " is " + stringifyLoopKind(loop.getKind()) + "; fuse it before");
+    if (i && (loop->getParentOp() != loops[i - 1] || !llvm::hasSingleElement(*loops[i - 1].body())))
+      return refuse("fuse: " + name + " does not stand alone in " + nameOf(list[i - 1]));
+    if (!loop.getVariables().empty())
+      return refuse("fuse: the extent of " + name + " depends on another loop");
+    extents.push_back(names.read(loop.getExtent(), loop.getVariables()).front());
+    extent *= extents.back();
+  }
+  if (extent.isPoison())
+    return refuse("fuse: the product of the extents is too long an expression");
+  OpBuilder builder(loops.front());
+  std::string name = "fused";
+  for (ForOp loop : loops)
+    name += "_" + loop.getName().str();
+  ForOp fused = createFor(builder, loops.front().getLoc(), extent, name, names);
+  moveBody(loops.back(), fused);
+  SymbolicInt rest = names.symbol(fused.variable());
+  for (size_t i = loops.size(); i-- > 0;) {
+    SymbolicInt divisor = support::max(extents[i], SymbolicInt(1));
+    replaceVariable(loops[i].variable(), i ? support::mod(rest, divisor) : rest, names);
+    rest = support::floorDiv(rest, divisor);
+  }
+  loops.front().erase();
+  SmallVector<std::string> operands;
+  for (Loop handle : list) {
+    operands.push_back(nameOf(handle));
+    handles[handle.id] = nullptr;
+  }
+  Loop result{addHandle(fused, fused.getName())};
+  record("fuse", nameOf(result), operands);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// How loops run
+//===----------------------------------------------------------------------===//
+
+/// Iterations write different elements, and read none that others write: of the blocks inside, only spatial iterators
+/// depend on the variable, and every buffer that outlives an iteration is written by blocks that depend on it.
+LogicalResult KernelSchedule::checkIndependent(ForOp loop) {
+  KernelIndices indices;
+  std::string variable = indices.names.nameOf(loop.variable());
+  WalkResult result = loop.walk([&](BlockOp block) {
+    bool isSpatial = false;
+    for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
+      std::set<std::string> used;
+      binding.symbols(used);
+      if (!used.count(variable))
+        continue;
+      isSpatial |= block.kind(i) == IteratorKind::Spatial;
+      if (block.kind(i) == IteratorKind::Spatial)
+        continue;
+      reason = ("the " + stringifyIteratorKind(block.kind(i)) + " iterator " + Twine(i) + " of the block '" +
+                block.getName() + "' depends on it")
+                   .str();
+      return WalkResult::interrupt();
+    }
+    bool writesOutside = llvm::any_of(accessesIn(block), [&](const Access &access) {
+      return access.isStore() && !loop->isAncestor(access.buffer().getParentRegion()->getParentOp());
+    });
+    if (isSpatial || !writesOutside)
+      return WalkResult::advance();
+    reason = ("the block '" + block.getName() + "' writes the same elements in each of its iterations").str();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult KernelSchedule::setKind(Loop handle, LoopKind kind, StringRef primitive) {
+  FailureOr<ForOp> loop = find(handle);
+  if (failed(loop))
+    return failure();
+  if (loop->getKind() != LoopKind::Serial)
+    return refuse(primitive + " " + nameOf(handle) + ": the loop is " + stringifyLoopKind(loop->getKind()) +
+                  " already");
+  if (kind != LoopKind::Unrolled && failed(checkIndependent(*loop)))
+    return refuse(primitive + " " + nameOf(handle) + ": " + Twine(std::string(reason)));
+  loop->setKind(kind);
+  record(primitive, {}, nameOf(handle));
+  return success();
+}
+
+LogicalResult KernelSchedule::parallel(Loop loop) { return setKind(loop, LoopKind::Parallel, "parallel"); }
+
+LogicalResult KernelSchedule::unroll(Loop handle) {
+  FailureOr<ForOp> loop = find(handle);
+  if (failed(loop))
+    return failure();
+  if (!loop->getExtent().values().front().isConstant())
+    return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
+                  loop->getExtent().values().front().str());
+  return setKind(handle, LoopKind::Unrolled, "unroll");
+}
