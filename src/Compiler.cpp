@@ -27,7 +27,10 @@
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
@@ -181,13 +184,29 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
+/// A loop that carries a float waits for each sum: as a vector it wants several sums at once, which LLVM decides on
+/// where unrolling is not ruled out. Its code grows little, unless it is short and disappears.
+static bool mayInterleave(llvm::Loop &loop, llvm::ScalarEvolution &evolution) {
+  constexpr unsigned shortCount = 64;
+  unsigned count = evolution.getSmallConstantTripCount(&loop);
+  bool carriesFloat = llvm::any_of(loop.getHeader()->phis(), [](llvm::PHINode &phi) {
+    return phi.getType()->isFloatTy() || phi.getType()->isDoubleTy();
+  });
+  return loop.isInnermost() && carriesFloat && (count == 0 || count >= shortCount);
+}
+
 /// Keeps LLVM from unrolling a short loop completely before it could become a vector. (scf loses loop annotations on
 /// its way to LLVM.)
 static void keepLoops(llvm::Function &function) {
   llvm::DominatorTree dominators(function);
   llvm::LoopInfo loops(dominators);
+  llvm::AssumptionCache assumptions(function);
+  llvm::TargetLibraryInfoImpl libraryImplementation;
+  llvm::TargetLibraryInfo library(libraryImplementation);
+  llvm::ScalarEvolution evolution(function, library, assumptions, dominators, loops);
   for (llvm::Loop *loop : loops.getLoopsInPreorder())
-    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+    if (!mayInterleave(*loop, evolution))
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
 }
 
 /// Kernels are inlined into their entries; their buffers do not overlap.

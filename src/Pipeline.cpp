@@ -77,6 +77,9 @@ static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildTile(OpPassManager &passes, const PhaseContext &) {
+  passes.addPass(tile::createTileBuildBlocks());
+  passes.addPass(tile::createTileScheduleBlocks());
+  passes.addPass(tile::createTileFlattenBlocks());
   passes.addPass(tile::createTileLowerKernels());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -47,6 +47,12 @@ Operation *leadingOperator(func::FuncOp kernel) {
   return reduction;
 }
 
+std::optional<graph::RowChain> rowChainOf(func::FuncOp kernel) {
+  Operation *terminator = kernel.getBody().front().getTerminator();
+  Operation *root = terminator->getNumOperands() == 1 ? terminator->getOperand(0).getDefiningOp() : nullptr;
+  return root ? graph::rowChainAt(root, graph::mostRowBytes) : std::nullopt;
+}
+
 bool isUniform(func::FuncOp kernel) {
   return llvm::all_of(kernel.getBody().front(), [](Operation &op) {
     if (auto constant = dyn_cast<graph::ConstantOp>(op))

@@ -19,6 +19,8 @@
 #ifndef PERPEND_TILE_SCHEDULE_H
 #define PERPEND_TILE_SCHEDULE_H
 
+#include "graph/Rows.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <optional>
@@ -44,6 +46,9 @@ struct Schedule {
 mlir::Operation *leadingOperator(mlir::func::FuncOp kernel);
 /// Elementwise over inputs that all have the result's shape.
 bool isUniform(mlir::func::FuncOp kernel);
+
+/// The chain of rows that a kernel computes, if it is one: such a kernel is scheduled as blocks (rules/Rules.h).
+std::optional<graph::RowChain> rowChainOf(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 
 #endif

@@ -82,7 +82,9 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
   if (!total)
     return {};
-  Value result = isLogarithmic ? sub(b, shifted, applyComposite(b, "log", total)[0]) : div(b, power, total);
+  // One division for each sum: a product costs less than a quotient, and a rounding more.
+  Value result = isLogarithmic ? sub(b, shifted, applyComposite(b, "log", total)[0])
+                               : mul(b, power, applyComposite(b, "reciprocal", total)[0]);
   return result ? b.cast(result, elementTypeOf(input)) : result;
 }
 

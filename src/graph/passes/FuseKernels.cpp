@@ -9,7 +9,10 @@
 // Every block is on its own: what another block reads is stored, and so is what
 // control flow reads (conditions, limits, yielded values).
 //
-// A value that is not stored is computed again at every use, so it must be a
+// A chain of reductions over the same rows (Rows.h) is one kernel, which keeps a
+// row of each of its values.
+//
+// Any other value that is not stored is computed again at every use, so it must be a
 // view, or pointwise with one use that reads each element once; the result of a
 // reduction is only kept in registers for an elementwise user of the same shape. A
 // result whose elements depend on one another is always stored.
@@ -24,6 +27,7 @@
 #include "graph/Attributes.h"
 #include "graph/KernelIdentity.h"
 #include "graph/KernelSymbols.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/passes/Passes.h"
@@ -60,6 +64,7 @@ private:
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
   void visit(Block &block);
+  void findChains(Block &block);
   void decide(Operation *op);
   void outline(Operation *root);
   func::FuncOp createKernel(Operation *root, ArrayRef<Operation *> operators, ArrayRef<Value> inputs);
@@ -72,6 +77,8 @@ private:
   SmallVector<Operation *> operators;
   /// The values that are not stored.
   DenseMap<Value, Computation> computations;
+  /// The last operators of chains of rows.
+  DenseSet<Operation *> chainRoots;
   llvm::StringMap<func::FuncOp> kernelsByHash;
 };
 } // namespace
@@ -208,7 +215,23 @@ void KernelFuser::run(Block &block) {
       op->erase();
 }
 
+/// From the end, so that a chain is as long as it can be.
+void KernelFuser::findChains(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isa<ElementInterface>(op) || op.getNumResults() != 1 || computations.contains(op.getResult(0)))
+      continue;
+    std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes);
+    if (!chain)
+      continue;
+    chainRoots.insert(&op);
+    for (Operation *member : chain->members)
+      computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1});
+  }
+}
+
 void KernelFuser::visit(Block &block) {
+  if (isEnabled)
+    findChains(block);
   for (Operation &op : block) {
     if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
@@ -224,6 +247,10 @@ void KernelFuser::visit(Block &block) {
 }
 
 void KernelFuser::decide(Operation *op) {
+  if (!isStored(op->getResult(0)))
+    return; // a member of a chain
+  if (chainRoots.contains(op))
+    return outline(op);
   Computation computation = computationOf(op);
   bool isAlias = isa<ReshapeOp>(op) && isStored(op->getOperand(0));
   if (mayStayUnstored(op, computation))
