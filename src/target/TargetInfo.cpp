@@ -1,19 +1,21 @@
 //===- TargetInfo.cpp - Resolves target names ----------------------------===//
 //
 // LLVM says which extensions a processor has; Targets.def adds what LLVM does not know (caches, bandwidth, tiles).
-// `host` is the entry for this processor if the system really offers all its extensions (a virtual machine may hide
-// some), else the best generic level that it offers.
+// `host` is the entry that is most like this processor, plus and minus what is different here. Its model number is not
+// asked for: virtual machines give wrong ones, and new processors have unknown ones.
 //
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
+#include "target/Host.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -32,15 +34,6 @@ constexpr Machine machines[] = {
 #include "target/Targets.def"
 };
 
-struct HostAlias {
-  StringLiteral processor, entry;
-};
-
-constexpr HostAlias hostAliases[] = {
-#define PERPEND_HOST_ALIAS(processor, entry) {processor, entry},
-#include "target/Targets.def"
-};
-
 constexpr StringLiteral isaNames[] = {
 #define PERPEND_ISA(name, ...) name,
 #define PERPEND_ISA_UNUSED(...)
@@ -49,11 +42,13 @@ constexpr StringLiteral isaNames[] = {
 
 constexpr StringLiteral amxParts[] = {"amx-tile", "amx-int8", "amx-bf16"};
 
-/// Generic levels, best first: what `host` falls back to.
-constexpr StringLiteral genericLevels[] = {"x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"};
-
 /// Features asked for on top of a machine: name -> on or off. Sorted, so that the order of asking does not matter.
 using FeatureChanges = std::map<std::string, bool>;
+
+/// Sizes of the three levels in KiB; 0: not said.
+using CacheSizes = std::array<unsigned, 3>;
+
+CacheSizes cachesOf(const Machine &machine) { return {machine.l1KiB, machine.l2KiB, machine.l3KiB}; }
 
 const Machine *findMachine(StringRef name) {
   const Machine *found = llvm::find_if(machines, [&](const Machine &machine) { return machine.name == name; });
@@ -69,7 +64,8 @@ std::string guess(StringRef text, ArrayRef<StringRef> names) {
 
 std::vector<StringRef> isaNameList() { return {std::begin(isaNames), std::end(isaNames)}; }
 
-std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
+/// Everything that LLVM knows of a processor.
+StringMap<bool> featuresOf(StringRef cpu) {
   SmallVector<StringRef, 0> cpuFeatures;
   X86::getFeaturesForCPU(cpu, cpuFeatures);
   StringMap<bool> enabled;
@@ -77,6 +73,11 @@ std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
     X86::updateImpliedFeatures(feature, true, enabled);
     enabled[feature] = true;
   }
+  return enabled;
+}
+
+std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
+  StringMap<bool> enabled = featuresOf(cpu);
   for (bool on : {true, false}) // switching off wins over what is implied by switching on
     for (const auto &[feature, wanted] : changes)
       if (wanted == on) {
@@ -90,22 +91,38 @@ std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
   return isa;
 }
 
-bool hostOffers(StringRef machine, const StringMap<bool> &hostFeatures) {
-  return llvm::all_of(isaOf(machine, {}), [&](const std::string &name) { return hostFeatures.lookup(name); });
+unsigned vectorBytesOf(const StringMap<bool> &features) {
+  if (features.lookup("avx512f") && features.lookup("avx512vl"))
+    return 64;
+  return features.lookup("avx2") ? 32 : 16;
 }
 
-StringRef hostMachineName() {
-  StringRef processor = sys::getHostCPUName();
-  for (const HostAlias &alias : hostAliases)
-    if (alias.processor == processor)
-      processor = alias.entry;
-  const StringMap<bool> hostFeatures = sys::getHostCPUFeatures();
-  if (const Machine *machine = findMachine(processor); machine && hostOffers(machine->name, hostFeatures))
-    return machine->name;
-  for (StringRef level : genericLevels)
-    if (hostOffers(level, hostFeatures))
-      return level;
-  return "x86-64";
+/// How unlike two processors are: the features that only one of them has.
+size_t differences(const StringMap<bool> &a, const StringMap<bool> &b) {
+  auto missing = [](const StringMap<bool> &from, const StringMap<bool> &in) {
+    return llvm::count_if(from, [&](const auto &entry) { return entry.second && !in.lookup(entry.first()); });
+  };
+  return size_t(missing(a, b) + missing(b, a));
+}
+
+/// How unlike caches are: the sum of the ratios' logarithms, over known sizes.
+double differences(const CacheSizes &a, const CacheSizes &b) {
+  double sum = 0;
+  for (auto [one, other] : llvm::zip_equal(a, b))
+    if (one && other)
+      sum += std::abs(std::log2(double(one) / other));
+  return sum;
+}
+
+/// The entry with vectors as wide, the most features in common, and then the nearest caches.
+const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes &caches) {
+  auto unlikeness = [&](const Machine &machine) {
+    const StringMap<bool> own = featuresOf(machine.name);
+    return std::tuple(vectorBytesOf(own) != vectorBytesOf(features), differences(own, features),
+                      differences(cachesOf(machine), caches));
+  };
+  return *llvm::min_element(machines,
+                            [&](const Machine &a, const Machine &b) { return unlikeness(a) < unlikeness(b); });
 }
 
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
@@ -136,6 +153,41 @@ std::string featureText(const FeatureChanges &changes) {
               ",");
 }
 
+constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
+
+std::string cacheText(unsigned kibibytes) {
+  return kibibytes % 1024 == 0 ? formatv("{0}M", kibibytes / 1024).str() : formatv("{0}K", kibibytes).str();
+}
+
+/// "l2=2M", if it is of this form.
+Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
+  auto [name, value] = change.split('=');
+  const auto *level = llvm::find(cacheNames, name);
+  if (level == std::end(cacheNames))
+    return false;
+  constexpr unsigned mostKibibytes = 1u << 30;
+  const unsigned factor = value.ends_with("M") ? 1024 : 1;
+  unsigned count = 0;
+  if (!(value.ends_with("M") || value.ends_with("K")) || value.drop_back().getAsInteger(10, count) || count == 0 ||
+      count > mostKibibytes / factor)
+    return createStringError(formatv("target '{0}': expected the size of a cache as in {1}=512K or {1}=2M, got '{2}'\n"
+                                     "hint: perpend targets says what each target has",
+                                     text, name, change));
+  caches[size_t(level - std::begin(cacheNames))] = count * factor;
+  return true;
+}
+
+/// Only what differs, so that equal targets have equal texts.
+std::string canonicalText(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
+  std::string text = machine.name.str();
+  if (!changes.empty())
+    text += "," + featureText(changes);
+  for (auto [name, own, wanted] : llvm::zip_equal(cacheNames, cachesOf(machine), caches))
+    if (wanted && wanted != own)
+      text += ("," + name + "=").str() + cacheText(wanted);
+  return text;
+}
+
 /// VNNI multiplies bytes. Pairs of 16 bits are part of SSE2, which every x86-64 has, of AVX2, and of AVX-512BW.
 void setIntegerProducts(TargetInfo &info) {
   const bool isWide = info.vectorBytes == 64;
@@ -145,20 +197,20 @@ void setIntegerProducts(TargetInfo &info) {
   info.integersPerWord = info.accumulatesDots ? 4 : hasPairs ? 2 : 1;
 }
 
-TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes) {
+TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
   TargetInfo info;
   info.cpu = machine.name.str();
   info.features = featureText(changes);
-  info.name = info.features.empty() ? info.cpu : info.cpu + "," + info.features;
+  info.name = canonicalText(machine, changes, caches);
   info.triple = "x86_64-unknown-linux-gnu";
   info.isa = isaOf(machine.name, changes);
   const bool hasAvx512 = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
   info.vectorBytes = hasAvx512 ? 64 : info.hasIsa("avx2") ? 32 : 16;
   info.vectorRegisters = hasAvx512 ? 32 : 16;
   setIntegerProducts(info);
-  info.l1Bytes = uint64_t(machine.l1KiB) << 10;
-  info.l2Bytes = uint64_t(machine.l2KiB) << 10;
-  info.l3Bytes = uint64_t(machine.l3KiB) << 10;
+  for (auto [bytes, own, wanted] :
+       llvm::zip_equal(std::array{&info.l1Bytes, &info.l2Bytes, &info.l3Bytes}, cachesOf(machine), caches))
+    *bytes = uint64_t(wanted ? wanted : own) << 10;
   info.fusesMultiplyAdds = info.hasIsa("fma");
   info.fmaPerCycle = machine.fmaPerCycle;
   // Features may take registers away from the tile of the entry: accumulators, two vectors of B, one of A.
@@ -191,11 +243,39 @@ std::vector<StringRef> targetNames() {
   return names;
 }
 
+/// Offered, with all that it is built on; a machine may hide a part of that.
+static bool isUsable(StringRef feature, const StringMap<bool> &offered) {
+  StringMap<bool> needed;
+  X86::updateImpliedFeatures(feature, true, needed);
+  return offered.lookup(feature) &&
+         llvm::all_of(needed, [&](const auto &entry) { return offered.lookup(entry.first()); });
+}
+
+std::string describeHost(const HostFacts &facts) {
+  const CacheSizes caches = {unsigned(facts.l1Bytes >> 10), unsigned(facts.l2Bytes >> 10),
+                             unsigned(facts.l3Bytes >> 10)};
+  const Machine &machine = nearestMachine(facts.features, caches);
+  const StringMap<bool> own = featuresOf(machine.name);
+  FeatureChanges changes;
+  for (StringRef name : isaNames)
+    if (const bool isThere = isUsable(name, facts.features); own.lookup(name) != isThere)
+      changes[name.str()] = isThere;
+  return canonicalText(machine, changes, caches);
+}
+
 Expected<TargetInfo> resolveTarget(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
   const StringRef wanted = parts.front().trim();
-  const Machine *machine = findMachine(wanted == "host" ? hostMachineName() : wanted);
+  std::string host;
+  if (wanted == "host") {
+    host = describeHost(detectHost());
+    SmallVector<StringRef> found;
+    StringRef(host).split(found, ',');
+    found.append(parts.begin() + 1, parts.end());
+    parts = found;
+  }
+  const Machine *machine = findMachine(parts.front().trim());
   if (!machine) {
     std::vector<StringRef> names = targetNames();
     names.insert(names.begin(), "host");
@@ -203,10 +283,16 @@ Expected<TargetInfo> resolveTarget(StringRef text) {
         formatv("unknown target '{0}'\nhint: {1}targets: {2}", wanted, guess(wanted, names), join(names, ", ")));
   }
   FeatureChanges changes;
-  for (StringRef feature : ArrayRef(parts).drop_front())
-    if (Error error = addFeature(text, feature.trim(), changes))
-      return std::move(error);
-  return makeTarget(*machine, changes);
+  CacheSizes caches = {};
+  for (StringRef change : ArrayRef(parts).drop_front()) {
+    Expected<bool> isCache = addCache(text, change.trim(), caches);
+    if (!isCache)
+      return isCache.takeError();
+    if (!*isCache)
+      if (Error error = addFeature(text, change.trim(), changes))
+        return std::move(error);
+  }
+  return makeTarget(*machine, changes, caches);
 }
 
 } // namespace perpend::target

@@ -2,7 +2,7 @@
 //
 // A target is data: the rules of the schedules and of the cost model read these numbers and never ask for a name.
 // Targets.def holds the list. A target resolves to the same TargetInfo on every machine, `host` included, so that an
-// artifact does not depend on where it was made.
+// artifact does not depend on where it was made: `host` becomes the canonical text of what was found (Host.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_TARGETINFO_H
@@ -17,7 +17,7 @@
 namespace perpend::target {
 
 struct TargetInfo {
-  std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni"; resolves to this TargetInfo again
+  std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni,l2=2M"; resolves to this TargetInfo again
   std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
   std::string cpu;              ///< LLVM's -mcpu
   std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
@@ -48,9 +48,10 @@ struct TargetInfo {
 /// The names in Targets.def, in order.
 std::vector<llvm::StringRef> targetNames();
 
-/// `host`, or a name of Targets.def, each optionally followed by features: "x86-64-v3,+avxvnni", "sapphirerapids,-amx".
-/// A feature is a name of runtime/IsaX86.def, or `amx` for its three parts.
-/// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, AMX switched on.
+/// `host`, or a name of Targets.def, each optionally followed by features and sizes of caches: "x86-64-v3,+avxvnni",
+/// "sapphirerapids,-amx", "icelake-server,l2=2M". A feature is a name of runtime/IsaX86.def, or `amx` for its three parts.
+/// Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, AMX switched on, no size
+/// of a cache.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 
 } // namespace perpend::target

@@ -1,11 +1,13 @@
 //===- TargetInfoTest.cpp - Names, features and rules of targets ---------===//
 #include "TestModules.h"
 #include "runtime/Isa.h"
+#include "target/Host.h"
 #include "target/TargetOption.h"
 
 #include "mlir/Pass/PassOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace llvm;
 using namespace perpend::target;
@@ -79,11 +81,104 @@ TEST(TargetInfo, OrderOfFeaturesDoesNotMatter) {
 
 TEST(TargetInfo, HostIsAnEntryOfTheTable) {
   const TargetInfo host = expectValue(resolveTarget("host"));
-  EXPECT_TRUE(is_contained(targetNames(), host.name));
+  EXPECT_TRUE(is_contained(targetNames(), StringRef(host.name).split(',').first));
   EXPECT_EQ(expectValue(resolveTarget(host.name)).describe(), host.describe());
   const StringMap<bool> offered = sys::getHostCPUFeatures();
   for (const std::string &extension : host.isa)
     EXPECT_TRUE(offered.lookup(extension)) << extension;
+}
+
+/// A machine with the features of a processor, less `without`, plus `with`.
+static HostFacts machineLike(StringRef cpu, ArrayRef<uint64_t> cachesKiB, ArrayRef<StringRef> without = {},
+                             ArrayRef<StringRef> with = {}) {
+  HostFacts facts;
+  SmallVector<StringRef, 0> features;
+  X86::getFeaturesForCPU(cpu, features);
+  for (StringRef feature : features) {
+    X86::updateImpliedFeatures(feature, true, facts.features);
+    facts.features[feature] = true;
+  }
+  for (StringRef feature : without)
+    facts.features[feature] = false;
+  for (StringRef feature : with)
+    facts.features[feature] = true;
+  facts.l1Bytes = cachesKiB[0] << 10;
+  facts.l2Bytes = cachesKiB[1] << 10;
+  facts.l3Bytes = cachesKiB[2] << 10;
+  return facts;
+}
+
+TEST(Host, IsWhatItsFeaturesSay) {
+  EXPECT_EQ(describeHost(machineLike("sapphirerapids", {48, 2048, 32768})), "sapphirerapids");
+  EXPECT_EQ(describeHost(machineLike("znver5", {48, 1024, 32768})), "znver5");
+  EXPECT_EQ(describeHost(machineLike("znver4", {32, 1024, 32768})), "znver4");
+  EXPECT_EQ(describeHost(machineLike("znver3", {32, 512, 32768})), "znver3");
+  EXPECT_EQ(describeHost(machineLike("skylake-avx512", {32, 1024, 16384})), "skylake-avx512");
+  EXPECT_EQ(describeHost(machineLike("haswell", {32, 256, 8192})), "haswell");
+}
+
+// Processors of which the table has only a relative, and machines that show a part of theirs.
+TEST(Host, DiffersFromTheEntryMostLikeIt) {
+  auto of = [](const HostFacts &facts) { return expectValue(resolveTarget(describeHost(facts))); };
+  const TargetInfo virtualRapids =
+      of(machineLike("sapphirerapids", {48, 2048, 107520}, {"uintr", "enqcmd", "sgx", "pconfig", "invpcid"}));
+  EXPECT_EQ(virtualRapids.name, "sapphirerapids,l3=105M");
+  EXPECT_EQ(virtualRapids.l3Bytes, 105u << 20);
+  const TargetInfo withoutTiles =
+      of(machineLike("sapphirerapids", {48, 2048, 32768}, {"amx-tile", "amx-int8", "amx-bf16"}));
+  EXPECT_EQ(withoutTiles.cpu, "sapphirerapids");
+  EXPECT_FALSE(withoutTiles.hasIsa("amx-tile"));
+  EXPECT_EQ(withoutTiles.l2Bytes, 2u << 20);
+  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).l2Bytes, 512u << 10);
+  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).cpu, "icelake-server");
+  const TargetInfo cascade = of(machineLike("cascadelake", {32, 1024, 16384}));
+  EXPECT_EQ(cascade.name, "skylake-avx512,+avx512vnni");
+  EXPECT_EQ(cascade.integersPerWord, 4u);
+  const TargetInfo alder = of(machineLike("alderlake", {48, 1280, 30720}));
+  EXPECT_EQ(alder.name, "alderlake");
+  EXPECT_EQ(alder.vectorBytes, 32u);
+  EXPECT_EQ(alder.integersPerWord, 4u);
+  EXPECT_EQ(of(machineLike("skylake", {32, 256, 8192})).name, "haswell");
+  EXPECT_EQ(of(machineLike("graniterapids", {48, 2048, 32768})).name, "sapphirerapids,+amx-fp16");
+  EXPECT_EQ(of(machineLike("znver2", {32, 512, 16384})).name, "znver3,l3=16M");
+}
+
+TEST(Host, AnUnknownMachineIsAGenericLevel) {
+  EXPECT_EQ(describeHost(machineLike("x86-64-v3", {0, 0, 0})), "x86-64-v3");
+  EXPECT_EQ(describeHost(machineLike("x86-64-v3", {64, 512, 4096}, {}, {"aes"})), "x86-64-v3,l1=64K,l2=512K,l3=4M");
+  EXPECT_EQ(describeHost(machineLike("x86-64-v3", {32, 256, 8192}, {}, {"avxvnni"})), "x86-64-v3,+avxvnni");
+  EXPECT_EQ(describeHost(machineLike("x86-64", {32, 256, 8192})), "x86-64");
+  EXPECT_EQ(describeHost(HostFacts()).substr(0, 6), "x86-64");
+}
+
+// Whatever a machine hides, code for it uses nothing else.
+TEST(Host, UsesOnlyWhatIsThere) {
+  constexpr StringLiteral names[] = {
+#define PERPEND_ISA(name, ...) name,
+#define PERPEND_ISA_UNUSED(...)
+#include "runtime/IsaX86.def"
+  };
+  for (StringRef cpu : {"sapphirerapids", "znver5", "znver3", "alderlake", "skylake-avx512"})
+    for (StringRef hidden : names) {
+      const HostFacts facts = machineLike(cpu, {32, 512, 8192}, hidden);
+      const TargetInfo target = expectValue(resolveTarget(describeHost(facts)));
+      for (const std::string &extension : target.isa)
+        EXPECT_TRUE(facts.features.lookup(extension)) << cpu.str() << " without " << hidden.str() << ": " << extension;
+    }
+}
+
+TEST(TargetInfo, CachesCanBeSaid) {
+  const TargetInfo target = expectValue(resolveTarget("icelake-server,l2=2M,+avx512bf16, l1=32K"));
+  EXPECT_EQ(target.name, "icelake-server,+avx512bf16,l1=32K,l2=2M");
+  EXPECT_EQ(target.l2Bytes, 2u << 20);
+  EXPECT_EQ(target.features, "+avx512bf16");
+  EXPECT_EQ(expectValue(resolveTarget(target.name)).describe(), target.describe());
+  EXPECT_EQ(expectValue(resolveTarget("haswell,l2=256K")).name, "haswell");
+  for (StringRef wrong : {"haswell,l2", "haswell,l2=", "haswell,l2=M", "haswell,l2=0K", "haswell,l2=1",
+                          "haswell,l3=-1M", "haswell,l1=99999999999999999999K", "haswell,l1=9999999999M"})
+    EXPECT_NE(textOf(resolveTarget(wrong).takeError()).find("=512K or "), std::string::npos) << wrong.str();
+  EXPECT_NE(textOf(resolveTarget("haswell,l4=1M").takeError()).find("expected +feature or -feature"),
+            std::string::npos);
 }
 
 TEST(TargetInfo, TheRuntimeAgreesWithLlvmAboutThisProcessor) {
