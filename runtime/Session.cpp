@@ -16,7 +16,7 @@ namespace {
 // Marks the session as in use for one call.
 class Use {
 public:
-  explicit Use(perpend_session &session) : session(session) {
+  explicit Use(const perpend_session &session) : session(session) {
     isAlone = !session.isBusy.exchange(true, std::memory_order_acquire);
   }
   Use(const Use &) = delete;
@@ -29,7 +29,7 @@ public:
   bool isAlone;
 
 private:
-  perpend_session &session;
+  const perpend_session &session;
 };
 
 perpend_status failBusy() {
@@ -275,6 +275,9 @@ perpend_status perpend_session_kernel_profile(const perpend_session *session, in
   uint32_t count = session->model->module->kernelCount;
   if (kernelIndex < 0 || static_cast<uint32_t>(kernelIndex) >= count)
     return fail(PERPEND_INVALID_ARGUMENT, "kernel index: expected fewer than %u, got %d", count, kernelIndex);
+  Use use(*session);
+  if (!use.isAlone)
+    return failBusy();
   *timeNs = session->kernelTimes[kernelIndex].timeNs;
   *calls = session->kernelTimes[kernelIndex].calls;
   return PERPEND_OK;

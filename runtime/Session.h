@@ -29,7 +29,7 @@ struct perpend_session {
   bool isPlanned = false; // offsets and the arena do, too
   bool isProfiling = false;
   bool isComplete = false; // the latest run that began succeeded
-  std::atomic<bool> isBusy{false};
+  mutable std::atomic<bool> isBusy{false};
   perpend::runtime::Region region;
 
   int64_t **inputDims = nullptr; // shapes of the latest binding

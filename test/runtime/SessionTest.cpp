@@ -318,6 +318,9 @@ TEST_F(Session, SecondThreadIsRefused) {
   perpend_tensor others[2] = {};
   EXPECT_EQ(perpend_session_run(slowSession, inputs, 2, others, 2), PERPEND_BUSY);
   expectMessage("one thread at a time");
+  int64_t timeNs = -1, calls = -1; // the other thread is writing them
+  EXPECT_EQ(perpend_session_kernel_profile(slowSession, 0, &timeNs, &calls), PERPEND_BUSY);
+  EXPECT_EQ(calls, -1);
   mayLeave = true;
   first.join();
   perpend_session_free(slowSession);
