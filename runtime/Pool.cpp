@@ -1,6 +1,10 @@
 // A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
 // After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
+// What the caller calls a grain is an estimate of what is worth a thread, from extents that its compiler may not have
+// known: a unit may take a hundredth of that or a hundred times as much. So the caller does the first grain and looks
+// how long it took, before it hands out the rest.
+//
 // One pool per process: perpend_pool_v2 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
 // for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
 // After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
@@ -25,7 +29,10 @@ extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
 namespace perpend::runtime {
 namespace {
 
-constexpr int64_t partsPerThread = 4; // evens out cores of different speed and load
+constexpr int64_t partsPerThread = 4;    // evens out cores of different speed and load
+constexpr int64_t grainNs = 4000;        // what a grain is estimated to take
+constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
+constexpr int64_t grainsWorthSharing = 2;
 
 struct Job {
   const ParallelTask *task;
@@ -208,13 +215,10 @@ void withdraw(Pool &pool, Job &job) {
   pthread_mutex_unlock(&pool.mutex);
 }
 
-void runInPool(Pool &pool, const ParallelTask &task) {
-  constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
-  int64_t wholeGrains = task.extent / std::max<int64_t>(task.grain, 1);
-  if (wholeGrains < grainsWorthWaking && pool.awake.load(std::memory_order_relaxed) == 0)
-    return task.body(task.context, 0, task.extent);
+void share(Pool &pool, const ParallelTask &task) {
   int32_t threads = std::clamp(task.threads, 1, maxThreads);
-  int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, wholeGrains);
+  int64_t wholeGrains = task.extent / std::max<int64_t>(task.grain, 1);
+  int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, std::max<int64_t>(wholeGrains, 1));
   Job job;
   job.task = &task;
   job.parts = parts;
@@ -228,6 +232,34 @@ void runInPool(Pool &pool, const ParallelTask &task) {
   offer(pool, job);
   runParts(pool, job, 0);
   withdraw(pool, job);
+}
+
+// A task without its first grain.
+struct Rest {
+  const ParallelTask *task;
+  int64_t first;
+};
+
+void runRest(void *context, int64_t begin, int64_t end) {
+  auto *rest = static_cast<const Rest *>(context);
+  rest->task->body(rest->task->context, begin + rest->first, end + rest->first);
+}
+
+void runInPool(Pool &pool, const ParallelTask &task) {
+  int64_t grain = std::max<int64_t>(task.grain, 1), wholeGrains = task.extent / grain;
+  bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0, isLittle = wholeGrains < grainsWorthWaking;
+  if (isLittle && isAwake)
+    return share(pool, task);
+  if (isLittle && grain > 1) // a unit is short
+    return task.body(task.context, 0, task.extent);
+  int64_t start = nowNs();
+  task.body(task.context, 0, grain);
+  int64_t restNs = (nowNs() - start) * (wholeGrains - 1);
+  Rest rest{&task, grain};
+  ParallelTask restTask{runRest, &rest, task.extent - grain, grain, task.threads};
+  if (wholeGrains == 2 || restNs < grainNs * (isAwake ? grainsWorthSharing : grainsWorthWaking))
+    return runRest(&rest, 0, restTask.extent);
+  share(pool, restTask);
 }
 
 Pool *createPool() {

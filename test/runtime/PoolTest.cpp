@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <set>
 #include <sys/wait.h>
 #include <thread>
@@ -18,6 +19,24 @@ using namespace perpend::runtime;
 template <typename Body> static void parallel(int64_t extent, int64_t grain, int32_t threads, Body body) {
   parallelFor({[](void *context, int64_t begin, int64_t end) { (*static_cast<Body *>(context))(begin, end); }, &body,
                extent, grain, threads});
+}
+
+// Long enough that a helper is worth it.
+static void work(int64_t begin, int64_t end) {
+  std::this_thread::sleep_for(std::chrono::microseconds(50) * (end - begin));
+}
+
+// How many threads besides the caller worked; each unit takes `length`.
+static size_t helpersOf(int64_t extent, int64_t grain, std::chrono::microseconds length) {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  parallel(extent, grain, 2, [&](int64_t begin, int64_t end) {
+    if (length.count() > 0)
+      std::this_thread::sleep_for(length * (end - begin));
+    std::lock_guard<std::mutex> lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  return seen.size() - seen.count(std::this_thread::get_id());
 }
 
 static size_t threadCount() {
@@ -74,11 +93,24 @@ TEST(Pool, TheCallerTakesTheFirstHalfAndItsHelperTheSecond) {
 }
 
 TEST(Pool, SleepingWorkersAreNotWokenForLittleWork) {
-  parallel(64, 1, 2, [](int64_t, int64_t) {}); // there is a worker
+  parallel(64, 1, 2, work); // there is a worker
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  int calls = 0; // by this thread alone
-  parallel(7, 1, 2, [&](int64_t, int64_t) { ++calls; });
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(helpersOf(7, 1, std::chrono::microseconds(0)), 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(helpersOf(7, 2, std::chrono::microseconds(0)), 0u);
+}
+
+// The number of grains is only an estimate of the time.
+TEST(Pool, SleepingWorkersAreWokenForFewLongUnits) {
+  parallel(64, 1, 2, work);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(helpersOf(4, 1, std::chrono::milliseconds(20)), 1u);
+}
+
+TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) {
+  parallel(64, 1, 2, work);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(helpersOf(64, 1, std::chrono::microseconds(0)), 0u);
 }
 
 TEST(Pool, NestedAndConcurrentCallsFinish) {
@@ -87,7 +119,12 @@ TEST(Pool, NestedAndConcurrentCallsFinish) {
     for (int round = 0; round < 50; ++round)
       parallel(8, 1, 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          parallel(100, 1, 3, [&](int64_t first, int64_t last) { sum += last - first; });
+          parallel(100, 1, 3, [&](int64_t first, int64_t last) {
+            sum += last - first;
+            auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(1) * (last - first);
+            while (std::chrono::steady_clock::now() < end) {
+            }
+          });
       });
   };
   std::vector<std::thread> callers;
@@ -99,7 +136,7 @@ TEST(Pool, NestedAndConcurrentCallsFinish) {
 }
 
 TEST(Pool, IdleWorkersTakeNoTime) {
-  parallel(1000, 1, 2, [](int64_t, int64_t) {});
+  parallel(1000, 1, 2, work);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::clock_t before = std::clock();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -107,21 +144,23 @@ TEST(Pool, IdleWorkersTakeNoTime) {
 }
 
 TEST(Pool, WorkersAreStartedOnceAndReused) {
-  auto work = [](int64_t, int64_t) {};
   parallel(100, 1, 9, work);
   size_t threads = threadCount();
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 20; ++i)
     parallel(100, 1, 9, work);
   EXPECT_EQ(threadCount(), threads);
 }
 
 TEST(Pool, ForkedChildGetsItsOwnWorkers) {
-  parallel(100, 1, 2, [](int64_t, int64_t) {});
+  parallel(100, 1, 2, work);
   pid_t child = fork();
   if (child == 0) {
     alarm(20);
     std::atomic<int64_t> sum = 0;
-    parallel(100, 1, 2, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    parallel(100, 1, 2, [&](int64_t begin, int64_t end) {
+      sum += end - begin;
+      work(begin, end);
+    });
     _exit(sum == 100 && threadCount() == 2 ? 0 : 1);
   }
   int status = -1;
