@@ -93,7 +93,7 @@ def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, As
 
 def LoadOp : Graph_Op<"load", [Pure, HasParent<"GenerateOp">]> {
   let summary = "An element of a tensor, inside generate";
-  let description = [{ result = tensor[index...]; the index must be inside the tensor. Errors: C1 one index per dimension. }];
+  let description = [{ result = tensor[index...]; the index must be inside the tensor. Errors: C1 one index per dimension, C2 a constant index is outside. }];
   let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$index);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$tensor `[` $index `]` attr-dict `:` type($tensor) `->` type($result)";

@@ -277,6 +277,36 @@ func.func @load_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>
 
 // -----
 
+func.func @load_c2(%a: tensor<3x4xf32>) {
+  %r = graph.generate (%a) : (tensor<3x4xf32>) -> tensor<3xf32> {
+  ^bb0(%p: index, %t: tensor<3x4xf32>):
+    %far = arith.constant 100000000 : index
+    // expected-error @+1 {{C2: index 1: expected 0 to less than 4, got 100000000}}
+    %q = graph.load %t[%p, %far] : tensor<3x4xf32> -> f32
+    graph.yield %q : f32
+  }
+  return
+}
+
+// -----
+
+func.func @load_c2_symbols(%a: tensor<?xf32, #graph.shape<["n + 2"]>>) {
+  %r = graph.generate (%a) : (tensor<?xf32, #graph.shape<["n + 2"]>>) -> tensor<3xf32> {
+  ^bb0(%p: index, %t: tensor<?xf32, #graph.shape<["n + 2"]>>):
+    %inside = arith.constant 1 : index
+    %perhaps = arith.constant 2 : index
+    %negative = arith.constant -1 : index
+    %q = graph.load %t[%inside] : tensor<?xf32, #graph.shape<["n + 2"]>> -> f32
+    %r = graph.load %t[%perhaps] : tensor<?xf32, #graph.shape<["n + 2"]>> -> f32
+    // expected-error @+1 {{C2: index 0: expected 0 to less than n + 2, got -1}}
+    %s = graph.load %t[%negative] : tensor<?xf32, #graph.shape<["n + 2"]>> -> f32
+    graph.yield %q : f32
+  }
+  return
+}
+
+// -----
+
 func.func @call_kernel_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
   // expected-error @+1 {{C1: }}
   %r = graph.call_kernel @nowhere(%a) : (tensor<3x4xf32>) -> tensor<3x4xf32>

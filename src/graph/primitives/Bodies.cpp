@@ -9,6 +9,7 @@
 #include "graph/Shapes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -112,6 +113,15 @@ LogicalResult LoadOp::verify() {
   int64_t rank = cast<RankedTensorType>(getTensor().getType()).getRank();
   if (static_cast<int64_t>(getIndex().size()) != rank)
     return emitOpError("C1: ") << getIndex().size() << " indices into a tensor of rank " << rank;
+  for (auto [dim, index, extent] : llvm::enumerate(getIndex(), shapeOf(getTensor()))) {
+    APInt value;
+    bool isNumber = matchPattern(index, m_ConstantInt(&value));
+    // An extent of 0 is of a tensor that no element of the result may be computed from.
+    if (isNumber && extent != SymbolicInt(0) &&
+        (value.isNegative() || (SymbolicInt(value.getSExtValue()) - extent).knownNonNegative()))
+      return emitOpError("C2: index ") << dim << ": expected 0 to less than " << extent.str() << ", got "
+                                       << value.getSExtValue();
+  }
   return success();
 }
 
