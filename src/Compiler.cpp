@@ -12,6 +12,7 @@
 #include "Operators.h"
 #include "Pipeline.h"
 #include "graph/Graph.h"
+#include "support/MappedFile.h"
 #include "support/WriteFile.h"
 #include "target/Attributes.h"
 #include "target/Link.h"
@@ -21,6 +22,7 @@
 #include "target/cpu/ModuleTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -56,10 +58,17 @@ class Compilation {
 public:
   Compilation(ModuleOp module, const CompileOptions &options, CompileReport *report)
       : module(module), options(options), report(report) {
-    module.walk([&](graph::ConstantOp constant) { original.insert(constant.getValue()); });
+    module.walk([&](graph::ConstantOp constant) {
+      original.insert(constant.getValue());
+      if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
+        if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+          watch.add(blob->getData().data());
+    });
   }
 
   LogicalResult lower();
+  /// Fails where a file that weights lie in has changed.
+  LogicalResult checkFiles();
   /// The LLVM IR of the lowered module, with the table.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
   LogicalResult write(ArtifactKind kind, StringRef output);
@@ -81,6 +90,8 @@ private:
   CompileReport *report;
   std::optional<target::TargetInfo> target;
   ModelDescription description;
+  /// Weights are read where the model's file has them.
+  support::FileWatch watch;
   /// The constants that the caller's module came with; others made from it may still use them.
   llvm::DenseSet<Attribute> original;
 };
@@ -288,6 +299,11 @@ LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, 
   return error ? fail(std::move(error)) : success();
 }
 
+LogicalResult Compilation::checkFiles() {
+  std::optional<std::string> changed = watch.changedFile();
+  return changed ? LogicalResult(module.emitError(support::changedText(*changed))) : success();
+}
+
 LogicalResult Compilation::link(ArtifactKind kind, StringRef output, std::vector<std::string> objects) {
   target::LinkRequest request;
   request.objects = std::move(objects);
@@ -328,7 +344,7 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
   std::vector<std::string> objects;
   description.table.isMain = kind != ArtifactKind::StaticLibrary;
   auto start = std::chrono::steady_clock::now();
-  if (failed(writeObjects(*scratch, objects)) || failed(link(kind, output, std::move(objects))))
+  if (failed(writeObjects(*scratch, objects)) || failed(checkFiles()) || failed(link(kind, output, std::move(objects))))
     return failure();
   if (kind != ArtifactKind::Executable && failed(writeHeader(*scratch, output)))
     return failure();

@@ -140,8 +140,9 @@ struct SectionStream {
   uint32_t checksum = 0;
 
   void write(ArrayRef<char> bytes) {
-    stream.write(bytes.data(), bytes.size());
+    // The system does not write what is gone from a mapped file (support/MappedFile.h), so touch it before.
     checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
+    stream.write(bytes.data(), bytes.size());
   }
 
   /// Up to this offset in the section.

@@ -19,6 +19,7 @@
 #include "graph/Attributes.h"
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
+#include "support/MappedFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -351,13 +352,25 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, StringRef path, const Imp
         << "cannot read the model '" << path << "': this is a device, which has no end";
     return {};
   }
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  support::FileWatch watch;
+  auto file = support::mapFile(path.str());
   if (!file) {
     emitError(FileLineColLoc::get(&context, path, 0, 0))
         << "cannot read the model '" << path << "': " << file.getError().message();
     return {};
   }
   StringRef folder = llvm::sys::path::parent_path(path);
-  return importOnnx(context, std::move(*file), path, folder.empty() ? "." : folder, options);
+  OwningOpRef<ModuleOp> module;
+  {
+    // What is wrong with a changed file is not what the importer finds.
+    ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &) { return success(watch.changedFile().has_value()); });
+    module = importOnnx(context, std::shared_ptr<llvm::MemoryBuffer>(std::move(*file)), path,
+                        folder.empty() ? "." : folder, options);
+  }
+  std::optional<std::string> changed = watch.changedFile();
+  if (!changed)
+    return module;
+  emitError(FileLineColLoc::get(&context, path, 0, 0)) << support::changedText(*changed);
+  return {};
 }
 } // namespace perpend::onnx

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Tensors.h"
 #include "graph/ElementTypes.h"
+#include "support/MappedFile.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -225,7 +226,7 @@ TensorReader::Buffer TensorReader::openExternal(StringRef location, std::string 
     error = "the external file " + quoted + " leads out of the model's folder or is no regular file";
     return {};
   }
-  auto opened = llvm::MemoryBuffer::getFile(real, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto opened = support::mapFile(real.str().str());
   if (!opened) {
     error = "cannot read the external file " + quoted + ": " + opened.getError().message();
     return {};

@@ -1,0 +1,187 @@
+#include "support/MappedFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace perpend::support {
+namespace {
+
+/// One mapping. The signal handler walks the list of them, so they are used again but never freed; begin is 0 where
+/// none is.
+struct Mapping {
+  std::atomic<uintptr_t> begin{0}, end{0};
+  std::atomic<bool> isCut{false};
+  uint64_t number = 0; ///< in the order of opening, from 1
+  std::string path;
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t sizeBytes = 0;
+  timespec modified = {};
+  Mapping *next = nullptr;
+};
+
+std::atomic<Mapping *> mappings{nullptr};
+std::mutex mutex; // of everything but what the handler reads
+uint64_t latestNumber = 0;
+int watches = 0;
+std::vector<std::pair<uint64_t, std::string>> changedAndClosed; ///< number, path; while there are watches
+struct sigaction previous;
+
+uintptr_t pageBytes() { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
+
+Mapping *findMapping(uintptr_t address) {
+  for (Mapping *mapping = mappings.load(); mapping; mapping = mapping->next)
+    if (address >= mapping->begin.load() && address < mapping->end.load())
+      return mapping;
+  return nullptr;
+}
+
+/// Puts zeros in the place of what is gone, and lets the access happen again.
+void onBusError(int, siginfo_t *info, void *) {
+  const int savedErrno = errno;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  Mapping *mapping = info->si_code == BUS_ADRERR ? findMapping(address) : nullptr;
+  const uintptr_t page = address & ~(pageBytes() - 1);
+  if (mapping && mmap(reinterpret_cast<void *>(page), mapping->end.load() - page, PROT_READ,
+                      MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+    mapping->isCut.store(true);
+  else
+    sigaction(SIGBUS, &previous, nullptr); // happens again, as if this handler were not there
+  errno = savedErrno;
+}
+
+bool isInstalled() {
+  struct sigaction current;
+  return sigaction(SIGBUS, nullptr, &current) == 0 && (current.sa_flags & SA_SIGINFO) &&
+         current.sa_sigaction == onBusError;
+}
+
+/// Without a signal, too: the rest of the last page of a file that was cut, and what was written, are in the mapping at
+/// once. A file that was replaced by another of its name is not.
+bool hasChanged(const Mapping &mapping) {
+  struct stat now;
+  return mapping.isCut.load() ||
+         (stat(mapping.path.c_str(), &now) == 0 && now.st_dev == mapping.device && now.st_ino == mapping.inode &&
+          (now.st_size != mapping.sizeBytes || now.st_mtim.tv_sec != mapping.modified.tv_sec ||
+           now.st_mtim.tv_nsec != mapping.modified.tv_nsec));
+}
+
+class MappedBuffer : public llvm::MemoryBuffer {
+public:
+  MappedBuffer(Mapping &mapping, const char *begin, size_t sizeBytes) : mapping(mapping) {
+    init(begin, begin + sizeBytes, /*RequiresNullTerminator=*/false);
+  }
+  ~MappedBuffer() override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (watches > 0 && hasChanged(mapping))
+      changedAndClosed.emplace_back(mapping.number, mapping.path);
+    mapping.end.store(0);
+    mapping.begin.store(0);
+    munmap(const_cast<char *>(getBufferStart()), getBufferSize());
+  }
+  llvm::StringRef getBufferIdentifier() const override { return mapping.path; }
+  BufferKind getBufferKind() const override { return MemoryBuffer_MMap; }
+
+private:
+  Mapping &mapping;
+};
+
+Mapping &newMapping(const std::string &path, const struct stat &status, uintptr_t begin) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Mapping *mapping = mappings.load();
+  while (mapping && mapping->begin.load())
+    mapping = mapping->next;
+  const bool isNew = !mapping;
+  if (isNew)
+    mapping = new Mapping;
+  mapping->number = ++latestNumber;
+  mapping->path = path;
+  mapping->device = status.st_dev;
+  mapping->inode = status.st_ino;
+  mapping->sizeBytes = status.st_size;
+  mapping->isCut.store(false);
+  mapping->modified = status.st_mtim;
+  mapping->begin.store(begin);
+  mapping->end.store(begin + static_cast<uintptr_t>(status.st_size));
+  if (isNew) {
+    mapping->next = mappings.load();
+    mappings.store(mapping);
+  }
+  return *mapping;
+}
+
+} // namespace
+
+llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &path) {
+  struct stat status;
+  void *begin = MAP_FAILED;
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) { // opening a pipe has effects
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+      begin = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0)
+      close(file);
+  }
+  if (begin == MAP_FAILED)
+    return llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+  Mapping &mapping = newMapping(path, status, reinterpret_cast<uintptr_t>(begin));
+  return std::make_unique<MappedBuffer>(mapping, static_cast<const char *>(begin), static_cast<size_t>(status.st_size));
+}
+
+FileWatch::FileWatch() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  start = latestNumber;
+  ++watches;
+  if (isInstalled())
+    return;
+  struct sigaction action = {};
+  action.sa_sigaction = onBusError;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigaction(SIGBUS, &action, &previous);
+}
+
+/// Others may have put their handlers there since; those stay.
+FileWatch::~FileWatch() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (--watches > 0)
+    return;
+  changedAndClosed.clear();
+  if (isInstalled())
+    sigaction(SIGBUS, &previous, nullptr);
+}
+
+void FileWatch::add(const void *bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Mapping *mapping = findMapping(reinterpret_cast<uintptr_t>(bytes));
+  if (mapping && !llvm::is_contained(added, mapping->number))
+    added.push_back(mapping->number);
+}
+
+std::optional<std::string> FileWatch::changedFile() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto isWatched = [&](uint64_t number) { return number > start || llvm::is_contained(added, number); };
+  for (const Mapping *mapping = mappings.load(); mapping; mapping = mapping->next)
+    if (mapping->begin.load() && isWatched(mapping->number) && hasChanged(*mapping))
+      return mapping->path;
+  for (const auto &[number, path] : changedAndClosed)
+    if (isWatched(number))
+      return path;
+  return std::nullopt;
+}
+
+std::string changedText(llvm::StringRef path) {
+  return ("the file '" + path +
+          "' was changed or cut short while it was read\nhint: wait until it is written, then compile again")
+      .str();
+}
+
+} // namespace perpend::support

@@ -1,0 +1,96 @@
+// Files that change while they are mapped.
+#include "support/MappedFile.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+using namespace perpend::support;
+
+namespace {
+/// A file of 256 KiB of 'x', gone at the end.
+class MappedFile : public testing::Test {
+protected:
+  void SetUp() override {
+    llvm::SmallString<128> name;
+    ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("mapped", "bin", name));
+    path = name.str().str();
+    std::ofstream(path) << std::string(sizeBytes, 'x');
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove(path); }
+
+  static constexpr size_t sizeBytes = 256 << 10;
+  std::string path;
+};
+} // namespace
+
+TEST_F(MappedFile, HasTheContent) {
+  FileWatch watch;
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  EXPECT_EQ((*file)->getBuffer(), std::string(sizeBytes, 'x'));
+  EXPECT_EQ(watch.changedFile(), std::nullopt);
+}
+
+TEST_F(MappedFile, WhatWasCutOffReadsAsZeros) {
+  FileWatch watch;
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(truncate(path.c_str(), 100), 0);
+  EXPECT_EQ((*file)->getBuffer()[50], 'x');
+  EXPECT_EQ((*file)->getBuffer()[sizeBytes - 1], 0);
+  EXPECT_EQ((*file)->getBuffer()[100000], 0);
+  EXPECT_EQ(watch.changedFile(), path);
+  // As a file of the size before would say nothing.
+  (void)llvm::sys::fs::remove(path);
+  EXPECT_EQ(watch.changedFile(), path);
+}
+
+TEST_F(MappedFile, AWatchSpeaksOfItsFiles) {
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  FileWatch other, own;
+  own.add((*file)->getBufferStart() + 1000);
+  std::ofstream(path, std::ios::app) << "more";
+  EXPECT_EQ(own.changedFile(), path);
+  EXPECT_EQ(other.changedFile(), std::nullopt);
+}
+
+TEST_F(MappedFile, AFileThatWasClosedAgainIsNotForgotten) {
+  FileWatch watch;
+  {
+    auto file = mapFile(path);
+    ASSERT_TRUE(file);
+    ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  }
+  EXPECT_EQ(watch.changedFile(), path);
+}
+
+TEST_F(MappedFile, AReplacedFileStaysAsItWas) {
+  FileWatch watch;
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  std::ofstream(path + ".new") << "other";
+  ASSERT_FALSE(llvm::sys::fs::rename(path + ".new", path));
+  EXPECT_EQ((*file)->getBuffer().back(), 'x');
+  EXPECT_EQ(watch.changedFile(), std::nullopt);
+}
+
+TEST(MappedFileDeathTest, OtherBusErrorsEndTheProcess) {
+  EXPECT_EXIT(
+      {
+        FileWatch watch;
+        raise(SIGBUS);
+        raise(SIGBUS);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+}
+
+TEST_F(MappedFile, SaysWhyAFileCannotBeRead) {
+  EXPECT_EQ(mapFile(path + ".none").getError(), std::errc::no_such_file_or_directory);
+  EXPECT_EQ(mapFile("/").getError(), std::errc::is_a_directory);
+}
