@@ -109,6 +109,7 @@ LogicalResult Compilation::lower() {
   if (!resolved)
     return fail(resolved.takeError());
   target = *resolved;
+  description.isChecked = options.checked;
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
   auto isPhase = [](StringRef name) {
@@ -128,7 +129,7 @@ LogicalResult Compilation::lower() {
   // The phase behind which the module is described has run before.
   if (options.startFrom == phases().back().name && failed(describeModel(module, options.name, description)))
     return failure();
-  return runPhases(module, {*target, options.optLevel}, options.startFrom, options.stopAfter,
+  return runPhases(module, {*target, options.optLevel, options.checked}, options.startFrom, options.stopAfter,
                    [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 

@@ -293,6 +293,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
   if (!description.requirements.empty())
     object["requirements"] = llvm::json::Array(description.requirements);
+  if (description.isChecked)
+    object["checked"] = true;
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;

@@ -31,6 +31,7 @@ struct ModelDescription {
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::vector<std::string> texts; ///< constants, by identity; empty for models without texts
   bool needsHandles = false;      ///< there are texts or lists, or library calls
+  bool isChecked = false;         ///< kernels that leave their memory end a run
   std::string checksum;
   /// Element bytes of constants that do not lie in memory as they must in the artifact.
   std::vector<std::vector<char>> converted;

@@ -93,6 +93,8 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandMath({context.target}));
+  if (context.isChecked)
+    passes.addPass(tile::createTileVerifyAccesses());
   passes.addPass(target::createCpuLowerMain());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

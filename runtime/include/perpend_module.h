@@ -30,6 +30,7 @@
  *                                 input then
  *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
+ *   "checked": true               optional; a kernel that would leave a tensor's memory ends the run with an error
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
@@ -101,7 +102,8 @@ struct perpend_frame {
   /* Makes room for `bytes` bytes (64-byte aligned, not NULL for 0), of which the first `keptBytes` stay as they are.
    * Returns PERPEND_OK, or another perpend_status with the message set; run then returns it. */
   int32_t (*reserve)(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
-  /* Sets the message of an error that the data caused: text, then the number. Returns the status for run to return. */
+  /* Sets the message of an error that the data caused: text, then the number. Behind a newline, text has the hint to
+   * give. Returns the status for run to return. */
   int32_t (*refuse)(const char *text, int64_t got);
   int64_t *outputDims;      /* as written by sizes; run writes all extents of outputs with extents from data */
   perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */

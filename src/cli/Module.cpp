@@ -260,6 +260,7 @@ void writeReproducer(const ModelSource &source, const CompileOptions &options) {
     return;
   }
   llvm::errs() << "reproducer: perpend-repro.mlir\nreplay: perpend compile perpend-repro.mlir -o repro.so --start-from "
-               << start << " --target " << options.target << " -O" << options.optLevel << "\n";
+               << start << " --target " << options.target << " -O" << options.optLevel
+               << (options.checked ? " --checked\n" : "\n");
 }
 } // namespace perpend::cli

@@ -228,6 +228,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
   report.target = facts.getString("target").value_or("").str();
+  report.isChecked = facts.getBoolean("checked").value_or(false);
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   report.symbols = textsIn(facts, "symbols");
   report.dataSymbols = textsIn(facts, "dataSymbols");
@@ -244,6 +245,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   out << "model '" << report.name << "' (" << report.path << ")\n";
   if (!report.target.empty())
     out << "target   " << report.target << "\n";
+  if (report.isChecked)
+    out << "checked  a kernel that would leave a tensor's memory ends the run with an error\n";
   for (const TensorReport &input : report.inputs)
     out << "input    " << input.name << ": " << input.type << "\n";
   for (const TensorReport &output : report.outputs)

@@ -33,6 +33,7 @@ struct BufferReport {
 
 struct ModelReport {
   std::string name, path, target;
+  bool isChecked = false;
   std::vector<TensorReport> inputs, outputs;
   std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those that a run gives values to
   std::vector<std::string> requirements;         ///< of the extents of inputs

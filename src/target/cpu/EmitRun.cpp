@@ -7,6 +7,7 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
+#include "tile/CheckedAccesses.h"
 #include "tile/Schedule.h"
 
 #include "perpend_module.h"
@@ -68,7 +69,13 @@ RunEmitter::RunEmitter(func::FuncOp main)
     mostExtents = std::max(mostExtents, ranks);
   });
   int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(most + 1));
+  int64_t listed = most + 1; // and the symbols
+  if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
+    record = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64,
+                                              f.integer(tile::recordedMemories(most) * tile::recordWords));
+    listed += 1 + most; // the record, and an extent for each buffer
+  }
+  list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(listed));
   kernelSymbols = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostSymbols));
   extents = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostExtents));
   slots = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(slotCount + 1));
@@ -135,6 +142,8 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
     f.store(evaluate(value), kernelSymbols, number);
   f.store(kernelSymbols, list, places.size()); // as in tile/KernelAbi.h
+  if (tile::isChecked(kernel))
+    prepareRecord(call);
   SymbolicInt units = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
   units = units.substitute(graph::symbolsAt(call, kernel));
   std::string entryName = (call.getKernel() + "_entry").str();
@@ -144,6 +153,8 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
              {frame, index, address, list, evaluate(units), f.integer(tile::Schedule::of(kernel).grain)});
+  if (tile::isChecked(kernel))
+    checkRecord(call);
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 //
 // Main as one function: kernel calls through frame->parallel, memory whose size
 // is known now, symbols from data, and errors (EmitRun.cpp); branches and loops
-// (RunControlFlow.cpp); library calls (RunLibrary.cpp). Places are those of memory planning (tile/Buffers.h).
+// (RunControlFlow.cpp); library calls (RunLibrary.cpp); checked kernels (RunChecked.cpp). Places are those of memory planning (tile/Buffers.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +30,8 @@ private:
   // Operators
   void emitOperators(mlir::Block &block);
   void emitCall(graph::CallKernelOp call);
+  void prepareRecord(graph::CallKernelOp call);
+  void checkRecord(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp op);
   void readExtents(graph::CallLibraryOp op, mlir::Value extents, int64_t position);
   void emitMeasure(graph::MeasureOp measure);
@@ -90,6 +92,7 @@ private:
   mlir::Value list, slots, counters; ///< buffers of a call; addresses; numbers of iterations, by slot
   mlir::Value kernelSymbols;         ///< of a call
   mlir::Value extents;               ///< of a library call
+  mlir::Value record;                ///< of a checked kernel
 };
 
 /// "node 'x'": where an error of a run comes from.

@@ -60,4 +60,10 @@ def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
   let options = [TargetOption];
 }
 
+def TileVerifyAccesses : Pass<"tile-verify-accesses", "::mlir::ModuleOp"> {
+  let summary = "Accesses outside of their memory do not happen, and are noted";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif

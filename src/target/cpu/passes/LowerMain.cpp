@@ -7,7 +7,9 @@
 //   <kernel>_entry(buffers, symbols, begin, end)
 //
 // The buffers are those of the kernel, its own symbols the last of them; the
-// symbols beside them, those of main, are not read.
+// symbols beside them, those of main, are not read. Behind the buffers of a
+// checked kernel (tile/CheckedAccesses.h) lie the address of its record and the
+// number of elements of each buffer.
 //
 // A buffer reaches the kernel as a memref whose descriptor is built from the
 // pointer here; the kernel is inlined into its entry by LLVM, which turns the
@@ -20,7 +22,10 @@
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/passes/Passes.h"
+#include "tile/CheckedAccesses.h"
 #include "tile/KernelAbi.h"
+
+#include "graph/KernelSymbols.h"
 
 #include "perpend_module.h"
 
@@ -35,8 +40,8 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::target;
 
-/// A memref over the memory at `address`.
-static Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
+/// A memref over the memory at `address`. Only checked kernels ask for its extent.
+static Value buffer(FunctionEmitter &f, Value address, MemRefType type, Value extent = {}) {
   Type one = LLVM::LLVMArrayType::get(f.i64, 1);
   auto descriptorType = LLVM::LLVMStructType::getLiteral(type.getContext(), {f.pointer, f.pointer, f.i64, one, one});
   Value descriptor = f.builder.create<LLVM::UndefOp>(f.loc, descriptorType);
@@ -46,7 +51,7 @@ static Value buffer(FunctionEmitter &f, Value address, MemRefType type) {
   insert(address, {0});
   insert(address, {1});
   insert(f.integer(0), {2});
-  insert(f.integer(0), {3, 0});
+  insert(extent ? extent : f.integer(0), {3, 0});
   insert(f.integer(1), {4, 0});
   return f.builder.create<UnrealizedConversionCastOp>(f.loc, type, descriptor).getResult(0);
 }
@@ -64,10 +69,19 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   FunctionEmitter f(module, (kernel.getSymName() + "_entry").str(),
                     FunctionType::get(module.getContext(), {pointer, pointer, i64, i64}, {}), kernel.getLoc());
   SmallVector<Value> arguments;
-  for (unsigned i = 0; i < tile::KernelAbi::bufferCount(kernel); ++i)
-    arguments.push_back(buffer(f, f.loadPointer(f.argument(0), i), cast<MemRefType>(kernel.getArgumentTypes()[i])));
+  bool isChecked = tile::isChecked(kernel);
+  unsigned buffers = tile::KernelAbi::bufferCount(kernel) - (isChecked ? 1 : 0), symbols = buffers - 1;
+  auto add = [&](Value address, Value extent) {
+    auto type = cast<MemRefType>(kernel.getArgumentTypes()[arguments.size()]);
+    arguments.push_back(buffer(f, address, type, extent));
+  };
+  for (unsigned i = 0; i < symbols; ++i)
+    add(f.loadPointer(f.argument(0), i), isChecked ? f.load(f.i64, f.argument(0), buffers + 1 + i) : Value());
+  add(f.loadPointer(f.argument(0), symbols), f.integer(graph::symbolsOfKernel(kernel).size()));
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
+  if (isChecked)
+    add(f.loadPointer(f.argument(0), buffers), f.integer(tile::recordedMemories(symbols) * tile::recordWords));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
   mark(kernel, target::kernelAttribute);
   mark(f.function, target::kernelEntryAttribute);

@@ -1,0 +1,69 @@
+//===- RunChecked.cpp - calls of checked kernels ----------------------------===//
+//
+// The kernel gets a record and the extents of its buffers behind their
+// addresses; what the record says afterwards is an error of the run. See
+// tile/CheckedAccesses.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/cpu/RunEmitter.h"
+
+#include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
+
+#include "tile/CheckedAccesses.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using graph::SymbolicInt;
+
+static SmallVector<Value> buffersOf(graph::CallKernelOp call) {
+  SmallVector<Value> buffers(call.getInputs());
+  llvm::append_range(buffers, call.getOutputs());
+  return buffers;
+}
+
+void RunEmitter::prepareRecord(graph::CallKernelOp call) {
+  SmallVector<Value> buffers = buffersOf(call);
+  auto count = static_cast<int64_t>(buffers.size());
+  for (int64_t memory = 0; memory < tile::recordedMemories(count); ++memory)
+    f.store(f.integer(0), record, memory * tile::recordWords);
+  f.store(record, list, count + 1); // behind the symbols
+  for (auto [number, buffer] : llvm::enumerate(buffers))
+    f.store(evaluate(graph::elementCount(graph::shapeOf(buffer))), list, count + 2 + number);
+}
+
+/// "input 1 ('x', f32 [n, 3])"
+static std::string bufferText(graph::CallKernelOp call, unsigned number, Value buffer) {
+  unsigned inputs = call.getInputs().size();
+  std::string text = number < inputs ? "input " + std::to_string(number) : "output " + std::to_string(number - inputs);
+  std::string name;
+  if (auto argument = dyn_cast<BlockArgument>(buffer)) {
+    if (auto main = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+      if (auto given = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::nameAttribute))
+        name = "'" + given.str() + "', ";
+  } else if (number < inputs) {
+    name = nodeText(buffer.getDefiningOp()) + ", ";
+  }
+  return text + " (" + name + graph::nameOf(cast<RankedTensorType>(buffer.getType()).getElementType()) + " " +
+         graph::toString(graph::shapeOf(buffer)) + ")";
+}
+
+void RunEmitter::checkRecord(graph::CallKernelOp call) {
+  SmallVector<Value> buffers = buffersOf(call);
+  auto verify = [&](int64_t memory, const std::string &text) {
+    Value flag = f.load(f.i64, record, memory * tile::recordWords);
+    check(f.compare(arith::CmpIPredicate::eq, flag, f.integer(0)), call,
+          "kernel '" + call.getKernel() + "' leaves " + text +
+              "\nthe code that computes this position is wrong, or an index among the data; perpend compile "
+              "--dump-phases "
+              "DIR writes the code",
+          f.load(f.i64, record, memory * tile::recordWords + 1));
+  };
+  for (auto [number, buffer] : llvm::enumerate(buffers))
+    verify(number + 1, bufferText(call, number, buffer) + ": expected an element from 0 to less than " +
+                           graph::elementCount(graph::shapeOf(buffer)).str());
+  verify(0, "memory that it allocates: expected an element inside");
+  verify(buffers.size() + 1, "the symbols: expected one of " + std::to_string(graph::symbolValuesAt(call).size()));
+}
