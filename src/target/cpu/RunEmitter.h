@@ -2,7 +2,8 @@
 //
 // Main as one function: kernel calls through frame->parallel, memory whose size
 // is known now, symbols from data, and errors (EmitRun.cpp); branches and loops
-// (RunControlFlow.cpp); library calls (RunLibrary.cpp); checked kernels (RunChecked.cpp). Places are those of memory planning (tile/Buffers.h).
+// (RunControlFlow.cpp); library calls (RunLibrary.cpp); checked kernels (RunChecked.cpp). Places are those of memory
+// planning (tile/Buffers.h).
 //
 //===----------------------------------------------------------------------===//
 
