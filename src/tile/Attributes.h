@@ -22,6 +22,8 @@ inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
 inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
 /// #graph.shape of one expression: how many parallel units the kernel's loops have.
 inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
+/// Unit: the kernel records accesses that would leave its memory (CheckedAccesses.h).
+inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
 /// Integer: the kernel's position in the artifact's list.
 inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
 

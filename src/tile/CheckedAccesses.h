@@ -13,11 +13,12 @@
 #ifndef PERPEND_TILE_CHECKEDACCESSES_H
 #define PERPEND_TILE_CHECKEDACCESSES_H
 
+#include "tile/Attributes.h"
+
 #include "mlir/IR/Operation.h"
 
 namespace perpend::tile {
 
-inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
 inline constexpr int64_t recordWords = 2; ///< of each memory: flag, position
 
 inline bool isChecked(mlir::Operation *kernel) { return kernel->hasAttr(checkedAttribute); }
