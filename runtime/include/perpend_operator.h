@@ -97,7 +97,8 @@ static inline int64_t perpend_call_identity(perpend_call *call, const char *data
   return call->services->identity(call, data, sizeBytes);
 }
 
-/* Lists. An element's data is in the form of an input of its type. insert and erase make a new list; -1: no memory.
+/* Lists. An element's data is in the form of an input of its type. insert and erase make a new list; -1: no memory, or
+ * extents that have no size.
  * element: NULL when position is not in [0, count). */
 static inline int64_t perpend_call_list_count(perpend_call *call, int64_t list) {
   return call->services->listCount(call, list);

@@ -8,9 +8,16 @@ namespace perpend::library {
 
 int64_t elementBytes(const perpend_tensor &element) {
   int64_t bytes = perpend_type_size_bytes(runtime::runType(element.type));
-  for (int32_t i = 0; i < element.rank; ++i)
-    bytes *= element.shape[i];
-  return bytes;
+  bool isEmpty = false, overflows = false;
+  if (element.rank < 0 || element.rank > PERPEND_MAX_RANK)
+    return -1;
+  for (int32_t i = 0; i < element.rank; ++i) {
+    if (element.shape[i] < 0)
+      return -1;
+    isEmpty |= element.shape[i] == 0;
+    overflows |= __builtin_mul_overflow(bytes, element.shape[i], &bytes);
+  }
+  return isEmpty ? 0 : overflows ? -1 : bytes;
 }
 
 int64_t ListTable::countOf(int64_t list) const {
@@ -23,6 +30,8 @@ const perpend_tensor *ListTable::elementOf(int64_t list, int64_t position) const
 
 const perpend_tensor *ListTable::copy(const perpend_tensor &element) {
   int64_t bytes = elementBytes(element), shapeBytes = element.rank * static_cast<int64_t>(sizeof(int64_t));
+  if (bytes < 0 || bytes > INT64_MAX / 2)
+    return nullptr;
   int64_t headerBytes = (static_cast<int64_t>(sizeof element) + shapeBytes + 63) / 64 * 64;
   auto *place = static_cast<char *>(memory.allocate(headerBytes + bytes, 64));
   if (!place)

@@ -19,7 +19,7 @@ public:
   const perpend_tensor *elementOf(int64_t list, int64_t position) const;
 
   // New lists: with a copy of `element` at position (clamped to [0, count]), and without the element at position. Texts
-  // are identities and lists handles, of int64_t. -1: no memory.
+  // are identities and lists handles, of int64_t. -1: no memory, or no size (elementBytes).
   int64_t insert(int64_t list, int64_t position, const perpend_tensor &element);
   int64_t erase(int64_t list, int64_t position);
 
@@ -46,7 +46,8 @@ private:
   RunMemory memory;  // of elements and of pointers to them
 };
 
-// Bytes of the data of an element, whose texts and lists are int64_t each.
+// Bytes of the data of an element, whose texts and lists are int64_t each. -1: its extents have no size: a negative
+// one, more than 63 bits, or too many of them.
 int64_t elementBytes(const perpend_tensor &element);
 
 } // namespace perpend::library

@@ -61,6 +61,23 @@ TEST(ListTable, ListsAreNeverChanged) {
     ASSERT_GE(list = insert(list, INT64_MAX, i), 0);
 }
 
+TEST(ListTable, RefusesElementsWithoutASize) {
+  ListTable table;
+  int64_t word = 7;
+  auto insert = [&](Words shape) {
+    return table.insert(0, 0, {&word, shape.data(), static_cast<int32_t>(shape.size()), PERPEND_I64});
+  };
+  EXPECT_EQ(insert({int64_t{1} << 61}), -1); // 2^64 bytes
+  EXPECT_EQ(insert({int64_t{1} << 31, int64_t{1} << 31}), -1);
+  EXPECT_EQ(insert({-1}), -1);
+  EXPECT_EQ(insert({-1, 0}), -1);
+  EXPECT_EQ(insert({int64_t{1} << 60}), -1); // no memory
+  EXPECT_EQ(insert(Words(PERPEND_MAX_RANK + 1, 1)), -1);
+  EXPECT_GT(insert({int64_t{1} << 40, int64_t{1} << 40, 0}), 0);
+  EXPECT_GT(insert({1, 1}), 0);
+  EXPECT_EQ(*static_cast<int64_t *>(table.elementOf(2, 0)->data), 7);
+}
+
 TEST(MemoryPool, IsHandedOutAgain) {
   MemoryPool pool;
   std::vector<void *> first;
