@@ -11,7 +11,9 @@
 #include "Description.h"
 #include "Operators.h"
 #include "Pipeline.h"
+#include "VerifyModule.h"
 #include "graph/Graph.h"
+#include "graph/passes/Passes.h"
 #include "support/MappedFile.h"
 #include "support/WriteFile.h"
 #include "target/Attributes.h"
@@ -20,10 +22,12 @@
 #include "target/WeightsObject.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
+#include "tile/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -81,6 +85,7 @@ private:
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
+  LogicalResult inferRequirements();
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
   LogicalResult writeHeader(const target::ScratchDirectory &scratch, StringRef output);
   LogicalResult link(ArtifactKind kind, StringRef output, std::vector<std::string> objects);
@@ -103,7 +108,7 @@ static constexpr StringRef overrideHint =
 LogicalResult Compilation::lower() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
-  if (options.startFrom.empty() && failed(verifyMain(module)))
+  if (failed(verifyModule(module)))
     return failure();
   llvm::Expected<target::TargetInfo> resolved = target::resolveTarget(options.target);
   if (!resolved)
@@ -124,7 +129,7 @@ LogicalResult Compilation::lower() {
   if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
     return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
-    if (next.name == options.startFrom && failed(checkGiven(phase)))
+    if (next.name == options.startFrom && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
   // The phase behind which the module is described has run before.
   if (options.startFrom == phases().back().name && failed(describeModel(module, options.name, description)))
@@ -139,7 +144,7 @@ LogicalResult Compilation::replaceModule(StringRef file) {
            << file << "', the module of --override-phase: " << opened.getError().message() << overrideHint;
   ParserConfig config(module.getContext());
   OwningOpRef<ModuleOp> replacement = parseSourceFile<ModuleOp>(file, config);
-  if (!replacement)
+  if (!replacement || failed(verifyObjects(*replacement, operatorObjects(module))))
     return failure();
   module.getBodyRegion().takeBody(replacement->getBodyRegion());
   module->setAttrs(replacement.get()->getAttrs());
@@ -157,7 +162,7 @@ LogicalResult Compilation::checkGiven(const Phase &last) {
       return success();
     });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
-      if (!broken && failed(phase.check(module)))
+      if (!broken && (failed(phase.check(module)) || (phase.name == "plan" && failed(tile::verifyPlan(module)))))
         broken = &phase;
   }
   if (!broken)
@@ -168,12 +173,23 @@ LogicalResult Compilation::checkGiven(const Phase &last) {
          << last.name << "'\nhint: expected there: " << broken->guarantees;
 }
 
+/// What the operators of a module assume is inferred first of all; a file of text need not say it, nor all of it.
+LogicalResult Compilation::inferRequirements() {
+  PassManager passes(module.getContext(), module->getName().getStringRef());
+  passes.addPass(graph::createGraphInferRequirements());
+  return passes.run(module);
+}
+
 LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
   if (report)
     report->times.push_back({phase.name.str(), seconds});
   auto [overridden, file] = StringRef(options.overridePhase).split(':');
-  if (phase.name == overridden && (failed(replaceModule(file)) || failed(checkGiven(phase))))
+  if (phase.name == overridden && failed(replaceModule(file)))
     return failure();
+  if (bool seesMain = &phase != &phases().back(); phase.name == overridden)
+    if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
+        (seesMain && failed(inferRequirements())))
+      return failure();
   if (!options.dumpPhases.empty()) {
     size_t number = &phase - phases().begin();
     std::error_code error =
@@ -243,6 +259,11 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
     module.emitError("perpend bug: the module does not translate to LLVM IR");
     return nullptr;
   }
+  for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
+    if (llvm::Function *function = ir->getFunction(name); !function || function->isDeclaration()) {
+      module.emitError("the module has no function '") << name << "'\nhint: leave those that the phase 'lower' made";
+      return nullptr;
+    }
   prepareKernels(*ir);
   target::addModuleTable(*ir, description.table);
   return ir;

@@ -13,7 +13,6 @@
 
 #include "perpend_module.h"
 #include "runtime/Isa.h"
-#include "runtime/Types.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -37,77 +36,6 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<Attribute> &kept) {
         *blob = AsmResourceBlob();
   weights.clear();
   converted.clear();
-}
-
-/// The most dimensions that the runtime passes.
-static constexpr int64_t maxRank = 32;
-
-static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor)
-    return main->emitError(what) << ": expected a ranked tensor, got " << type
-                                 << "\nhint: pass a scalar as a tensor of rank 0";
-  perpend_type known;
-  if (!runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), known))
-    return main->emitError(what) << ": elements of type " << tensor.getElementType()
-                                 << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
-                                    "i8 ... i64, ui2 ... ui64";
-  if (tensor.getRank() > maxRank)
-    return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
-                                 << "\nhint: merge dimensions before the model's boundary";
-  for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
-    if (extent.isPoison())
-      return main->emitError(what) << ": a dimension of " << type
-                                   << " has no expression\nhint: write tensor<?xf32, #graph.shape<[\"n\"]>>";
-  return success();
-}
-
-/// Main and the regions of its control flow consist of operators of the graph level.
-static LogicalResult verifyOperators(Block &block) {
-  for (Operation &op : block) {
-    if (!isa<func::ReturnOp>(op) && op.getDialect()->getNamespace() != "graph" &&
-        op.getDialect()->getNamespace() != "tile")
-      return op.emitError("'") << op.getName()
-                               << "' is not an operator of the graph level\nhint: scalar code goes into the "
-                               << "body of graph.map";
-    if (isa<graph::SymbolInterface>(op))
-      for (Region &region : op.getRegions())
-        if (failed(verifyOperators(region.front())))
-          return failure();
-  }
-  return success();
-}
-
-LogicalResult verifyMain(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main || main.isDeclaration())
-    return module.emitError("expected a function @main\nhint: a module is one function @main of graph operators");
-  for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
-    if (failed(verifyTensor(main, type, "input " + Twine(number))))
-      return failure();
-  for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
-    if (failed(verifyTensor(main, type, "output " + Twine(number))))
-      return failure();
-  std::vector<std::string> symbols = graph::symbolsOf(main), dataSymbols = graph::dataSymbolsOf(main);
-  for (auto [symbol, source] : llvm::zip(symbols, graph::symbolSourcesOf(main)))
-    if (!source && !llvm::is_contained(dataSymbols, symbol))
-      return main.emitError("no input has a dimension that gives '")
-             << symbol << "'\nhint: one dimension of an input must be " << symbol
-             << ", or a multiple of it plus a number";
-  for (Type type : main.getResultTypes())
-    for (const graph::SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
-      std::set<std::string> names;
-      extent.symbols(names);
-      for (const std::string &name : names)
-        if (!llvm::is_contained(symbols, name))
-          return main.emitError("an output's shape uses '")
-                 << name << "', which no input has and no operator defines\nhint: name a symbol of an input";
-    }
-  if (!main.getBody().hasOneBlock())
-    return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
-  if (failed(graph::verifyRepeats(main)))
-    return failure();
-  return verifyOperators(main.getBody().front());
 }
 
 static void describeElement(Type type, TensorDescription &list) {

@@ -44,9 +44,6 @@ struct ModelDescription {
 
 /// `name` as a name in C.
 std::string identifier(llvm::StringRef name);
-/// Whether a module is what the first phase takes: one function @main of one block of graph operators, whose arguments
-/// and results are tensors that the C interface can pass. Errors: diagnostics that say which is not.
-mlir::LogicalResult verifyMain(mlir::ModuleOp module);
 /// Errors: an element type that the C interface has no name for.
 mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
 /// The JSON of perpend_module.h.

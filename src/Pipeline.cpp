@@ -17,6 +17,7 @@
 #include "target/cpu/passes/Passes.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
+#include "tile/VerifyKernel.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -143,6 +144,9 @@ static LogicalResult checkFused(ModuleOp module) {
     return success();
   if (failed(graph::checkSymbolOrder(main)))
     return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(graph::kernelAttribute) && failed(tile::verifyKernel(function)))
+      return failure();
   return holds(
       module,
       [](Operation *op) {

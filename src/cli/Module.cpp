@@ -3,6 +3,7 @@
 #include "cli/Module.h"
 #include "Operators.h"
 #include "Pipeline.h"
+#include "VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
 #include "graph/Shapes.h"
@@ -141,6 +142,20 @@ static LogicalResult checkSizes(func::FuncOp main) {
   return success();
 }
 
+/// A module from a file, with the native code that the command line names, and no other.
+static OwningOpRef<ModuleOp> loadText(MLIRContext &context, const ModelSource &source) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source.path, ParserConfig(&context));
+  std::optional<std::vector<std::string>> objects;
+  if (module)
+    objects = onnx::objectsOf(context, source.operators);
+  if (!objects || failed(verifyObjects(*module, *objects)))
+    return {};
+  if (!objects->empty())
+    module->getOperation()->setAttr(graph::objectsAttribute, Builder(&context).getStrArrayAttr(SmallVector<StringRef>(
+                                                                 objects->begin(), objects->end())));
+  return failed(verifyModule(*module)) || failed(loadOperators(*module)) ? OwningOpRef<ModuleOp>() : std::move(module);
+}
+
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   if (source.kind == ModelKind::Library) {
     fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
@@ -160,7 +175,7 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   } else if (!source.dimensions.empty()) {
     fail("option '--dim' needs an .onnx file", "change the types in the .mlir file instead");
   } else {
-    module = parseSourceFile<ModuleOp>(source.path, ParserConfig(&context));
+    module = loadText(context, source);
   }
   if (!module || !source.isGraphLevel)
     return module;

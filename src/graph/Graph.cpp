@@ -80,6 +80,20 @@ llvm::SmallVector<SymbolicInt> ShapeAttr::values() const {
   return values;
 }
 
+LogicalResult ShapeAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                        llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  SmallVector<SymbolicInt> extents = values();
+  bool fits = extents.size() == shape.size();
+  for (size_t i = 0; fits && i < shape.size(); ++i) {
+    std::optional<int64_t> number = extents[i].constant();
+    fits = number ? *number == shape[i] && *number >= 0 : ShapedType::isDynamic(shape[i]);
+  }
+  if (fits)
+    return success();
+  return emitError() << "expected one expression for each dimension, a number exactly where the tensor has one, got "
+                     << *this;
+}
+
 void ShapeAttr::print(AsmPrinter &printer) const {
   printer << "<[";
   llvm::interleaveComma(getDims(), printer, [&](StringAttr text) {

@@ -12,6 +12,7 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
 
 def GraphDialect : Dialect {
   let name = "graph";
@@ -43,11 +44,11 @@ def GraphDialect : Dialect {
   }];
 }
 
-class Graph_Attr<string name, string mnemonic_> : AttrDef<GraphDialect, name> {
+class Graph_Attr<string name, string mnemonic_, list<Trait> traits = []> : AttrDef<GraphDialect, name, traits> {
   let mnemonic = mnemonic_;
 }
 
-def ShapeAttr : Graph_Attr<"Shape", "shape"> {
+def ShapeAttr : Graph_Attr<"Shape", "shape", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "A list of integer expressions over the model's symbols";
   let description = [{
     As a tensor encoding it gives every dimension, and dimension i is `?` in the

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Graph.h"
+#include "graph/ElementTypes.h"
+#include "graph/Requirements.h"
 
 #include "graph/KernelSymbols.h"
 #include "graph/SubstituteSymbols.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -19,14 +21,56 @@ using namespace perpend::graph;
 #define GET_OP_CLASSES
 #include "graph/GraphOps.cpp.inc"
 
+/// Bytes of a tensor in memory, where an element takes at least one; nullopt: none that 63 bits count.
+static std::optional<int64_t> sizeBytes(RankedTensorType type) {
+  Type scalar = scalarType(type.getElementType());
+  if (!scalar.isIntOrFloat())
+    return std::nullopt;
+  int64_t bytes = llvm::divideCeil(scalar.getIntOrFloatBitWidth(), 8);
+  bool isEmpty = llvm::is_contained(type.getShape(), 0), overflows = false;
+  for (int64_t extent : type.getShape())
+    overflows |= llvm::MulOverflow(bytes, extent, bytes) != 0;
+  return isEmpty ? std::optional<int64_t>(0) : overflows ? std::nullopt : std::optional(bytes);
+}
+
+/// Contents that a file of text names, but need not have.
+static LogicalResult verifyResource(ConstantOp op, DenseResourceElementsAttr resource) {
+  auto error = [&] { return op.emitOpError("C2: the resource '") << resource.getRawHandle().getKey() << "' "; };
+  AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+  if (!blob)
+    return error() << "has no contents\nhint: the module was printed without its weights; --dump-phases and "
+                      "--stop-after print them";
+  std::optional<int64_t> bytes = sizeBytes(cast<RankedTensorType>(op.getType()));
+  if (!bytes || static_cast<uint64_t>(*bytes) != blob->getData().size())
+    return error() << "has " << blob->getData().size() << " bytes, expected those of " << op.getType();
+  return success();
+}
+
 LogicalResult ConstantOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (getValue().getShapedType().getShape() != type.getShape() || getValue().getElementType() != type.getElementType())
     return emitOpError("C1: the value has type ") << getValue().getType() << ", the result " << type;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(getValue()))
+    return verifyResource(*this, resource);
+  if (!isa<DenseElementsAttr, DenseStringElementsAttr>(getValue()))
+    return emitOpError("C1: expected a dense value, got ") << getValue();
   return success();
 }
 
+bool ConstantOp::isOneNumber() {
+  auto dense = dyn_cast<DenseElementsAttr>(getValue());
+  return dense && dense.isSplat() && !isa<StringType>(dense.getElementType());
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+/// What the operators of the kernel assume.
+void CallKernelOp::addRequirements(Requirements &requirements) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
+  if (kernel && !kernel.isExternal())
+    for (Operation &op : kernel.getFunctionBody().front())
+      requirements.addAll(&op);
+}
 
 LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());

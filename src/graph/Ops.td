@@ -47,11 +47,16 @@ def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike]> {
   let summary = "A tensor known at compile time";
   let description = [{
     Large values are DenseResourceElementsAttr whose blob points into the mapped model file, and so are all minifloats.
-    Errors: C1 the value's shape and element type are the result's.
+    Errors: C1 the value's shape and element type are the result's, C2 a resource has no contents, or not as many bytes.
   }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// All elements are one number, so that code needs no memory for them. (The identity of a text is chosen when the
+    /// artifact is made.)
+    bool isOneNumber();
+  }];
   let hasFolder = 1;
   let hasVerifier = 1;
 }
@@ -126,7 +131,7 @@ def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, DeclareOpInterfaceMetho
   let hasFolder = 1;
 }
 
-def TransposeOp : Graph_ElementOp<"transpose", [KeepsDimensions, Differentiable]> {
+def TransposeOp : Graph_ElementOp<"transpose", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Permutes dimensions";
   let description = [{ result dimension d is input dimension permutation[d]. Errors: C1 not a permutation, C2 wrong result shape. }];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
@@ -193,7 +198,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiab
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
 
-def ReduceOp : Graph_ReductionOp<"reduce", [KeepsDimensions, Differentiable]> {
+def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Combines the elements along some dimensions, which disappear";
   let description = [{
     Accumulates in the element type; max and min propagate NaN; the empty sum is 0, the empty product 1, the empty max the lowest value.
@@ -275,17 +280,21 @@ def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes, Differentiable]> {
   }];
 }
 
-def SortOp : Graph_SequenceOp<"sort", ["readsOnce"]> {
+def SortOp : Graph_SequenceOp<"sort", ["readsOnce"], [Assumes]> {
   let summary = "The positions of the elements along one dimension in sorted order";
   let description = [{
     Stable: equal elements keep their order, also when descending. NaN counts as equal to NaN and greater than every number, -0 as equal to 0.
     lexicographic: the last dimension of the input holds the keys of one element, compared from first to last.
     Shapes: input [..., n, ...] (or [..., n, ..., keys]), result [..., n, ...] of i64. Limits: n < 2^32.
-    Errors: C1 dim out of range, C2 result type.
+    Errors: C1 dim out of range, C2 result type, C3 n is beyond the limit.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$descending, UnitAttr:$lexicographic);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "(`descending` $descending^)? (`lexicographic` $lexicographic^)? $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Two positions share a word of the result while they are sorted.
+    static constexpr int64_t mostElements = (int64_t{1} << 32) - 1;
+  }];
 }
 
 def ScanOp : Graph_SequenceOp<"scan", [], [Differentiable]> {
@@ -395,9 +404,9 @@ def CallLibraryOp : Graph_Op<"call_library", [DeclareOpInterfaceMethods<MemoryEf
   let hasVerifier = 1;
 }
 
-def CallKernelOp : Graph_Op<"call_kernel", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def CallKernelOp : Graph_Op<"call_kernel", [Pure, Assumes, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel function of this module";
-  let description = [{ Destination passing: the caller gives the buffers of the results. Errors: C1 no such kernel, C2 types differ from the kernel's. }];
+  let description = [{ Destination passing: the caller gives the buffers of the results. A kernel's symbols are those of main at the call. Errors: C1 no such kernel, C2 types differ from the kernel's. }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";

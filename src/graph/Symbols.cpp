@@ -1,6 +1,7 @@
 //===- Symbols.cpp - the symbols of a model ---------------------------------===//
 
 #include "graph/Symbols.h"
+#include "graph/Attributes.h"
 
 #include "graph/Shapes.h"
 
@@ -59,6 +60,33 @@ bool perpend::graph::mentionsAny(ArrayRef<SymbolicInt> values, ArrayRef<StringAt
   return llvm::any_of(symbols, [&](StringAttr symbol) { return names.count(symbol.str()) != 0; });
 }
 
+static void noteSymbols(Type type, std::set<std::string> &used) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    for (const SymbolicInt &extent : shapeOf(tensor))
+      extent.symbols(used);
+}
+
+std::set<std::string> perpend::graph::symbolsUsedBy(Operation *op) {
+  std::set<std::string> used;
+  for (Type type : op->getResultTypes())
+    noteSymbols(type, used);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (Type type : block.getArgumentTypes())
+        noteSymbols(type, used);
+  for (NamedAttribute attribute : op->getAttrs())
+    if (auto shape = dyn_cast<ShapeAttr>(attribute.getValue()))
+      for (const SymbolicInt &value : shape.values())
+        value.symbols(used);
+  if (auto extent = dyn_cast<ExtentOp>(op))
+    if (std::optional<SymbolicInt> value = SymbolicInt::parse(extent.getExpression()))
+      value->symbols(used);
+  if (!isa<SymbolInterface>(op)) // the bodies of map and generate
+    for (Region &region : op->getRegions())
+      region.walk([&](ExtentOp inner) { used.merge(symbolsUsedBy(inner)); });
+  return used;
+}
+
 namespace {
 class SymbolOrder {
 public:
@@ -66,6 +94,19 @@ public:
     for (const std::string &name : inputSymbolsOf(main))
       known.insert(name);
     everDefined = known;
+  }
+
+  /// What binding evaluates knows the symbols of inputs, sizes of memory those of operators as well.
+  LogicalResult checkAttributes(func::FuncOp main) {
+    std::set<std::string> atBinding, sizes;
+    for (NamedAttribute attribute : main->getAttrs())
+      if (auto values = dyn_cast<perpend::graph::ShapeAttr>(attribute.getValue()))
+        for (const SymbolicInt &value : values.values())
+          value.symbols(attribute.getName() == perpend::graph::requirementsAttribute ? atBinding : sizes);
+    if (failed(checkKnown(*main, atBinding)))
+      return failure();
+    known = everDefined;
+    return checkKnown(*main, sizes);
   }
 
   LogicalResult check(Block &block) {
@@ -95,21 +136,14 @@ private:
     return checkUses(op);
   }
 
-  LogicalResult checkUses(Operation &op) {
-    std::set<std::string> used;
-    auto note = [&](ArrayRef<SymbolicInt> values) {
-      for (const SymbolicInt &value : values)
-        value.symbols(used);
-    };
-    for (Type type : op.getResultTypes())
-      if (auto tensor = dyn_cast<RankedTensorType>(type))
-        note(shapeOf(tensor));
-    for (NamedAttribute attribute : op.getAttrs())
-      if (auto shape = dyn_cast<perpend::graph::ShapeAttr>(attribute.getValue()))
-        note(shape.values());
+  LogicalResult checkUses(Operation &op) { return checkKnown(op, perpend::graph::symbolsUsedBy(&op)); }
+
+  LogicalResult checkKnown(Operation &op, const std::set<std::string> &used) {
     for (const std::string &name : used)
       if (!known.count(name))
-        return op.emitError("the symbol '") << name << "' is used before an operator defines it";
+        return op.emitError("the symbol '")
+               << name << "' is used, which no input has and no operator before defines\nhint: one dimension of an "
+               << "input must be " << name << ", or a multiple of it plus a number";
     return success();
   }
 
@@ -118,7 +152,8 @@ private:
 } // namespace
 
 LogicalResult perpend::graph::checkSymbolOrder(func::FuncOp main) {
-  return SymbolOrder(main).check(main.getBody().front());
+  SymbolOrder order(main);
+  return success(succeeded(order.check(main.getBody().front())) && succeeded(order.checkAttributes(main)));
 }
 
 std::optional<std::pair<int64_t, int64_t>> perpend::graph::linearIn(const SymbolicInt &extent, StringRef symbol) {

@@ -26,8 +26,12 @@ llvm::SmallVector<mlir::StringAttr> symbolsDefinedIn(mlir::Region &region);
 bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<std::string> symbols);
 bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<mlir::StringAttr> symbols);
 
-/// Whether main and its regions define every symbol once, and before a type or an attribute mentions it. What a region
-/// defines is not known behind it. Errors: a diagnostic at the operator.
+/// The symbols that the types and attributes of an operator mention, and those in the bodies of map and generate.
+std::set<std::string> symbolsUsedBy(mlir::Operation *op);
+
+/// Whether main and its regions define every symbol once, and before a type, an attribute or a kernel mentions it. What
+/// a region defines is not known behind it. All that turns symbols into code relies on this. Errors: a diagnostic at
+/// the operator.
 mlir::LogicalResult checkSymbolOrder(mlir::func::FuncOp main);
 
 /// (factor, offset), factor >= 1, where the expression is factor * symbol + offset.

@@ -5,6 +5,7 @@
 
 #include "Compiler.h"
 #include "Pipeline.h"
+#include "VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
@@ -120,7 +121,7 @@ std::unique_ptr<Program> Program::fromText(const std::string &text, std::string 
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
   program->state->module = parseSourceString<ModuleOp>(text, &program->state->context, "module");
-  if (program->state->module)
+  if (program->state->module && succeeded(verifyObjects(*program->state->module, {})))
     return program;
   error = errors.take("the text is no module");
   return nullptr;

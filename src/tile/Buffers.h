@@ -1,6 +1,6 @@
 //===- Buffers.h - where the values of main lie ------------------*- C++ -*-===//
 //
-// PlanMemory's result, kept as attributes so that it can be printed and edited:
+// PlanMemory's result, kept as attributes so that it can be printed, and the offsets edited:
 //
 //   on an operator of main   tile.buffers = [space, number, ...], one pair per operand and result
 //   on a loop   tile.arguments (pairs of the body's arguments), tile.targets (where the next carried values and the
@@ -17,6 +17,7 @@
 #define PERPEND_TILE_BUFFERS_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 
@@ -36,6 +37,10 @@ struct Place {
 
 /// The error for a tensor with more bytes than 63 bits count, or whose size no expression says.
 void reportTooLarge(mlir::Value tensor);
+
+/// Whether a module that comes from behind memory planning holds the plan of its values; the offsets in the arena may
+/// be others. Code for a wrong one would reach beyond its memory. Errors: a diagnostic.
+mlir::LogicalResult verifyPlan(mlir::ModuleOp module);
 
 /// Bytes of one element in memory.
 int64_t elementBytes(mlir::Type elementType);

@@ -2,6 +2,7 @@
 
 #include "tile/Tile.h"
 
+#include "graph/Requirements.h"
 #include "graph/Scalars.h"
 #include "graph/Shapes.h"
 
@@ -13,6 +14,7 @@ using namespace mlir;
 using namespace perpend::tile;
 using perpend::graph::ElementEmitter;
 using perpend::graph::ElementKind;
+using perpend::graph::Requirements;
 using perpend::graph::Shape;
 using perpend::graph::shapeOf;
 using perpend::graph::SymbolicInt;
@@ -77,18 +79,79 @@ static LogicalResult verifyElements(Operation *op) {
          << left << ", " << right << " and " << result;
 }
 
+/// The columns of a panel; nullopt: it does not consist of whole words.
+static std::optional<int64_t> panelColumns(Value packed) {
+  RankedTensorType type = perpend::graph::tensorTypeOf(packed);
+  int64_t group = elementsPerWord(type.getElementType()), width = type.getShape().back();
+  return width > 0 && width % group == 0 ? std::optional(width / group) : std::nullopt;
+}
+
+/// Elements, panels, and extents that contradict what the operator requires of them.
+static LogicalResult verifyPacked(perpend::graph::RequirementInterface op) {
+  if (failed(verifyElements(op)))
+    return failure();
+  Value packed = op->getOperand(1);
+  if (!panelColumns(packed))
+    return op->emitOpError("C3: expected panels of whole words, got ") << packed.getType();
+  Requirements requirements;
+  op.addRequirements(requirements);
+  for (const SymbolicInt &value : requirements.list)
+    if (std::optional<int64_t> high = value.upperBound(); high && *high < 0)
+      return op->emitOpError("C4: operands of shapes ")
+             << perpend::graph::toString(shapeOf(op->getOperand(0))) << " and "
+             << perpend::graph::toString(shapeOf(packed)) << " do not fit a result of shape "
+             << perpend::graph::toString(shapeOf(op->getResult(0)));
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   size_t rank = shapeOf(getLhs()).size();
   if (rank < 2 || shapeOf(getRhs()).size() != rank + 1 || shapeOf(getResult()).size() != rank)
     return emitOpError("C1: expected ranks r, r + 1 and r with r >= 2");
-  return verifyElements(*this);
+  return verifyPacked(*this);
+}
+
+void MatmulOp::addRequirements(Requirements &requirements) {
+  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs()), result = shapeOf(getResult());
+  size_t row = lhs.size() - 2;
+  for (size_t dim = 0; dim <= row; ++dim)
+    requirements.addEqual(lhs[dim], result[dim]);
+  for (size_t dim = 0; dim < row; ++dim)
+    requirements.addEqual(lhs[dim], rhs[dim]);
+  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getRhs()).getElementType());
+  requirements.addEqual(lhs.back(), rhs[row + 1] * SymbolicInt(group));
+  requirements.addNonNegative(rhs[row] * SymbolicInt(panelColumns(getRhs()).value_or(0)) - result.back());
 }
 
 LogicalResult ConvOp::verify() {
   if (shapeOf(getInput()).size() != 4 || shapeOf(getFilter()).size() != 6 || shapeOf(getResult()).size() != 4 ||
       getStrides().size() != 2 || getDilations().size() != 2)
     return emitOpError("C1: expected ranks 4, 6 and 4 and two strides and dilations");
-  return verifyElements(*this);
+  auto isStep = [](int64_t step) { return step >= 1 && step <= std::numeric_limits<int32_t>::max(); };
+  if (!llvm::all_of(getStrides(), isStep) || !llvm::all_of(getDilations(), isStep))
+    return emitOpError("C3: expected strides and dilations from 1 to 2147483647");
+  if (shapeOf(getFilter())[0].constant().value_or(0) < 1)
+    return emitOpError("C3: expected a number of groups, got ") << shapeOf(getFilter())[0].str();
+  return verifyPacked(*this);
+}
+
+SymbolicInt perpend::tile::lengthOfWindows(const SymbolicInt &count, int64_t stride, const SymbolicInt &size,
+                                           int64_t dilation) {
+  return (count - SymbolicInt(1)) * SymbolicInt(stride) + (size - SymbolicInt(1)) * SymbolicInt(dilation) +
+         SymbolicInt(1);
+}
+
+void ConvOp::addRequirements(Requirements &requirements) {
+  Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
+  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getFilter()).getElementType());
+  SymbolicInt perGroup = floorDiv(result[3], filter[0]);
+  requirements.addEqual(input[0], result[0]);
+  requirements.addEqual(input[3], filter[0] * filter[4] * SymbolicInt(group));
+  requirements.addEqual(result[3], filter[0] * perGroup);
+  requirements.addNonNegative(filter[1] * SymbolicInt(panelColumns(getFilter()).value_or(0)) - perGroup);
+  for (unsigned i = 0; i < 2; ++i)
+    requirements.addNonNegative(input[1 + i] -
+                                lengthOfWindows(result[1 + i], getStrides()[i], filter[2 + i], getDilations()[i]));
 }
 
 ElementKind MatmulOp::elementKind() { return ElementKind::Reduction; }

@@ -24,6 +24,10 @@ class InitOp;
 namespace perpend::tile {
 /// How many elements one multiply-add of a lane takes: as many as 32 bits hold.
 inline int64_t elementsPerWord(mlir::Type packedElement) { return 32 / packedElement.getIntOrFloatBitWidth(); }
+
+/// The elements along one dimension of an input that `count` windows of `size` elements span.
+graph::SymbolicInt lengthOfWindows(const graph::SymbolicInt &count, int64_t stride, const graph::SymbolicInt &size,
+                                   int64_t dilation);
 } // namespace perpend::tile
 
 #endif

@@ -34,7 +34,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemon
 /// word holds g elements that follow one another in the sum: one f32, two i16, or four i8 (the left operand is ui8 then).
 /// Integers are summed as i32, modulo 2^32.
 class Tile_PackedOp<string mnemonic>
-    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>]> {
+    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
+                         DeclareOpInterfaceMethods<RequirementInterface>]> {
   let hasVerifier = 1;
 }
 
@@ -43,7 +44,7 @@ def MatmulOp : Tile_PackedOp<"matmul"> {
   let description = [{
     result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k / g, (n mod cols) * g + k mod g].
     Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k / g, cols * g], result [b..., m, n]; k is a multiple of g.
-    Errors: C1 ranks, C2 element types.
+    Errors: C1 ranks, C2 element types, C3 panels that are no words, C4 extents that do not fit.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -56,7 +57,7 @@ def ConvOp : Tile_PackedOp<"conv"> {
     result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], u*C + c] * filter[u, p, i, j, c / g, q * g + c mod g],
     where o = u * (O / groups) + p * cols + q and C = channels / groups is a multiple of g.
     Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / groups / cols), kh, kw, C / g, cols * g], result [n, y, x, O].
-    Errors: C1 ranks, C2 element types.
+    Every window lies inside the input. Errors: C1 ranks, C2 element types, C3 panels that are no words, groups, strides or dilations, C4 extents that do not fit.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations);
   let results = (outs AnyRankedTensor:$result);

@@ -396,7 +396,7 @@ def test_symbols_must_be_defined_before_use() -> None:
         graph.measure %k as "m" : tensor<i64>""",
         {"y": tensor("m")},
     )
-    with pytest.raises(perpend.CompileError, match="'m' is used before an operator defines it"):
+    with pytest.raises(perpend.CompileError, match="'m' is used, which no input has and no operator before defines"):
         perpend.compile(perpend.Module.from_text(text))
 
 

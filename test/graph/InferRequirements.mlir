@@ -1,5 +1,4 @@
-// RUN: perpend-opt --graph-infer-requirements %s | FileCheck %s
-// RUN: same-values %s graph-infer-requirements
+// RUN: perpend-opt --split-input-file --graph-infer-requirements %s | FileCheck %s
 // What the symbols of inputs must satisfy is for binding; the rest is checked where it is assumed.
 
 // CHECK: func.func @main
@@ -29,4 +28,21 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph
     graph.yield %x : tensor<?xf32, #graph.shape<["n"]>>
   }
   return %s, %t, %r : tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["n"]>>
+}
+
+// -----
+
+// Limits, extents that an operator deduces, and what the operators of a kernel assume.
+// CHECK: func.func @main({{.*}}) -> (tensor<?xi64
+// CHECK-SAME: graph.requirements = #graph.shape<["-n + 4294967295", "m - n", "-m + n"]>
+module {
+  func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["m"]>>) -> (tensor<?xi64, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>) {
+    %s = graph.sort %x dim 0 : tensor<?xf32, #graph.shape<["n"]>> -> tensor<?xi64, #graph.shape<["n"]>>
+    %k = graph.call_kernel @kernel(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["m"]>>
+    return %s, %k : tensor<?xi64, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>
+  }
+  func.func private @kernel(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["m"]>> attributes {tile.kernel} {
+    %r = graph.transpose %x [0] : tensor<?xf32, #graph.shape<["n"]>> -> tensor<?xf32, #graph.shape<["m"]>>
+    return %r : tensor<?xf32, #graph.shape<["m"]>>
+  }
 }

@@ -388,6 +388,29 @@ func.func @sort_c2_elements(%a: tensor<3x4xf32>) {
 
 // -----
 
+func.func @sort_c3(%a: tensor<4294967296xi8>) {
+  // expected-error @+1 {{C3: expected at most 4294967295 elements to sort, got 4294967296}}
+  %r = graph.sort %a dim 0 : tensor<4294967296xi8> -> tensor<4294967296xi64>
+  return
+}
+
+// -----
+
+func.func @constant_c2() {
+  // expected-error @+1 {{C2: the resource 'w' has no contents}}
+  %r = graph.constant dense_resource<w> : tensor<4xf32> : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected one expression for each dimension, a number exactly where the tensor has one}}
+func.func @shape(%a: tensor<?x4xf32, #graph.shape<["n"]>>) {
+  return
+}
+
+// -----
+
 func.func @sort_c2_shape(%a: tensor<3x4xf32>) {
   // expected-error @+1 {{C2: expected a result of shape [3]}}
   %r = graph.sort lexicographic %a dim 0 : tensor<3x4xf32> -> tensor<4xi64>

@@ -13,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext &context, llvm::S
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext &context, std::shared_ptr<llvm::MemoryBuffer> model,
                                              llvm::StringRef name, llvm::StringRef folder = "",
                                              const ImportOptions &options = {});
+/// The object files that these descriptions of operators name. Errors: nullopt, and a diagnostic.
+std::optional<std::vector<std::string>> objectsOf(mlir::MLIRContext &context, llvm::ArrayRef<std::string> operators);
 } // namespace perpend::onnx
 
 #endif

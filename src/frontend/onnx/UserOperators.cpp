@@ -3,6 +3,7 @@
 #include "frontend/onnx/UserOperators.h"
 #include "graph/Attributes.h"
 
+#include "frontend/onnx/Import.h"
 #include "graph/composites/Formulas.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -76,6 +77,14 @@ const UserOperator *UserOperators::find(StringRef domain, StringRef name, int64_
         (!found || found->since <= entry.since))
       found = &entry;
   return found;
+}
+
+std::optional<std::vector<std::string>> objectsOf(MLIRContext &context, ArrayRef<std::string> operators) {
+  UserOperators read;
+  for (const std::string &path : operators)
+    if (std::string error; !read.read(&context, path, error))
+      return emitError(UnknownLoc::get(&context), error), std::nullopt;
+  return read.objects().vec();
 }
 
 //===----------------------------------------------------------------------===//

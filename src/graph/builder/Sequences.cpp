@@ -43,6 +43,9 @@ Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicogr
     shape.pop_back();
   if (!checkAxis(dim, shape.size(), "sort"))
     return {};
+  if (shape[dim].knownAtLeast(SortOp::mostElements + 1))
+    return contradict("sort: expected at most " + std::to_string(SortOp::mostElements) + " elements, got " +
+                      shape[dim].str());
   return operations.create<SortOp>(location, tensorType(shape, i64()), input, dim, isDescending, isLexicographic);
 }
 

@@ -86,9 +86,7 @@ private:
 /// A constant that is the same everywhere is an immediate, not a buffer.
 static bool isSplatConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
-  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  // The identity of a text is chosen when the artifact is made.
-  return dense && dense.isSplat() && !isa<StringType>(dense.getElementType());
+  return constant && constant.isOneNumber();
 }
 
 static bool readsWindowsTwice(Operation *op) {

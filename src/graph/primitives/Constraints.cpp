@@ -16,6 +16,11 @@ LogicalResult perpend::graph::verifyExtents(Operation *op, StringRef label, Arra
                            << toString(got);
 }
 
+void perpend::graph::requireExtents(Requirements &requirements, Value result, ArrayRef<SymbolicInt> expected) {
+  for (auto [extent, wanted] : llvm::zip_equal(shapeOf(result), expected))
+    requirements.addEqual(extent, wanted);
+}
+
 bool perpend::graph::isStrictlyIncreasing(ArrayRef<int64_t> dims, int64_t rank) {
   int64_t previous = -1;
   for (int64_t dim : dims) {

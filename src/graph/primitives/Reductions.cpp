@@ -24,6 +24,10 @@ LogicalResult ReduceOp::verify() {
   return failed(verifyNumbers(*this, "C3")) ? failure() : verifyExtents(*this, "C2", dropDims(input, getDims()));
 }
 
+void ReduceOp::addRequirements(Requirements &requirements) {
+  requireExtents(requirements, getResult(), dropDims(shapeOf(getInput()), getDims()));
+}
+
 std::optional<unsigned> ReduceOp::followingDim(OpOperand &, unsigned dim) {
   return positionIn(getDims(), dim) ? std::nullopt : std::optional<unsigned>(dim - countBelow(getDims(), dim));
 }
@@ -103,10 +107,23 @@ ElementKind ReduceOp::elementKind() { return ElementKind::Reduction; }
 // contract
 //===----------------------------------------------------------------------===//
 
+/// [batch..., lhs free..., rhs free...]
+static Shape productShape(ContractOp op) {
+  Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs()), shape;
+  SmallVector<int64_t> lhsUsed(op.getLhsBatch()), rhsUsed(op.getRhsBatch());
+  llvm::append_range(lhsUsed, op.getLhsContracted());
+  llvm::append_range(rhsUsed, op.getRhsContracted());
+  for (int64_t dim : op.getLhsBatch())
+    shape.push_back(lhs[dim]);
+  shape.append(dropDims(lhs, lhsUsed));
+  shape.append(dropDims(rhs, rhsUsed));
+  return shape;
+}
+
 LogicalResult ContractOp::verify() {
   if (failed(verifyNumbers(*this, "C4")))
     return failure();
-  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs()), expected;
+  Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
   if (getLhsBatch().size() != getRhsBatch().size() || getLhsContracted().size() != getRhsContracted().size())
     return emitOpError("C1: batch and contracted dimensions come in pairs");
   SmallVector<int64_t> lhsUsed(getLhsBatch()), rhsUsed(getRhsBatch());
@@ -122,11 +139,7 @@ LogicalResult ContractOp::verify() {
     if (provablyDiffer(lhs[l], rhs[r]))
       return emitOpError("C2: dimension ")
              << l << " of " << toString(lhs) << " is paired with dimension " << r << " of " << toString(rhs);
-  for (int64_t dim : getLhsBatch())
-    expected.push_back(lhs[dim]);
-  expected.append(dropDims(lhs, lhsUsed));
-  expected.append(dropDims(rhs, rhsUsed));
-  return verifyExtents(*this, "C3", expected);
+  return verifyExtents(*this, "C3", productShape(*this));
 }
 
 void ContractOp::addRequirements(Requirements &requirements) {
@@ -135,6 +148,7 @@ void ContractOp::addRequirements(Requirements &requirements) {
     requirements.addEqual(lhs[l], rhs[r]);
   for (auto [l, r] : llvm::zip(getLhsContracted(), getRhsContracted()))
     requirements.addEqual(lhs[l], rhs[r]);
+  requireExtents(requirements, getResult(), productShape(*this));
 }
 
 std::optional<unsigned> ContractOp::followingDim(OpOperand &operand, unsigned dim) {

@@ -171,15 +171,28 @@ void ScanOp::emitSequence(OpBuilder &builder, Location loc, SequenceEmitter &emi
 // Sort
 //===----------------------------------------------------------------------===//
 
+static Shape sortedShape(SortOp op) {
+  Shape shape = shapeOf(op.getInput());
+  if (op.getLexicographic() && !shape.empty())
+    shape.pop_back();
+  return shape;
+}
+
 LogicalResult SortOp::verify() {
-  Shape expected = shapeOf(getInput());
-  if (getLexicographic() && !expected.empty())
-    expected.pop_back();
+  Shape expected = sortedShape(*this);
   if (getDim() >= expected.size())
     return emitOpError("C1: dim ") << getDim() << " of a result of rank " << expected.size();
   if (!tensorTypeOf(getResult()).getElementType().isInteger(64))
     return emitOpError("C2: expected elements of type i64, got ") << getType();
+  if (expected[getDim()].knownAtLeast(mostElements + 1))
+    return emitOpError("C3: expected at most ")
+           << mostElements << " elements to sort, got " << expected[getDim()].str();
   return verifyExtents(*this, "C2", expected);
+}
+
+void SortOp::addRequirements(Requirements &requirements) {
+  requirements.addNonNegative(SymbolicInt(mostElements) - shapeOf(getInput())[getDim()]);
+  requireExtents(requirements, getResult(), sortedShape(*this));
 }
 
 std::pair<unsigned, unsigned> SortOp::sequentialDims() { return {getDim(), getDim() + 1}; }

@@ -84,15 +84,24 @@ ElementKind BroadcastOp::elementKind() { return ElementKind::View; }
 // transpose
 //===----------------------------------------------------------------------===//
 
+static Shape permuted(TransposeOp op) {
+  Shape input = shapeOf(op.getInput()), shape;
+  for (int64_t dim : op.getPermutation())
+    shape.push_back(input[dim]);
+  return shape;
+}
+
 LogicalResult TransposeOp::verify() {
-  Shape input = shapeOf(getInput()), expected;
+  Shape input = shapeOf(getInput());
   SmallVector<int64_t> sorted(getPermutation());
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, input.size())))
     return emitOpError("C1: not a permutation of ") << input.size() << " dimensions";
-  for (int64_t dim : getPermutation())
-    expected.push_back(input[dim]);
-  return verifyExtents(*this, "C2", expected);
+  return verifyExtents(*this, "C2", permuted(*this));
+}
+
+void TransposeOp::addRequirements(Requirements &requirements) {
+  requireExtents(requirements, getResult(), permuted(*this));
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
@@ -360,11 +369,14 @@ LogicalResult ConcatOp::verify() {
 OpFoldResult ConcatOp::fold(FoldAdaptor) { return getInputs().size() == 1 ? getInputs()[0] : Value(); }
 
 void ConcatOp::addRequirements(Requirements &requirements) {
-  Shape first = shapeOf(getInputs().front());
+  Shape expected = shapeOf(getInputs().front());
   for (Value input : getInputs().drop_front())
     for (auto [dim, extent] : llvm::enumerate(shapeOf(input)))
-      if (dim != getAxis())
-        requirements.addEqual(extent, first[dim]);
+      if (dim == getAxis())
+        expected[dim] = expected[dim] + extent;
+      else
+        requirements.addEqual(extent, expected[dim]);
+  requireExtents(requirements, getResult(), expected);
 }
 
 /// The element of that of the inputs [first, last) in which the index lies. Halving keeps the code shallow: there may
@@ -404,20 +416,25 @@ ElementKind ConcatOp::elementKind() { return ElementKind::View; }
 // gather
 //===----------------------------------------------------------------------===//
 
+static Shape gatheredShape(GatherOp op) {
+  Shape input = shapeOf(op.getInput()), shape(input.begin(), input.begin() + op.getAxis());
+  shape.append(shapeOf(op.getIndices()));
+  shape.append(input.begin() + op.getAxis() + 1, input.end());
+  return shape;
+}
+
 LogicalResult GatherOp::verify() {
-  Shape input = shapeOf(getInput()), indices = shapeOf(getIndices());
+  Shape input = shapeOf(getInput());
   if (getAxis() >= static_cast<uint64_t>(input.size()))
     return emitOpError("C1: axis ") << getAxis() << " of a tensor of rank " << input.size();
   if (!isa<IntegerType>(tensorTypeOf(getIndices()).getElementType()))
     return emitOpError("C3: the indices must be integers");
-  Shape expected(input.begin(), input.begin() + getAxis());
-  expected.append(indices);
-  expected.append(input.begin() + getAxis() + 1, input.end());
-  return verifyExtents(*this, "C2", expected);
+  return verifyExtents(*this, "C2", gatheredShape(*this));
 }
 
 void GatherOp::addRequirements(Requirements &requirements) {
   requirements.addReads(shapeOf(getInput())[getAxis()], shapeOf(getIndices()));
+  requireExtents(requirements, getResult(), gatheredShape(*this));
 }
 
 std::optional<unsigned> GatherOp::followingDim(OpOperand &operand, unsigned dim) {

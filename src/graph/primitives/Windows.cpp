@@ -76,6 +76,9 @@ LogicalResult ConvOp::verify() {
 void ConvOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(shapeOf(getInput())[channelDim()],
                         shapeOf(getFilter())[filterInputDim()] * SymbolicInt(getGroups()));
+  Shape result = shapeOf(getResult());
+  requirements.addEqual(result[channelDim()], shapeOf(getFilter())[filterOutputDim()]);
+  requirements.addEqual(result[0], shapeOf(getInput())[0]);
 }
 
 Shape ConvOp::reducedExtents() {
@@ -142,11 +145,13 @@ LogicalResult WindowReduceOp::verify() {
   return verifyNumbers(*this, "C2");
 }
 
-/// The dimensions along which the window has more than one position, moves or is padded.
+/// The dimensions along which the window has more than one position, moves, is padded or may leave the input.
 static SmallVector<unsigned> windowDims(WindowReduceOp op) {
+  Shape input = shapeOf(op.getInput()), result = shapeOf(op.getResult());
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < op.getWindow().size(); ++dim)
-    if (op.getWindow()[dim] != 1 || op.getStrides()[dim] != 1 || op.getPadLow()[dim] != 0)
+    if (op.getWindow()[dim] != 1 || op.getStrides()[dim] != 1 || op.getPadLow()[dim] != 0 ||
+        !(input[dim] - result[dim]).knownNonNegative())
       dims.push_back(dim);
   return dims;
 }

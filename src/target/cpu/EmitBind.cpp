@@ -77,7 +77,7 @@ private:
   void emitSymbols(Block *refuse) {
     for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
       if (!source)
-        continue; // an operator defines it: verifyMain refuses other models
+        continue; // an operator defines it: verifyModule refuses other models
       Value dims = f.loadPointer(f.argument(0), source->input);
       Value got = f.load(types.getI64Type(), dims, source->dim);
       emitCheck(got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);

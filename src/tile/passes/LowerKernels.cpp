@@ -14,6 +14,7 @@
 #include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelBody.h"
+#include "tile/VerifyKernel.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -35,7 +36,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute) &&
           llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
-        if (failed(lower(kernel)))
+        if (failed(verifyKernel(kernel)) || failed(lower(kernel)))
           return signalPassFailure();
   }
 

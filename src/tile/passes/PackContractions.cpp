@@ -212,11 +212,24 @@ Value Packer::pointwiseConv(graph::ConvOp op, const WordOperands &operands) {
   return builder.reshape(matmul({{lhs, operands.lhs.zero}, {rhs, operands.rhs.zero}}), result);
 }
 
+/// Provably no window runs over the end of the input, where it would meet zeros.
+static bool windowsEndInside(graph::ConvOp op) {
+  Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
+  for (unsigned i = 0; i < op.getStrides().size(); ++i) {
+    SymbolicInt needed = lengthOfWindows(result[op.windowDim(i)], op.getStrides()[i], filter[op.filterWindowDim(i)],
+                                         op.getDilations()[i]);
+    if (!(input[op.windowDim(i)] - needed).knownNonNegative())
+      return false;
+  }
+  return true;
+}
+
 Value Packer::conv(graph::ConvOp op) {
   Shape filter = shapeOf(op.getFilter());
   bool isDepthwise = op.getGroups() > 1 && filter[filter.size() - 2] == SymbolicInt(1);
   bool isValid = llvm::all_of(op.getPadLow(), [](int64_t low) { return low == 0; }) &&
-                 llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; });
+                 llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }) &&
+                 windowsEndInside(op);
   if (!op.getChannelsLast() || isDepthwise || !isValid || op.getStrides().size() > 2 || op.getStrides().empty())
     return {};
   WordOperands operands = words(op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);

@@ -391,6 +391,69 @@ void MemoryPlanner::chooseOffsets() {
   main->setAttr(arenaBytesAttribute, builder.getI64IntegerAttr(total));
 }
 
+//===----------------------------------------------------------------------===//
+// Plans that were written by hand
+//===----------------------------------------------------------------------===//
+
+/// All that a plan consists of, but where the buffers of the arena lie.
+static constexpr StringLiteral plannedNames[] = {buffersAttribute,   argumentsAttribute,    targetsAttribute,
+                                                 sparesAttribute,    weightOffsetAttribute, numberAttribute,
+                                                 slotsAttribute,     weightBytesAttribute,  bufferBytesAttribute,
+                                                 lifetimesAttribute, growingAttribute};
+
+/// Buffers that live at one time lie apart, all of them in the arena.
+static bool fitsArena(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> lifetimes, int64_t bytes) {
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (offsets[i] < 0 || offsets[i] % weightAlignment || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
+      return false;
+    for (size_t j = 0; j < i; ++j) {
+      bool meet = lifetimes[2 * i] <= lifetimes[2 * j + 1] && lifetimes[2 * j] <= lifetimes[2 * i + 1];
+      if (meet && offsets[i] < offsets[j] + sizes[j] && offsets[j] < offsets[i] + sizes[i])
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool areOffsets(func::FuncOp main) {
+  auto offsets = main->getAttrOfType<DenseI64ArrayAttr>(offsetsAttribute);
+  auto arena = main->getAttrOfType<IntegerAttr>(arenaBytesAttribute);
+  if (!main->hasAttr(offsetsAttribute) && !main->hasAttr(arenaBytesAttribute))
+    return true; // the runtime chooses
+  SmallVector<int64_t> sizes;
+  for (const SymbolicInt &size : main->getAttrOfType<graph::ShapeAttr>(bufferBytesAttribute).values())
+    sizes.push_back(size.constant().value_or(-1));
+  return offsets && arena && arena.getType().isSignlessInteger(64) &&
+         offsets.size() == static_cast<int64_t>(sizes.size()) && !llvm::is_contained(sizes, -1) &&
+         fitsArena(offsets, sizes, main->getAttrOfType<DenseI64ArrayAttr>(lifetimesAttribute), arena.getInt());
+}
+
+LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    return success(); // it has gone into code
+  OwningOpRef<ModuleOp> planned = module.clone();
+  SmallVector<Operation *> expected, got;
+  planned->walk([&](Operation *op) {
+    expected.push_back(op);
+    for (StringLiteral name : plannedNames)
+      op->removeAttr(name);
+  });
+  module.walk([&](Operation *op) { got.push_back(op); });
+  if (failed(MemoryPlanner(planned->lookupSymbol<func::FuncOp>("main")).run()))
+    return failure();
+  for (auto [right, op] : llvm::zip_equal(expected, got))
+    for (StringLiteral name : plannedNames)
+      if (right->getAttr(name) != op->getAttr(name))
+        return op->emitError("'") << op->getName() << "': " << name << " is not what the phase 'plan' makes of this "
+                                  << "module\nhint: change operators before that phase; of a plan, only "
+                                  << "tile.offsets may be changed";
+  return areOffsets(main) ? success()
+                          : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
+                                           "that buffers that live at one time lie apart, in tile.arena_bytes"
+                                           "\nhint: leave both out, and the offsets are chosen when the model runs");
+}
+
 namespace {
 struct PlanMemory : perpend::tile::impl::TilePlanMemoryBase<PlanMemory> {
   void runOnOperation() override {

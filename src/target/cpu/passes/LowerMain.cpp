@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Symbols.h"
 #include "target/Attributes.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -95,6 +96,8 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
     auto main = module.lookupSymbol<func::FuncOp>("main");
     if (!main)
       return;
+    if (failed(graph::checkSymbolOrder(main)))
+      return signalPassFailure();
     emitBind(main);
     emitSizes(main);
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))

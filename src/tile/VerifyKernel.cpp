@@ -1,0 +1,127 @@
+//===- VerifyKernel.cpp - what a kernel must hold --------------------------===//
+//
+// Fusion makes kernels that hold this; those in a file of text may have been
+// written by anybody. Lowering asserts what is checked here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/VerifyKernel.h"
+
+#include "graph/Shapes.h"
+#include "tile/Attributes.h"
+#include "tile/KernelAbi.h"
+#include "tile/KernelEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace perpend::tile {
+
+static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &message, StringRef hint) {
+  return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
+}
+
+//===----------------------------------------------------------------------===//
+// On tensors
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRange roots) {
+  if (auto constant = dyn_cast<graph::ConstantOp>(op))
+    return constant.isOneNumber()
+               ? success()
+               : fail(kernel, op, "a constant of several numbers has no memory here",
+                      "make it an input of the kernel; only a constant of equal elements stays inside");
+  if (isa<graph::SequenceInterface>(op) && !llvm::is_contained(roots, op->getResult(0)))
+    return fail(kernel, op, "'" + op->getName().getStringRef() + "' must be what the kernel returns",
+                "its elements are computed together, in memory; give it a kernel of its own");
+  if (!isa<graph::ElementInterface, graph::SequenceInterface>(op))
+    return fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operator of a kernel",
+                "a kernel holds operators whose elements are computed from an index, or together");
+  auto element = dyn_cast<graph::ElementInterface>(op);
+  auto isInput = [](Value operand) { return isa<BlockArgument>(operand); };
+  if (element && element.needsStoredOperands() && !llvm::all_of(op->getOperands(), isInput))
+    return fail(kernel, op, "the operands of '" + op->getName().getStringRef() + "' must lie in memory",
+                "make them inputs of the kernel");
+  return success();
+}
+
+static LogicalResult verifyOnTensors(func::FuncOp kernel) {
+  auto isTensor = llvm::IsaPred<RankedTensorType>;
+  Operation *end = kernel.getBody().front().getTerminator();
+  if (kernel.getNumResults() == 0 || !llvm::all_of(kernel.getResultTypes(), isTensor) ||
+      !llvm::all_of(kernel.getArgumentTypes(), isTensor) || !isa<func::ReturnOp>(end))
+    return fail(kernel, kernel,
+                "expected inputs and results that are tensors, got type " +
+                    llvm::formatv("{0}", kernel.getFunctionType()).str(),
+                "a kernel that works on tensors returns some of them");
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (failed(verifyOperator(kernel, &op, end->getOperands())))
+      return failure();
+  return verifyResults(kernel);
+}
+
+//===----------------------------------------------------------------------===//
+// On buffers
+//===----------------------------------------------------------------------===//
+
+bool isOnBuffers(func::FuncOp kernel) {
+  return llvm::none_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
+         llvm::none_of(kernel.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+/// Buffers, symbols, and the range of units; the number of units is an expression.
+static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
+  ArrayRef<Type> types = kernel.getArgumentTypes();
+  auto isBuffer = [](Type type) {
+    auto buffer = dyn_cast<MemRefType>(type);
+    return buffer && buffer.getElementType().isIntOrFloat() && buffer == bufferType(buffer.getElementType());
+  };
+  unsigned others = KernelAbi(0, 0).argumentCount();
+  bool fits = types.size() > others && kernel.getNumResults() == 0 && llvm::all_of(types.drop_back(others), isBuffer) &&
+              kernel.getFunctionType() == KernelAbi::type(kernel.getContext(), types.drop_back(others));
+  if (!fits)
+    return fail(kernel, kernel,
+                "expected buffers, the symbols and the range of units, got type " +
+                    llvm::formatv("{0}", kernel.getFunctionType()).str(),
+                "(memref<?xf32>, ..., memref<?xi64>, index, index) -> ()");
+  auto extent = kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute);
+  if (!extent || extent.getDims().size() != 1 || extent.values()[0].isPoison())
+    return fail(kernel, kernel, "expected tile.extent, the number of its units", "tile.extent = #graph.shape<[1]>");
+  WalkResult result = kernel.getBody().walk([&](Operation *op) {
+    Dialect *dialect = op->getDialect();
+    if (isa<func::ReturnOp>(op) ||
+        isa_and_nonnull<arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                        vector::VectorDialect>(dialect) ||
+        (dialect && dialect->getNamespace() == "tile"))
+      return WalkResult::advance();
+    (void)fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operation of a kernel",
+               "a kernel holds loops, arithmetic, and loads and stores of its buffers");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
+  SmallVector<Type> expected;
+  for (TypeRange types : {TypeRange(call->getOperandTypes()), TypeRange(call->getResultTypes())})
+    for (Type type : types)
+      expected.push_back(bufferType(cast<RankedTensorType>(type).getElementType()));
+  if (llvm::equal(expected, kernel.getArgumentTypes().drop_back(KernelAbi(0, 0).argumentCount())))
+    return success();
+  return call->emitError("the call of kernel '")
+         << kernel.getSymName() << "', whose type is " << kernel.getFunctionType()
+         << ", has other operands and results\nhint: one buffer for each of them, in this order";
+}
+
+LogicalResult verifyKernel(func::FuncOp kernel) {
+  if (!kernel.getBody().hasOneBlock())
+    return fail(kernel, kernel, "expected a body of one block", "loops of a kernel are scf.for");
+  return isOnBuffers(kernel) ? verifyOnBuffers(kernel) : verifyOnTensors(kernel);
+}
+} // namespace perpend::tile

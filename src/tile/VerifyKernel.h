@@ -1,0 +1,20 @@
+//===- VerifyKernel.h - what a kernel must hold -----------------*- C++ -*-===//
+
+#ifndef PERPEND_TILE_VERIFYKERNEL_H
+#define PERPEND_TILE_VERIFYKERNEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace perpend::tile {
+/// Whether a function with the attribute tile.kernel is what the passes behind fusion work on: operators on tensors
+/// with one result, or loops on buffers. Errors: a diagnostic, with advice.
+mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// Whether the kernel works on buffers by now.
+bool isOnBuffers(mlir::func::FuncOp kernel);
+
+/// Whether the values of a call (operands, then results) are the buffers of a kernel that works on them.
+mlir::LogicalResult verifyBuffers(mlir::Operation *call, mlir::func::FuncOp kernel);
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,273 @@
+"""Modules of text are input like any other: errors for what they cannot mean, and no native code of their own."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+from cli.tool import ROOT, perpend, reject, save, save_tiny, succeed, value
+from onnx import helper
+
+N = '#graph.shape<["n"]>'
+
+
+def write(folder: Path, text: str) -> str:
+    (folder / "m.mlir").write_text(text)
+    return "m.mlir"
+
+
+def stopped(folder: Path, model: Path, phase: str) -> str:
+    succeed("compile", model, "--stop-after", phase, "-o", "stopped.mlir", "--target", "x86-64-v3", folder=folder)
+    return (folder / "stopped.mlir").read_text()
+
+
+# --- Extents of intrinsics -------------------------------------------------------------------------------------------
+
+
+CONV = """func.func @main(%x: tensor<1x4x4x8xf32>, %w: tensor<1x1x3x3x8x16xf32>) -> tensor<1x400x400x16xf32> {
+  %r = tile.conv %x, %w strides [1, 1] dilations [1, 1]
+     : (tensor<1x4x4x8xf32>, tensor<1x1x3x3x8x16xf32>) -> tensor<1x400x400x16xf32>
+  return %r : tensor<1x400x400x16xf32>
+}
+"""
+PRODUCT = """func.func @main(%x: tensor<3x?xf32, #graph.shape<[3, "k"]>>, %w: tensor<1x8x16xf32>) -> tensor<3x16xf32> {
+  %r = tile.matmul %x, %w
+     : (tensor<3x?xf32, #graph.shape<[3, "k"]>>, tensor<1x8x16xf32>) -> tensor<3x16xf32>
+  return %r : tensor<3x16xf32>
+}
+"""
+# Of the graph level a convolution pads: where windows end outside, positions count as 0.
+PADDED = """func.func @main(%x: tensor<1x4x4x8xf32>, %w: tensor<3x3x8x16xf32>) -> tensor<1x9x9x16xf32> {
+  %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
+     : (tensor<1x4x4x8xf32>, tensor<3x3x8x16xf32>) -> tensor<1x9x9x16xf32>
+  return %r : tensor<1x9x9x16xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("start", [[], ["--start-from", "fuse"]])
+def test_windows_outside_the_input(tmp_path: Path, start: list[str]) -> None:
+    message = reject("compile", write(tmp_path, CONV), "-o", "x.so", *start, folder=tmp_path)
+    assert "do not fit a result of shape [1, 400, 400, 16]" in message
+
+
+@pytest.mark.parametrize("start", [[], ["--start-from", "fuse"]])
+def test_extents_that_cannot_be_proved_are_requirements(tmp_path: Path, start: list[str]) -> None:
+    succeed("compile", write(tmp_path, PRODUCT), "-o", "x.so", *start, folder=tmp_path)
+    succeed("run", "x.so", "--symbol", "k=8", folder=tmp_path)
+    for extent in [7, 4096]:
+        assert "k" in reject("run", "x.so", "--symbol", f"k={extent}", folder=tmp_path)
+    succeed("check", "m.mlir", "--symbol", "k=8", folder=tmp_path)
+
+
+def test_a_convolution_that_pads_is_not_packed(tmp_path: Path) -> None:
+    write(tmp_path, PADDED)
+    text = succeed("compile", "m.mlir", "--start-from", "pack", "--stop-after", "pack", folder=tmp_path)
+    assert "graph.conv" in text and "tile.conv" not in text
+
+
+SUM = """module {
+  func.func @main(%x: tensor<?xf32, N>, %y: tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N> {
+    %0 = graph.call_kernel @kernel_0(%x, %y)
+       : (tensor<?xf32, N>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N>
+    return %0 : tensor<?xf32, N>
+  }
+  func.func private @kernel_0(%x: tensor<?xf32, N>, %y: tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N>
+      attributes {tile.kernel, tile.schedule = {}} {
+    %0 = graph.map (%x, %y) : (tensor<?xf32, N>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N> {
+    ^bb0(%a: f32, %b: f32):
+      %1 = arith.addf %a, %b : f32
+      graph.yield %1 : f32
+    }
+    return %0 : tensor<?xf32, N>
+  }
+}
+""".replace("N", N)
+
+
+@pytest.mark.parametrize("phase", ["simplify", "schedule", "tile"])
+def test_extents_in_kernels_are_requirements(tmp_path: Path, phase: str) -> None:
+    succeed("compile", write(tmp_path, SUM), "-o", "x.so", "--start-from", phase, folder=tmp_path)
+    succeed("run", "x.so", "--symbol", "n=5", "--symbol", "m=5", folder=tmp_path)
+    message = reject("run", "x.so", "--symbol", "n=5", "--symbol", "m=4", folder=tmp_path)
+    assert "expected 5, got 4" in message or "m = n" in message, message
+
+
+# --- Symbols ---------------------------------------------------------------------------------------------------------
+
+INSIDE = f"""func.func @main(%x: tensor<1xf32>) -> tensor<f32> {{
+  %b = graph.broadcast %x dims [0] : tensor<1xf32> -> tensor<?xf32, {N}>
+  %s = graph.reduce sum %b dims [0] : tensor<?xf32, {N}> -> tensor<f32>
+  return %s : tensor<f32>
+}}
+"""
+EXTENT = """func.func @main(%x: tensor<3xf32>) -> tensor<3xi64> {
+  %r = graph.generate () : () -> tensor<3xi64> {
+  ^bb0(%i: index):
+    %e = graph.extent "n"
+    %v = arith.index_cast %e : index to i64
+    graph.yield %v : i64
+  }
+  return %r : tensor<3xi64>
+}
+"""
+REQUIRED = """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32>
+    attributes {graph.requirements = #graph.shape<["n"]>} {
+  return %x : tensor<3xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("text", [INSIDE, EXTENT, REQUIRED])
+@pytest.mark.parametrize("command", [["check"], ["run"], ["compile", "-o", "x.so"], ["inspect"]])
+def test_symbols_that_nothing_binds(tmp_path: Path, text: str, command: list[str]) -> None:
+    message = reject(command[0], write(tmp_path, text), *command[1:], folder=tmp_path)
+    assert "the symbol 'n' is used, which no input has and no operator before defines" in message
+    assert "one dimension of an input must be n" in message
+
+
+@pytest.mark.parametrize("phase", ["fuse", "schedule", "tile", "plan"])
+def test_symbols_in_kernels_that_nothing_binds(tmp_path: Path, phase: str) -> None:
+    x, y = helper.make_tensor_value_info("x", 1, ["n"]), helper.make_tensor_value_info("y", 1, [])
+    model = save(tmp_path / "m.onnx", [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [x], [y])
+    text = stopped(tmp_path, model, phase)
+    attribute = "tile.extent = #graph.shape<[1]>" if "tile.extent" in text else "tile.kernel"
+    assert attribute in text
+    write(tmp_path, text.replace(attribute, attribute.replace("[1]", '["q"]') + ', other = #graph.shape<["q"]>'))
+    message = reject("compile", model, "-o", "x.so", "--override-phase", f"{phase}:m.mlir", folder=tmp_path)
+    assert "the symbol 'q' is used, which no input has" in message
+
+
+# --- Constants -------------------------------------------------------------------------------------------------------
+
+
+def test_weights_without_contents(tmp_path: Path) -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %c = graph.constant dense_resource<w> : tensor<4xf32> : tensor<4xf32>
+      return %x, %c : tensor<4xf32>, tensor<4xf32>
+    }"""
+    for command in [["compile", "-o", "x.so"], ["check"], ["inspect"]]:
+        message = reject(command[0], write(tmp_path, text), *command[1:], folder=tmp_path)
+        assert "C2: the resource 'w' has no contents" in message and "hint: " in message
+    resources = '{-# dialect_resources: { builtin: { w: "0x040000000000803F" } } #-}'
+    message = reject("compile", write(tmp_path, text + resources), "-o", "x.so", folder=tmp_path)
+    assert "C2: the resource 'w' has 4 bytes" in message
+
+
+KERNEL = """module {
+  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = graph.call_kernel @kernel_0(%x) : (tensor<3xf32>) -> tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+  func.func private @kernel_0(%x: tensor<3xf32>) -> tensor<3xf32> attributes {tile.kernel, tile.schedule = {}} {
+    %c = graph.constant dense<VALUE> : tensor<3xf32> : tensor<3xf32>
+    %0 = graph.map (%x, %c) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %1 = arith.addf %a, %b : f32
+      graph.yield %1 : f32
+    }
+    return %0 : tensor<3xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("phase", ["schedule", "tile"])
+def test_constants_inside_kernels(tmp_path: Path, phase: str) -> None:
+    write(tmp_path, KERNEL.replace("VALUE", "2.0"))
+    succeed("compile", "m.mlir", "-o", "x.so", "--start-from", phase, folder=tmp_path)
+    write(tmp_path, KERNEL.replace("VALUE", "[1.0, 2.0, 3.0]"))
+    message = reject("compile", "m.mlir", "-o", "x.so", "--start-from", phase, folder=tmp_path)
+    assert "kernel 'kernel_0': a constant of several numbers has no memory here" in message
+    assert "make it an input of the kernel" in message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("attributes {tile.kernel, ", "attributes {", "@main and kernels"),
+        ("%1 = arith.addf %a, %b : f32", "%1 = llvm.fadd %a, %b : f32", "'llvm.fadd' is no scalar code"),
+        (
+            "%0 = graph.map (%x, %c)",
+            "func.call @main(%x) : (tensor<3xf32>) -> tensor<3xf32>\n%0 = graph.map (%x, %c)",
+            "no operator of a kernel",
+        ),
+    ],
+)
+def test_kernels_that_hold_something_else(tmp_path: Path, before: str, after: str, message: str) -> None:
+    text = KERNEL.replace("VALUE", "2.0")
+    assert before in text
+    write(tmp_path, text.replace(before, after))
+    assert message in reject("compile", "m.mlir", "-o", "x.so", "--start-from", "schedule", folder=tmp_path)
+
+
+# --- Native code -----------------------------------------------------------------------------------------------------
+
+
+def build_object(folder: Path, name: str, source: str) -> Path:
+    compiler = shutil.which("clang-19") or shutil.which("cc")
+    assert compiler
+    (folder / f"{name}.c").write_text(source)
+    command = [compiler, "-O2", "-fPIC", "-I", ROOT / "runtime/include", "-c", f"{name}.c", "-o", f"{name}.o"]
+    subprocess.run(command, check=True, cwd=folder)
+    return folder / f"{name}.o"
+
+
+def test_a_module_alone_runs_no_native_code(tmp_path: Path) -> None:
+    source = """#include <stdio.h>
+    __attribute__((constructor)) static void run(void) { FILE *file = fopen("ran", "w"); if (file) fclose(file); }"""
+    path = build_object(tmp_path, "evil", source)
+    identity = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> { return %x : tensor<3xf32> }"
+    write(tmp_path, f'module attributes {{graph.objects = ["{path}"]}} {{ {identity} }}')
+    for arguments in [["check"], ["run"], ["inspect"], ["compile", "-o", "x.so"], ["bench"]]:
+        message = reject(arguments[0], "m.mlir", *arguments[1:], folder=tmp_path)
+        assert f"the module wants the native code of '{path}'" in message and "add --operators FILE.json" in message
+    model = save_tiny(tmp_path)
+    for phase in ["simplify", "fuse", "plan"]:
+        text = re.sub(
+            r"^module.*{$",
+            f'module attributes {{graph.objects = ["{path}"]}} {{',
+            stopped(tmp_path, model, phase),
+            flags=re.M,
+        )
+        assert "graph.objects" in text
+        write(tmp_path, text)
+        arguments = ["compile", model, "-o", "x.so", "--override-phase", f"{phase}:m.mlir"]
+        assert "the module wants the native code" in reject(*arguments, folder=tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_command_line_names_native_code(tmp_path: Path) -> None:
+    example = ROOT / "examples/operator"
+    build_object(tmp_path, "cumulative_maximum", (example / "cumulative_maximum.c").read_text())
+    shutil.copy(example / "operators.json", tmp_path)
+    node = helper.make_node("CumulativeMaximum", ["x"], ["y"], domain="com.example", least=0.0)
+    graph = helper.make_graph([node], "cumulative", [value("x", ["n", "m"])], [value("y", ["n", "m"])])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), tmp_path / "m.onnx")
+    mine = ["--operators", "operators.json"]
+    for phase, following in [("simplify", "layout"), ("plan", "lower")]:
+        succeed("compile", "m.onnx", *mine, "--stop-after", phase, "-o", "m.mlir", folder=tmp_path)
+        start = ["m.mlir", "-o", "x.so", "--start-from", following]
+        assert "the module wants the native code" in reject("compile", *start, folder=tmp_path)
+        succeed("compile", *start, *mine, folder=tmp_path)
+        succeed("run", "x.so", folder=tmp_path)
+        succeed("compile", "m.onnx", *mine, "-o", "x.so", "--override-phase", f"{phase}:m.mlir", folder=tmp_path)
+    succeed("compile", "m.onnx", *mine, "--stop-after", "simplify", "-o", "m.mlir", folder=tmp_path)
+    succeed("check", "m.mlir", *mine, folder=tmp_path)
+
+
+# --- Limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_sorted_has_a_limit(tmp_path: Path) -> None:
+    nodes = [helper.make_node("TopK", ["x", "k"], ["y", "i"])]
+    one = helper.make_tensor("k", 7, [1], [1])
+    outputs = [value("y", [1]), value("i", [1], 7)]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n"])], outputs, [one])
+    assert "n <= 4294967295" in succeed("inspect", model, folder=tmp_path)
+    model = save(tmp_path / "m.onnx", nodes, [value("x", [2**32])], outputs, [one])
+    assert "expected at most 4294967295 elements, got 4294967296" in reject("inspect", model, folder=tmp_path)
+    assert perpend("inspect", model, folder=tmp_path).returncode == 1
