@@ -46,11 +46,15 @@ static bool areWordTypes(Type left, Type right, Type result) {
   return (isPair || isBytes) && result.isSignlessInteger(32);
 }
 
+/// Each accumulator of a block is an operation: more than any schedule takes.
+static constexpr int64_t mostBlockRows = 64, mostBlockColumns = 4096;
+
 LogicalResult MicroKernelOp::verify() {
   if (getCounts().size() != 2 || getASteps().size() != 2 || getBSteps().size() != 2)
     return emitOpError("C1: expected two counts and two steps for a and b");
-  if (getRows() < 1 || getCols() < 1)
-    return emitOpError("C2: expected a block of at least 1 x 1, got ") << getRows() << " x " << getCols();
+  if (getRows() < 1 || getCols() < 1 || getRows() > mostBlockRows || getCols() > mostBlockColumns)
+    return emitOpError("C2: expected a block of at least 1 x 1 and at most ")
+           << mostBlockRows << " x " << mostBlockColumns << ", got " << getRows() << " x " << getCols();
   auto element = [](Value buffer) { return cast<BaseMemRefType>(buffer.getType()).getElementType(); };
   if (!areWordTypes(element(getA()), element(getB()), element(getC())))
     return emitOpError("C3: expected buffers of f32, or of i16 or i8 with sums of i32, got ")
@@ -83,7 +87,8 @@ static LogicalResult verifyElements(Operation *op) {
 static std::optional<int64_t> panelColumns(Value packed) {
   RankedTensorType type = perpend::graph::tensorTypeOf(packed);
   int64_t group = elementsPerWord(type.getElementType()), width = type.getShape().back();
-  return width > 0 && width % group == 0 ? std::optional(width / group) : std::nullopt;
+  bool isWhole = width > 0 && width % group == 0 && width / group <= mostBlockColumns;
+  return isWhole ? std::optional(width / group) : std::nullopt;
 }
 
 /// Elements, panels, and extents that contradict what the operator requires of them.
@@ -92,7 +97,7 @@ static LogicalResult verifyPacked(perpend::graph::RequirementInterface op) {
     return failure();
   Value packed = op->getOperand(1);
   if (!panelColumns(packed))
-    return op->emitOpError("C3: expected panels of whole words, got ") << packed.getType();
+    return op->emitOpError("C3: expected panels of whole words and at most 4096 columns, got ") << packed.getType();
   Requirements requirements;
   op.addRequirements(requirements);
   for (const SymbolicInt &value : requirements.list)

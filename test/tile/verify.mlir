@@ -13,7 +13,7 @@ func.func @fits(%a: tensor<?x8xf32, #n>, %w: tensor<1x8x16xf32>) -> tensor<?x16x
 // -----
 
 func.func @matmul_c3(%a: tensor<3x8xf32>, %w: tensor<1x8x0xf32>) {
-  // expected-error @below {{C3: expected panels of whole words, got 'tensor<1x8x0xf32>'}}
+  // expected-error @below {{C3: expected panels of whole words and at most 4096 columns, got 'tensor<1x8x0xf32>'}}
   %r = tile.matmul %a, %w : (tensor<3x8xf32>, tensor<1x8x0xf32>) -> tensor<3x0xf32>
   return
 }
