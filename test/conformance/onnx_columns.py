@@ -1,6 +1,6 @@
 """The ways in which the suite runs a case: what each makes of the model and what then computes its outputs.
 
-plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are known. resizable: as
+plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are as declared. resizable: as
 dynamic, but extents that decide ranks (the lengths of vectors) or that broadcast (those that are 1) are as the case
 declares them. constant: every input is an initializer, so that the compiler folds everything. interpreter: plain with
 the reference interpreter.
@@ -58,12 +58,12 @@ def prepare_interpreter(model: bytes, inputs: Sequence[Any], settings: Settings)
     return lambda values: list(module.evaluate(*values))
 
 
-def forget_shapes(graph: onnx.GraphProto) -> None:
-    """What the model says about shapes of results follows from its inputs, which change."""
-    del graph.value_info[:]
-    for output in graph.output:
-        if output.type.HasField("tensor_type"):
-            output.type.tensor_type.ClearField("shape")
+def forget_extents(graph: onnx.GraphProto) -> None:
+    """What the model says about extents of results follows from its inputs, which change; ranks stay."""
+    for value in [*graph.value_info, *graph.output]:
+        if value.type.HasField("tensor_type"):
+            for extent in value.type.tensor_type.shape.dim:
+                extent.Clear()
 
 
 def free_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -81,7 +81,7 @@ def with_symbols(content: bytes, is_free: Callable[[Sequence[int], int], bool]) 
             for position, extent in enumerate(dims):
                 if is_free(shape, position):
                     extent.dim_param = f"d{number}_{position}"
-    forget_shapes(model.graph)
+    forget_extents(model.graph)
     return model
 
 
@@ -105,7 +105,7 @@ def with_constants(content: bytes, inputs: Sequence[Any]) -> onnx.ModelProto:
     for each, value in zip(declared, inputs, strict=False):
         model.graph.initializer.append(numpy_helper.from_array(value, each.name))
         model.graph.input.remove(each)
-    forget_shapes(model.graph)
+    forget_extents(model.graph)
     return model
 
 

@@ -261,6 +261,15 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   return result;
 }
 
+std::optional<int64_t> GraphImporter::declaredRank(StringRef name) const {
+  auto inner = llvm::find_if(llvm::reverse(scopes), [](const Scope &scope) { return scope.graph; });
+  for (const std::vector<ValueInfo> *list : {&inner->graph->outputs, &inner->graph->values})
+    for (const ValueInfo &value : *list)
+      if (value.name == name && value.dims && value.kind == TypeProto::Kind::Tensor)
+        return value.dims->size();
+  return std::nullopt;
+}
+
 std::string GraphImporter::labelOf(mlir::Operation *op) const {
   auto name = op->getLoc()->findInstanceOf<NameLoc>();
   StringRef node = name ? name.getName().getValue() : StringRef();

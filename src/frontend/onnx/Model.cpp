@@ -380,6 +380,9 @@ static GraphProto readGraph(pbf_reader reader, int nesting) {
     case bytes(12):
       graph.outputs.push_back(readValueInfo(reader.get_message()));
       break;
+    case bytes(13):
+      graph.values.push_back(readValueInfo(reader.get_message()));
+      break;
     case bytes(15):
       graph.initializers.push_back(readSparseTensor(reader.get_message()));
       break;

@@ -125,6 +125,8 @@ struct GraphProto {
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initializers;
   std::vector<ValueInfo> inputs, outputs;
+  /// What is declared of values that are neither.
+  std::vector<ValueInfo> values;
 };
 
 struct OperatorSet {

@@ -72,11 +72,29 @@ const GraphProto *Node::graph(StringRef name) const {
   return nullptr;
 }
 
-void Node::assumeLength(size_t index, size_t count) {
+std::optional<int64_t> Node::declaredRank(size_t output) const {
+  return output < proto.outputs.size() ? subgraphs.declaredRank(proto.outputs[output]) : std::nullopt;
+}
+
+void Node::assumeLength(size_t index, std::optional<int64_t> count) {
   Value vector = input(index);
-  if (vector && graph::shapeOf(vector).size() == 1 && !graph::shapeOf(vector)[0].isConstant() &&
-      !builder.contents(vector))
-    inputs[index] = builder.reshape(vector, SymbolicInt(static_cast<int64_t>(count)));
+  if (vector && graph::shapeOf(vector).size() == 1 && !builder.contents(vector))
+    assumeLastExtent(index, count);
+}
+
+void Node::assumeLastExtent(size_t index, std::optional<int64_t> extent) {
+  Value tensor = input(index);
+  Shape shape = tensor ? graph::shapeOf(tensor) : Shape();
+  if (shape.empty() || shape.back().isConstant() || !extent || *extent < 0)
+    return;
+  SymbolicInt wanted(*extent);
+  if (shape.size() > 1) // what the reshape of a vector requires anyway
+    for (const SymbolicInt &difference : {shape.back() - wanted, wanted - shape.back()})
+      builder.require(difference, ("input " + llvm::Twine(index) + " ('" + proto.inputs[index] + "'): the node needs " +
+                                   llvm::Twine(*extent) + " as the last extent")
+                                      .str());
+  shape.back() = wanted;
+  inputs[index] = builder.reshape(tensor, shape);
 }
 
 std::optional<Shape> Node::sizes(size_t index, StringRef what) const {

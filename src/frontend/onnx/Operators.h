@@ -27,6 +27,8 @@ public:
   /// The value of that name computed anew by the nodes around, with others in the place of some that it depends on.
   /// Errors: null.
   virtual Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) = 0;
+  /// The number of dimensions that the model declares for a value, if it does.
+  virtual std::optional<int64_t> declaredRank(StringRef name) const = 0;
   /// "node 'a' (Conv)" of what was imported as this operator.
   virtual std::string labelOf(mlir::Operation *op) const = 0;
 
@@ -57,8 +59,13 @@ struct Node {
   Results fail(const llvm::Twine &message) const;
   /// The graph in an attribute; null, with an error, when it is missing.
   const GraphProto *graph(StringRef name) const;
+  /// The rank that the model declares for an output, if it does.
+  std::optional<int64_t> declaredRank(size_t output = 0) const;
   /// Of an input that is a vector of unknown length: it has as many elements as the node needs. Binding checks that.
-  void assumeLength(size_t index, size_t count);
+  /// Nothing without a count.
+  void assumeLength(size_t index, std::optional<int64_t> count);
+  /// The same of the last dimension of any tensor.
+  void assumeLastExtent(size_t index, std::optional<int64_t> extent);
   /// The elements of an input that gives sizes, measured at run time where they are not known.
   std::optional<Shape> sizes(size_t index, StringRef what) const;
   /// The known elements of an input that decides about shapes; an error otherwise.

@@ -104,20 +104,27 @@ void requireAll(Builder &builder, mlir::Value condition, llvm::StringRef message
 /// Indices with negative ones counted from the end.
 mlir::Value normalIndices(Builder &builder, mlir::Value indices, const SymbolicInt &extent);
 
-// Views whose shapes are values computed at run time (MeasuredShapes.cpp): vectors of integers, of known extents. What
-// is known of their elements is used.
+// Views whose shapes are values computed at run time (MeasuredShapes.cpp): vectors of integers, of known lengths unless
+// the rank of the result is known all the same. What is known of their elements is used.
 /// 0 copies the input's extent, unless `hasZeros`; -1 follows.
 mlir::Value reshapeMeasured(Builder &builder, mlir::Value input, mlir::Value shape, bool hasZeros);
-mlir::Value expandMeasured(Builder &builder, mlir::Value input, mlir::Value shape);
-/// Numpy slices. `axes` (null: 0, 1, ...) and `steps` (null: 1).
+/// A shape of unknown length needs the rank of the result.
+mlir::Value expandMeasured(Builder &builder, mlir::Value input, mlir::Value shape, std::optional<int64_t> rank = {});
+/// Numpy slices, any number of them. `axes` (null: 0, 1, ...) and `steps` (null: 1).
 mlir::Value sliceMeasured(Builder &builder, mlir::Value input, mlir::Value starts, mlir::Value ends, mlir::Value axes,
                           mlir::Value steps);
 mlir::Value squeezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
 mlir::Value unsqueezeMeasured(Builder &builder, mlir::Value input, mlir::Value axes);
+/// What axes to reduce do to the shape.
+struct MeasuredAxes {
+  bool keepDims, noneMeansAll;
+  /// The rank of the result where dimensions are not kept; none: the number of axes must be known.
+  std::optional<int64_t> remaining;
+};
 /// `reduction` of [kept, reduced] over dimension 1, for a tensor with `axes` to reduce.
-mlir::Value reduceMeasured(Builder &builder, mlir::Value input, mlir::Value axes, bool keepDims,
+mlir::Value reduceMeasured(Builder &builder, mlir::Value input, mlir::Value axes, const MeasuredAxes &meaning,
                            llvm::function_ref<mlir::Value(mlir::Value)> reduction);
-/// [rank]: values[j] at axes[j], which may be negative, and `otherwise` elsewhere.
+/// [rank]: values[j] at axes[j], which may be negative, and `otherwise` elsewhere. Any number of axes.
 mlir::Value spreadOverAxes(Builder &builder, mlir::Value axes, mlir::Value values, mlir::Value otherwise);
 /// The number of elements of arange.
 SymbolicInt rangeMeasured(Builder &builder, mlir::Value start, mlir::Value limit, mlir::Value step);

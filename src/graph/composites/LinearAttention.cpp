@@ -148,6 +148,28 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
 }
 
+/// The convolution of each channel with its own filter, where their number is a symbol.
+static Value convByChannel(Builder &b, Value x, Value filter, Value bias, int64_t dilation) {
+  Shape shape = shapeOf(x), taps = shapeOf(filter);
+  for (const SymbolicInt &difference : {taps[0] - shape[1], shape[1] - taps[0], taps[1] - 1, 1 - taps[1]})
+    b.require(difference, "causal convolution: expected a filter [channels, 1, k], got " + toString(taps) + " for " +
+                              toString(shape));
+  Shape products{shape[0], shape[1], shape[2] - (taps[2] - 1) * SymbolicInt(dilation), taps[2]};
+  Value wide = toCompute(b, x), weights = toCompute(b, filter);
+  Value parts = b.generate(
+      {wide, weights}, products, elementTypeOf(wide),
+      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+        Scalar place(builder, loc, index[2]), tap(builder, loc, index[3]);
+        Value at = (place + tap * tap.integer(dilation)).value, zero = builder.create<arith::ConstantIndexOp>(loc, 0);
+        Scalar element(builder, loc, load(builder, loc, tensors[0], {index[0], index[1], at}));
+        return (element * Scalar(builder, loc, load(builder, loc, tensors[1], {index[1], zero, index[3]}))).value;
+      });
+  Value result = parts ? sum(b, parts, 3, false) : parts;
+  if (result && bias)
+    result = add(b, result, alongAxis(b, toCompute(b, bias), 1, shapeOf(result)));
+  return result ? b.cast(result, elementTypeOf(x)) : result;
+}
+
 /// in: x [batch, channels, length], filter [channels, 1, k], bias, past [batch, channels, (k - 1) dilation].
 /// Results: as x; as many of the last positions as the past has. Source: ONNX CausalConvWithState-27.
 Results causal_conv(Builder &b, Values in, const Attributes &a) {
@@ -162,15 +184,15 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
     return {b.fail("causal convolution: expected a dilation from 1 to 2147483647, got " + Twine(dilation))};
   SymbolicInt kept = (shapeOf(in[1])[2] - 1) * SymbolicInt(dilation);
   std::optional<int64_t> channels = shapeOf(in[1])[0].constant();
-  if (!channels)
-    return {b.fail("causal convolution: the number of channels must be a number, got " + shapeOf(in[1])[0].str())};
   Shape low{SymbolicInt(0), SymbolicInt(0), kept}, high(3, SymbolicInt(0));
   Value padded = past ? b.concat({past, x}, 2) : padTensor(b, x, low, high, "constant");
   if (!padded)
     return {};
-  NamedAttribute form[] = {b.operations.getNamedAttr("group", b.operations.getI64IntegerAttr(*channels)),
+  NamedAttribute form[] = {b.operations.getNamedAttr("group", b.operations.getI64IntegerAttr(channels.value_or(1))),
                            b.operations.getNamedAttr("dilations", b.operations.getDenseI64ArrayAttr(dilation))};
-  Value result = applyComposite(b, "conv", {padded, in[1], optionalInput(in, 2)}, Attributes(b.context(), form))[0];
+  Value bias = optionalInput(in, 2);
+  Value result = channels ? applyComposite(b, "conv", {padded, in[1], bias}, Attributes(b.context(), form))[0]
+                          : convByChannel(b, padded, in[1], bias, dilation);
   if (result && activation != "none")
     result = applyComposite(b, "silu", result)[0];
   return {result, sliceAxis(b, padded, 2, shapeOf(x)[2], kept)};

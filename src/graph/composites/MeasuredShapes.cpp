@@ -23,12 +23,14 @@ static Value integers(Builder &b, Value vector) {
   return result;
 }
 
-/// The number of elements of a vector; nullopt, with an error, when it is not known.
-static std::optional<int64_t> lengthOf(Builder &b, Value vector, StringRef what) {
-  std::optional<int64_t> length = vector ? elementCount(shapeOf(vector)).constant() : std::nullopt;
-  if (!length && vector)
-    b.fail("the number of " + what + " depends on run-time data, and with it the rank of the result");
-  return length;
+/// Of axes that decide the rank of the result; nullopt, with an error, when their number is not known.
+static std::optional<int64_t> numberOf(Builder &b, Value axes) {
+  std::optional<int64_t> count = axes ? elementCount(shapeOf(axes)).constant() : std::nullopt;
+  if (!count && axes)
+    b.fail("the number of axes, " + elementCount(shapeOf(axes)).str() +
+           ", is not known before a run, and with it the rank of the result\nhint: say it as the dimension of the "
+           "model's input (--dim), or declare a shape for the result");
+  return count;
 }
 
 static std::optional<SymbolicInt> knownScalar(Builder &b, Value scalar) {
@@ -41,23 +43,42 @@ static Scalar loadAt(OpBuilder &builder, Location loc, Value vector, int64_t pos
   return Scalar(builder, loc, load(builder, loc, vector, index));
 }
 
+/// [rank]: which of the axes, any number of them, names each dimension; negative where none does.
+static Value entriesOfDims(Builder &b, Value axes, int64_t rank) {
+  auto isAxis = [&](ArrayRef<Scalar> v) { return (v[0] >= v[0].integer(-rank)) & (v[0] < v[0].integer(rank)); };
+  requireAll(b, pointwise(b, axes, isAxis, b.operations.getI1Type()),
+             ("an axis is not one of a tensor of rank " + Twine(rank)).str());
+  Value entries = b.generate(axes, {SymbolicInt(rank), elementCount(shapeOf(axes))}, b.i64(),
+                             [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                               Scalar dim = Scalar(builder, loc, index[0]).to(builder.getI64Type());
+                               Scalar entry = Scalar(builder, loc, index[1]).to(builder.getI64Type());
+                               Scalar axis(builder, loc, load(builder, loc, tensors[0], index[1]));
+                               Scalar isHere = graph::equal(select(axis < 0, axis + axis.integer(rank), axis), dim);
+                               return select(isHere, entry, entry.integer(-1)).value;
+                             });
+  return entries ? b.reduce(ReductionKind::Max, entries, {1}, /*keepDims=*/false) : entries;
+}
+
+/// Both or neither, of lists that go together.
+static void requireEqual(Builder &b, const SymbolicInt &one, const SymbolicInt &other, StringRef message) {
+  b.require(one - other, message);
+  b.require(other - one, message);
+}
+
 Value spreadOverAxes(Builder &b, Value axes, Value values, Value otherwise) {
-  axes = integers(b, axes);
-  std::optional<int64_t> count = lengthOf(b, axes, "axes");
-  if (!count || !values || !otherwise)
+  axes = integers(b, axes), values = integers(b, values);
+  if (!axes || !values || !otherwise)
     return {};
+  requireEqual(b, shapeOf(axes)[0], shapeOf(values)[0], "expected one number for each axis");
   Shape shape = shapeOf(otherwise);
-  auto rank = static_cast<double>(*shape[0].constant());
-  return b.generate({axes, integers(b, values), otherwise}, shape, b.i64(),
+  int64_t rank = *shape[0].constant();
+  Value both = b.concat({otherwise, values}, 0), entries = entriesOfDims(b, axes, rank);
+  return b.generate({both, entries}, shape, b.i64(),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                       Scalar dim = Scalar(builder, loc, index[0]).to(builder.getI64Type());
-                      Scalar value(builder, loc, load(builder, loc, tensors[2], index));
-                      for (int64_t j = 0; j < *count; ++j) {
-                        Scalar axis = loadAt(builder, loc, tensors[0], j);
-                        Scalar isHere = graph::equal(select(axis < 0, axis + rank, axis), dim);
-                        value = select(isHere, loadAt(builder, loc, tensors[1], j), value);
-                      }
-                      return value.value;
+                      Scalar entry(builder, loc, load(builder, loc, tensors[1], index));
+                      Scalar place = select(entry < 0, dim, entry + entry.integer(rank));
+                      return load(builder, loc, tensors[0], place.to(builder.getIndexType()).value);
                     });
 }
 
@@ -105,23 +126,54 @@ Value reshapeMeasured(Builder &b, Value input, Value shape, bool hasZeros) {
   return b.hasFailed() ? Value() : b.reshape(input, result);
 }
 
+/// A shape of unknown length, which is at most `rank`, with ones in front.
+static Value withRank(Builder &b, Value shape, int64_t rank) {
+  SymbolicInt missing = SymbolicInt(rank) - elementCount(shapeOf(shape));
+  b.require(missing, ("the shape has more than " + Twine(rank) + " extents").str());
+  return b.hasFailed() ? Value() : b.concat({b.splat(missing, 1, b.i64()), shape}, 0);
+}
+
+/// Repeats a dimension that may be 1 to an extent that may be 1: the other one decides.
+static Value stretch(Builder &b, Value input, int64_t dim, SymbolicInt &wanted) {
+  Shape shape = shapeOf(input);
+  SymbolicInt own = shape[dim];
+  Value extents[] = {number(b, wanted, b.i64()), number(b, own, b.i64())};
+  wanted = b.measure(
+      pointwise(b, extents, [](ArrayRef<Scalar> v) { return select(graph::equal(v[0], 1), v[1], v[0]); }), "stretched");
+  requireEqual(b, (own - 1) * (own - wanted), SymbolicInt(0),
+               "dimension " + std::to_string(dim) + " of a tensor to expand must be 1 or as in the shape, got " +
+                   own.str());
+  shape[dim] = wanted;
+  return b.generate(input, shape, elementTypeOf(input),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                      SmallVector<Value> source(index);
+                      Scalar place(builder, loc, index[dim]), size(builder, loc, extent(builder, loc, own));
+                      source[dim] = min(place, size - 1).value;
+                      return load(builder, loc, tensors[0], source);
+                    });
+}
+
 /// An extent of the shape is 1, or the input's, or the input has 1 there.
-Value expandMeasured(Builder &b, Value input, Value shape) {
-  std::optional<Shape> wanted = b.sizes(integers(b, shape), "dim");
+Value expandMeasured(Builder &b, Value input, Value shape, std::optional<int64_t> rank) {
+  shape = integers(b, shape);
+  if (input && shape && rank && !elementCount(shapeOf(shape)).isConstant())
+    shape = withRank(b, shape, *rank);
+  std::optional<Shape> wanted = b.sizes(shape, "dim");
   if (!input || !wanted)
     return {};
-  Shape from = shapeOf(input);
-  size_t shared = std::min(from.size(), wanted->size());
-  for (size_t i = 0; i < shared; ++i) {
+  size_t rankOfInput = rankOf(input), shared = std::min(rankOfInput, wanted->size());
+  for (size_t i = 0; i < shared && input; ++i) {
     SymbolicInt &extent = (*wanted)[wanted->size() - 1 - i];
-    const SymbolicInt &own = from[from.size() - 1 - i];
+    size_t dim = rankOfInput - 1 - i;
+    SymbolicInt own = shapeOf(input)[dim];
     if (extent.isConstant() || own == SymbolicInt(1) || own == extent)
       continue;
-    SymbolicInt mismatch = (extent - SymbolicInt(1)) * (extent - own);
-    std::string message =
-        "dimension " + std::to_string(wanted->size() - 1 - i) + " of the shape must be 1 or " + own.str();
-    b.require(mismatch, message);
-    b.require(-mismatch, message);
+    if (!own.isConstant()) {
+      input = stretch(b, input, static_cast<int64_t>(dim), extent);
+      continue;
+    }
+    requireEqual(b, (extent - SymbolicInt(1)) * (extent - own), SymbolicInt(0),
+                 "dimension " + std::to_string(wanted->size() - 1 - i) + " of the shape must be 1 or " + own.str());
     extent = own;
   }
   return expandTo(b, input, *wanted);
@@ -197,26 +249,29 @@ Value sliceMeasured(Builder &b, Value input, Value starts, Value ends, Value axe
   if (!input || !starts || !ends)
     return {};
   starts = integers(b, starts), ends = integers(b, ends), axes = integers(b, axes), steps = integers(b, steps);
-  std::optional<int64_t> count = lengthOf(b, starts, "starts");
-  if (!count)
-    return {};
-  if (!steps)
+  int64_t rank = rankOf(input);
+  SymbolicInt given = elementCount(shapeOf(starts));
+  std::optional<int64_t> count = given.constant();
+  std::optional<SmallVector<int64_t>> where;
+  if (count)
+    where = axes ? b.constantContents(axes) : llvm::to_vector(llvm::seq<int64_t>(0, *count));
+  else if (!axes)
+    axes = iota(b, given, b.i64());
+  if (where && !steps)
     steps = b.integers(SmallVector<int64_t>(*count, 1));
-  std::optional<SmallVector<int64_t>> where =
-      axes ? b.constantContents(axes) : llvm::to_vector(llvm::seq<int64_t>(0, *count));
   if (!where) {
-    int64_t rank = rankOf(input);
+    Value ones = b.integers(SmallVector<int64_t>(rank, 1));
     starts = spreadOverAxes(b, axes, starts, b.integers(SmallVector<int64_t>(rank, 0)));
     ends = spreadOverAxes(b, axes, ends, b.dims(shapeOf(input)));
-    steps = spreadOverAxes(b, axes, steps, b.integers(SmallVector<int64_t>(rank, 1)));
+    steps = steps ? spreadOverAxes(b, axes, steps, ones) : ones;
     where = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   }
   auto first = b.scalars(starts), last = b.scalars(ends), stride = b.scalars(steps);
   if (!first || !last || !stride || last->size() != first->size() || where->size() != first->size() ||
       stride->size() != first->size())
     return b.hasFailed() ? Value() : b.fail("slice: expected as many starts, ends and steps as axes");
-  for (auto [index, given] : llvm::enumerate(*where)) {
-    int64_t axis = normalAxis(b, given, rankOf(input));
+  for (auto [index, place] : llvm::enumerate(*where)) {
+    int64_t axis = normalAxis(b, place, rank);
     input = axis < 0 ? Value() : sliceAlong(b, input, axis, {(*first)[index], (*last)[index], (*stride)[index]});
     if (!input)
       return {};
@@ -230,14 +285,21 @@ Value sliceMeasured(Builder &b, Value input, Value starts, Value ends, Value axe
 
 /// [rank]: 1 for the listed axes, 0 for the others.
 static Value axisMask(Builder &b, Value axes, int64_t rank) {
-  std::optional<int64_t> count = lengthOf(b, axes, "axes");
-  return count ? spreadOverAxes(b, axes, b.integers(SmallVector<int64_t>(*count, 1)),
-                                b.integers(SmallVector<int64_t>(rank, 0)))
-               : Value();
+  axes = integers(b, axes);
+  Value entries = axes ? entriesOfDims(b, axes, rank) : axes;
+  return pointwise(b, entries, [](ArrayRef<Scalar> v) { return select(v[0] < 0, v[0].integer(0), v[0].integer(1)); });
+}
+
+/// Ends the run unless `count` places are marked, which it does for axes that are named twice.
+static void requireMarked(Builder &b, Value mask, int64_t count) {
+  if (mask)
+    requireEqual(b, b.measure(b.reduce(ReductionKind::Sum, mask, {0}, /*keepDims=*/false), "axes"), SymbolicInt(count),
+                 ("expected " + Twine(count) + " different axes").str());
 }
 
 /// The extents at the places where the mask is 0.
 static Value unmasked(Builder &b, Value mask, const Shape &shape, int64_t count) {
+  requireMarked(b, mask, static_cast<int64_t>(shape.size()) - count);
   return b.generate({mask, b.dims(shape)}, SymbolicInt(count), b.i64(),
                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                       Scalar wanted = Scalar(builder, loc, index[0]).to(builder.getI64Type());
@@ -253,10 +315,11 @@ static Value unmasked(Builder &b, Value mask, const Shape &shape, int64_t count)
 }
 
 Value squeezeMeasured(Builder &b, Value input, Value axes) {
-  Value mask = input ? axisMask(b, axes, rankOf(input)) : Value();
-  if (!mask)
+  std::optional<int64_t> removed = input ? numberOf(b, axes) : std::nullopt;
+  if (!removed)
     return {};
-  int64_t count = rankOf(input) - *elementCount(shapeOf(axes)).constant();
+  Value mask = axisMask(b, axes, rankOf(input));
+  int64_t count = rankOf(input) - *removed;
   if (count < 0)
     return b.fail("squeeze: more axes than dimensions");
   std::optional<Shape> shape = b.sizes(unmasked(b, mask, shapeOf(input), count), "dim");
@@ -264,11 +327,12 @@ Value squeezeMeasured(Builder &b, Value input, Value axes) {
 }
 
 Value unsqueezeMeasured(Builder &b, Value input, Value axes) {
-  std::optional<int64_t> added = input ? lengthOf(b, axes, "axes") : std::nullopt;
+  std::optional<int64_t> added = input ? numberOf(b, axes) : std::nullopt;
   if (!added)
     return {};
   int64_t rank = rankOf(input), total = rank + *added;
   Value mask = axisMask(b, axes, total);
+  requireMarked(b, mask, *added);
   Value extents = b.generate({mask, b.dims(shapeOf(input))}, SymbolicInt(total), b.i64(),
                              [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                                Scalar dim = Scalar(builder, loc, index[0]).to(builder.getI64Type());
@@ -307,10 +371,24 @@ static Value groupByMask(Builder &b, Value input, Value mask, const SymbolicInt 
                     });
 }
 
-Value reduceMeasured(Builder &b, Value input, Value axes, bool keepDims, llvm::function_ref<Value(Value)> reduction) {
-  Value mask = input ? axisMask(b, axes, rankOf(input)) : Value();
-  if (!mask)
+/// Axes of which there are none stand for all of them.
+static Value allWhereNone(Builder &b, Value mask, const SymbolicInt &count) {
+  Value isEmpty = number(b, max(1 - count, SymbolicInt(0)), b.i64());
+  return pointwise(b, {mask, isEmpty}, [](ArrayRef<Scalar> v) { return max(v[0], v[1]); });
+}
+
+Value reduceMeasured(Builder &b, Value input, Value axes, const MeasuredAxes &meaning,
+                     llvm::function_ref<Value(Value)> reduction) {
+  int64_t rank = input ? rankOf(input) : 0;
+  Value mask = input ? axisMask(b, axes, rank) : Value();
+  std::optional<int64_t> remaining = meaning.remaining;
+  if (mask && !remaining && !meaning.keepDims)
+    if (std::optional<int64_t> count = numberOf(b, axes))
+      remaining = std::max<int64_t>(rank - *count, 0);
+  if (!mask || b.hasFailed())
     return {};
+  if (meaning.noneMeansAll)
+    mask = allWhereNone(b, mask, elementCount(shapeOf(axes)));
   auto extents = [&](bool isMasked) {
     return pointwise(b, {mask, b.dims(shapeOf(input))}, [&](ArrayRef<Scalar> v) {
       Scalar isHere = isMasked ? graph::notEqual(v[0], 0) : graph::equal(v[0], 0);
@@ -321,9 +399,8 @@ Value reduceMeasured(Builder &b, Value input, Value axes, bool keepDims, llvm::f
   Value keptExtents = extents(false);
   SymbolicInt kept = b.measure(product(keptExtents), "kept"), masked = b.measure(product(extents(true)), "reduced");
   Value result = reduction(groupByMask(b, input, mask, kept, masked));
-  int64_t rank = rankOf(input) - *elementCount(shapeOf(axes)).constant();
   std::optional<Shape> shape =
-      b.sizes(keepDims ? keptExtents : unmasked(b, mask, shapeOf(input), std::max<int64_t>(rank, 0)), "dim");
+      b.sizes(meaning.keepDims ? keptExtents : unmasked(b, mask, shapeOf(input), *remaining), "dim");
   return shape && result ? b.reshape(result, *shape) : Value();
 }
 

@@ -200,6 +200,7 @@ Results affine_grid(Builder &b, Values in, const Attributes &a) {
         b.fail("affine_grid: expected theta [n, k, k + 1] and a size of k + 2 extents, got shape " + toString(theta))};
   for (const SymbolicInt &difference : {(*size)[0] - theta[0], theta[0] - (*size)[0]})
     b.require(difference, "the first extent of the size is not the number of matrices");
+  requireExtents(b, ArrayRef(theta).drop_front(), {SymbolicInt(dims), SymbolicInt(dims + 1)}, "affine_grid: theta");
   Shape result{theta[0]};
   result.append(size->begin() + 2, size->end());
   result.push_back(SymbolicInt(dims));

@@ -47,7 +47,13 @@ namespace composites {
 Results scatter_nd(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]), indexShape = shapeOf(in[1]);
   std::optional<int64_t> depth = indexShape.empty() ? std::nullopt : indexShape.back().constant();
-  if (!depth || *depth > static_cast<int64_t>(shape.size()) || !isa<IntegerType>(elementTypeOf(in[1])))
+  if (!depth && !indexShape.empty()) { // the updates have a dimension for each that an index leaves open
+    depth = rankOf(in[1]) - 1 + rankOf(in[0]) - rankOf(in[2]);
+    for (const SymbolicInt &difference : {indexShape.back() - *depth, SymbolicInt(*depth) - indexShape.back()})
+      b.require(difference, ("an index of such updates has " + Twine(*depth) + " numbers").str());
+    indexShape.back() = SymbolicInt(*depth);
+  }
+  if (!depth || *depth < 0 || *depth > static_cast<int64_t>(shape.size()) || !isa<IntegerType>(elementTypeOf(in[1])))
     return {b.fail("scatter_nd: integer indices of shape " + toString(indexShape) + " do not fit a tensor of shape " +
                    toString(shape))};
   Value wrapped = b.generate(

@@ -103,9 +103,12 @@ Results string_split(Builder &b, Values in, const Attributes &a) {
 
 Results string_normalize(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
-  bool fits = shape.size() == 1 || (shape.size() == 2 && shape[0] == SymbolicInt(1));
+  bool fits = shape.size() == 1 || (shape.size() == 2 && !provablyDiffer(shape[0], SymbolicInt(1)));
   if (!checkTexts(b, in) || !fits)
     return {fits ? Value() : b.fail("expected a shape [c] or [1, c], got " + toString(shape))};
+  if (shape.size() == 2)
+    for (const SymbolicInt &difference : {shape[0] - 1, 1 - shape[0]})
+      b.require(difference, "expected a shape [c] or [1, c], got " + toString(shape));
   Normalisation form{a.getString("case_change_action", "NONE").lower(), a.getInt("is_case_sensitive") != 0};
   if (form.change != "none" && form.change != "lower" && form.change != "upper")
     return {b.fail("expected case_change_action LOWER, UPPER or NONE, got '" + form.change + "'")};

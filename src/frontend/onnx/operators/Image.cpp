@@ -56,12 +56,17 @@ Results importMaxUnpool(Node &node) {
 Results importGlobalLpPool(Node &node) { return node.composite("global_lp_pool", node.inputs); }
 
 Results importAffineGrid(Node &node) {
+  node.assumeLength(1, node.declaredRank());
   std::optional<Shape> size = node.sizes(1, "size");
   return size ? node.composite("affine_grid", node.input(0), node.attribute("size", ArrayRef<SymbolicInt>(*size)))
               : Results();
 }
 
+/// The result has batch and channels before the image's dimensions.
 Results importCol2Im(Node &node) {
+  if (std::optional<int64_t> rank = node.declaredRank())
+    for (size_t list : {1, 2})
+      node.assumeLength(list, *rank - 2);
   std::optional<Shape> image = node.sizes(1, "image"), block = image ? node.sizes(2, "block") : std::nullopt;
   if (!block)
     return {};

@@ -151,10 +151,12 @@ Results importReduction(Node &node) {
     return node.fail("axes: expected integers, got " + graph::nameOf(graph::elementTypeOf(node.input(1))));
   if (std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1)))
     return node.composite(name->second, node.input(0), node.attribute("axes", ArrayRef<int64_t>(*axes)));
-  bool keepDims = node.attributes.getInt("keepdims", 1) != 0;
+  MeasuredAxes meaning{node.attributes.getInt("keepdims", 1) != 0, !node.attributes.getInt("noop_with_empty_axes"), {}};
+  if (!elementCount(shapeOf(node.input(1))).isConstant())
+    meaning.remaining = node.declaredRank();
   NamedAttribute columns[] = {node.attribute("axes", ArrayRef<int64_t>{1}),
                               node.attribute("keepdims", node.builder.operations.getI64IntegerAttr(0))};
-  return {reduceMeasured(node.builder, node.input(0), node.input(1), keepDims, [&](Value matrix) {
+  return {reduceMeasured(node.builder, node.input(0), node.input(1), meaning, [&](Value matrix) {
     Results reduced = node.composite(name->second, matrix, columns);
     return reduced.empty() ? Value() : reduced[0];
   })};

@@ -42,6 +42,15 @@ Results importCumulation(Node &node) {
   return {chosen};
 }
 
+/// The rank of the result tells how many numbers an index has.
+Results importGatherNd(Node &node) {
+  std::optional<int64_t> rank = node.declaredRank();
+  if (rank && node.input(0) && node.input(1))
+    node.assumeLastExtent(1, rankOf(node.input(0)) + rankOf(node.input(1)) - 1 - node.attributes.getInt("batch_dims") -
+                                 *rank);
+  return node.composite("gather_nd", node.inputs);
+}
+
 /// k is an attribute before operator set 10, then an input.
 Results importTopK(Node &node) {
   std::optional<Shape> k = node.attributes.getDims("k");

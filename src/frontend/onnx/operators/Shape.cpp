@@ -50,6 +50,7 @@ Results importConstant(Node &node) {
 }
 
 Results importConstantOfShape(Node &node) {
+  node.assumeLength(0, node.declaredRank());
   std::optional<Shape> shape = node.sizes(0, "shape");
   if (!shape)
     return {};
@@ -189,6 +190,7 @@ static Results reshapeOnnx(Node &node, Shape shape) {
 }
 
 Results importReshape(Node &node) {
+  node.assumeLength(1, node.declaredRank());
   if (Value shape = node.input(1); shape && !node.builder.contents(shape))
     return {reshapeMeasured(node.builder, node.input(0), shape, node.attributes.getInt("allowzero") != 0)};
   std::optional<Shape> shape = node.known(1, "shape");
@@ -199,8 +201,11 @@ Results importReshapeAttribute(Node &node) {
 }
 
 Results importExpand(Node &node) {
+  std::optional<int64_t> rank = node.declaredRank();
+  if (node.input(0) && rank > rankOf(node.input(0)))
+    node.assumeLength(1, rank);
   if (Value shape = node.input(1); shape && !node.builder.contents(shape))
-    return {expandMeasured(node.builder, node.input(0), shape)};
+    return {expandMeasured(node.builder, node.input(0), shape, rank)};
   std::optional<Shape> shape = node.known(1, "shape");
   if (!shape || !node.input(0))
     return {};
@@ -218,6 +223,8 @@ Results importTile(Node &node) {
 static Results withAxes(Node &node, StringRef composite) {
   if (!node.input(1))
     return node.composite(composite, node.input(0));
+  if (std::optional<int64_t> rank = node.declaredRank(); rank && node.input(0))
+    node.assumeLength(1, composite == "squeeze" ? rankOf(node.input(0)) - *rank : *rank - rankOf(node.input(0)));
   std::optional<SmallVector<int64_t>> axes = node.builder.constantContents(node.input(1));
   if (!axes)
     return {composite == "squeeze" ? squeezeMeasured(node.builder, node.input(0), node.input(1))
@@ -309,10 +316,12 @@ static std::optional<std::pair<Shape, SmallVector<int64_t>>> padsOf(Node &node) 
   Value pads = node.input(1), axes = node.input(3);
   std::optional<SmallVector<int64_t>> numbers = axes ? b.constantContents(axes) : firstAxes(rank);
   if (!numbers) {
-    int64_t count = elementCount(shapeOf(axes)).constant().value_or(0);
+    SymbolicInt count = elementCount(shapeOf(axes)), given = elementCount(shapeOf(pads));
+    for (const SymbolicInt &difference : {given - 2 * count, 2 * count - given})
+      b.require(difference, "expected two pads for each axis");
     Value none = b.integers(SmallVector<int64_t>(rank, 0));
     auto half = [&](int64_t index) {
-      return spreadOverAxes(b, axes, sliceAxis(b, pads, 0, SymbolicInt(index * count), SymbolicInt(count)), none);
+      return spreadOverAxes(b, axes, sliceAxis(b, pads, 0, count * index, count), none);
     };
     pads = b.concat({half(0), half(1)}, 0);
     numbers = firstAxes(rank);
