@@ -149,21 +149,23 @@ Results dft(Builder &b, Values in, const Attributes &a) {
   return {transformAlong(b, in[0], axis, a)};
 }
 
-/// in: a signal [n, x, 1 or 2], a window (optional). Attributes: `step`, `length` (one extent each), onesided.
+/// in: a signal [n, x] or [n, x, 1 or 2], a window (optional). Attributes: `step`, `length` (one extent each),
+/// onesided.
 Results stft(Builder &b, Values in, const Attributes &a) {
   std::optional<Shape> step = a.getDims("step"), length = a.getDims("length");
-  Shape shape = shapeOf(in[0]);
-  Value window = optionalInput(in, 1);
+  Value signal = rankOf(in[0]) == 2 ? b.unsqueeze(in[0], 2) : in[0], window = optionalInput(in, 1);
+  Shape shape = shapeOf(signal);
   if (window && !length)
     length = shapeOf(window);
   if (!step || step->size() != 1 || !length || length->size() != 1 || shape.size() != 3)
-    return {b.fail("stft: expected a signal [n, x, 1 or 2], a step and a length, got shape " + toString(shape))};
+    return {
+        b.fail("stft: expected a signal [n, x] or [n, x, 1 or 2], a step and a length, got shape " + toString(shape))};
   SymbolicInt size = window ? shapeOf(window)[0] : length->front(), stride = step->front();
   for (const SymbolicInt &difference : {size - length->front(), length->front() - size})
     b.require(difference, "stft: the window is not of the frame's length");
   b.require(stride - SymbolicInt(1), "stft: the step is 0");
   SymbolicInt frames = floorDiv(shape[1] - size, stride) + 1;
-  Value framed = b.generate(in[0], {shape[0], frames, size, shape[2]}, elementTypeOf(in[0]),
+  Value framed = b.generate(signal, {shape[0], frames, size, shape[2]}, elementTypeOf(signal),
                             [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                               Scalar frame(builder, loc, index[1]);
                               Scalar at = frame * frame.with(extent(builder, loc, stride)) + frame.with(index[2]);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Windows.h"
+#include "graph/composites/Division.h"
 
 using namespace mlir;
 
@@ -109,7 +110,7 @@ double lowestValue(Type elementType) {
 
 Value transposedFilter(Builder &b, Value filter, int64_t groups) {
   Shape shape = shapeOf(filter);
-  std::optional<SymbolicInt> perGroup = exactDiv(shape[0], SymbolicInt(groups));
+  std::optional<SymbolicInt> perGroup = divideEvenly(shape[0], SymbolicInt(groups));
   if (!perGroup)
     return b.fail("conv_transpose: " + shape[0].str() + " channels do not divide into " + Twine(groups) + " groups");
   Shape grouped{SymbolicInt(groups), *perGroup}, merged{shape[1] * groups, *perGroup};
@@ -153,16 +154,16 @@ Results conv(Builder &b, Values in, const Attributes &a) {
 }
 
 namespace {
-struct TransposedPadding {
-  SmallVector<int64_t> low;
-  Shape extents;
+/// Of each window dimension of a transposed convolution: the extents of everything that it adds up, and which part of
+/// that comes out.
+struct TransposedPart {
+  Shape full, low, extents;
 };
 } // namespace
 
-/// The begin pads and the output extents of a transposed convolution.
-static std::optional<TransposedPadding> transposedPadding(Builder &b, ArrayRef<SymbolicInt> input,
-                                                          ArrayRef<SymbolicInt> kernel, const Window &window,
-                                                          const Attributes &a) {
+static std::optional<TransposedPart> transposedPart(Builder &b, ArrayRef<SymbolicInt> input,
+                                                    ArrayRef<SymbolicInt> kernel, const Window &window,
+                                                    const Attributes &a) {
   size_t dims = kernel.size();
   SmallVector<int64_t> outputPadding = a.getInts("output_padding", SmallVector<int64_t>(dims, 0));
   SmallVector<int64_t> wanted = a.getInts("output_shape");
@@ -175,26 +176,81 @@ static std::optional<TransposedPadding> transposedPadding(Builder &b, ArrayRef<S
            toString(outputPadding) + " and " + toString(wanted));
     return std::nullopt;
   }
-  TransposedPadding result;
+  TransposedPart part;
   for (size_t i = 0; i < dims; ++i) {
     SymbolicInt full =
         (input[i] - 1) * window.strides[i] + outputPadding[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    part.full.push_back(full);
     if (wanted.empty() && !isSame) {
       int64_t low = mode == "VALID" ? 0 : window.padLow[i], high = mode == "VALID" ? 0 : window.padHigh[i];
-      result.low.push_back(low);
-      result.extents.push_back(full - low - high);
+      part.low.emplace_back(low);
+      part.extents.push_back(full - low - high);
       continue;
     }
     SymbolicInt extent = wanted.empty() ? input[i] * window.strides[i] : SymbolicInt(wanted[i]);
-    std::optional<int64_t> total = max(full - extent, SymbolicInt(0)).constant();
-    if (!total) {
-      b.fail("conv_transpose: the padding " + (full - extent).str() + " must be a number");
-      return std::nullopt;
-    }
-    result.low.push_back(mode == "SAME_UPPER" ? *total / 2 : *total - *total / 2);
-    result.extents.push_back(extent);
+    SymbolicInt total = max(full - extent, SymbolicInt(0)), half = floorDiv(total, SymbolicInt(2));
+    part.low.push_back(mode == "SAME_UPPER" ? half : total - half);
+    part.extents.push_back(extent);
   }
-  return result;
+  return part;
+}
+
+/// The input with stride - 1 zeros behind each element, and with the filter's extent of zeros around: its convolution
+/// is everything that a transposed one adds up, whatever the filter's extents are.
+static Value spreadForFilter(Builder &b, Value x, ArrayRef<SymbolicInt> kernel, ArrayRef<SymbolicInt> full,
+                             const Window &window) {
+  for (auto [index, stride] : llvm::enumerate(window.strides)) {
+    int64_t dim = 2 + static_cast<int64_t>(index);
+    Shape shape = shapeOf(x), low(shape.size() + 1, SymbolicInt(0)), high = low;
+    SymbolicInt around = (kernel[index] - 1) * window.dilations[index], needed = full[index] + around;
+    high[dim + 1] = SymbolicInt(stride - 1);
+    Value spread = stride == 1 ? x : padTensor(b, b.unsqueeze(x, dim + 1), low, high, "constant");
+    shape[dim] *= SymbolicInt(stride);
+    low.pop_back();
+    high.assign(low.size(), SymbolicInt(0));
+    low[dim] = around;
+    high[dim] = max(needed - around - shape[dim], SymbolicInt(0));
+    x = padTensor(b, b.reshape(spread, shape), low, high, "constant");
+    x = sliceAxis(b, x, dim, SymbolicInt(0), needed);
+    if (!x)
+      return {};
+  }
+  return x;
+}
+
+/// The part that comes out, with zeros where it ends behind the whole.
+static Value cutPart(Builder &b, Value whole, const TransposedPart &part) {
+  for (auto [index, low, extent] : llvm::enumerate(part.low, part.extents)) {
+    if (!whole)
+      return {};
+    Shape none(rankOf(whole), SymbolicInt(0)), behind = none;
+    behind[2 + index] = max(extent + low - part.full[index], SymbolicInt(0));
+    whole = sliceAxis(b, padTensor(b, whole, none, behind, "constant"), 2 + static_cast<int64_t>(index), low, extent);
+  }
+  return whole;
+}
+
+/// x in the compute type. What is a number becomes padding of the convolution; with symbols, the whole is computed.
+static Value convTransposed(Builder &b, Value x, Value filter, Window window, ArrayRef<SymbolicInt> kernel,
+                            const TransposedPart &part) {
+  size_t dims = kernel.size();
+  auto isNumber = [](const SymbolicInt &value) { return value.isConstant(); };
+  filter = transposedFilter(b, filter, window.groups);
+  SmallVector<int64_t> ones(dims, 1), none(dims, 0);
+  window.padHigh = none;
+  if (!llvm::all_of(kernel, isNumber)) {
+    x = spreadForFilter(b, x, kernel, part.full, window);
+    window.strides = window.inputDilation = ones;
+    window.padLow = none;
+    return cutPart(b, b.conv(x, filter, window, part.full), part);
+  }
+  window.inputDilation = window.strides;
+  window.strides = ones;
+  bool isWhole = !llvm::all_of(part.low, isNumber);
+  for (size_t i = 0; i < dims; ++i)
+    window.padLow[i] = window.dilations[i] * (*kernel[i].constant() - 1) - (isWhole ? 0 : *part.low[i].constant());
+  Value result = b.conv(x, filter, window, isWhole ? part.full : part.extents);
+  return isWhole ? cutPart(b, result, part) : result;
 }
 
 /// in: x [n, c, x...], filter [c, o/group, k...], bias [o] (optional).
@@ -209,19 +265,10 @@ Results conv_transpose(Builder &b, Values in, const Attributes &a) {
   if (window->groups < 1 || provablyDiffer(shape[1], filterShape[0]))
     return {b.fail("conv_transpose: expected an input with " + filterShape[0].str() + " channels, for a filter " +
                    toString(filterShape) + ", got " + shape[1].str() + " in " + toString(shape))};
-  auto padding = transposedPadding(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
-  if (!padding)
+  auto part = transposedPart(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
+  if (!part)
     return {};
-  window->inputDilation = window->strides;
-  window->strides.assign(kernel.size(), 1);
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    std::optional<int64_t> size = kernel[i].constant();
-    if (!size)
-      return {b.fail("conv_transpose: the filter's window " + toString(kernel) + " must be numbers")};
-    window->padLow[i] = window->dilations[i] * (*size - 1) - padding->low[i];
-  }
-  Value filter = transposedFilter(b, toCompute(b, in[1]), window->groups);
-  Value result = b.conv(toCompute(b, in[0]), filter, *window, padding->extents);
+  Value result = convTransposed(b, toCompute(b, in[0]), toCompute(b, in[1]), *window, kernel, *part);
   result = addBias(b, result, optionalInput(in, 2));
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
