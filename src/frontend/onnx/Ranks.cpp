@@ -11,9 +11,9 @@ bool hasRanks(const Node &node, ArrayRef<InputRank> ranks) {
     Value value = node.input(index);
     if (!value || graph::tensorTypeOf(value).getRank() == rank)
       continue;
-    node.fail("input " + Twine(index) + ": expected a tensor of rank " + Twine(rank) + ", got shape " +
-              graph::toString(graph::shapeOf(value)) +
-              "\nhint: correct the shape at this node, with a Reshape for example");
+    node.builder.contradict("input " + Twine(index) + ": expected a tensor of rank " + Twine(rank) + ", got shape " +
+                            graph::toString(graph::shapeOf(value)) +
+                            "\nhint: correct the shape at this node, with a Reshape for example");
     return false;
   }
   return true;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Requirements.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
 #include "graph/builder/Builder.h"
@@ -18,12 +19,58 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Whether the first branch has fewer dimensions, where the ranks of results differ.
-static std::optional<bool> branchOfLeastRank(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
-  for (auto [a, b] : llvm::zip(thenValues, elseValues))
+/// The first result whose ranks differ.
+static std::optional<size_t> resultOfTwoRanks(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
+  for (auto [index, a, b] :
+       llvm::enumerate(thenValues.take_front(elseValues.size()), elseValues.take_front(thenValues.size())))
     if (tensorTypeOf(a).getRank() != tensorTypeOf(b).getRank())
-      return tensorTypeOf(a).getRank() < tensorTypeOf(b).getRank();
+      return index;
   return std::nullopt;
+}
+
+/// What the operators so far assume of symbols: expressions that are >= 0 in every run that goes on.
+static SmallVector<SymbolicInt> factsOf(func::FuncOp main) {
+  Requirements assumed;
+  SmallVector<SymbolicInt> facts;
+  for (Operation &op : main.getBody().front()) {
+    if (auto given = dyn_cast<RequireOp>(op))
+      facts.push_back(given.getValue().values()[0]);
+    else
+      assumed.addAll(&op);
+  }
+  llvm::append_range(facts, assumed.list);
+  return facts;
+}
+
+static std::optional<bool> outcomeOf(const Comparison &comparison, ArrayRef<SymbolicInt> facts) {
+  auto holds = [&](const SymbolicInt &value) {
+    return value.knownNonNegative() ||
+           llvm::any_of(facts, [&](const SymbolicInt &fact) { return (value - fact).knownNonNegative(); });
+  };
+  if (llvm::all_of(comparison.allHold, holds))
+    return true;
+  return llvm::any_of(comparison.oneHolds, holds) ? std::optional(false) : std::nullopt;
+}
+
+/// "'n' and 'x:1'": the symbols that decide, or the inputs that the condition is computed from.
+static std::string decidersOf(Value condition, const Comparison *meaning) {
+  std::set<std::string> names;
+  for (const SymbolicInt &value : meaning ? ArrayRef(meaning->allHold) : ArrayRef<SymbolicInt>())
+    value.symbols(names);
+  llvm::SetVector<Value> values;
+  values.insert(condition);
+  for (size_t i = 0; i < values.size() && !meaning; ++i) {
+    auto argument = dyn_cast<BlockArgument>(values[i]);
+    auto main = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+    if (auto name = main ? main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name") : StringAttr())
+      names.insert(name.str());
+    if (Operation *op = values[i].getDefiningOp())
+      values.insert(op->operand_begin(), op->operand_end());
+  }
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "'" : " and '") + name + "'";
+  return text;
 }
 
 /// Result `index` of a branch, which has one element, without its dimensions.
@@ -69,18 +116,58 @@ Builder::BuiltBranch Builder::buildBranch(Region &region, Branch body) {
   return branch;
 }
 
-/// Moves the operators of one branch behind the draft, behind an error of the runs that choose the other one.
-void Builder::keepOnly(bool isThen, IfOp draft, const BuiltBranch (&branches)[2]) {
-  const BuiltBranch &kept = branches[isThen ? 0 : 1], &other = branches[isThen ? 1 : 0];
-  std::string name = isThen ? "else" : "then", cause = other.problem.substr(0, other.problem.find('\n'));
+/// Whether the then branch stays, of two whose results have different ranks. What did not follow is noted as a guess.
+bool Builder::chooseRank(IfOp draft, Value condition, Values thenValues, Values elseValues,
+                         ArrayRef<std::optional<int64_t>> declaredRanks) {
+  auto known = comparisons.find(condition);
+  const Comparison *meaning = known == comparisons.end() ? nullptr : &known->second;
+  if (auto main = dyn_cast<func::FuncOp>(draft->getParentOp()); main && meaning)
+    if (std::optional<bool> outcome = outcomeOf(*meaning, factsOf(main)))
+      return *outcome;
+  size_t index = *resultOfTwoRanks(thenValues, elseValues);
+  int64_t inThen = tensorTypeOf(thenValues[index]).getRank(), inElse = tensorTypeOf(elseValues[index]).getRank();
+  bool takesThen = inThen < inElse;
+  if (std::optional<int64_t> declared = index < declaredRanks.size() ? declaredRanks[index] : std::nullopt;
+      declared == inThen || declared == inElse)
+    takesThen = declared == inThen;
+  std::string deciders = decidersOf(condition, meaning);
+  guess = Choice{(subject + "its then branch has a result of rank " + Twine(inThen) + ", its else branch of rank " +
+                  Twine(inElse) + ", and the condition is not known before a run; with rank " +
+                  Twine(takesThen ? inThen : inElse) + ", ")
+                     .str(),
+                 deciders.empty()
+                     ? "make the condition a constant, or declare a shape for the result"
+                     : deciders + (meaning ? " decides: give a number for it (--dim), or declare a shape for the result"
+                                           : " decides: make it a constant, or declare a shape for the result")};
+  return takesThen;
+}
+
+/// An error of the runs that choose the other branch.
+void Builder::requireBranch(bool isThen, IfOp draft, Value condition, StringRef problem) {
+  std::string name = isThen ? "else" : "then", cause = problem.take_front(problem.find('\n')).str();
+  std::string message =
+      "the condition chooses the " + name + " branch, " +
+      (cause.empty() ? "whose results have another number of dimensions" : "which cannot run: " + cause);
+  if (auto meaning = comparisons.find(condition); meaning != comparisons.end() && cause.empty()) {
+    ArrayRef<SymbolicInt> allHold = meaning->second.allHold, oneHolds = meaning->second.oneHolds;
+    if (isThen)
+      for (const SymbolicInt &value : allHold)
+        require(value, message);
+    else // of two, which are x - 1 and -x - 1: x * x - 1
+      require(oneHolds.size() == 1 ? oneHolds[0] : -(oneHolds[0] * oneHolds[1]), message);
+    return;
+  }
   SymbolicInt taken = measure(cast(draft.getCondition(), i64()), "branch");
-  RequireOp requirement =
-      require(isThen ? taken - SymbolicInt(1) : -taken,
-              "the condition chooses the " + name + " branch, " +
-                  (cause.empty() ? "whose results have another number of dimensions" : "which cannot run: " + cause));
+  RequireOp requirement = require(isThen ? taken - SymbolicInt(1) : -taken, message);
   if (requirement && !cause.empty())
     requirement->setAttr(leftOutAttribute, operations.getStringAttr(subject + "a run that chooses the " + name +
-                                                                    " branch will be an error: " + other.problem));
+                                                                    " branch will be an error: " + problem));
+}
+
+/// Moves the operators of one branch behind the draft, behind an error of the runs that choose the other one.
+void Builder::keepOnly(bool isThen, IfOp draft, Value condition, const BuiltBranch (&branches)[2]) {
+  const BuiltBranch &kept = branches[isThen ? 0 : 1];
+  requireBranch(isThen, draft, condition, branches[isThen ? 1 : 0].problem);
   Block &block = draft->getRegion(isThen ? 0 : 1).front();
   block.getTerminator()->erase();
   operations.getInsertionBlock()->getOperations().splice(operations.getInsertionPoint(), block.getOperations());
@@ -88,8 +175,9 @@ void Builder::keepOnly(bool isThen, IfOp draft, const BuiltBranch (&branches)[2]
     knownContents.try_emplace(value, elements);
 }
 
-SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch elseBody) {
-  condition = oneElement(condition, operations.getI1Type(), "condition");
+SmallVector<Value> Builder::ifThenElse(Value given, Branch thenBody, Branch elseBody,
+                                       ArrayRef<std::optional<int64_t>> declaredRanks) {
+  Value condition = oneElement(given, operations.getI1Type(), "condition");
   if (!condition)
     return {};
   if (std::optional<SmallVector<int64_t>> known = constantContents(condition))
@@ -109,12 +197,12 @@ SmallVector<Value> Builder::ifThenElse(Value condition, Branch thenBody, Branch 
   SmallVector<Value> thenValues = branches[0].results, elseValues = branches[1].results;
   if (!takesThen && thenValues.size() == elseValues.size())
     dropUnits(*this, draft, thenValues, elseValues);
-  // Another rank cannot be a result: the model is for runs that drop the dimension, and others are errors.
-  if (!takesThen)
-    takesThen = branchOfLeastRank(thenValues, elseValues);
+  // Another rank cannot be a result: the model is for runs that have one of them, and others are errors.
+  if (!takesThen && resultOfTwoRanks(thenValues, elseValues))
+    takesThen = chooseRank(draft, given, thenValues, elseValues, declaredRanks);
   if (!takesThen)
     return finishIf(draft, thenValues, elseValues);
-  keepOnly(*takesThen, draft, branches);
+  keepOnly(*takesThen, draft, given, branches);
   return branches[*takesThen ? 0 : 1].results;
 }
 

@@ -44,6 +44,11 @@ struct Iteration {
   llvm::SmallVector<mlir::Value> carried, elements;
 };
 
+/// What a boolean says of symbols: it is true where all of `allHold` are >= 0, and false where one of `oneHolds` is.
+struct Comparison {
+  llvm::SmallVector<SymbolicInt, 2> allHold, oneHolds;
+};
+
 /// One result of a library call. An extent that is poison becomes a symbol, which the call defines.
 struct CallResult {
   Shape shape;
@@ -96,6 +101,8 @@ public:
   // What is known of the elements of a small integer tensor, row-major.
   std::optional<Shape> contents(mlir::Value tensor);
   void recordContents(mlir::Value tensor, Extents values);
+  /// Of a tensor of one boolean whose value symbols decide.
+  void recordComparison(mlir::Value condition, Comparison meaning);
   /// The elements as numbers, if all are.
   std::optional<llvm::SmallVector<int64_t>> constantContents(mlir::Value tensor);
 
@@ -141,8 +148,10 @@ public:
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   /// Extents that differ between the branches become symbols. A known condition leaves only its branch; so does a
   /// contradiction in the other one, where leavesOutBranches: a run that chooses that ends with an error, and the
-  /// operator that says so has the attribute leftOutAttribute, a text.
-  llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody);
+  /// operator that says so has the attribute leftOutAttribute, a text. Where ranks differ, one branch stays: the one
+  /// that earlier requirements choose, that has `declaredRanks` (of some results), or else that of the least rank.
+  llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody,
+                                            llvm::ArrayRef<std::optional<int64_t>> declaredRanks = {});
   using Body = llvm::function_ref<Iteration(mlir::Value number, mlir::ValueRange carried)>;
   /// The last carried values, then the stacked elements. Extents of carried values that change become symbols, for
   /// which `body` is called again.
@@ -186,10 +195,14 @@ private:
   mlir::Value castText(mlir::Value input, mlir::Type elementType);
   mlir::Value oneElement(mlir::Value tensor, mlir::Type elementType, llvm::StringRef what);
   std::string completed(const llvm::Twine &message) const;
+  std::string behindGuess(llvm::StringRef text) const;
   void raise(const std::string &text, bool isContradiction);
   struct BuiltBranch;
   BuiltBranch buildBranch(mlir::Region &region, Branch body);
-  void keepOnly(bool isThen, IfOp draft, const BuiltBranch (&branches)[2]);
+  bool chooseRank(IfOp draft, mlir::Value condition, Values thenValues, Values elseValues,
+                  llvm::ArrayRef<std::optional<int64_t>> declaredRanks);
+  void requireBranch(bool isThen, IfOp draft, mlir::Value condition, llvm::StringRef problem);
+  void keepOnly(bool isThen, IfOp draft, mlir::Value condition, const BuiltBranch (&branches)[2]);
   llvm::SmallVector<mlir::Value> finishIf(IfOp draft, Values thenValues, Values elseValues);
   friend class LoopBuilder;
 
@@ -200,6 +213,12 @@ private:
   /// The contradiction that was found in the innermost branch; null outside of branches that can be left out.
   std::string *contradiction = nullptr;
   llvm::DenseMap<mlir::Value, Shape> knownContents;
+  llvm::DenseMap<mlir::Value, Comparison> comparisons;
+  /// A branch that was chosen without knowing that runs take it, and what would tell: errors behind it begin with it.
+  struct Choice {
+    std::string text, hint;
+  };
+  std::optional<Choice> guess;
   /// The names of symbols that are taken; filled when the first one is invented.
   llvm::StringSet<> symbolNames;
 };

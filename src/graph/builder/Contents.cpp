@@ -15,6 +15,11 @@ void Builder::recordContents(Value tensor, Extents values) {
     knownContents[tensor] = Shape(values);
 }
 
+void Builder::recordComparison(Value condition, Comparison meaning) {
+  if (condition)
+    comparisons[condition] = std::move(meaning);
+}
+
 std::optional<Shape> Builder::contents(Value tensor) {
   if (!tensor)
     return std::nullopt;

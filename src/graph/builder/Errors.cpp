@@ -16,13 +16,18 @@ Value Builder::contradict(const Twine &message) {
   return {};
 }
 
+/// Its hint would be about another rank than the one that is wrong.
+std::string Builder::behindGuess(StringRef text) const {
+  return (guess->text + text.take_front(text.find("\nhint: ")) + "\nhint: " + guess->hint).str();
+}
+
 void Builder::raise(const std::string &text, bool isContradiction) {
   if (std::exchange(failed, true))
     return;
   if (isContradiction && contradiction)
     *contradiction = text;
   else
-    emitError(location) << text;
+    emitError(location) << (isContradiction && guess ? behindGuess(text) : text);
 }
 
 std::string Builder::completed(const Twine &message) const {

@@ -154,6 +154,19 @@ static Results comparison(Builder &b, Values in, Binary formula,
         return outcome ? Known(SymbolicInt(*outcome)) : std::nullopt;
       })};
 }
+
+/// The same of one pair of integers that symbols decide: the difference of the first and the second says how.
+static Results comparison(Builder &b, Values in, Binary formula, std::optional<bool> (*known)(SymbolicInt, SymbolicInt),
+                          Comparison (*meaning)(SymbolicInt)) {
+  Results result = comparison(b, in, formula, known);
+  std::optional<Shape> left = b.contents(in[0]), right = b.contents(in[1]);
+  if (result[0] && left && right && left->size() == 1 && right->size() == 1 && !b.contents(result[0]))
+    b.recordComparison(result[0], meaning(left->front() - right->front()));
+  return result;
+}
+static Comparison isZero(SymbolicInt x) { return {{x, -x}, {x - 1, -x - 1}}; }
+static Comparison isNegative(SymbolicInt x) { return {{-x - 1}, {x}}; }
+static Comparison isPositive(SymbolicInt x) { return isNegative(-x); }
 static std::optional<bool> negation(std::optional<bool> value) { return value ? std::optional(!*value) : value; }
 static std::optional<bool> knownEqual(SymbolicInt x, SymbolicInt y) {
   if (x == y)
@@ -162,16 +175,16 @@ static std::optional<bool> knownEqual(SymbolicInt x, SymbolicInt y) {
 }
 static std::optional<bool> knownLess(SymbolicInt x, SymbolicInt y) { return compareLess(x, y); }
 
-Results equal(Builder &b, Values in, const Attributes &) { return comparison(b, in, graph::equal, knownEqual); }
+Results equal(Builder &b, Values in, const Attributes &) { return comparison(b, in, graph::equal, knownEqual, isZero); }
 Results not_equal(Builder &b, Values in, const Attributes &) {
   return comparison(b, in, graph::notEqual, [](SymbolicInt x, SymbolicInt y) { return negation(knownEqual(x, y)); });
 }
-Results less(Builder &b, Values in, const Attributes &) { return comparison(b, in, operator<, knownLess); }
+Results less(Builder &b, Values in, const Attributes &) { return comparison(b, in, operator<, knownLess, isNegative); }
 Results less_equal(Builder &b, Values in, const Attributes &) {
   return comparison(b, in, operator<=, [](SymbolicInt x, SymbolicInt y) { return negation(knownLess(y, x)); });
 }
 Results greater(Builder &b, Values in, const Attributes &) {
-  return comparison(b, in, operator>, [](SymbolicInt x, SymbolicInt y) { return knownLess(y, x); });
+  return comparison(b, in, operator>, [](SymbolicInt x, SymbolicInt y) { return knownLess(y, x); }, isPositive);
 }
 Results greater_equal(Builder &b, Values in, const Attributes &) {
   return comparison(b, in, operator>=, [](SymbolicInt x, SymbolicInt y) { return negation(knownLess(x, y)); });

@@ -11,7 +11,8 @@ int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank) {
   int64_t dim = axis < 0 ? axis + rank : axis;
   if (dim >= 0 && dim < rank)
     return dim;
-  builder.fail(rank == 0 ? "expected a tensor with dimensions, got one of rank 0 and the axis " + Twine(axis)
+  builder.contradict(rank == 0
+                         ? "expected a tensor with dimensions, got one of rank 0 and the axis " + Twine(axis)
                          : "expected an axis from " + Twine(-rank) + " to " + Twine(rank - 1) + ", got " + Twine(axis));
   return -1;
 }

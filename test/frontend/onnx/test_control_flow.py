@@ -161,6 +161,81 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped):
             run(parse(text), feeds)
 
 
+SQUEEZED = """squeezed (float[{0}] x) => (float[{1}] y) {{
+  one = Constant <value_int = 1> () ones = Constant <value_ints = [1]> () shape = Shape (x)
+  {2}
+  extent = Gather (shape, one) is_one = {3} (extent, one)
+  z = If (is_one) <then_branch = a () => (float[p] r) {{ {4} }}, else_branch = b () => (float[p,q] r) {{ {5} }}>
+  {6}
+}}"""
+SQUEEZE, KEEP = "r = Squeeze (x, ones)", "r = Identity (x)"
+
+
+def squeezed(inputs, before="", after="y = Neg (z)", output="m", comparison="Equal", is_swapped=False):
+    bodies = (KEEP, SQUEEZE) if is_swapped else (SQUEEZE, KEEP)
+    return parse(SQUEEZED.format(inputs, output, before, comparison, *bodies, after))
+
+
+@pytest.mark.parametrize("is_swapped", [True, False])
+@pytest.mark.parametrize(
+    ("inputs", "before", "shape"),
+    [
+        ("3,1", "", (3, 1)),
+        ("3,4", "", (3, 4)),
+        ("n,d", "weights = Constant <value = float[1,2] {1, 2}> () product = MatMul (x, weights)", (3, 1)),
+        ("n,d", "second = Gather <axis = 1> (x, one)", (3, 4)),
+    ],
+)
+def test_ranks_that_shapes_and_earlier_nodes_choose(inputs, before, shape, is_swapped):
+    """What a node before needs of the extent decides: binding checks it."""
+    comparison = "Greater" if is_swapped else "Equal"
+    model = squeezed(
+        inputs, before, output="a" if shape[1] == 1 else "a,b", comparison=comparison, is_swapped=is_swapped
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    x = normal(*shape)
+    compiled = perpend.compile(model)
+    np.testing.assert_array_equal(compiled(x), -x.squeeze() if shape[1] == 1 else -x)
+    if before:
+        with pytest.raises(ValueError, match=r"expected|needs"):
+            compiled(normal(3, 5 - shape[1]))
+
+
+@pytest.mark.parametrize(("output", "shape", "other"), [("m", (3, 1), (3, 2)), ("m,k", (3, 2), (3, 1))])
+def test_ranks_that_the_model_declares(output, shape, other):
+    """Of two branches the one whose result has the rank that the model says; binding refuses the runs of the other."""
+    model = parse(SQUEEZED.format("n,d", output, "", "Equal", SQUEEZE, KEEP, "").replace("z = If", "y = If"))
+    x = normal(*shape)
+    compiled = perpend.compile(model)
+    np.testing.assert_array_equal(compiled(x), x.reshape(x.shape[: len(output.split(","))]))
+    with pytest.raises(ValueError, match=r"number of dimensions|expected|needs"):
+        compiled(normal(*other))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "condition", "hint"),
+    [
+        ("float[n,d] x", "is_one = Equal (extent, one)", r"hint: 'd' decides: give a number for it \(--dim\)"),
+        ("float[n,d] x, bool c", "is_one = Not (c)", "hint: 'c' decides: make it a constant"),
+    ],
+)
+def test_a_rank_that_nothing_chooses(inputs, condition, hint):
+    """The error was that of the Gather, which needs the rank of the branch that was left out."""
+    text = f"""squeezed ({inputs}) => (y) {{
+      one = Constant <value_int = 1> () ones = Constant <value_ints = [1]> () shape = Shape (x)
+      extent = Gather (shape, one) {condition}
+      z = If (is_one) <then_branch = a () => (float[p] r) {{ {SQUEEZE} }},
+                       else_branch = b () => (float[p,q] r) {{ {KEEP} }}>
+      s = Shape (z) y = Gather (s, one)
+    }}""".replace("=> (y)", "=> (int64 y)")
+    message = r"node 'z' \(If\): its then branch has a result of rank 1, its else branch of rank 2, and the condition"
+    with pytest.raises(perpend.CompileError, match=rf"(?s){message} .*'y' \(Gather\): gather: index 1 .*{hint}"):
+        perpend.compile(parse(text))
+    x = normal(3, 4)
+    if "bool" not in inputs:
+        assert perpend.compile(parse(text), dims={"d": 4})(x) == 4
+
+
 BEYOND = "two = Constant <value_ints = [2, 3]> () r, rest = Split (x, two)"
 DEEP = "axes = Constant <value_ints = [0, 1]> () deep = Unsqueeze (x, axes) r = MaxPool <kernel_shape = [9]> (deep)"
 RANKS = """wide = Constant <value_ints = [2, 2]> () square = Reshape (x, wide)

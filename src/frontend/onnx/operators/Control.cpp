@@ -17,8 +17,11 @@ Results importIf(Node &node) {
     std::optional<Results> results = node.subgraphs.importSubgraph(graph, {});
     return results ? SmallVector<Value>(*results) : SmallVector<Value>();
   };
-  return Results(
-      node.builder.ifThenElse(node.input(0), [&] { return branch(*thenGraph); }, [&] { return branch(*elseGraph); }));
+  SmallVector<std::optional<int64_t>> ranks;
+  for (size_t index = 0; index < node.proto.outputs.size(); ++index)
+    ranks.push_back(node.declaredRank(index));
+  return Results(node.builder.ifThenElse(
+      node.input(0), [&] { return branch(*thenGraph); }, [&] { return branch(*elseGraph); }, ranks));
 }
 
 //===----------------------------------------------------------------------===//
