@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/Attributes.h"
-#include "python/ContentHash.h"
 #include "python/Evaluation.h"
+#include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
 #include "python/Program.h"
@@ -448,8 +448,8 @@ NB_MODULE(_perpend, module) {
   nb::set_leak_warnings(false); // PyTorch's caches of compiled functions hold models until the process ends
   nb::exception<perpend::python::CompileError>(module, "CompileError", PyExc_ValueError);
   module.def("version", [] { return PERPEND_VERSION; });
-  module.def("content_hashes", &perpend::python::contentHashes, "memory"_a, nb::call_guard<nb::gil_scoped_release>());
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);
   perpend::python::bindModel(module);
+  perpend::python::bindFrozenTensors(module);
 }

@@ -2,8 +2,8 @@
 
 Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
 are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
-a counter or a cache, are inputs from then on. Each call reads them to see that; `options={"freeze": "unchecked"}`
-trusts PyTorch's counters of changes instead, and `{"freeze": False}` makes all of them inputs.
+a counter or a cache, are inputs from then on. Each call looks at PyTorch's counters of changes and at a sample of the
+memory; with `options={"freeze": "read"}` it reads all of it, and `{"freeze": False}` makes all of them inputs.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from typing import Any
 import torch
 from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.schemas import PlainTensorMeta
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._guards import TracingContext
 
 from .. import CompileError, Model, Module, check_options, compile
-from .._perpend import content_hashes
 from .call import Complex, has_effect
 from .frontend import Converter, check_operators
+from .frozen import Frozen, is_plain, is_static
 from .operators import decompositions
 from .types import extent_of, naming
 
 Function = Callable[..., Any]
-State = tuple[int, ...]
 
 # Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
 _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
@@ -45,29 +46,59 @@ def perpend_backend(
     settings = {**(options or {}), **{name: value for name, value in others.items() if name != "mode"}}
     check_options(settings, ("freeze", "target", "threads"))
     freeze = settings.pop("freeze", True)
-    if freeze not in (True, False, "unchecked"):
-        raise CompileError(f"option 'freeze': expected True, False or 'unchecked', got {freeze!r}")
-    frozen = [index for index, value in enumerate(example_inputs) if freeze and _is_static(value)]
-    if frozen and not all(_is_plain(example_inputs[index]) for index in frozen):
+    if freeze not in (True, False, "read"):
+        raise CompileError(f"option 'freeze': expected True, False or 'read', got {freeze!r}")
+    frozen = [index for index, value in enumerate(example_inputs) if freeze and is_static(value)]
+    if frozen and not all(is_plain(example_inputs[index]) for index in frozen):
         frozen = []
+    alone: list[_Compiled] = []
+
+    def is_as_given(inputs: Sequence[Any]) -> bool:
+        """Whether PyTorch has neither added nor removed inputs."""
+        return len(inputs) == len(example_inputs) and not any(graph.state_dict(keep_vars=True))
 
     def compile_inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
         function: Function = module.forward
         try:
             check_operators(module)
-            function = _Compiled(module, frozen, settings, _versions_of if freeze == "unchecked" else _states_of)
+            function = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
+            if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
+                alone.append(function)
         except CompileError as error:
             warn_of_pytorch(error)
         boxed: Function = make_boxed_func(function)
         return boxed
 
-    compiled: Function = aot_autograd(
+    wrapped: Function = aot_autograd(
         fw_compiler=_run_in_pytorch,
         bw_compiler=_run_in_pytorch,
         inference_compiler=compile_inference,
         decompositions=dict(decompositions()),
     )(graph, example_inputs)
-    return compiled
+    return _directly(alone[0], wrapped) if len(alone) == 1 else wrapped
+
+
+def _needs_no_wrappers(context: TracingContext | None) -> bool:
+    """Whether the graph's function takes and returns what its user does. Otherwise PyTorch's wrappers write changes of
+    inputs and views back, take subclasses apart and so on; they take longer than a small model.
+    """
+    facts: Any = context and context.fw_metadata
+    if not facts or (context and context.fakify_first_call) or torch._functorch.config.functionalize_rng_ops:
+        return False
+    changes = any(info.mutates_data or info.mutates_metadata for info in facts.input_info)
+    others = facts.num_outputs_aliased or facts.num_intermediate_bases or facts.tokens or facts.dynamic_outputs
+    is_plain = all(
+        isinstance(meta, PlainTensorMeta) for meta in (*facts.subclass_inp_meta, *facts.subclass_fw_graph_out_meta)
+    )
+    return is_plain and not (changes or others) and facts.grad_enabled_mutation is None
+
+
+def _directly(compiled: _Compiled, wrapped: Function) -> Function:
+    def call(*inputs: Any) -> Any:
+        version = compiled.current(inputs)
+        return compiled.run(version, inputs) if version else wrapped(*inputs)
+
+    return call
 
 
 def warn_of_pytorch(error: CompileError) -> None:
@@ -79,16 +110,6 @@ def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Func
     warnings.warn("perpend compiles inference only; this graph needs gradients and runs in PyTorch", stacklevel=2)
     boxed: Function = make_boxed_func(module.forward)
     return boxed
-
-
-def _is_static(value: Any) -> bool:
-    if isinstance(value, torch.nn.Parameter):
-        return True
-    return isinstance(value, torch.Tensor) and getattr(value, "_dynamo_static_input_type", None) is not None
-
-
-def _is_plain(value: torch.Tensor) -> bool:
-    return value.is_cpu and not isinstance(value, torch._subclasses.FakeTensor)
 
 
 def is_view_of_input(node: torch.fx.Node) -> bool:
@@ -110,25 +131,11 @@ class _Version:
     """The model for some values of the frozen tensors. Never changed: calls on other threads may be using it."""
 
     model: Model
-    frozen: Sequence[int]
-    states: Sequence[State]  # of the frozen tensors, as they are checked
+    frozen: Frozen
     tensors: Sequence[int]
     sizes: Sequence[int]
     outputs: Sequence[tuple[str, Any]]
-    kept: Sequence[torch.Tensor]  # the frozen tensors: nothing else takes their places in memory
-
-
-def _versions_of(tensors: Sequence[torch.Tensor]) -> list[State]:
-    """Whether tensors were changed in place, or are others. Changes through `.data` do not show."""
-    return [(tensor.data_ptr(), tensor._version) for tensor in tensors]
-
-
-def _states_of(tensors: Sequence[torch.Tensor]) -> list[State]:
-    """What _versions_of says, and a hash of the memory, which shows every change."""
-    storages = [tensor.untyped_storage() for tensor in tensors]  # stay while they are read
-    memory = [(storage.data_ptr(), storage.nbytes()) for storage in storages]
-    hashes = content_hashes(memory)
-    return [(*version, value) for version, value in zip(_versions_of(tensors), hashes, strict=True)]
+    are_results: bool  # whether the outputs are those of the model, as they are
 
 
 class _Compiled:
@@ -139,9 +146,9 @@ class _Compiled:
         module: torch.fx.GraphModule,
         frozen: Sequence[int],
         settings: dict[str, Any],
-        states_of: Callable[[Sequence[torch.Tensor]], list[State]],
+        reads_all: bool,
     ) -> None:
-        self.states_of = states_of
+        self.reads_all = reads_all
         self.module = module
         self.settings = settings
         self.is_refused = False
@@ -157,14 +164,14 @@ class _Compiled:
         symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
         return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
 
-    def _current(self, inputs: Sequence[Any]) -> _Version | None:
+    def current(self, inputs: tuple[Any, ...]) -> _Version | None:
         """None: the graph cannot be compiled."""
         version = self.version
-        if version and not self._changes(version, inputs):
+        if version and not version.frozen.changes(inputs):
             return version
         with self.lock:
             version = self.version
-            changed = self._changes(version, inputs) if version else set()
+            changed = set(version.frozen.changes(inputs)) if version else set()
             if self.is_refused or (version and not changed):
                 return version
             self.frozen = [index for index in self.frozen if index not in changed & self.changed]
@@ -177,18 +184,19 @@ class _Compiled:
                 self.version = None
             return self.version
 
-    def _changes(self, version: _Version, inputs: Sequence[Any]) -> set[int]:
-        states = self.states_of([inputs[index] for index in version.frozen])
-        return {i for i, old, new in zip(version.frozen, version.states, states, strict=True) if old != new}
-
     def __call__(self, *inputs: Any) -> list[Any]:
-        version = None if self.is_refused else self._current(inputs)
-        if version is None:
-            return self._in_pytorch(*inputs)
+        version = self.current(inputs)
+        return self.run(version, inputs) if version else self._in_pytorch(*inputs)
+
+    def run(self, version: _Version, inputs: tuple[Any, ...]) -> list[Any]:
         values = [inputs[index] for index in version.tensors]
-        values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in version.sizes]
+        if version.sizes:
+            values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in version.sizes]
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
-        results = results if isinstance(results, tuple) else (results,)
+        if not isinstance(results, tuple):
+            results = (results,)
+        if version.are_results:
+            return list(results)
         return [self._output(kind, value, results, inputs) for kind, value in version.outputs]
 
     def _in_pytorch(self, *inputs: Any) -> list[Any]:
@@ -217,8 +225,7 @@ class _Compiled:
 
     def _compile(self, inputs: Sequence[Any]) -> _Version:
         frozen = self.frozen
-        kept = [inputs[index] for index in frozen]
-        states, contents = self.states_of(kept), _states_of(kept)  # before they are read
+        kept = Frozen(inputs, frozen, self.reads_all)  # before they are read
         tensors = [
             index
             for index, node in enumerate(self.placeholders)
@@ -239,9 +246,9 @@ class _Compiled:
         with naming({}):
             converter.convert(self.module, list(self.module.graph.nodes))
             names, values, outputs = self._collect_outputs(converter)
-        identity = tuple((id(tensor), *state) for tensor, state in zip(kept, contents, strict=True))
-        model = self._artifact(converter.graph.finish(names, values), identity)
-        return _Version(model, frozen, states, tensors, sizes, outputs, kept)
+        model = self._artifact(converter.graph.finish(names, values), kept.tensors.states)
+        are_results = outputs == [("tensor", index) for index in range(len(values))]
+        return _Version(model, kept, tensors, sizes, outputs, are_results)
 
     def _artifact(self, program: Module, identity: tuple[Any, ...]) -> Model:
         text = hashlib.sha256(str(program).encode()).hexdigest()
