@@ -60,6 +60,7 @@ class Model(_perpend.Model):
 
     report: Report | None = None
     operators: Sequence[Operator] = ()
+    folder: TemporaryFolder | None = None  # with the file, for as long as a model needs it
 
     def __init__(self, path: str, threads: int = 0) -> None:
         super().__init__(path, threads)
@@ -104,21 +105,26 @@ class Model(_perpend.Model):
         if header.exists():
             _copy(header, target.with_suffix(".h"))
 
+    def _again(self) -> Model:
+        return type(self)(self.path, self.threads)
+
+    def __copy__(self) -> Model:
+        """A model of its own with the same code, which never changes."""
+        copy = self._again()
+        copy.report, copy.operators, copy.folder = self.report, self.operators, self.folder
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled\nhint: use save(path) and perpend.load(path)")
+
     def __repr__(self) -> str:
         def signature(tensors: list[TensorInfo]) -> str:
             return ", ".join(f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in tensors)
 
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
-
-
-class _StructuredModel(Model):
-    """A model from PyTorch, whose call takes and returns what the module does, such as a dict."""
-
-    structure: Any  # torch.structure.Structure
-
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
-        flat, by_name = self.structure.arguments.flat(inputs, named)
-        return self.structure(super().__call__(*flat, **by_name))
 
 
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
@@ -147,7 +153,7 @@ def import_model(
         return import_onnx(fspath(model), dims or {}, operators)
     if hasattr(model, "SerializeToString"):
         return import_onnx(model.SerializeToString(), dims or {}, operators)
-    if "torch" in sys.modules:
+    if "torch" in sys.modules and not isinstance(model, _perpend.Model):
         from .torch import frontend
 
         if frontend.accepts(model):
@@ -205,7 +211,7 @@ def compile(
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
-        dataclasses and integers. A file that it was saved to has the outputs flattened, in this order.
+        dataclasses and integers. It is a torch.nn.Module itself then, on the CPU and without parameters.
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     check_options(options, ARGUMENTS)
@@ -218,17 +224,24 @@ def compile(
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
         report = module.compile(path, {"target": target, **options})
-        structure: Any = getattr(module, "structure", None)
-        compiled = _StructuredModel(path, limit) if structure else Model(path, limit)
-        if structure and isinstance(compiled, _StructuredModel):
-            compiled.structure = structure
+        compiled = _loaded(module, path, limit)
     except BaseException:
         folder.cleanup()
         raise
     compiled.report = report
     compiled.operators = own
-    weakref.finalize(compiled, folder.cleanup)
+    compiled.folder = folder
+    weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
     return compiled
+
+
+def _loaded(module: Module, path: str, threads: int) -> Model:
+    structure: Any = getattr(module, "structure", None)
+    if structure is None:
+        return Model(path, threads)
+    from .torch.module import CompiledModule
+
+    return CompiledModule(path, threads, structure)
 
 
 def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:

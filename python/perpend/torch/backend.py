@@ -31,6 +31,7 @@ from .operators import decompositions
 from .types import extent_of, naming
 
 Function = Callable[..., Any]
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 # Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
 _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
@@ -39,11 +40,14 @@ _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakVa
 def perpend_backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
 ) -> Function:
-    """A Dynamo backend. options: freeze, threads, and those of perpend.compile.
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; they are all the same.
 
-    Errors: CompileError for an option that does not exist.
+    Errors: CompileError for an option or a mode that does not exist.
     """
-    settings = {**(options or {}), **{name: value for name, value in others.items() if name != "mode"}}
+    mode = others.pop("mode", None) or MODES[0]
+    if mode not in MODES:
+        raise CompileError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}\nhint: leave it out")
+    settings = {**(options or {}), **others}
     check_options(settings, ("freeze", "target", "threads"))
     freeze = settings.pop("freeze", True)
     if freeze not in (True, False, "read"):
@@ -107,7 +111,11 @@ def warn_of_pytorch(error: CompileError) -> None:
 
 
 def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-    warnings.warn("perpend compiles inference only; this graph needs gradients and runs in PyTorch", stacklevel=2)
+    warnings.warn(
+        "perpend compiles inference only; this graph needs gradients and runs in PyTorch\n"
+        "hint: call it in `with torch.no_grad():`, or set requires_grad_(False) on the module",
+        stacklevel=2,
+    )
     boxed: Function = make_boxed_func(module.forward)
     return boxed
 

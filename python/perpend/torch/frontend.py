@@ -177,6 +177,8 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
 
 # What to do about an error of torch.export, by what its text has in it.
 HINTS = {
+    "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; or call "
+    "transformers.integrations.executorch.register_dynamic_cache_export_support() first, to have it in and out",
     "Unsupported input type": "give tensors (torch.from_numpy(array)), numbers, and lists, tuples and dicts of them",
     "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
     ".numpy() is not supported": "write with torch's operators what the module computes with numpy",

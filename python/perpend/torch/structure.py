@@ -63,6 +63,8 @@ class Arguments:
         Errors: TypeError for tuples, dicts and so on in other places than the module has them; ValueError for other
         constants than the module was compiled with.
         """
+        if not self.is_nested and not any(self.constants):
+            return inputs, named
         if not self.is_nested or not any(map(is_container, (*inputs, *named.values()))):
             return self._without_constants(inputs, named)
         names = self.parameters[len(inputs) :]
@@ -140,9 +142,12 @@ class Structure:
         self.spec = spec
         self.leaves = leaves
         self.arguments = arguments
+        self.is_tensor = spec.is_leaf() and leaves[0] is Leaf.TENSOR
 
     def __call__(self, results: Any) -> Any:
         """results: those of the compiled model, one array or a tuple of them."""
+        if self.is_tensor:
+            return results
         rest = iter(results if isinstance(results, tuple) else (results,))
         values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
         numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]

@@ -1,0 +1,47 @@
+"""What perpend.compile makes of a torch.nn.Module: a compiled model that is a module as well.
+
+It stands in nn.Sequential, is copied, and takes eval() and to("cpu"). It has no parameters: they are in its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import Model
+from .structure import Structure
+
+
+class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
+    """Takes and returns what the module does that it was compiled from, such as a dict."""
+
+    def __init__(self, path: str, threads: int, structure: Structure) -> None:
+        torch.nn.Module.__init__(self)
+        super().__init__(path, threads)
+        self.structure = structure
+        self.training = False
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        if self._forward_hooks or self._forward_pre_hooks:
+            return torch.nn.Module.__call__(self, *inputs, **named)
+        return self.forward(*inputs, **named)
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        flat, by_name = self.structure.arguments.flat(inputs, named)
+        return self.structure(Model.__call__(self, *flat, **by_name))
+
+    def _again(self) -> CompiledModule:
+        return CompiledModule(self.path, self.threads, self.structure)
+
+    def _apply(self, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> CompiledModule:
+        """What to(), half() and so on do with parameters. Errors: RuntimeError for other devices and types."""
+        given = torch.zeros(1)
+        made = change(given)
+        if made.device != given.device or made.dtype != given.dtype:
+            raise RuntimeError(
+                f"model '{self.name}': expected to stay on {given.device} with {given.dtype} as it is, got "
+                f"{made.device} and {made.dtype}\nhint: change the module, and compile it again"
+            )
+        return self
