@@ -45,6 +45,31 @@ static SymbolicInt divisible(const SymbolicInt &value, int64_t &divisor) {
   return SymbolicInt::poison();
 }
 
+/// For value = sign * r + constant, where r = x + mod(-x, c) is x rounded up to a multiple of c: a condition of x alone
+/// that says the same; else poison. (What is rounded down is -r for -x.)
+static SymbolicInt withoutRounding(const SymbolicInt &value) {
+  for (const SymbolicTerm &term : value.terms()) {
+    const int64_t sign = term.coefficient;
+    if (term.factors.size() != 1 || term.factors[0].power != 1 || std::abs(sign) != 1 ||
+        term.factors[0].atom.kind() != SymbolicAtomKind::Mod)
+      continue;
+    llvm::ArrayRef<SymbolicInt> operands = term.factors[0].atom.operands();
+    const int64_t c = operands[1].constant().value_or(0);
+    SymbolicInt rest = value - SymbolicIntBuilder::fromTerm(term);
+    int64_t constant = 0;
+    for (const SymbolicTerm &part : rest.terms())
+      if (part.factors.empty())
+        constant = part.coefficient;
+    SymbolicInt x = (rest - constant) * sign;
+    constexpr int64_t limit = int64_t(1) << 40;
+    if (c < 2 || c > limit || std::abs(constant) > limit || mod(operands[0] + x, c) != SymbolicInt(0))
+      continue;
+    auto downTo = [c](int64_t number) { return number - (number % c + c) % c; };
+    return sign < 0 ? downTo(constant) - x : x - (downTo(c - 1 - constant) - c + 1);
+  }
+  return SymbolicInt::poison();
+}
+
 /// For value = sign * (s - 1) * (s - other) with a symbol s: s, and `other`; else poison.
 static SymbolicInt betweenOne(const SymbolicInt &value, int64_t &sign, SymbolicInt &other) {
   for (const SymbolicTerm &term : value.terms()) {
@@ -69,6 +94,10 @@ Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positiv
     return;
   }
   SymbolicInt other;
+  if (SymbolicInt plain = withoutRounding(value); !isEquality && !plain.isPoison()) {
+    *this = Inequality(plain);
+    return;
+  }
   if (SymbolicInt s = betweenOne(value, number, other); !s.isPoison()) {
     left = s;
     std::string low = "1", high = other.str();

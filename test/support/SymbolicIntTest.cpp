@@ -53,6 +53,18 @@ TEST(Inequality, SaysWhatIsDivisible) {
   EXPECT_EQ(Inequality(parsed("h - 2*floordiv(h + 1, 2)")).left.str(), "h");
 }
 
+TEST(Inequality, SaysWhatIsRounded) {
+  auto text = [](llvm::StringRef value) { return Inequality(parsed(value)).text; };
+  EXPECT_EQ(text("8 - n - mod(7*n, 8)"), "n <= 8");
+  EXPECT_EQ(text("20 - n - mod(7*n, 8)"), "n <= 16") << "n is rounded up";
+  EXPECT_EQ(text("n + mod(-n, 8) - 9"), "n >= 9");
+  EXPECT_EQ(text("n + m + mod(3*n + 3*m, 4) - 5"), "m + n >= 5");
+  EXPECT_EQ(text("10 - n + mod(n, 8)"), "n <= 15") << "n is rounded down";
+  EXPECT_EQ(text("n - mod(n, 8) - 9"), "n >= 16");
+  EXPECT_EQ(text("8 - n - mod(5*n, 8)"), "n + mod(5*n, 8) <= 8");
+  EXPECT_EQ(Inequality(parsed("8 - n - mod(7*n, 8)")).left.str(), "n");
+}
+
 TEST(Inequality, SaysBetweenWhatAnExtentIs) {
   auto text = [](llvm::StringRef value, bool isEquality = false) { return Inequality(parsed(value), isEquality).text; };
   EXPECT_EQ(text("-(s - 1)*(s - 4)"), "s from 1 to 4");
