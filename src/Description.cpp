@@ -137,6 +137,8 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
     return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
   auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
+  if (auto results = module->getAttrOfType<StringAttr>(graph::resultsAttribute))
+    description.results = results.str();
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
     description.inputs.push_back(
         describeTensor(main.getArgumentTypes()[i], main.getArgAttrDict(i), "input" + std::to_string(i)));
@@ -223,6 +225,10 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     object["requirements"] = llvm::json::Array(description.requirements);
   if (description.isChecked)
     object["checked"] = true;
+  if (llvm::Expected<llvm::json::Value> results = llvm::json::parse(description.results))
+    object["results"] = std::move(*results);
+  else
+    llvm::consumeError(results.takeError());
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
   std::string text;

@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _perpend
+from . import _perpend, results
 from ._perpend import CompileError, GraphBuilder, Module, Report
 from .operators import Operator, Operators, import_onnx, in_python
 from .temporary_folders import TemporaryFolder
@@ -127,9 +127,22 @@ class Model(_perpend.Model):
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
 
 
+class _NestedModel(Model):
+    """A model from a file, whose call returns what the module did that it was compiled from, such as a dict."""
+
+    def __init__(self, path: str, threads: int = 0) -> None:
+        super().__init__(path, threads)
+        self.results = results.reader(self.description["results"])
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        outputs = super().__call__(*inputs, **named)
+        return self.results(outputs if isinstance(outputs, tuple) else (outputs,))
+
+
 def load(path: str | PathLike[str], threads: int | None = None) -> Model:
     """Loads a compiled model; `threads` limits each call (None: all cores)."""
-    return Model(os.fsdecode(path), _limit(threads))
+    model = Model(os.fsdecode(path), _limit(threads))
+    return _NestedModel(model.path, model.threads) if '"results"' in model.descriptor else model
 
 
 def _limit(threads: int | None) -> int:

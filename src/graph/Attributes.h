@@ -18,6 +18,8 @@ namespace perpend::graph {
 
 /// Text: the model's own name.
 inline constexpr llvm::StringLiteral modelNameAttribute = "graph.model_name";
+/// JSON text: the form in which a program gets its results, of a PyTorch module.
+inline constexpr llvm::StringLiteral resultsAttribute = "graph.results";
 /// Array of texts: object files and archives with the functions of library calls.
 inline constexpr llvm::StringLiteral objectsAttribute = "graph.objects";
 

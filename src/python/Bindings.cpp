@@ -189,6 +189,12 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
   return report;
 }
 
+static void setResults(Program &program, const std::string &json) {
+  nb::gil_scoped_release unlocked;
+  auto lock = program.lock();
+  program.setResults(json);
+}
+
 static void bindProgram(nb::module_ &module) {
   nb::class_<Report>(module, "Report", "What a compilation reports.")
       .def_ro("times", &Report::times)
@@ -203,6 +209,7 @@ static void bindProgram(nb::module_ &module) {
       .def_static("from_text", &fromText, "text"_a)
       .def("__str__", &textOf)
       .def_prop_ro("input_names", &inputNamesOf)
+      .def("set_results", &setResults, "json"_a)
       .def("evaluate", &evaluate, "inputs"_a)
       .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")

@@ -146,6 +146,10 @@ std::vector<std::string> Program::inputNames() const {
   return names;
 }
 
+void Program::setResults(const std::string &json) {
+  (*state->module)->setAttr("graph.results", StringAttr::get(&state->context, json));
+}
+
 std::string errorOfOperator(const std::string &description) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<graph::GraphDialect>();

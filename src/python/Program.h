@@ -77,6 +77,8 @@ public:
   /// What the import says of a model that it takes.
   std::vector<std::string> warnings;
   std::vector<std::string> inputNames() const;
+  /// How the outputs are nested in Python, in JSON: the artifact's descriptor says it as `results`.
+  void setResults(const std::string &json);
   /// Writes the artifact to `path`; the program stays as it is.
   bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,
                std::string &error) const;

@@ -1,17 +1,22 @@
-"""What perpend.compile makes of a Module behaves as one; warnings and hints say what to do."""
+"""What perpend.compile makes of a Module behaves as one, and its files keep the form of the results."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
+from collections import OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import perpend
 import pytest
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +79,66 @@ def test_models_are_not_pickled(model: Any) -> None:
         pickle.dumps(model)
 
 
+Pair = namedtuple("Pair", ["first", "second"])
+pytree._register_namedtuple(Pair, serialized_type_name="test.Pair")
+
+
+class Results(nn.Module):  # type: ignore[misc]
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self.make = make
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.make(x)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x + 1,
+        lambda x: (x + 1, x * 2),
+        lambda x: (x + 1,),
+        lambda x: [x + 1, x * 2],
+        lambda x: {"a": x + 1, "b": [x * 2, None], 3: (x - 1, x.shape[0] * 2)},
+        lambda x: OrderedDict(z=x + 1, a={"x": x * 2}),
+        lambda x: Pair(x + 1, (x * 2, x)),
+    ],
+)
+def test_files_keep_the_form_of_results(make: Any, tmp_path: Path) -> None:
+    x = torch.randn(3, 2)
+    model = perpend.compile(Results(make), example_inputs=(x,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    model.save(tmp_path / "model.so")
+    x = torch.randn(5, 2)
+    again = perpend.load(tmp_path / "model.so")
+    for loaded in (again, copy.deepcopy(again)):
+        result, expected = loaded(x), make(x)
+        assert pytree.tree_structure(result) == pytree.tree_structure(expected)
+        assert [type(leaf) for leaf in pytree.tree_leaves(result)] == [type(e) for e in pytree.tree_leaves(expected)]
+        torch.testing.assert_close(pytree.tree_leaves(result), pytree.tree_leaves(expected))
+    arrays = pytree.tree_leaves(again(x.numpy()))
+    assert all(leaf is None or isinstance(leaf, (np.ndarray, int)) for leaf in arrays)
+
+
+def test_results_of_a_class_that_is_not_known(tmp_path: Path) -> None:
+    """The class is there when the module is compiled, and not when its file is loaded."""
+    kind = type("Own", (tuple,), {})
+    pytree.register_pytree_node(
+        kind,
+        lambda own: (list(own), None),
+        lambda parts, _: kind(parts),
+        serialized_type_name="test.Own",
+        flatten_with_keys_fn=lambda own: ([(pytree.SequenceKey(i), part) for i, part in enumerate(own)], None),
+    )
+    x = torch.randn(3)
+    perpend.compile(Results(lambda x: kind((x + 1, x))), example_inputs=(x,)).save(tmp_path / "own.so")
+    assert type(perpend.load(tmp_path / "own.so")(x)) is kind
+    program = f"import perpend, numpy; print(type(perpend.load('{tmp_path}/own.so')(numpy.ones(3, 'float32'))))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "<class 'tuple'>\n"
+    assert "the model's outputs stay a flat tuple: Deserializing test.Own" in done.stderr
+    assert "hint: import what defines the classes" in done.stderr
+
+
 def test_the_warning_about_gradients_names_what_to_do(net: nn.Module) -> None:
     torch._dynamo.reset()
     with pytest.warns(UserWarning, match=r"needs gradients and runs in PyTorch\nhint: call it in `with torch.no_grad"):
@@ -111,3 +176,16 @@ def test_what_to_do_about_caches(inputs: Any) -> None:
         perpend.compile(Cached(), example_inputs=inputs)
     hint = str(failure.value).partition("\nhint: ")[2]
     assert "use_cache=False" in hint and "register_dynamic_cache_export_support()" in hint
+
+
+def test_requirements_of_rounded_extents_are_sentences() -> None:
+    def padded(x: torch.Tensor) -> torch.Tensor:
+        missing = -x.shape[0] % 8
+        return x + 1 if x.shape[0] + missing <= 8 else x * 2
+
+    model = perpend.compile(
+        Results(padded), example_inputs=(torch.ones(5),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+    torch.testing.assert_close(model(torch.ones(7)), torch.ones(7) + 1)
+    with pytest.raises(ValueError, match="the model needs x_dim0 <= 8, got 9"):
+        model(torch.ones(9))

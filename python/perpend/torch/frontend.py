@@ -329,5 +329,8 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     if not results:
         raise CompileError("the model has no outputs\nhint: return a tensor from its forward")
     module = converter.graph.finish(list(results), list(results.values()))
-    module.structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
+    structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
+    module.structure = structure
+    if text := structure.to_json():
+        module.set_results(text)
     return module

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -144,6 +145,18 @@ class Structure:
         self.arguments = arguments
         self.is_tensor = spec.is_leaf() and leaves[0] is Leaf.TENSOR
 
+    def to_json(self) -> str:
+        """How the results are nested, as perpend.results reads it. Empty where the compiled model returns just that,
+        and where PyTorch cannot write down a class of them."""
+        count = len(self.leaves)
+        flat = pytree.tree_structure(tuple(range(count)) if count > 1 else 0)
+        if self.spec == flat and all(leaf is Leaf.TENSOR for leaf in self.leaves):
+            return ""
+        try:
+            return json.dumps(_described(self.spec, iter(self.leaves)))
+        except (NotImplementedError, TypeError, ValueError):
+            return ""
+
     def __call__(self, results: Any) -> Any:
         """results: those of the compiled model, one array or a tuple of them."""
         if self.is_tensor:
@@ -153,6 +166,18 @@ class Structure:
         numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
         values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
         return pytree.tree_unflatten(values, self.spec)
+
+
+def _described(spec: Any, leaves: Iterator[Leaf]) -> Any:
+    if spec.is_leaf():
+        return next(leaves).name.lower()
+    children = [_described(child, leaves) for child in spec.children()]
+    if spec.type in (tuple, list):
+        return {spec.type.__name__: children}
+    if spec.type is dict and all(type(key) in (str, int) for key in spec.context):
+        return {"dict": [list(pair) for pair in zip(spec.context, children, strict=True)]}
+    node = pytree.TreeSpec(spec.type, spec.context, [pytree.treespec_leaf() for _ in children])
+    return {"pytree": pytree.treespec_dumps(node), "of": children}
 
 
 def output_names(spec: Any, count: int) -> list[str]:

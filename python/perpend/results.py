@@ -1,0 +1,45 @@
+"""The results of a model from a file in the form in which its module returned them: `results` of the descriptor.
+
+"tensor" and "integer" take an output each, "none" takes none; {"tuple": [...]}, {"list": [...]} and
+{"dict": [[key, ...], ...]} are Python's. {"pytree": text, "of": [...]} is a class of PyTorch's pytree, and needs
+PyTorch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Outputs = tuple[Any, ...]
+Reader = Callable[[Iterator[Any]], Any]
+
+
+def reader(description: Any) -> Callable[[Outputs], Any]:
+    """Nests the outputs. Classes that this process does not know leave them flat, with a warning."""
+    try:
+        read = _reader(description)
+    except Exception as error:
+        warnings.warn(
+            f"perpend: the model's outputs stay a flat tuple: {error}\n"
+            "hint: import what defines the classes of its results before the model is loaded",
+            stacklevel=4,
+        )
+        return lambda outputs: outputs if len(outputs) > 1 else outputs[0]
+    return lambda outputs: read(iter(outputs))
+
+
+def _reader(node: Any) -> Reader:
+    if isinstance(node, str):
+        return {"tensor": next, "integer": lambda rest: int(next(rest)), "none": lambda rest: None}[node]
+    if "dict" in node:
+        pairs = [(key, _reader(value)) for key, value in node["dict"]]
+        return lambda rest: {key: read(rest) for key, read in pairs}
+    if "pytree" in node:
+        from torch.utils import _pytree as pytree
+
+        spec, readers = pytree.treespec_loads(node["pytree"]), [_reader(child) for child in node["of"]]
+        return lambda rest: pytree.tree_unflatten([read(rest) for read in readers], spec)
+    kind, children = next(iter(node.items()))
+    make, readers = {"tuple": tuple, "list": list}[kind], [_reader(child) for child in children]
+    return lambda rest: make(read(rest) for read in readers)
