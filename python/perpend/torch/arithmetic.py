@@ -11,7 +11,7 @@ import torch
 from .._perpend import Value
 from .call import Call
 from .groups import measured_groups
-from .types import torch_dtype
+from .types import extent_of, torch_dtype
 
 Operator = Callable[["Call"], Any]
 
@@ -153,10 +153,14 @@ def exp2(call: Call) -> Value:
 
 
 def softplus(call: Call) -> Value:
-    if call.get("beta", 1) != 1:
-        beta = call.number(call["beta"], call.dtype)
-        return call.op("div", call.op("softplus", call.op("mul", call.tensor("self"), beta)), beta)
-    return call.op("softplus", call.tensor("self"))
+    """log(1 + e^(beta x)) / beta, and x where beta x is above the threshold, from 20 on the same in f32."""
+    value, beta, threshold = call.tensor("self"), call.get("beta", 1), call.get("threshold", 20)
+    scaled = value if beta == 1 else call.op("mul", value, call.number(beta, call.dtype))
+    result = call.op("softplus", scaled)
+    result = result if beta == 1 else call.op("div", result, call.number(beta, call.dtype))
+    if threshold >= 20 and call.dtype != torch.float64:
+        return result
+    return call.op("where", call.op("greater", scaled, call.number(threshold, call.dtype)), value, result)
 
 
 def prelu(call: Call) -> Value:
@@ -200,6 +204,24 @@ def axes_of(call: Call) -> list[int]:
     """Empty: all."""
     dims = call.get("dim", [])
     return [dims] if isinstance(dims, int) else list(dims)
+
+
+def along(operator: Operator) -> Operator:
+    """Of a tensor without dimensions: what the operator does with a vector of its element."""
+
+    def convert(call: Call) -> Any:
+        if call.rank():
+            return operator(call)
+        result = operator(call.of_vectors())
+        parts = result if isinstance(result, list) else [result]
+        examples = call.result if isinstance(call.result, (list, tuple)) else [call.result]
+        shaped = [
+            call.reshape(part, [extent_of(extent) for extent in example.shape])
+            for part, example in zip(parts, examples, strict=True)
+        ]
+        return shaped if isinstance(result, list) else shaped[0]
+
+    return convert
 
 
 def reduction(composite: str) -> Operator:
@@ -281,8 +303,10 @@ def softmax(composite: str) -> Operator:
     return lambda call: call.op(composite, call.tensor("self", call.dtype), axis=call["dim"])
 
 
-def batch_norm(call: Call) -> list[Value | None]:
-    return [with_statistics(call), None, None]
+def batch_norm(call: Call) -> list[Value]:
+    """Without statistics of the input."""
+    empty = call.op("expand", call.number(0, call.result[1].dtype), shape=[0])
+    return [with_statistics(call), empty, empty]
 
 
 def with_statistics(call: Call) -> Value:
@@ -306,6 +330,24 @@ def layer_norm(call: Call) -> Value:
     return call.op("layer_norm", call["input"], call["weight"], call["bias"], axis=axis, epsilon=float(call["eps"]))
 
 
+def layer_norm_with_statistics(call: Call) -> list[Value | None]:
+    axes = list(range(call.rank("input") - len(call["normalized_shape"]), call.rank("input")))
+    return [layer_norm(call), *statistics(call, call.tensor("input"), axes, keepdims=1)]
+
+
+def statistics(call: Call, value: Value, axes: list[int], keepdims: int) -> list[Value | None]:
+    """The mean and 1 / sqrt(variance + epsilon), of those that the model reads, which are results 1 and 2."""
+    if not (call.is_read(1) or call.is_read(2)):
+        return [None, None]
+    dtype = call.result[1].dtype
+    value = call.cast(value, dtype)
+    mean = call.op("reduce_mean", value, axes=axes, keepdims=1)
+    centred = call.op("sub", value, mean)
+    variance = call.op("reduce_mean", call.op("mul", centred, centred), axes=axes, keepdims=keepdims)
+    spread = call.op("rsqrt", call.op("add", variance, call.number(float(call["eps"]), dtype)))
+    return [mean if keepdims else call.op("squeeze", mean, axes=axes), spread]
+
+
 def rms_norm(call: Call) -> Value:
     epsilon = call.get("eps", torch.finfo(call.dtype).eps)
     return call.op(
@@ -318,7 +360,9 @@ def group_norm(call: Call) -> Value:
 
 
 def group_norm_with_statistics(call: Call) -> list[Value | None]:
-    return [_group_norm(call, call["group"]), None, None]
+    value = call.tensor("input")
+    grouped = call.reshape(value, [value.shape[0], call["group"], -1]) if call.is_read(1) or call.is_read(2) else value
+    return [_group_norm(call, call["group"]), *statistics(call, grouped, [2], keepdims=0)]
 
 
 def _group_norm(call: Call, groups: int) -> Value:

@@ -44,8 +44,8 @@ def _readable(call: Call, expression: Any) -> str:
     """With the names of inputs' dimensions, and item() for what is read from a tensor."""
     reads = [node for node in call.node.graph.nodes if node.target in numbers.READS]
     values = ((node.meta.get("val"), "item()" if len(reads) == 1 else f"item() of '{node.name}'") for node in reads)
-    numbers = {value.node.expr: sympy.Symbol(name) for value, name in values if isinstance(value, FROM_TENSORS)}
-    named = named_expression(expression.xreplace(numbers))
+    names = {value.node.expr: sympy.Symbol(name) for value, name in values if isinstance(value, FROM_TENSORS)}
+    named = named_expression(expression.xreplace(names))
     is_relation = isinstance(named, sympy.core.relational.Relational)
     parts = (named.lhs, SIGNS.get(named.rel_op, named.rel_op), named.rhs) if is_relation else (named,)
     text = " ".join(sympy.sstr(part, full_prec=False) for part in parts)

@@ -122,6 +122,7 @@ class Call:
         self.result = node.meta.get("val")
         self.part: int | None = None  # which part of complex operands is meant
         self._arguments = arguments_of(node)
+        self._as_vectors: dict[str, Value] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._arguments
@@ -132,10 +133,14 @@ class Call:
 
     def __getitem__(self, name: str) -> Any:
         """The argument with tensors as values and symbolic integers as text."""
+        if name in self._as_vectors:
+            return self._as_vectors[name]
         return self._of_part(self.converter.map_argument(self._arguments[name]))
 
     def get(self, name: str, otherwise: Any = None) -> Any:
-        value = self._of_part(self.converter.map_argument(self._arguments.get(name)))
+        if name not in self:
+            return otherwise
+        value = self[name]
         return otherwise if value is None else value
 
     def _of_part(self, value: Any) -> Any:
@@ -152,7 +157,22 @@ class Call:
     def example(self, name: str) -> Any:
         """The (fake) tensor or number that the argument stands for."""
         value = self._arguments[name]
-        return value.meta["val"] if isinstance(value, torch.fx.Node) else value
+        value = value.meta["val"] if isinstance(value, torch.fx.Node) else value
+        return value.reshape(1) if name in self._as_vectors else value
+
+    def of_vectors(self) -> Call:
+        """The same call with vectors of one element in the places of tensors without dimensions."""
+        call = Call(self.converter, self.node)
+        call.part = self.part
+        for name, value in self._arguments.items():
+            example = value.meta.get("val") if isinstance(value, torch.fx.Node) else None
+            if isinstance(example, torch.Tensor) and example.dim() == 0:
+                call._as_vectors[name] = self.reshape(self[name], [1])
+        return call
+
+    def is_read(self, index: int) -> bool:
+        """Whether the model uses that one of the operator's results."""
+        return any(user.args[1] == index and user.users for user in self.node.users)
 
     def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
         """A list with one entry per window dimension; one entry stands for all."""

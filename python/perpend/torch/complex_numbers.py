@@ -54,6 +54,8 @@ PARTWISE = """
     alias clone contiguous detach view _unsafe_view reshape expand permute transpose t unsqueeze squeeze slice select
     split split_with_sizes unbind repeat flip roll gather index_select index cat stack diagonal unfold add sub neg
     _neg_view sum mean cumsum where slice_scatter select_scatter copy index_put index_add tril triu
+    constant_pad_nd reflection_pad1d reflection_pad2d reflection_pad3d
+    replication_pad1d replication_pad2d replication_pad3d
 """
 BY_PARTS = {f"aten.{name}" for name in PARTWISE.split()}
 
@@ -216,6 +218,10 @@ def parts_of(call: Call, value: Any) -> tuple[Value, Value]:
     return component(call, value, 0), component(call, value, 1)
 
 
+def from_parts(call: Call) -> Complex:
+    return Complex(*(call.op("expand", call.tensor(part), shape=result_shape(call)) for part in ("real", "imag")))
+
+
 def from_last(call: Call, value: Value) -> Complex:
     """[.., 2]"""
     last = len(value.shape) - 1
@@ -283,7 +289,7 @@ def signal(call: Call) -> Value:
 
 
 COMPLEX: dict[str, Operator] = {
-    "aten.complex": lambda call: Complex(call.tensor("real"), call.tensor("imag")),
+    "aten.complex": from_parts,
     "aten.polar": lambda call: rotated(call, call.tensor("abs"), call.tensor("angle")),
     "aten.view_as_complex": lambda call: from_last(call, call.tensor("self")),
     "aten.view_as_real": lambda call: as_last(call, call["self"]),

@@ -94,7 +94,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Bags of rows of a table, summed (mode 0), averaged (1) or their maximum (2); bag b begins at offsets[b]."""
+    """Bags of rows of a table, summed (mode 0), averaged (1) or their maximum (2); bag b begins at offsets[b].
+
+    The results behind are what PyTorch's kernels leave there: the bag of each index (nothing where plain sums do
+    without), the sizes of the bags and the index of each maximum (zeros where nothing counts them).
+    """
+    is_plain_sum = mode == 0 and padding_idx < 0 and weight.dtype != torch.float64
+    zeros = torch.zeros_like(offsets)
     offsets = offsets[:-1] if include_last_offset else offsets
     places = torch.arange(indices.shape[0], device=indices.device)
     bag = (places[:, None] >= offsets[None, :]).sum(1) - 1
@@ -107,11 +113,23 @@ def embedding_bag(
         spread = bag[:, None].expand(rows.shape)
         result = torch.full(shape, float("-inf"), dtype=weight.dtype).scatter_reduce(0, spread, rows, "amax")
         result = torch.where(counts[:, None] > 0, result, 0.0)
+        sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bag, result)
     else:
         rows = rows * kept[:, None] if per_sample_weights is None else rows * (kept * per_sample_weights)[:, None]
         result = torch.zeros(shape, dtype=weight.dtype).index_add(0, bag, rows)
         result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
-    return result, bag, counts.to(indices.dtype), offsets
+        sizes = counts.to(offsets.dtype) if mode == 1 else zeros if is_plain_sum else zeros[: offsets.shape[0]]
+        largest = sizes
+    return result, bag[:0] if is_plain_sum else bag, sizes, largest
+
+
+def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) -> Tensor:
+    """The index whose row has the maximum of a bag, the first of several; 0 for a bag without rows."""
+    count = indices.shape[0]
+    place = torch.arange(count)[:, None]
+    place = torch.where(rows == maxima[bag], place, count)
+    first = torch.full(maxima.shape, count).scatter_reduce(0, bag[:, None].expand(rows.shape), place, "amin")
+    return torch.cat([indices, torch.zeros_like(indices[:1])])[first]
 
 
 def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:

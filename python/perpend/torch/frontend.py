@@ -57,7 +57,7 @@ class Converter(Conversion):
     def _convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         name = name_of(node)
         if name == "getitem":
-            return self.values[cast(torch.fx.Node, node.args[0])][cast(int, node.args[1])]
+            return self._part(node, cast(torch.fx.Node, node.args[0]), cast(int, node.args[1]))
         if name in operators.IGNORED:
             return None
         if name in operators.REGIONS:
@@ -70,6 +70,15 @@ class Converter(Conversion):
         if complex_numbers.concerns(node):
             return complex_numbers.convert(Call(self, node), name, operators.OPERATORS)
         return operators.OPERATORS[name](Call(self, node))
+
+    def _part(self, node: torch.fx.Node, source: torch.fx.Node, index: int) -> Any:
+        value = self.values[source][index]
+        if value is None and node.users and isinstance(node.meta.get("val"), torch.Tensor):
+            raise CompileError(
+                f"node '{source.name}' ({source.target}): its result {index} is not supported"
+                "\nhint: use what the operator returns first"
+            )
+        return value
 
     def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
         placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -35,10 +35,12 @@ def cast(call: Call) -> Value:
 
 
 def dropout(call: Call) -> Any:
-    if call.get("train", False):
+    if call["train"] is None or call["train"]:
         raise call.fail("dropout in training mode\nhint: use model.eval()")
     value = call.tensor("input")
-    return [value, None] if isinstance(call.result, (list, tuple)) else value
+    if not isinstance(call.result, (list, tuple)):
+        return value
+    return [value, call.op("expand", call.number(True, torch.bool), shape=value.shape)]
 
 
 def view(call: Call) -> Value:
@@ -69,7 +71,7 @@ def squeeze(call: Call) -> Value:
     value, shape = call.tensor("self"), call.example("self").shape
     dims = call.get("dim", list(range(len(shape))))
     dims = [normal(dim, len(shape)) for dim in ([dims] if isinstance(dims, int) else dims)]
-    axes = [dim for dim in dims if isinstance(shape[dim], int) and shape[dim] == 1]
+    axes = [dim for dim in dims if shape and isinstance(shape[dim], int) and shape[dim] == 1]
     return call.op("squeeze", value, axes=axes) if axes else value
 
 
@@ -89,11 +91,15 @@ def select(call: Call) -> Value:
 
 
 def concatenate(call: Call) -> Value:
-    parts = [
-        part for part, raw in zip(call["tensors"], call.raw("tensors"), strict=True) if raw.meta["val"].shape != (0,)
-    ]
+    """Vectors without elements go with tensors of any rank."""
+    pairs = list(zip(call["tensors"], call.raw("tensors"), strict=True))
+    parts = [part for part, raw in pairs if not is_empty_vector(raw.meta["val"])] or [pairs[0][0]]
     parts = [call.cast(part, call.dtype) for part in parts]
     return call.op("concat", *parts, axis=call["dim"])
+
+
+def is_empty_vector(example: torch.Tensor) -> bool:
+    return example.dim() == 1 and isinstance(example.shape[0], int) and example.shape[0] == 0
 
 
 def difference(call: Call) -> Value:
@@ -146,20 +152,45 @@ def strided_scatter(call: Call, value: Value, part: Value, axis: int) -> Value:
     return call.op("transpose", result, perm=back)
 
 
-def as_strided(call: Call) -> Value:
-    """Element (i, j, ..) is element offset + i stride[0] + j stride[1] + .. of the tensor in its order in memory."""
-    example = call.example("self")
-    if not example.is_contiguous():
-        raise call.fail("expected a contiguous tensor\nhint: use view, expand or unfold")
-    sizes, strides = list(call["size"]), list(call["stride"])
-    start = call.get("storage_offset")
-    position = call.converter.graph.dims([0 if start is None else start], scalar=True)
+def strided_places(call: Call, sizes: Sequence[Extent], strides: Sequence[Extent], offset: Extent) -> Value:
+    """offset + i stride[0] + j stride[1] + .. for each position (i, j, ..)."""
+    position = call.converter.graph.dims([offset], scalar=True)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         numbers = [call.converter.graph.dims([number], scalar=True) for number in (0, size, 1)]
         steps = call.op("mul", call.op("arange", *numbers), call.converter.graph.dims([stride], scalar=True))
         behind = list(range(1, len(sizes) - axis))
         position = call.op("add", position, call.op("unsqueeze", steps, axes=behind) if behind else steps)
-    return call.op("gather", call.reshape(call.tensor("self"), [-1]), position, axis=0)
+    return position
+
+
+def is_view(node: torch.fx.Node) -> bool:
+    """Of its first argument. Some operators make one or a copy, as it comes."""
+    if not getattr(node.target, "is_view", False):
+        return False
+    memories = [part.meta["val"].untyped_storage()._cdata for part in (node, node.args[0])]
+    return bool(memories[0] == memories[1])
+
+
+def memory_of(call: Call) -> tuple[Value, torch.Tensor]:
+    """The elements of a tensor's memory in their order there; that of a view is that of what it shows."""
+    node = call.raw("self")
+    while node.op == "call_function" and is_view(node):
+        node = node.args[0]
+    example, value = node.meta["val"], call.converter.values[node]
+    strides = example.stride()
+    order = sorted(range(example.dim()), key=lambda axis: (strides[axis], example.shape[axis]), reverse=True)
+    if not example.permute(order).is_contiguous() or example.storage_offset() != 0:
+        raise call.fail("expected a tensor without gaps in memory\nhint: use view, expand or unfold")
+    if order != sorted(order):
+        value = call.op("transpose", value, perm=order)
+    return call.reshape(value, [-1]), example
+
+
+def as_strided(call: Call) -> Value:
+    """Element (i, j, ..) is element offset + i stride[0] + j stride[1] + .. of the memory."""
+    memory, _ = memory_of(call)
+    start = call.get("storage_offset", extent_of(call.example("self").storage_offset()))
+    return call.op("gather", memory, strided_places(call, call["size"], call["stride"], start), axis=0)
 
 
 def select_scatter(call: Call) -> Value:
@@ -220,7 +251,10 @@ def pad(mode: str) -> Operator:
         high: list[Extent] = [0] * rank
         for i in range(len(amounts) // 2):
             low[rank - 1 - i], high[rank - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
-        return call.op("pad", call.tensor("self"), pads=low + high, mode=mode, value=float(call.get("value", 0)))
+        number = call.raw("value") if "value" in call else 0
+        if call.part is not None:
+            number = (complex(number).real, complex(number).imag)[call.part]
+        return call.op("pad", call.tensor("self"), pads=low + high, mode=mode, value=float(number))
 
     return convert
 

@@ -15,6 +15,7 @@ from torch.export import default_decompositions
 from .arithmetic import (
     add_product,
     addcmul,
+    along,
     arg_extreme,
     atan2,
     attention,
@@ -31,6 +32,7 @@ from .arithmetic import (
     group_norm_with_statistics,
     instance_norm,
     layer_norm,
+    layer_norm_with_statistics,
     linear,
     logarithm,
     logical,
@@ -189,6 +191,13 @@ ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted em
 CONVOLUTIONS = "convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
 EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
+# Along a dimension, which also tensors without one have.
+ALONG = """
+    sum mean prod amax amin logsumexp any all max min argmax argmin var var_mean linalg_vector_norm _softmax softmax
+    _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold sort
+    topk argsort cumsum cumprod
+"""
+
 OPERATORS: dict[str, Operator] = {
     **RECURRENT,
     **SELECTIONS,
@@ -288,7 +297,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.batch_norm": with_statistics,
     "aten.instance_norm": instance_norm,
     "aten.layer_norm": layer_norm,
-    "aten.native_layer_norm": lambda call: [layer_norm(call), None, None],
+    "aten.native_layer_norm": layer_norm_with_statistics,
     "aten.rms_norm": rms_norm,
     "aten.group_norm": group_norm,
     "aten.native_group_norm": group_norm_with_statistics,
@@ -390,3 +399,4 @@ OPERATORS: dict[str, Operator] = {
     "aten.index_put": index_put,
     "aten._unsafe_index_put": index_put,
 }
+OPERATORS |= {f"aten.{name}": along(OPERATORS[f"aten.{name}"]) for name in ALONG.split()}

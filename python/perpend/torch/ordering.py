@@ -21,8 +21,6 @@ REDUCTIONS = {"add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "ama
 
 def sorted_values(call: Call) -> list[Value]:
     """Values and positions. Stable, which torch allows also where it does not ask for it."""
-    if call.rank() == 0:
-        return [call.tensor("self"), call.number(0, torch.int64)]
     dim = normal(call["dim"], call.rank())
     count = call.get("k", extent_of(call.example("self").shape[dim]))
     largest = call.get("largest", call.get("descending", False))
@@ -32,7 +30,7 @@ def sorted_values(call: Call) -> list[Value]:
 def cumulated(composite: str) -> Operator:
     def convert(call: Call) -> Value:
         value = call.tensor("self", call.dtype)
-        return call.op(composite, value, axis=call["dim"]) if call.rank() else value
+        return call.op(composite, value, axis=call["dim"])
 
     return convert
 

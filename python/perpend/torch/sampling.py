@@ -91,14 +91,12 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
             attributes["dilations"] = call.ints("dilation", window, 1)
         value, is_batched = call.tensor("self"), call.rank() == window + 2
         value = value if is_batched else call.op("unsqueeze", value, axes=[0])
-        if has_positions and is_read(call, 1):
+        if has_positions and call.is_read(1):
             results = with_positions(call, value, attributes)
             return results if is_batched else [call.op("squeeze", result, axes=[0]) for result in results]
         if divisor is not None:
             if attributes["ceil_mode"]:
-                raise call.fail(
-                    "divisor_override with ceil_mode is not supported\nhint: leave one of them out, or pad the input"
-                )
+                value = filled_up(call, value, attributes)
             total = 1
             for extent in size:
                 total *= extent
@@ -110,9 +108,17 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
     return convert
 
 
-def is_read(call: Call, index: int) -> bool:
-    """Whether the model uses that one of the operator's results."""
-    return any(user.args[1] == index and user.users for user in call.node.users)
+def filled_up(call: Call, value: Value, attributes: dict[str, Any]) -> Value:
+    """Padded with zeros for all windows, also those that begin inside and end outside. Changes the attributes."""
+    window = len(attributes["strides"])
+    low, rest = attributes["pads"][:window], value.shape[:-window]
+    high = []
+    for axis, (size, stride) in enumerate(zip(attributes["kernel_shape"], attributes["strides"], strict=True)):
+        count, extent = extent_of(call.result.shape[axis - window]), value.shape[axis - window]
+        high.append(f"max((({count}) - 1) * {stride} + {size} - ({extent}) - {low[axis]}, 0)")
+    attributes |= {"pads": [0] * (2 * window), "ceil_mode": 0}
+    zeros = [0] * len(rest)
+    return call.op("pad", value, pads=[*zeros, *low, *zeros, *high], mode="constant", value=0.0)
 
 
 def with_positions(call: Call, value: Value, attributes: dict[str, Any]) -> list[Value]:
@@ -127,22 +133,27 @@ def spatial_sizes(call: Call) -> list[int]:
     return [sizes] if isinstance(sizes, int) else sizes
 
 
+def adaptive_windows(call: Call, value: Value, axis: int, size: int) -> list[tuple[Extent, Value]]:
+    """The windows along one dimension, which may overlap, and where they begin."""
+    extent, windows = value.shape[axis], []
+    for i in range(size):
+        begin, end = f"floordiv({i} * ({extent}), {size})", f"ceildiv({i + 1} * ({extent}), {size})"
+        windows.append((begin, slice_between(call, value, axis, begin, end)))
+    return windows
+
+
 def adaptive(call: Call, composite: str) -> Value:
-    """Each output position reduces a window; the windows along one dimension may overlap."""
+    """Each output position reduces a window."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
     for offset, size in enumerate(sizes):
         axis = len(value.shape) - len(sizes) + offset
-        extent = value.shape[axis]
-        if size == extent:
+        if size == value.shape[axis]:
             continue
         if size == 1:
             value = call.op(composite, value, axes=[axis], keepdims=1)
             continue
-        parts = []
-        for i in range(size):
-            begin, end = f"floordiv({i} * ({extent}), {size})", f"ceildiv({i + 1} * ({extent}), {size})"
-            part = slice_between(call, value, axis, begin, end)
-            parts.append(call.op(composite, part, axes=[axis], keepdims=1))
+        windows = adaptive_windows(call, value, axis, size)
+        parts = [call.op(composite, window, axes=[axis], keepdims=1) for _, window in windows]
         value = call.op("concat", *parts, axis=axis)
     return value
 
@@ -152,9 +163,31 @@ def adaptive_average_pool(call: Call) -> Value:
 
 
 def adaptive_max_pool(call: Call) -> list[Value | None]:
-    if is_read(call, 1):
-        raise call.fail("the positions of the maxima are not supported\nhint: use a max pool with windows")
-    return [adaptive(call, "reduce_max"), None]
+    return adaptive_maxima(call) if call.is_read(1) else [adaptive(call, "reduce_max"), None]
+
+
+def adaptive_maxima(call: Call) -> list[Value | None]:
+    """And their positions in the image: along one dimension after the other, from the last on, the first maximum of
+    each window."""
+    value, sizes = call.tensor("self"), spatial_sizes(call)
+    image = value.shape
+    place = call.op("expand", call.number(0, torch.int64), shape=image)
+    row: Extent = 1  # elements for a step along the dimension
+    for axis in range(len(image) - 1, len(image) - 1 - len(sizes), -1):
+        maxima, places = [], []
+        windows, own_places = (adaptive_windows(call, x, axis, sizes[axis - len(image)]) for x in (value, place))
+        for (begin, window), (_, own) in zip(windows, own_places, strict=True):
+            at = call.op("argmax", window, axis=axis, keepdims=1)
+            along = call.op("mul", call.op("add", at, scalar(call, begin)), scalar(call, row))
+            maxima.append(call.op("gather_elements", window, at, axis=axis))
+            places.append(call.op("add", call.op("gather_elements", own, at, axis=axis), along))
+        value, place = (call.op("concat", *parts, axis=axis) for parts in (maxima, places))
+        row = f"({row}) * ({image[axis]})"
+    return [value, place]
+
+
+def scalar(call: Call, number: Extent) -> Value:
+    return call.converter.graph.dims([number], scalar=True)
 
 
 def max_unpool(call: Call) -> Value:
