@@ -147,7 +147,7 @@ std::vector<std::string> Program::inputNames() const {
 }
 
 void Program::setResults(const std::string &json) {
-  (*state->module)->setAttr("graph.results", StringAttr::get(&state->context, json));
+  (*state->module)->setAttr(graph::resultsAttribute, StringAttr::get(&state->context, json));
 }
 
 std::string errorOfOperator(const std::string &description) {

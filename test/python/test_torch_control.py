@@ -42,15 +42,15 @@ def test_scans() -> None:
 
 
 def test_an_error_inside_a_branch_is_one_message() -> None:
-    def pooled(x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.avg_pool2d(x[None], 2, ceil_mode=True, divisor_override=3)
+    def bent(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.elu(x, 1.0, 1.0, 2.0)
 
     def function(x: torch.Tensor) -> Any:
-        return torch.cond(x.sum() > 0, pooled, lambda a: pooled(a) - 1, (x,))
+        return torch.cond(x.sum() > 0, bent, lambda a: bent(a) - 1, (x,))
 
-    with pytest.raises(perpend.CompileError, match="divisor_override with ceil_mode") as failure:
+    with pytest.raises(perpend.CompileError, match="input_scale: expected 1") as failure:
         check(function, X)
-    assert str(failure.value).count("divisor_override with") == 1
+    assert str(failure.value).count("input_scale: expected") == 1
 
 
 @pytest.mark.parametrize("ends", [[2, 2, 4, 5], [0, 0, 0, 0], [5, 5, 5, 5], [0, 1, 1, 3]])

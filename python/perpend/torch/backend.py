@@ -64,6 +64,7 @@ def perpend_backend(
     def compile_inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
         function: Function = module.forward
         try:
+            check_inputs(inputs)
             check_operators(module)
             function = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
@@ -103,6 +104,12 @@ def _directly(compiled: _Compiled, wrapped: Function) -> Function:
         return compiled.run(version, inputs) if version else wrapped(*inputs)
 
     return call
+
+
+def check_inputs(inputs: Sequence[Any]) -> None:
+    """Errors: CompileError for the lengths of a nested tensor's parts, which stand for many numbers."""
+    if any(isinstance(value, torch.SymInt) and value.node.is_nested_int() for value in inputs):
+        raise CompileError("nested tensors are not supported\nhint: pad their parts to one length")
 
 
 def warn_of_pytorch(error: CompileError) -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch._dynamo.exc import UserError
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from . import complex_numbers, control, numbers, operators
@@ -23,8 +23,8 @@ from .._perpend import CompileError, Module, Value
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
 from .structure import Arguments, Leaf, Structure, output_names
-from .symbols import dims_of_symbols, given_dims, limits_of, names_of
-from .types import is_unnamed, name_expression, naming
+from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
+from .types import is_unnamed, name_expression, named_expression, names_in_use, naming
 
 
 class Converter(Conversion):
@@ -241,7 +241,7 @@ def import_program(
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
     with naming(names):
-        return _convert(program, name, limits_of(program, dims, names, conditions), parameters)
+        return _convert(program, name, limits_of(program, dims, names, conditions), conditions, parameters)
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
@@ -267,7 +267,9 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
             ) from error
 
 
-def _convert(program: ExportedProgram, name: str, limits: Sequence[str], parameters: Sequence[str]) -> Module:
+def _convert(
+    program: ExportedProgram, name: str, limits: Sequence[str], conditions: Sequence[Any], parameters: Sequence[str]
+) -> Module:
     converter = Converter(name)
     if limits:
         converter.graph.require(limits)
@@ -278,6 +280,8 @@ def _convert(program: ExportedProgram, name: str, limits: Sequence[str], paramet
         if spec.kind == InputKind.USER_INPUT:
             if isinstance(spec.arg, TensorArgument):
                 converter.input(node, node.name)
+            elif isinstance(spec.arg, SymIntArgument):
+                converter.values[node] = converter.graph.input(node.name, [], "i64")
         elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             converter.graph.set_location(str(spec.target))
             converter.values[node] = converter.constant(_stored(program, spec))
@@ -286,8 +290,27 @@ def _convert(program: ExportedProgram, name: str, limits: Sequence[str], paramet
                 f"input '{node.name}': objects of kind {spec.kind.name} are not supported"
                 "\nhint: keep what the model computes with in tensors"
             )
+    _read_numbers(program, converter, conditions)
     converter.convert(program.graph_module, list(program.graph.nodes))
     return _finish(program, converter, parameters)
+
+
+def _read_numbers(program: ExportedProgram, converter: Converter, conditions: Sequence[Any]) -> None:
+    """Inputs that are integers: extents of the model, as what it reads from a tensor is."""
+    for node in program.graph.find_nodes(op="placeholder"):
+        if isinstance(node.meta.get("val"), torch.SymInt):
+            converter.graph.set_location(node.name)
+            number, expression = converter.graph.measure(converter.values[node]), node.meta["val"].node.expr
+            if expression in names_in_use():
+                extent = str(named_expression(expression))
+                message = f"argument '{node.name}': expected the extent {extent}"
+                converter.graph.require_here([f"({number}) - ({extent})", f"({extent}) - ({number})"], message)
+            else:
+                name_expression(expression, number)
+    for name, limits in limits_of_numbers(program, dict(names_in_use()), conditions).items():
+        message = f"argument '{name}': the module was exported for other numbers"
+        converter.graph.set_location(name)
+        converter.graph.require_here(limits, message)
 
 
 def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
@@ -317,7 +340,8 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
     returned = [pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT]
-    names = output_names(program.call_spec.out_spec, len(returned))
+    examples = [node.meta["val"] if isinstance(node, torch.fx.Node) else node for node, _ in returned]
+    names = output_names(program.call_spec.out_spec, examples)
     results: dict[str, Value] = {}
     leaves: list[Leaf] = []
     for name, (node, spec) in zip(names, returned, strict=True):

@@ -135,7 +135,8 @@ def spatial_sizes(call: Call) -> list[int]:
 
 def adaptive_windows(call: Call, value: Value, axis: int, size: int) -> list[tuple[Extent, Value]]:
     """The windows along one dimension, which may overlap, and where they begin."""
-    extent, windows = value.shape[axis], []
+    extent = value.shape[axis]
+    windows: list[tuple[Extent, Value]] = []
     for i in range(size):
         begin, end = f"floordiv({i} * ({extent}), {size})", f"ceildiv({i + 1} * ({extent}), {size})"
         windows.append((begin, slice_between(call, value, axis, begin, end)))

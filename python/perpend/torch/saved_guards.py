@@ -57,7 +57,7 @@ def saved_conditions(program: ExportedProgram) -> list[Any]:
     they are PyTorch's when it runs the program."""
     pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
     inputs = [node.meta.get("val") for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
-    env = shape_env_of(e for value in inputs if isinstance(value, torch.Tensor) for e in value.shape)
+    env = shape_env_of(extent for value in inputs for extent in getattr(value, "shape", (value,)))
     if not env or env.guards or not getattr(program, "_guards_code", None):
         return []
     positional, named = pytree.tree_unflatten(inputs, program.call_spec.in_spec)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, SymIntArgument, TensorArgument
 from torch.utils import _pytree as pytree
 
 
@@ -56,10 +56,19 @@ class Arguments:
         self.keywords: list[str] = list(named.context)
         self.is_nested = not all(child.is_leaf() for part in (positional, named) for child in part.children())
         inputs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
-        self.names = [argument.name if isinstance(argument, TensorArgument) else None for argument in inputs]
+        arrays = (TensorArgument, SymIntArgument)
+        self.names = [argument.name if isinstance(argument, arrays) else None for argument in inputs]
+        self.has_numbers = any(isinstance(argument, SymIntArgument) for argument in inputs)
         self.constants = [Constant(a.name, a.value) if isinstance(a, ConstantArgument) else None for a in inputs]
 
     def flat(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """What the compiled model takes: arrays, by position and by name."""
+        flat, by_name = self._flat(inputs, named)
+        if not self.has_numbers:
+            return flat, by_name
+        return [as_array(value) for value in flat], {name: as_array(value) for name, value in by_name.items()}
+
+    def _flat(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Dicts have their keys in any order.
         Errors: TypeError for tuples, dicts and so on in other places than the module has them; ValueError for other
         constants than the module was compiled with.
@@ -132,6 +141,10 @@ def is_array(value: Any) -> bool:
     return hasattr(value, "shape") and not isinstance(value, np.generic)
 
 
+def as_array(value: Any) -> Any:
+    return np.array(value, np.int64) if type(value) is int else value
+
+
 def is_container(value: Any) -> bool:
     return not pytree.tree_structure(value).is_leaf()
 
@@ -180,13 +193,18 @@ def _described(spec: Any, leaves: Iterator[Leaf]) -> Any:
     return {"pytree": pytree.treespec_dumps(node), "of": children}
 
 
-def output_names(spec: Any, count: int) -> list[str]:
-    """Keys of dicts, positions in tuples: "logits", "hidden_states_0"; "output" for a single tensor."""
-    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(count)), spec))
+def output_names(spec: Any, examples: Sequence[Any]) -> list[str]:
+    """Keys of dicts, positions in tuples: "logits", "hidden_states_0"; "output" for a single tensor.
+
+    examples: what stands for the outputs in the program, as the user's classes may want tensors.
+    """
+    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(examples, spec))
     names = []
     for path, _value in paths:
         keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
         text = "_".join(keys) or "output"
         names.append(f"output{text}" if text[0].isdigit() else text)
+    if len(names) != len(examples):  # a class that is flattened otherwise than it was made
+        names = [f"output{position}" for position in range(len(examples))]
     repeated = {name for name, times in Counter(names).items() if times > 1}
     return [f"{name}_{index}" if name in repeated else name for index, name in enumerate(names)]

@@ -9,7 +9,7 @@ import sympy
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
-from torch.export.graph_signature import InputKind, TensorArgument
+from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
 
 from .._perpend import symbol_of_dimension
 from .guards import limits_of_guards, shape_env_of
@@ -35,6 +35,13 @@ def input_extents(program: ExportedProgram) -> list[list[Any]]:
     return extents
 
 
+def input_numbers(program: ExportedProgram) -> dict[str, Any]:
+    """The expressions of the user's inputs that are integers, by name."""
+    placeholders = program.graph.find_nodes(op="placeholder")
+    pairs = zip(placeholders, program.graph_signature.input_specs, strict=True)
+    return {node.name: node.meta["val"].node.expr for node, spec in pairs if isinstance(spec.arg, SymIntArgument)}
+
+
 def given_dims(net: Any, positional: Any, named: Any, dynamic_shapes: Any) -> list[Any]:
     """What dynamic_shapes says of each leaf of the inputs, in order."""
     if not dynamic_shapes:
@@ -51,7 +58,9 @@ def dims_of_symbols(program: ExportedProgram, leaves: list[Any]) -> dict[Any, An
     """The named Dim of each symbol. An extent such as 2 * n + 1 stands for the Dim that it is derived from."""
     dims: dict[Any, Any] = {}
     for extents, given in zip(input_extents(program), leaves, strict=False):
-        pairs = given.items() if isinstance(given, dict) else enumerate(given or ())
+        if not isinstance(given, (dict, tuple, list)):
+            continue  # of an integer
+        pairs = given.items() if isinstance(given, dict) else enumerate(given)
         for axis, dim in pairs:
             symbols = extents[axis].free_symbols if isinstance(dim, Dim) and axis < len(extents) else ()
             if len(symbols) == 1:
@@ -78,6 +87,36 @@ def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
     return names
 
 
+def env_of(program: ExportedProgram) -> Any:
+    """Where PyTorch keeps what it knows of the inputs' symbols, or None."""
+    values = [node.meta["val"] for node in program.graph.find_nodes(op="placeholder")]
+    return shape_env_of(extent for value in values for extent in getattr(value, "shape", (value,)))
+
+
+def limits_of_numbers(
+    program: ExportedProgram, names: dict[Any, Any], conditions: Sequence[Any]
+) -> dict[str, list[str]]:
+    """As limits_of, by the name of the input, of those that are integers. What PyTorch takes for their least and
+    greatest values holds: the model's code compares numbers with 0 and 1 more often than extents.
+
+    names: also of the inputs' symbols.
+    """
+    numbers = input_numbers(program)
+    extents = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
+    env = env_of(program)
+    known = set(limits_of_guards(env, conditions, extents, names))
+    limits: dict[str, list[str]] = {}
+    for name, expression in numbers.items():
+        symbols = extents | expression.free_symbols
+        limits[name] = [limit for limit in limits_of_guards(env, conditions, symbols, names) if limit not in known]
+        constraint, own = program.range_constraints.get(expression), names.get(expression, expression)
+        if constraint and constraint.lower > -(2**62):
+            limits[name].append(f"({own}) - ({constraint.lower})")
+        if constraint and constraint.upper < 2**62:
+            limits[name].append(f"{constraint.upper} - ({own})")
+    return limits
+
+
 def limits_of(
     program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any], conditions: Sequence[Any]
 ) -> list[str]:
@@ -86,9 +125,7 @@ def limits_of(
     conditions: those of a program from a file (saved_guards.saved_conditions).
     """
     symbols = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
-    examples = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
-    extents = (extent for value in examples if isinstance(value, torch.Tensor) for extent in value.shape)
-    limits = limits_of_guards(shape_env_of(extents), conditions, symbols, names)
+    limits = limits_of_guards(env_of(program), conditions, symbols, names)
     for symbol, constraint in program.range_constraints.items():
         if symbol not in symbols:
             continue

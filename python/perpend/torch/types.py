@@ -79,6 +79,10 @@ def dtype_name(dtype: torch.dtype) -> str:
     return DTYPES[dtype]
 
 
+def names_in_use() -> Mapping[Any, Any]:
+    return _symbol_names.get()
+
+
 def named_expression(expression: Any) -> Any:
     """An expression of torch's symbols with the names of the program that is being converted."""
     return expression.xreplace(_symbol_names.get())

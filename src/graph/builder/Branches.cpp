@@ -62,7 +62,7 @@ static std::string decidersOf(Value condition, const Comparison *meaning) {
   for (size_t i = 0; i < values.size() && !meaning; ++i) {
     auto argument = dyn_cast<BlockArgument>(values[i]);
     auto main = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-    if (auto name = main ? main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name") : StringAttr())
+    if (auto name = main ? main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nameAttribute) : StringAttr())
       names.insert(name.str());
     if (Operation *op = values[i].getDefiningOp())
       values.insert(op->operand_begin(), op->operand_end());
