@@ -11,9 +11,13 @@ from torch import Tensor
 from torch._decomp import get_decompositions
 from torch.nn import functional
 
+from .bessel import BESSEL
+from .bits import BITS
+from .gradients import GRADIENTS
 from .linear_algebra import IN_OTHERS
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
+from .triangles import IN_TRIANGLES
 
 aten: Any = torch.ops.aten
 
@@ -401,9 +405,10 @@ def randomised_relu(
     training: bool = False,
     generator: Any = None,
 ) -> Any:
-    if training:
-        return NotImplemented
-    return functional.leaky_relu(x, (lower + upper) / 2), noise
+    if not training:
+        return functional.leaky_relu(x, (lower + upper) / 2), noise
+    slope = torch.where(x <= 0, lower + (upper - lower) * torch.rand_like(x), 1.0)
+    return x * slope, slope
 
 
 TABLE_OF_TORCH = [
@@ -417,6 +422,10 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **IN_OTHERS,
     **SPECIAL,
+    **BESSEL,
+    **BITS,
+    **GRADIENTS,
+    **IN_TRIANGLES,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,

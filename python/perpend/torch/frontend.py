@@ -73,7 +73,8 @@ class Converter(Conversion):
 
     def _part(self, node: torch.fx.Node, source: torch.fx.Node, index: int) -> Any:
         value = self.values[source][index]
-        if value is None and node.users and isinstance(node.meta.get("val"), torch.Tensor):
+        is_tensor = isinstance(node.meta.get("val"), torch.Tensor) and not has_effect(source)
+        if value is None and node.users and is_tensor:
             raise CompileError(
                 f"node '{source.name}' ({source.target}): its result {index} is not supported"
                 "\nhint: use what the operator returns first"

@@ -84,6 +84,14 @@ def slice_dimension(call: Call) -> Value:
     return slice_between(call, call.tensor("self"), call["dim"], begin, end, call["step"])
 
 
+def narrow(call: Call) -> Value:
+    begin = call["start"]
+    end = f"({begin}) + ({call['length']})"
+    if isinstance(begin, int) and begin < 0:
+        begin, end = (f"({call.tensor('self').shape[call['dim']]}) + ({part})" for part in (begin, end))
+    return slice_between(call, call.tensor("self"), call["dim"], begin, end)
+
+
 def select(call: Call) -> Value:
     axis, index = call["dim"], call["index"]
     end = f"({index}) + 1" if isinstance(index, str) else END if index == -1 else index + 1
@@ -191,6 +199,17 @@ def as_strided(call: Call) -> Value:
     memory, _ = memory_of(call)
     start = call.get("storage_offset", extent_of(call.example("self").storage_offset()))
     return call.op("gather", memory, strided_places(call, call["size"], call["stride"], start), axis=0)
+
+
+def as_strided_scatter(call: Call) -> Value:
+    """The tensor with other elements in the places that as_strided shows."""
+    if not call.example("self").is_contiguous() or call.example("self").storage_offset() != 0:
+        raise call.fail("expected a contiguous tensor\nhint: use scatter or index_put")
+    value, start = call.tensor("self"), call.get("storage_offset", 0)
+    places = strided_places(call, call["size"], call["stride"], start)
+    updates = call.reshape(call.tensor("src", call.dtype), [-1])
+    places = call.op("unsqueeze", call.reshape(places, [-1]), axes=[1])
+    return call.reshape(call.op("scatter_nd", call.reshape(value, [-1]), places, updates), value.shape)
 
 
 def select_scatter(call: Call) -> Value:

@@ -66,6 +66,7 @@ from .linear_algebra import LINEAR_ALGEBRA
 from .movement import (
     arange,
     as_strided,
+    as_strided_scatter,
     cast,
     concatenate,
     diagonal,
@@ -78,6 +79,7 @@ from .movement import (
     gather,
     identity,
     index_select,
+    narrow,
     pad,
     permute,
     random_integers,
@@ -98,9 +100,11 @@ from .movement import (
     view,
 )
 from .ordering import cumulated, index, index_along, index_put, scatter, sorted_values
+from .polynomials import POLYNOMIALS
 from .recurrent import RECURRENT
 from .sampling import SAMPLINGS
 from .selection import SELECTIONS
+from .triangles import TRIANGLES
 
 Operator = Callable[["Call"], Any]
 
@@ -191,11 +195,17 @@ ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted em
 CONVOLUTIONS = "convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
 EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
+# Each has a form that copies.
+VIEWS = """
+    alias as_strided diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold
+    unsqueeze view detach
+"""
+
 # Along a dimension, which also tensors without one have.
 ALONG = """
     sum mean prod amax amin logsumexp any all max min argmax argmin var var_mean linalg_vector_norm _softmax softmax
-    _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold sort
-    topk argsort cumsum cumprod
+    _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold
+    unfold_copy sort topk argsort cumsum cumprod
 """
 
 OPERATORS: dict[str, Operator] = {
@@ -206,6 +216,8 @@ OPERATORS: dict[str, Operator] = {
     **LINEAR_ALGEBRA,
     **ASSERTIONS,
     **FACTORISATIONS,
+    **TRIANGLES,
+    **POLYNOMIALS,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.special_ndtri": normal_quantile,
@@ -338,6 +350,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.squeeze": squeeze,
     "aten.slice": slice_dimension,
     "aten.select": select,
+    "aten.narrow_copy": narrow,
     "aten.cat": concatenate,
     "aten.stack": lambda call: call.op("stack", *call["tensors"], axis=call["dim"]),
     "aten.chunk": split,
@@ -347,6 +360,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.unbind": unbind,
     "aten.slice_scatter": slice_scatter,
     "aten.as_strided": as_strided,
+    "aten.as_strided_scatter": as_strided_scatter,
     "aten.select_scatter": select_scatter,
     "aten.repeat": lambda call: call.op("tile", call.tensor("self"), repeats=call["repeats"]),
     "aten.diagonal": diagonal,
@@ -399,4 +413,5 @@ OPERATORS: dict[str, Operator] = {
     "aten.index_put": index_put,
     "aten._unsafe_index_put": index_put,
 }
+OPERATORS |= {f"aten.{name}_copy": OPERATORS[f"aten.{name}"] for name in VIEWS.split()}
 OPERATORS |= {f"aten.{name}": along(OPERATORS[f"aten.{name}"]) for name in ALONG.split()}

@@ -25,6 +25,14 @@ def normal(mean: Tensor | float, std: Tensor | float = 1.0, generator: Any = Non
     return mean + std * torch.randn_like(mean * torch.ones_like(std) if isinstance(std, Tensor) else mean)
 
 
+def normal_of_shape(mean: float, std: float, size: list[int], **options: Any) -> Tensor:
+    return mean + std * torch.randn(size, dtype=options.get("dtype"))
+
+
+def bernoulli(x: Tensor, p: float = 0.5, generator: Any = None) -> Tensor:
+    return (torch.rand_like(x, dtype=torch.float32) < p).to(x.dtype)
+
+
 def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Tensor:
     return normal_like(x, mean, std).exp()
 
@@ -79,6 +87,8 @@ DISTRIBUTIONS: dict[Any, Callable[..., Any]] = {
     aten.normal.Tensor_Tensor: normal,
     aten.normal.Tensor_float: normal,
     aten.normal.float_Tensor: normal,
+    aten.normal.float_float: normal_of_shape,
+    aten.bernoulli.p: bernoulli,
     aten.log_normal.default: log_normal,
     aten.exponential.default: exponential,
     aten.geometric.default: geometric,

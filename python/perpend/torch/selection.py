@@ -39,6 +39,15 @@ def nonzero(call: Call) -> Value:
     return call.op("transpose", call.op("nonzero", call.tensor("self")), perm=[1, 0])
 
 
+def nonzero_static(call: Call) -> Value:
+    """The first `size` of them, and `fill_value` behind the last."""
+    size, value = call["size"], call.tensor("self")
+    found = call.op("transpose", call.op("nonzero", value), perm=[1, 0])
+    fill = call.number(call.get("fill_value", -1), torch.int64)
+    rest = call.op("expand", fill, shape=[size, len(value.shape)])
+    return slice_between(call, call.op("concat", found, rest, axis=0), 0, 0, size)
+
+
 def masked_select(call: Call) -> Value:
     value, mask = call.tensor("self"), call.tensor("mask", torch.bool)
     shape = broadcast_extents(value.shape, mask.shape)
@@ -186,6 +195,7 @@ def boundaries_before(boundaries: str, values: str) -> Operator:
 
 SELECTIONS: dict[str, Operator] = {
     "aten.nonzero": nonzero,
+    "aten.nonzero_static": nonzero_static,
     "aten.masked_select": masked_select,
     "aten.masked_scatter": masked_scatter,
     "aten._unique2": unique,

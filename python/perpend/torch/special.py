@@ -79,10 +79,41 @@ def trigamma(x: Tensor) -> Tensor:
     return result.to(real_type(x.dtype))
 
 
-def polygamma(n: int, x: Tensor) -> Any:
-    if n > 1:
-        return NotImplemented
-    return trigamma(x) if n else torch.digamma(x)
+def hurwitz_zeta(s: int, x: Tensor) -> Tensor:
+    """The sum of 1 / (x + k)^s, x > 0, whose tail is Euler and Maclaurin's series."""
+    total, far = torch.zeros_like(x), x + 12
+    for k in range(12):
+        total = total + (x + k) ** -s
+    total = total + far ** (1 - s) / (s - 1) + far**-s / 2
+    factor = 1.0
+    for j, number in enumerate(BERNOULLI, 1):
+        factor *= (s + 2 * j - 3) * (s + 2 * j - 2) if j > 1 else s
+        total = total + number * factor / math.factorial(2 * j) * far ** (1 - s - 2 * j)
+    return total
+
+
+def cotangent_derivative(n: int, cotangent: Tensor) -> Tensor:
+    """The n-th derivative of cot(pi x), a polynomial of cot(pi x): that of p(c) is -pi (1 + c^2) p'(c)."""
+    coefficients = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * value for k, value in enumerate(coefficients)][1:]
+        shifted = [0.0, 0.0, *slope]
+        coefficients = [-math.pi * (a + b) for a, b in zip([*slope, 0.0, 0.0], shifted, strict=True)]
+    return polynomial(cotangent, coefficients)
+
+
+def polygamma(n: int, x: Tensor) -> Tensor:
+    """The n-th derivative of digamma; by reflection for x < 0."""
+    if n < 2:
+        return trigamma(x) if n else torch.digamma(x)
+    wide = x.double()
+    sign, right = (-1) ** (n + 1), torch.where(wide < 0, 1 - wide, wide)
+    result = sign * math.factorial(n) * hurwitz_zeta(n + 1, right)
+    part = math.pi * (wide - wide.round())
+    reflected = -sign * result - math.pi * cotangent_derivative(n, part.cos() / part.sin())
+    result = torch.where(wide < 0, reflected, result)
+    result = torch.where((wide <= 0) & (wide == wide.round()), sign * math.inf, result)
+    return result.to(real_type(x.dtype))
 
 
 SPECIAL: dict[Any, Callable[..., Any]] = {

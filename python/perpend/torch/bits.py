@@ -1,0 +1,49 @@
+"""Operators on the bits of floating-point numbers: the parts of a number, and the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten: Any = torch.ops.aten
+
+LAYOUTS = {torch.float32: (torch.int32, 23, 127), torch.float64: (torch.int64, 52, 1023)}
+"""The integers of as many bits, the bits of the fraction, and the exponent of 1."""
+
+
+def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
+    """m and e with x = m 2^e and 1/2 <= |m| < 1; x and 0 of 0, infinities and NaN."""
+    if x.dtype not in LAYOUTS:
+        mantissa, exponent = frexp(x.float())
+        return mantissa.to(x.dtype), exponent
+    integers, width, one = LAYOUTS[x.dtype]
+    is_small = x.abs() < torch.finfo(x.dtype).tiny
+    bits = torch.where(is_small, x * 2.0**width, x).view(integers)
+    mask = 2 * one + 1 << width
+    exponent = ((bits & mask) >> width) - (one - 1) - torch.where(is_small, width, 0)
+    mantissa = ((bits & ~mask) | (one - 1 << width)).view(x.dtype)
+    is_plain = (x != 0) & (x.abs() < float("inf"))
+    return torch.where(is_plain, mantissa, x), torch.where(is_plain, exponent, 0).to(torch.int32)
+
+
+def next_after(x: Tensor, y: Tensor) -> Any:
+    """The neighbour of x in the direction of y."""
+    dtype = torch.result_type(x, y)
+    if dtype not in LAYOUTS:
+        return NotImplemented
+    integers, _, _ = LAYOUTS[dtype]
+    x, y = torch.broadcast_tensors(x.to(dtype), y.to(dtype))
+    step = torch.where((y > x) == (x > 0), 1, -1).to(integers)
+    moved = (x.contiguous().view(integers) + step).view(dtype)
+    least = torch.where(y > 0, 1, -1).to(dtype) * torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    moved = torch.where(x == 0, least, moved)
+    return torch.where(x == y, y, torch.where((x != x) | (y != y), float("nan"), moved))
+
+
+BITS: dict[Any, Callable[..., Any]] = {
+    aten.frexp.Tensor: frexp,
+    aten.nextafter.default: next_after,
+}

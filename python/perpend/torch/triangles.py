@@ -1,0 +1,105 @@
+"""Factors of matrices in triangles with rows exchanged (LU): a loop of the graph, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._perpend import Value
+from .call import Call
+from .factorisations import Term, choose, extent, loop, places, result, stack_of
+from .linear_algebra import solve_triangular
+
+aten: Any = torch.ops.aten
+
+
+def lu_factor(call: Call) -> list[Value]:
+    """L below the diagonal and U, the row (from 1 on) that each took the place of, and the first pivot that is 0."""
+    if not call["pivot"]:
+        raise call.fail("expected pivot=True, which PyTorch needs as well\nhint: leave it out")
+    matrix, outer = stack_of(call, "A")
+    stack, rows, columns = matrix.value.shape
+    place, column = places(call, rows), places(call, columns)
+    count = f"min({rows}, {columns})"
+    step = places(call, count)
+    zeros = call.op("expand", call.number(0, torch.int64), shape=[stack, count])
+    info = call.op("expand", call.number(0, torch.float64), shape=[stack])
+
+    def eliminate(number: Term, left: Term, rows_taken: Term, info: Term) -> list[Term]:
+        sizes = choose(place < number, -1.0, left[number, 2].op("abs"))
+        at = sizes.op("argmax", axis=1, keepdims=0)
+        here, there = place.is_(number).at(1), place.is_(at.at(1)).at(2)
+        own, taken = left[number, 1], choose(there, left, 0.0).sum(1)
+        left = choose(here, taken.at(1), choose(there, own.at(1), left))
+        pivot = taken[number, 1]
+        is_zero = pivot.is_(0.0)
+        factors = choose(number < place, left[number, 2], 0.0) / choose(is_zero, 1.0, pivot).at(1)
+        left = left - factors.at(2) * choose(number < column, taken, 0.0).at(1)
+        is_factor = (number < place).at(1).op("logical_and", column.is_(number))
+        left = choose(is_factor, factors.at(2), left)
+        rows_taken = Term(call, call.op("where", step.is_(number).value, (at + 1).at(1).value, rows_taken.value))
+        position = Term(call, call.cast(number.value, torch.float64)) + 1.0
+        return [left, rows_taken, choose(is_zero.op("logical_and", info.is_(0.0)), position, info)]
+
+    terms = loop(call, extent(call, count), [matrix, Term(call, zeros), Term(call, info)], eliminate)
+    left, rows_taken, info_term = terms
+    return [
+        result(left, outer, call.dtype),
+        result(rows_taken, outer, torch.int32),
+        result(info_term, outer, torch.int32),
+    ]
+
+
+TRIANGLES: dict[str, Callable[[Call], Any]] = {"aten.linalg_lu_factor_ex": lu_factor}
+
+
+def permutation(pivots: Tensor, rows: int, dtype: torch.dtype) -> Tensor:
+    """P [rows, rows] with P L U = A."""
+    order = torch.arange(rows).expand(*pivots.shape[:-1], rows)
+    for step in range(pivots.shape[-1]):
+        other = (pivots[..., step : step + 1] - 1).long()
+        own, taken = order[..., step : step + 1], order.gather(-1, other)
+        order = order.scatter(-1, other, own)
+        order = torch.cat([order[..., :step], taken, order[..., step + 1 :]], -1)
+    return (torch.arange(rows)[:, None] == order[..., None, :]).to(dtype)
+
+
+def lu_unpack(
+    factors: Tensor, pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows, columns = factors.shape[-2:]
+    count, nothing = min(rows, columns), torch.zeros([0], dtype=factors.dtype)
+    exchanged = permutation(pivots, rows, factors.dtype) if unpack_pivots else nothing
+    if not unpack_data:
+        return exchanged, nothing, nothing
+    lower = factors[..., :count].tril(-1) + torch.eye(rows, count, dtype=factors.dtype)
+    return exchanged, lower, factors[..., :count, :].triu()
+
+
+def lu(matrix: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    factors, pivots, _ = aten.linalg_lu_factor_ex(matrix, pivot=pivot)
+    return lu_unpack(factors, pivots)
+
+
+def lu_solve(factors: Tensor, pivots: Tensor, right: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """Of P L U x = b, of its transpose, or with x on the left."""
+    if not left:
+        return lu_solve(factors, pivots, right.mT, adjoint=not adjoint).mT
+    exchanged, size = permutation(pivots, factors.shape[-1], factors.dtype), max(factors.dim(), right.dim())
+    factors, right, exchanged = (x[(None,) * (size - x.dim())] for x in (factors, right, exchanged))
+    if adjoint:
+        half = solve_triangular(factors.mT, right, upper=False)
+        return exchanged @ solve_triangular(factors.mT, half, upper=True, unitriangular=True)
+    half = solve_triangular(factors, exchanged.mT @ right, upper=False, unitriangular=True)
+    return solve_triangular(factors, half, upper=True)
+
+
+IN_TRIANGLES: dict[Any, Callable[..., Any]] = {
+    aten.linalg_lu.default: lu,
+    aten.lu_unpack.default: lu_unpack,
+    aten.linalg_lu_solve.default: lu_solve,
+    aten.lu_solve.default: lambda right, factors, pivots: lu_solve(factors, pivots, right),
+}

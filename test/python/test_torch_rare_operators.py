@@ -1,0 +1,205 @@
+"""Operators of ATen beyond those of models: special functions, gradients, factors, copies, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import perpend
+import pytest
+import scipy.special
+import torch
+import torch.nn.functional as F
+from python.torch_functions import Function, check, tensors
+
+torch.manual_seed(0)
+aten: Any = torch.ops.aten
+special = torch.special
+X = torch.randn(3, 4, 5)
+IMAGE = torch.randn(2, 4, 9, 8)
+MATRICES = torch.randn(2, 4, 4)
+POINTS = torch.cat([torch.linspace(-9.7, 40.3, 401, dtype=torch.float64), torch.tensor([0.0, 1e-9, 12.999, 300.0])])
+DEGREES = torch.arange(-1, 8)[:, None]
+PLACES = torch.linspace(-1.5, 1.5, 13, dtype=torch.float64)
+
+BESSEL = """bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0
+    modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0"""
+SCIPY = {f"bessel_{kind}{order}": getattr(scipy.special, f"{kind}{order}") for kind in "jy" for order in (0, 1)}
+CHEBYSHEV = [f"{prefix}chebyshev_polynomial_{kind}" for prefix in ("", "shifted_") for kind in "tuvw"]
+POLYNOMIALS = [
+    *CHEBYSHEV,
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+]
+
+
+def test_bessel_functions() -> None:
+    names = BESSEL.split()
+
+    def function(x: torch.Tensor) -> Any:
+        return [getattr(special, name)(x) for name in names]
+
+    results = perpend.compile(Function(function), example_inputs=(POINTS,))(POINTS)
+    for name, result, expected in zip(names, results, function(POINTS), strict=True):
+        exact = SCIPY[name](POINTS.numpy()) if name in SCIPY else expected  # PyTorch's J and Y are exact to 1e-6
+        exact = torch.as_tensor(exact).where(expected == expected, torch.nan)
+        torch.testing.assert_close(
+            result, exact, rtol=1e-9, atol=1e-10, equal_nan=True, msg=lambda text, at=name: f"{at}: {text}"
+        )
+
+
+def test_orthogonal_polynomials() -> None:
+    def function(x: torch.Tensor, n: torch.Tensor) -> Any:
+        several = [getattr(special, name)(x, n) for name in POLYNOMIALS]
+        return several, special.legendre_polynomial_p(x, 5), special.hermite_polynomial_h(0.5, n)
+
+    model = perpend.compile(Function(function), example_inputs=(PLACES, DEGREES))
+    for result, expected in zip(tensors(model(PLACES, DEGREES)), tensors(function(PLACES, DEGREES)), strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_derivatives_of_digamma(n: int) -> None:
+    x = torch.tensor([-7.3, -2.0, -1.2, -0.1, 0.0, 0.2, 1.0, 4.5, 30.0], dtype=torch.float64)
+    model = perpend.compile(Function(lambda x: torch.polygamma(n, x)), example_inputs=(x,))
+    torch.testing.assert_close(model(x), torch.polygamma(n, x), rtol=1e-8, atol=1e-12)
+
+
+CONVOLUTIONS: list[tuple[Any, ...]] = [
+    ((2, 4, 9, 8), (6, 4, 3, 2), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+    ((2, 4, 9, 8), (6, 2, 3, 3), [2, 3], [1, 2], [2, 1], False, [0, 0], 2),
+    ((2, 4, 9), (4, 1, 4), [3], [0], [1], False, [0], 4),
+    ((2, 4, 5, 6), (4, 3, 3, 2), [2, 1], [1, 0], [1, 2], True, [1, 0], 2),
+    ((1, 2, 4, 5, 6), (3, 2, 2, 2, 2), [1], [1], [1], False, [0], 1),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CONVOLUTIONS)))
+def test_gradients_of_convolutions(number: int) -> None:
+    shape, filters, *arguments = CONVOLUTIONS[number]
+    x, weight = torch.randn(shape), torch.randn(filters)
+    grad = torch.randn_like(aten.convolution(x, weight, None, *arguments))
+    channels = grad.shape[1]
+
+    def function(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Any:
+        return aten.convolution_backward(grad, x, weight, [channels], *arguments, [True, True, True])
+
+    check(function, grad, x, weight, is_interpreted=False)
+
+
+Pool = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def averages(ceil: bool, counts: bool, divisor: int | None) -> Pool:
+    return (
+        lambda a: F.avg_pool2d(a, 3, 2, 1, ceil, counts, divisor),
+        lambda g, a: aten.avg_pool2d_backward(g, a, [3], [2], [1], ceil, counts, divisor),
+    )
+
+
+POOLS = [averages(False, True, None), averages(True, False, None), averages(True, True, None), averages(True, True, 5)]
+POOLS += [
+    (lambda a: F.avg_pool3d(a, 2), lambda g, a: aten.avg_pool3d_backward(g, a, [2], [], [0], False, True, None)),
+    (lambda a: F.adaptive_avg_pool2d(a, (4, 3)), aten._adaptive_avg_pool2d_backward),
+    (lambda a: F.adaptive_avg_pool3d(a, (3, 4, 3)), aten._adaptive_avg_pool3d_backward),
+    (
+        lambda a: F.max_pool2d(a, 3, 2),
+        lambda g, a: aten.max_pool2d_with_indices_backward(
+            g, a, [3, 3], [2, 2], [0, 0], [1, 1], False, aten.max_pool2d_with_indices(a, [3, 3], [2, 2])[1]
+        ),
+    ),
+    (
+        lambda a: F.adaptive_max_pool2d(a, (4, 3)),
+        lambda g, a: aten.adaptive_max_pool2d_backward(g, a, aten.adaptive_max_pool2d(a, [4, 3])[1]),
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(POOLS)))
+def test_gradients_of_pools(number: int) -> None:
+    forward, backward = POOLS[number]
+    check(backward, torch.randn_like(forward(IMAGE)), IMAGE, is_interpreted=False)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 5), (5, 2), (1, 1)])
+def test_factors_in_triangles(shape: tuple[int, ...]) -> None:
+    def function(x: torch.Tensor) -> Any:
+        factors, pivots, info = torch.linalg.lu_factor_ex(x)
+        return factors, pivots, info, torch.linalg.lu(x), torch.lu_unpack(factors, pivots)
+
+    check(function, torch.randn(shape), is_interpreted=False)
+    check(function, torch.zeros(shape), is_interpreted=False)
+
+
+def test_systems_of_factors() -> None:
+    factors, pivots = torch.linalg.lu_factor(MATRICES)
+
+    def function(factors: torch.Tensor, pivots: torch.Tensor, right: torch.Tensor) -> Any:
+        solve = torch.linalg.lu_solve
+        return (
+            solve(factors, pivots, right),
+            solve(factors, pivots, right, adjoint=True),
+            torch.lu_solve(right, factors, pivots),
+        )
+
+    check(function, factors, pivots, torch.randn(2, 4, 3), is_interpreted=False)
+    check(lambda f, p, b: torch.linalg.lu_solve(f, p, b, left=False), factors, pivots, torch.randn(2, 3, 4))
+
+
+def test_copies() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return (
+            *(
+                torch.as_strided_copy(x, (2, 3), (5, 2), 1),
+                torch.narrow_copy(x, 1, 1, 2),
+                torch.narrow_copy(x, 2, -3, 2),
+            ),
+            *(torch.unbind_copy(x, 1), torch.permute_copy(x, (2, 0, 1)), torch.view_copy(x, (12, 5))),
+            *(
+                torch.unfold_copy(x, 1, 2, 1),
+                torch.split_copy(x, 2, 1),
+                torch.slice_copy(x, 1, 1, 3),
+                torch.t_copy(x[0]),
+            ),
+            torch.as_strided_scatter(x, x[0, :2, :3] * 0, (2, 3), (20, 2), 3),
+        )
+
+    check(function, X)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_bits_of_numbers(dtype: torch.dtype) -> None:
+    tiny = torch.finfo(dtype).tiny
+    x = torch.tensor([0.0, -0.0, 1.0, -3.7, 0.5, 1e30, tiny, -tiny / 8, float("inf"), float("nan"), 1e-20], dtype=dtype)
+
+    def function(x: torch.Tensor) -> Any:
+        others = (torch.zeros_like(x), torch.ones_like(x) * 2, -x, x)
+        return torch.frexp(x), [torch.nextafter(x, other) for other in others]
+
+    model = perpend.compile(Function(function), example_inputs=(x,))
+    results, expected = tensors(model(x)), tensors(function(x))
+    for result, reference in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, reference, rtol=0, atol=0, equal_nan=True)
+
+
+def test_a_fixed_number_of_nonzero_elements() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.nonzero_static(x > 0, size=3), torch.nonzero_static(x > 5, size=4, fill_value=7)
+
+    check(function, X[0], more=((X[1],), (-X[1].abs(),)))
+
+
+def test_random_numbers_have_their_ranges() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return F.rrelu(x, 0.2, 0.4, training=True), torch.bernoulli(x, 0.25), torch.normal(3.0, 0.5, (4000,))
+
+    x = torch.linspace(-2, 2, 4001)
+    slopes, drawn, normal = perpend.compile(Function(function), example_inputs=(x,))(x)
+    ratio = (slopes / x)[x < 0]
+    assert 0.2 <= ratio.min() < 0.21 < 0.39 < ratio.max() <= 0.4
+    torch.testing.assert_close(slopes[x > 0], x[x > 0])
+    assert set(drawn.tolist()) == {0.0, 1.0}
+    assert abs(drawn.mean() - 0.25) < 0.05
+    assert abs(normal.mean() - 3) < 0.05 and abs(normal.std() - 0.5) < 0.05
