@@ -67,6 +67,21 @@ def test_derivatives_of_digamma(n: int) -> None:
     torch.testing.assert_close(model(x), torch.polygamma(n, x), rtol=1e-8, atol=1e-12)
 
 
+def test_incomplete_gamma_functions() -> None:
+    a = torch.tensor([0.0, 0.3, 1.0, 2.5, 9.0, 40.0, 300.0], dtype=torch.float64)[:, None]
+    x = torch.tensor([0.0, 1e-3, 0.5, 1.0, 3.0, 10.0, 45.0, 290.0, float("inf"), -1.0], dtype=torch.float64)
+    model = perpend.compile(Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x))), example_inputs=(a, x))
+    for result, expected in zip(model(a, x), (torch.igamma(a, x), torch.igammac(a, x)), strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-8, atol=1e-12, equal_nan=True)
+
+
+def test_zeta_functions() -> None:
+    s = torch.tensor([0.5, 1.0, 1.5, 2.0, 3.0, 11.0], dtype=torch.float64)[:, None]
+    q = torch.tensor([-7.3, -2.0, -0.4, 0.0, 0.1, 1.0, 2.5, 90.0], dtype=torch.float64)
+    model = perpend.compile(Function(torch.special.zeta), example_inputs=(s, q))
+    torch.testing.assert_close(model(s, q), torch.special.zeta(s, q), rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
 CONVOLUTIONS: list[tuple[Any, ...]] = [
     ((2, 4, 9, 8), (6, 4, 3, 2), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
     ((2, 4, 9, 8), (6, 2, 3, 3), [2, 3], [1, 2], [2, 1], False, [0, 0], 2),

@@ -61,6 +61,7 @@ from .call import Call, arguments_of, called, name_of
 from .control import CONTROL
 from .decompositions import DECOMPOSITIONS
 from .factorisations import FACTORISATIONS
+from .gamma import GAMMA
 from .groups import GROUPED
 from .linear_algebra import LINEAR_ALGEBRA
 from .movement import (
@@ -218,6 +219,7 @@ OPERATORS: dict[str, Operator] = {
     **FACTORISATIONS,
     **TRIANGLES,
     **POLYNOMIALS,
+    **GAMMA,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
     "aten.special_ndtri": normal_quantile,

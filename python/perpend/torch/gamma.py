@@ -1,0 +1,101 @@
+"""The incomplete gamma functions and Hurwitz's zeta function: sums as long as data asks for, computed in f64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .._perpend import Value
+from .call import Call
+from .factorisations import Term, choose, loop
+from .movement import result_shape
+from .special import BERNOULLI
+
+WITHIN = 1e5  # of a; beyond it the normal distribution's terms would be too many
+
+
+def operands(call: Call, first: str, second: str) -> tuple[Term, Term]:
+    shape = result_shape(call)
+    values = [call.op("expand", call.tensor(name, torch.float64), shape=shape) for name in (first, second)]
+    return Term(call, values[0]), Term(call, values[1])
+
+
+def greatest(call: Call, term: Term, least: float) -> Term:
+    """Of all elements, at least `least` and at most WITHIN, as an integer."""
+    bounded = choose(term < WITHIN, choose(term < least, least, term), WITHIN)
+    bounded = choose(bounded.is_(bounded), bounded, least)
+    start = call.reshape(call.number(least, torch.float64), [1])
+    values = call.op("concat", call.reshape(bounded.value, [-1]), start, axis=0)
+    value = call.op("ceil", call.op("reduce_max", values, axes=[0], keepdims=0))
+    return Term(call, call.cast(value, torch.int64))
+
+
+def counted(call: Call, number: Term) -> Term:
+    return Term(call, call.cast(number.value, torch.float64))
+
+
+def zeta(call: Call) -> Value:
+    """The sum of (q + k)^-s, from q + k > 12 on as Euler and Maclaurin's series."""
+    s, q = operands(call, "self", "other")
+    count = greatest(call, q.op("neg"), 0.0) + 12
+
+    def add(number: Term, total: Term) -> list[Term]:
+        return [total + (q + counted(call, number)).op("pow", s.op("neg"))]
+
+    (total,) = loop(call, count, [s * 0.0], add)
+    far, rising = q + counted(call, count), s
+    power = far.op("pow", s.op("neg"))
+    total = total + far * power / (s - 1.0) + power / 2.0
+    power = power / far
+    for j, number in enumerate(BERNOULLI, 1):
+        total = total + rising * power * (number / math.factorial(2 * j))
+        rising, power = rising * (s + (2.0 * j - 1)) * (s + 2.0 * j), power / (far * far)
+    is_pole = (q <= 0.0).op("logical_and", q.is_(q.op("floor")))
+    total = choose(s.is_(1.0).op("logical_or", is_pole), math.inf, total)
+    return call.cast(choose(s < 1.0, math.nan, total).value, call.dtype)
+
+
+def incomplete_gamma(is_upper: bool) -> Callable[[Call], Any]:
+    """x^a e^-x / gamma(a) times the sum of x^n / (a .. (a + n)) where x < a + 1, else times a continued fraction, which
+    gives the other part of 1."""
+
+    def convert(call: Call) -> Value:
+        a, x = operands(call, "self", "other")
+        is_plain = (a.op("greater", 0.0)).op("logical_and", x.op("greater", 0.0)).op("logical_and", x < math.inf)
+        a_used, x_used = choose(is_plain, a, 1.0), choose(is_plain, x, 1.0)
+        is_near = x_used < a_used + 1.0
+        near_x, far_x = choose(is_near, x_used, a_used), choose(is_near, a_used + 1.0, x_used)
+        count = greatest(call, a_used.op("sqrt"), 1.0) * 8 + 100
+
+        def step(number: Term, term: Term, total: Term, b: Term, c: Term, d: Term, h: Term) -> list[Term]:
+            n = counted(call, number) + 1.0
+            term = term * near_x / (a_used + n)
+            factor, b = (a_used - n) * n, b + 2.0
+            d, c = (factor * d + b).op("reciprocal"), b + factor / c
+            return [term, total + term, b, c, d, h * d * c]
+
+        first, b = a_used.op("reciprocal"), far_x + 1.0 - a_used
+        terms = [first, first, b, b * 0.0 + 1e300, b.op("reciprocal"), b.op("reciprocal")]
+        results = loop(call, count, terms, step)
+        scale = (a_used * x_used.op("log") - x_used - a_used.op("lgamma")).op("exp")
+        lower, upper = results[1] * scale, results[5] * scale
+        if is_upper:
+            value, at_zero, at_end = choose(is_near, lower * -1.0 + 1.0, upper), 1.0, 0.0
+        else:
+            value, at_zero, at_end = choose(is_near, lower, upper * -1.0 + 1.0), 0.0, 1.0
+        rest = choose(x.is_(0.0), at_zero, choose((a.is_(0.0)).op("logical_or", x.is_(math.inf)), at_end, math.nan))
+        rest = choose((x < 0.0).op("logical_or", a < 0.0), math.nan, rest)
+        rest = choose(a.is_(x).op("logical_and", a.is_(0.0).op("logical_or", a.is_(math.inf))), math.nan, rest)
+        return call.cast(choose(is_plain, value, rest).value, call.dtype)
+
+    return convert
+
+
+GAMMA: dict[str, Callable[[Call], Any]] = {
+    "aten.special_zeta": zeta,
+    "aten.igamma": incomplete_gamma(is_upper=False),
+    "aten.igammac": incomplete_gamma(is_upper=True),
+}
