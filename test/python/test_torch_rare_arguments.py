@@ -47,6 +47,14 @@ def test_statistics_of_normalisations(number: int) -> None:
     agrees(results, function(IMAGE))
 
 
+def test_batch_norm_that_updates_its_statistics() -> None:
+    def function(a: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> Any:
+        mean, variance = mean.clone(), variance.clone()
+        return F.batch_norm(a, mean, variance, training=True), mean, variance
+
+    check(function, IMAGE, IMAGE[0, :, 0, 0], IMAGE[1, :, 0, 0] ** 2, is_interpreted=False)
+
+
 def test_results_that_nothing_computes_are_refused() -> None:
     """Not None in the place of a tensor."""
     with pytest.raises(perpend.CompileError, match=r"\(aten\._linalg_det\.default\): its result 1 is not supported\n"):

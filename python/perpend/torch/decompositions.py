@@ -413,6 +413,7 @@ def randomised_relu(
 
 TABLE_OF_TORCH = [
     aten._native_batch_norm_legit,
+    aten._native_batch_norm_legit_functional,
     aten.binary_cross_entropy,
     aten.ldexp,
     aten.take,

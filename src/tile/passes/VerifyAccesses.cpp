@@ -121,7 +121,7 @@ void CheckedFunction::addArguments() {
   SmallVector<Value> memories;
   llvm::copy_if(function.getArguments(), std::back_inserter(memories),
                 [](Value argument) { return hasMemory(argument.getType()); });
-  bool isKernel = function->hasAttr(graph::kernelAttribute);
+  bool isKernel = function->hasAttr(perpend::graph::kernelAttribute);
   record = add(note.getArgumentTypes()[0]);
   b.setInsertionPointToStart(&function.getBody().front());
   own = b.create<arith::ConstantIndexOp>(0);
