@@ -36,7 +36,7 @@ constexpr int64_t grainsWorthSharing = 2;
 
 struct Job {
   const ParallelTask *task;
-  int64_t shares, parts, partUnits, longerParts; // the first longerParts parts have one unit more
+  int64_t first, shares, parts, partUnits, longerParts; // units from `first`; the first longerParts parts have one more
   std::atomic<int64_t> unclaimed;
   std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries
   std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
@@ -112,7 +112,7 @@ void runParts(Pool &pool, Job &job, int64_t share) {
     int64_t part = first + i < job.parts ? first + i : first + i - job.parts;
     if (!claim(pool, job, part))
       continue;
-    int64_t begin = part * job.partUnits + std::min(part, job.longerParts);
+    int64_t begin = job.first + part * job.partUnits + std::min(part, job.longerParts);
     int64_t end = begin + job.partUnits + (part < job.longerParts);
     job.task->body(job.task->context, begin, end);
   }
@@ -215,15 +215,17 @@ void withdraw(Pool &pool, Job &job) {
   pthread_mutex_unlock(&pool.mutex);
 }
 
-void share(Pool &pool, const ParallelTask &task) {
+// The units from `first` on.
+void share(Pool &pool, const ParallelTask &task, int64_t first) {
   int32_t threads = std::clamp(task.threads, 1, maxThreads);
-  int64_t wholeGrains = task.extent / std::max<int64_t>(task.grain, 1);
+  int64_t extent = task.extent - first, wholeGrains = extent / std::max<int64_t>(task.grain, 1);
   int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, std::max<int64_t>(wholeGrains, 1));
   Job job;
   job.task = &task;
+  job.first = first;
   job.parts = parts;
-  job.partUnits = task.extent / parts;
-  job.longerParts = task.extent % parts;
+  job.partUnits = extent / parts;
+  job.longerParts = extent % parts;
   job.unclaimed.store(parts, std::memory_order_relaxed);
   for (int64_t part = 0; part < parts; ++part)
     job.isClaimed[part].store(false, std::memory_order_relaxed);
@@ -234,32 +236,19 @@ void share(Pool &pool, const ParallelTask &task) {
   withdraw(pool, job);
 }
 
-// A task without its first grain.
-struct Rest {
-  const ParallelTask *task;
-  int64_t first;
-};
-
-void runRest(void *context, int64_t begin, int64_t end) {
-  auto *rest = static_cast<const Rest *>(context);
-  rest->task->body(rest->task->context, begin + rest->first, end + rest->first);
-}
-
 void runInPool(Pool &pool, const ParallelTask &task) {
   int64_t grain = std::max<int64_t>(task.grain, 1), wholeGrains = task.extent / grain;
   bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0, isLittle = wholeGrains < grainsWorthWaking;
   if (isLittle && isAwake)
-    return share(pool, task);
+    return share(pool, task, 0);
   if (isLittle && grain > 1) // a unit is short
     return task.body(task.context, 0, task.extent);
   int64_t start = nowNs();
   task.body(task.context, 0, grain);
   int64_t restNs = (nowNs() - start) * (wholeGrains - 1);
-  Rest rest{&task, grain};
-  ParallelTask restTask{runRest, &rest, task.extent - grain, grain, task.threads};
   if (wholeGrains == 2 || restNs < grainNs * (isAwake ? grainsWorthSharing : grainsWorthWaking))
-    return runRest(&rest, 0, restTask.extent);
-  share(pool, restTask);
+    return task.body(task.context, grain, task.extent);
+  share(pool, task, grain);
 }
 
 Pool *createPool() {

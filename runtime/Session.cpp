@@ -64,7 +64,7 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
 // perpend_frame.refuse
 int32_t refuse(const char *text, int64_t got) {
   const char *newline = strchr(text, '\n');
-  int length = newline ? static_cast<int>(std::min<int64_t>(newline - text, 400)) : 400;
+  int length = newline ? static_cast<int>(newline - text) : 400;
   const char *hint = newline ? newline + 1 : "the values of the inputs, or their extents, do not fit the model there";
   return fail(PERPEND_INVALID_DATA, "%.*s, got %lld; hint: %.200s", length, text, static_cast<long long>(got), hint);
 }

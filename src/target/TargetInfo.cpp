@@ -125,13 +125,16 @@ const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes 
                             [&](const Machine &a, const Machine &b) { return unlikeness(a) < unlikeness(b); });
 }
 
+/// What no generated code has, so that asking for it would only make artifacts refuse machines.
+bool isUnused(StringRef feature) { return feature == "amx" || feature.starts_with("amx-"); }
+
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
   const bool on = feature.consume_front("+");
   if (!on && !feature.consume_front("-"))
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"
                                      "hint: write '+{1}' to switch it on",
                                      text, feature));
-  if (on && (feature == "amx" || feature.starts_with("amx-")))
+  if (on && isUnused(feature))
     return createStringError(
         formatv("target '{0}': nothing that is generated uses AMX yet, and the artifact would refuse "
                 "machines without it\nhint: leave out '+{1}'",
@@ -259,7 +262,8 @@ std::string describeHost(const HostFacts &facts) {
   FeatureChanges changes;
   for (StringRef name : isaNames)
     if (const bool isThere = isUsable(name, facts.features); own.lookup(name) != isThere)
-      changes[name.str()] = isThere;
+      if (!isThere || !isUnused(name))
+        changes[name.str()] = isThere;
   return canonicalText(machine, changes, caches);
 }
 

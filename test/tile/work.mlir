@@ -36,7 +36,7 @@ func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tenso
 }
 
 // A long last dimension is divided where those before it are too few: here into eight parts for each of two rows.
-// CHECK: @long_rows({{.*}} tile.schedule = {part = 12544 : i64}
+// CHECK: @long_rows({{.*}} tile.schedule = {grain = 2 : i64, part = 12544 : i64}
 func.func private @long_rows(%a: tensor<2x100000xf32>, %b: tensor<100000xf32>) -> tensor<2x100000xf32> attributes {tile.kernel} {
   %0 = graph.broadcast %b dims [1] : tensor<100000xf32> -> tensor<2x100000xf32>
   %1 = graph.map (%a, %0) : (tensor<2x100000xf32>, tensor<2x100000xf32>) -> tensor<2x100000xf32> {
