@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from . import numbers
 from .._perpend import Value
+from . import numbers
 from .call import Conversion
 from .types import name_expression
 

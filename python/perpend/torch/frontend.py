@@ -18,8 +18,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from . import complex_numbers, control, numbers, operators
 from .._perpend import CompileError, Module, Value
+from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
 from .structure import Arguments, Leaf, Structure, output_names

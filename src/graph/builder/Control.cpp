@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
 #include "graph/Scalars.h"
 #include "graph/SequenceTypes.h"
 #include "graph/Symbols.h"
+#include "graph/builder/Builder.h"
 #include "support/DimensionNames.h"
 
 #include "llvm/ADT/StringExtras.h"

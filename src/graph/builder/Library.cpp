@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
 #include "graph/SequenceTypes.h"
+#include "graph/builder/Builder.h"
 
 using namespace mlir;
 

@@ -58,8 +58,7 @@ void requireShape(Builder &b, Value x, const Twine &what, const Shape &expected)
   if (!x)
     return;
   Shape shape = shapeOf(x);
-  std::string message =
-      (what + ": expected shape " + toString(expected) + ", got " + toString(shape)).str();
+  std::string message = (what + ": expected shape " + toString(expected) + ", got " + toString(shape)).str();
   if (shape.size() != expected.size())
     b.fail(message + "\nhint: correct the shape at this node, with a Reshape for example");
   else

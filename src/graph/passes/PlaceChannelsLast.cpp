@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
 #include "graph/Scalars.h"
+#include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"

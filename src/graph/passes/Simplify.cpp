@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/builder/Builder.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/passes/SimplifyControlFlow.h"
-#include "graph/builder/Builder.h"
 #include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Symbols.h"
+#include "graph/builder/Builder.h"
 
 #include "mlir/IR/Matchers.h"
 
