@@ -223,9 +223,13 @@ ParseResult BlockOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute(getBindingsAttrName(state.name), listAttr(context, text.bindings));
   state.addAttribute(getConditionsAttrName(state.name), listAttr(context, text.conditions));
   state.addAttribute(getIteratorNamesAttrName(state.name), builder.getArrayAttr(text.names));
-  return failure(parseAnnotations(parser, state, getAnnotationsAttrName(state.name)) ||
-                 resolveIndices(parser, text.operands, state) ||
-                 parser.parseRegion(*state.addRegion(), text.iterators));
+  Region &region = *state.addRegion();
+  if (parseAnnotations(parser, state, getAnnotationsAttrName(state.name)) ||
+      resolveIndices(parser, text.operands, state) || parser.parseRegion(region, text.iterators))
+    return failure();
+  if (region.empty()) // nothing between the braces, and no iterators
+    region.emplaceBlock();
+  return success();
 }
 
 void BlockOp::print(OpAsmPrinter &printer) {
@@ -263,6 +267,17 @@ void BlockOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
 }
 
+/// Whether a block before this one in the kernel has its name.
+static bool isNameTaken(BlockOp block) {
+  bool isTaken = false;
+  if (Operation *kernel = block->getParentWithTrait<OpTrait::IsIsolatedFromAbove>())
+    kernel->walk<WalkOrder::PreOrder>([&](BlockOp other) {
+      isTaken = other != block && other.getNameAttr() == block.getNameAttr();
+      return isTaken || other == block ? WalkResult::interrupt() : WalkResult::advance();
+    });
+  return isTaken;
+}
+
 LogicalResult BlockOp::verify() {
   size_t count = getRegion().getNumArguments();
   if (getKinds().size() != count || getDomain().getDims().size() != count || getBindings().getDims().size() != count ||
@@ -280,7 +295,9 @@ LogicalResult BlockOp::verify() {
       }
     return WalkResult::advance();
   });
-  return failure(isClosed.wasInterrupted());
+  if (isClosed.wasInterrupted())
+    return failure();
+  return isNameTaken(*this) ? emitOpError("C3: the kernel has another block '") << getName() << "'" : success();
 }
 
 //===----------------------------------------------------------------------===//
