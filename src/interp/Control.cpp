@@ -94,6 +94,7 @@ static bool executeCall(Executor &executor, const Instruction &instruction) {
     return false;
   Executor inner(*callee, executor.environment, executor.functions);
   inner.depth = executor.depth + 1;
+  inner.accesses = executor.accesses;
   for (auto [argument, operand] : llvm::zip_equal(callee->code.arguments, instruction.operands))
     inner.copyFrom(argument, executor, operand);
   if (!inner.run(callee->code))

@@ -32,6 +32,8 @@ public:
   std::shared_ptr<library::ListTable> lists = std::make_shared<library::ListTable>();
   /// Into how many parts [begin, end) of a tiled kernel is cut.
   unsigned kernelParts = 1;
+  /// That every instance of a block runs once.
+  bool checksInstances = false;
 
   /// Error (at op): a symbol without value, or an extent that is negative or overflows.
   mlir::FailureOr<int64_t> evaluate(mlir::Operation *op, const graph::SymbolicInt &expression) const;
@@ -76,6 +78,11 @@ void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const
 /// Runs a kernel on memory. results are allocated by the caller; the symbols of `environment` are the kernel's own.
 mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs,
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
+
+// Blocks.cpp
+/// The same for a kernel whose loops stand around blocks, of which every access is checked.
+mlir::LogicalResult runBlocks(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
+                              const Environment &environment);
 
 // Library.cpp
 /// Calls the C function; symbols that the call defines are the caller's to read from the results.

@@ -197,6 +197,7 @@ LogicalResult SymbolBinder::bind() {
 FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
   Environment environment(options.memoryLimitBytes);
   environment.kernelParts = options.kernelParts;
+  environment.checksInstances = options.checksInstances;
   if (options.lists)
     environment.lists = options.lists;
   if (main.isExternal())

@@ -1,8 +1,9 @@
 //===- Interpreter.h - the executable meaning of graphs and kernels -*- C++ -*-===//
 //
 // Runs a main function of the graph level on tensors. graph.call_kernel runs
-// the kernel function in either form: graph operators on tensors, or loops on
-// memory (the tile level). Compiled code is checked against this.
+// the kernel function in any form: graph operators on tensors, and at the tile
+// level loops around blocks on buffers, or loops on memory. Compiled code is
+// checked against this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +40,9 @@ struct InterpreterOptions {
   uint64_t operatorLimit = 0;
   /// Tiled kernels are run in this many parts of their parallel extent.
   unsigned kernelParts = 1;
+  /// In kernels of blocks, an instance of a block that never runs, or runs twice, is an error; takes a byte for each.
+  /// (A block that is computed where it is read may rightly do either.)
+  bool checksInstances = false;
   /// Holds the lists of inputs and results; null: no input is a list.
   std::shared_ptr<library::ListTable> lists;
 };

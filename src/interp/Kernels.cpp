@@ -59,6 +59,8 @@ static void normalise(Tensor &tensor) {
 
 LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArrayRef<Tensor> results,
                         const Environment &environment) {
+  if (llvm::any_of(cast<func::FuncOp>(kernel).getArgumentTypes(), llvm::IsaPred<tile::BufferType>))
+    return runBlocks(kernel, inputs, results, environment);
   ProgramCache functions(environment);
   Program *program = functions.compile(kernel);
   FailureOr<int64_t> extent = parallelExtent(kernel, environment);

@@ -58,7 +58,7 @@ FailureOr<Slot> ProgramCompiler::slotFor(Value value) {
   if (auto known = slots.find(value); known != slots.end())
     return known->second;
   Slot slot;
-  if (isa<MemRefType, RankedTensorType>(value.getType())) {
+  if (isa<MemRefType, RankedTensorType, tile::BufferType>(value.getType())) {
     slot.isMemory = true;
     slot.position = program.memoryCount++;
     return slots[value] = slot;
@@ -156,10 +156,14 @@ LogicalResult ProgramCompiler::compileOperation(Operation &op, CodeBlock &code) 
     if (!region.empty() && failed(compileBlock(region.front(), instruction.regions.back())))
       return failure();
   }
+  if (failed(compileExpressions(instruction, environment)))
+    return failure();
   instruction.scalar = findScalarOperation(&op);
   instruction.execute = findMemoryOperation(&op);
   if (!instruction.execute)
     instruction.execute = findControlOperation(&op);
+  if (!instruction.execute)
+    instruction.execute = findBlockOperation(&op);
   if (instruction.scalar.function) {
     if (failed(checkScalar(op, instruction)))
       return failure();
@@ -180,10 +184,10 @@ LogicalResult ProgramCompiler::compileBlock(Block &block, CodeBlock &code) {
       return failure();
     code.arguments.push_back(*slot);
   }
-  for (Operation &op : block.without_terminator())
-    if (failed(compileOperation(op, code)))
+  for (Operation &op : block)
+    if (!op.hasTrait<OpTrait::IsTerminator>() && failed(compileOperation(op, code)))
       return failure();
-  for (Value operand : block.getTerminator()->getOperands()) {
+  for (Value operand : block.mightHaveTerminator() ? ValueRange(block.getTerminator()->getOperands()) : ValueRange()) {
     FailureOr<Slot> slot = slotFor(operand);
     if (failed(slot))
       return failure();

@@ -11,7 +11,8 @@
 #ifndef PERPEND_INTERP_PROGRAM_H
 #define PERPEND_INTERP_PROGRAM_H
 
-#include "interp/Environment.h"
+#include "interp/Accesses.h"
+#include "interp/IndexCode.h"
 #include "interp/Scalars.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -30,6 +31,8 @@ struct MemoryView {
   Extents shape;
   /// Of memory that the program allocated.
   std::shared_ptr<std::byte> owner;
+  /// Of buffers of the tile level.
+  std::shared_ptr<TrackedBuffer> tracked = nullptr;
 };
 
 /// Where a value lives: registers at a byte offset of the frame, or a memory view.
@@ -43,7 +46,7 @@ struct Slot {
 /// Returns false after it has emitted an error.
 using Execute = bool (*)(Executor &executor, const Instruction &instruction);
 
-/// The code of a block. `yields` are the terminator's operands.
+/// The code of a block. `yields` are the operands of the terminator, if there is one.
 struct CodeBlock {
   std::vector<Instruction> instructions;
   llvm::SmallVector<Slot, 4> arguments, yields;
@@ -56,6 +59,9 @@ struct Instruction {
   llvm::SmallVector<Slot, 2> results;
   ScalarOperation scalar;
   std::vector<CodeBlock> regions;
+  /// Of the tile level; they mean the operands from the first index on.
+  std::vector<IndexCode> expressions;
+  unsigned firstIndex = 0;
 };
 
 class Program {
@@ -99,6 +105,8 @@ public:
   /// Elements in this block; 1 in code with control flow.
   int64_t count = 1;
   unsigned depth = 0;
+  /// Of kernels whose loops stand around blocks.
+  AccessTracker *accesses = nullptr;
 
   bool run(const CodeBlock &code);
   void *registers(const Slot &slot) { return reinterpret_cast<std::byte *>(frame.data()) + slot.position; }
@@ -116,6 +124,9 @@ private:
 /// How operations other than scalar ones are executed; null: unknown here.
 Execute findMemoryOperation(mlir::Operation *op);  // Memory.cpp: memref, vector, graph.load, tile.ukernel
 Execute findControlOperation(mlir::Operation *op); // Control.cpp: scf, func
+Execute findBlockOperation(mlir::Operation *op);   // Blocks.cpp: loops, blocks and buffers of the tile level
+/// Error (at the operation): a symbol without value.
+mlir::LogicalResult compileExpressions(Instruction &instruction, const Environment &environment); // Blocks.cpp
 } // namespace perpend::interp
 
 #endif
