@@ -135,9 +135,10 @@ public:
     expression.symbols(names);
     llvm::StringMap<SymbolicInt> replacements;
     for (const std::string &name : names)
-      if (auto range = ranges.find(name); range != ranges.end())
+      if (auto range = ranges.find(name); range != ranges.end() && range->second != SymbolicInt(0))
         replacements[name] = limited(name, range->second);
-    return replacements.empty() ? expression : restore(expression.substitute(replacements));
+    SymbolicInt simple = replacements.empty() ? expression : restore(expression.substitute(replacements));
+    return simple.isPoison() ? expression : simple;
   }
 
 private:

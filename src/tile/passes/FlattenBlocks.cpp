@@ -16,6 +16,7 @@
 #include "tile/KernelEmitter.h"
 #include "tile/KernelIndices.h"
 #include "tile/passes/Passes.h"
+#include "tile/schedule/Nests.h"
 
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
@@ -58,6 +59,7 @@ public:
 
 private:
   ForOp parallelLoop();
+  void separateInits();
   void emit(OpBuilder &builder, Block &block);
   void emit(OpBuilder &builder, Operation &op);
   void emitLoop(OpBuilder &builder, ForOp loop);
@@ -71,10 +73,12 @@ private:
   std::optional<Accumulation> accumulationAt(ForOp loop);
   bool isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> loops);
   void emitAccumulation(OpBuilder &builder, const Accumulation &accumulation);
+  void emitElement(OpBuilder &builder, const Accumulation &accumulation);
   Value accumulateLoops(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried);
   Value accumulateBlock(OpBuilder &builder, const Accumulation &accumulation, Value carried);
 
-  Value conditionOf(OpBuilder &builder, BlockOp block);
+  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others; null without any.
+  Value conditionOf(OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
   Value value(OpBuilder &builder, const SymbolicInt &expression);
   Value position(OpBuilder &builder, const Access &access);
   Value memoryOf(Value buffer) { return mapping.lookup(buffer); }
@@ -114,10 +118,16 @@ Value Flattener::position(OpBuilder &builder, const Access &access) {
   return value(builder, simplify(sum, indices.rangesAround(access.op)));
 }
 
-Value Flattener::conditionOf(OpBuilder &builder, BlockOp block) {
+Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   Value all;
   for (size_t i = 0; i < conditions.size(); i += 2) {
+    bool isInside =
+        loop && llvm::any_of(loopsAround(block, loop->getParentOp()), [&](ForOp around) {
+          return usesLoop(conditions[i], around, indices.names) || usesLoop(conditions[i + 1], around, indices.names);
+        });
+    if (isInside != inside)
+      continue;
     Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value(builder, conditions[i]),
                                                 value(builder, conditions[i + 1]));
     all = all ? builder.create<arith::AndIOp>(loc, all, holds) : holds;
@@ -136,7 +146,30 @@ ForOp Flattener::parallelLoop() {
   return loop && loop.getKind() == LoopKind::Parallel ? loop : ForOp();
 }
 
+/// A reduction without any instance has the value of its init: where no loop carries the sum, init is a nest of its
+/// own.
+void Flattener::separateInits() {
+  SmallVector<BlockOp> blocks;
+  kernel.walk([&](BlockOp block) { blocks.push_back(block); });
+  for (BlockOp block : blocks) {
+    if (!block.init() || !mayBeEmpty(block))
+      continue;
+    ForOp outermost;
+    bool isCarried = false;
+    for (ForOp loop : loopsAround(block)) {
+      isCarried |= accumulationAt(loop).has_value();
+      for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
+        if (!outermost && block.kind(i) == IteratorKind::Reduced && usesLoop(binding, loop, indices.names))
+          outermost = loop;
+    }
+    std::string why;
+    if (!isCarried && outermost && decomposeReduction(kernel, block, outermost, why))
+      indices = {}; // what it knows of operations that are gone
+  }
+}
+
 graph::SymbolicInt Flattener::run(OpBuilder &builder) {
+  separateInits();
   Value begin = arguments[abi.begin()], end = arguments[abi.end()];
   ForOp parallel = parallelLoop();
   auto units = builder.create<scf::ForOp>(loc, begin, end, emitter.constant(1));
@@ -316,7 +349,8 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
       !isInvariant(store, block, loops))
     return std::nullopt;
   for (const Access &access : accessesIn(block, store.getBuffer()))
-    if (access.op->getParentRegion() != &init.getRegion() && indices.indicesOf(access) != at)
+    if (access.op->getParentRegion() != &init.getRegion() &&
+        (indices.indicesOf(access) != at || access.op->getBlock() != block.body()))
       return std::nullopt;
   IndexRanges inside = indices.rangesAround(block, loop->getParentOp());
   for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
@@ -330,6 +364,16 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
 }
 
 void Flattener::emitAccumulation(OpBuilder &builder, const Accumulation &accumulation) {
+  BlockOp reduction = accumulation.block;
+  // An element that is beyond an edge is not stored.
+  if (Value condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false)) {
+    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+    return emitElement(inner, accumulation);
+  }
+  emitElement(builder, accumulation);
+}
+
+void Flattener::emitElement(OpBuilder &builder, const Accumulation &accumulation) {
   BlockOp reduction = accumulation.block;
   Block &init = reduction.init().getRegion().front();
   for (Operation &op : llvm::make_range(init.begin(), std::prev(init.end())))
@@ -379,7 +423,7 @@ Value Flattener::accumulateBlock(OpBuilder &builder, const Accumulation &accumul
     }
     return mapping.lookup(store.getValue());
   };
-  Value condition = conditionOf(builder, block);
+  Value condition = conditionOf(builder, block, accumulation.outermost, /*inside=*/true);
   if (!condition)
     return emitBody(builder);
   auto choice = builder.create<scf::IfOp>(loc, TypeRange(carried.getType()), condition, /*withElseRegion=*/true);

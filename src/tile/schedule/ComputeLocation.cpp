@@ -1,6 +1,6 @@
 //===- ComputeLocation.cpp - primitives that say where a block runs -------===//
 
-#include "tile/BlockEmitter.h"
+#include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"
@@ -24,6 +24,17 @@ static std::optional<IndexBounds> join(const IndexBounds &a, const IndexBounds &
   return low && high ? std::optional(IndexBounds{*low, -*high}) : std::nullopt;
 }
 
+/// Whether the index values in it are variables of `loop` and of loops around it (and not, say, loaded).
+static bool isOutside(const SymbolicInt &expression, Operation *loop, const IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::all_of(used, [&](const std::string &name) {
+    auto variable = dyn_cast_or_null<BlockArgument>(names.value(name));
+    Operation *owner = variable ? variable.getOwner()->getParentOp() : nullptr;
+    return !names.value(name) || (isa_and_nonnull<ForOp>(owner) && owner->isAncestor(loop));
+  });
+}
+
 /// What the accesses touch of each dimension, in an iteration of what is outside of `outermost`.
 static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesses, KernelIndices &indices,
                                                         Operation *outermost) {
@@ -32,6 +43,9 @@ static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesse
     IndexRanges ranges = indices.rangesAround(access.op, outermost);
     for (auto [dim, index] : llvm::enumerate(indices.indicesOf(access))) {
       std::optional<IndexBounds> bounds = boundsOf(index, ranges);
+      if (bounds &&
+          (!isOutside(bounds->low, outermost, indices.names) || !isOutside(bounds->high, outermost, indices.names)))
+        return std::nullopt;
       if (bounds && dim < region.size())
         bounds = join(region[dim], *bounds);
       if (!bounds)
@@ -104,9 +118,6 @@ struct Producer {
   SmallVector<unsigned> iterators;
   bool readersHaveNoConditions = true;
 };
-
-/// The outermost statement around `op` inside of `body`.
-Operation *statementIn(Block *body, Operation *op) { return body->findAncestorOpInBlock(*op); }
 } // namespace
 
 /// The block stores one element of one local buffer, at its iterators.
@@ -137,14 +148,6 @@ static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
     producer.iterators.push_back(number);
   }
   return producer;
-}
-
-/// The nest that holds the block and nothing else.
-static Operation *nestOf(BlockOp block) {
-  Operation *nest = block;
-  while (isa<ForOp>(nest->getParentOp()) && llvm::hasSingleElement(*cast<ForOp>(nest->getParentOp()).body()))
-    nest = nest->getParentOp();
-  return nest;
 }
 
 /// New loops around the block: over `region` for the dimensions that are stored, over all of the others.
@@ -210,28 +213,32 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     Operation *statement = statementIn(loop.body(), access.op);
     first = !first || statement->isBeforeInBlock(first) ? statement : first;
     reads.push_back(access);
+    producer->readersHaveNoConditions &= isa<BlockOp, InitOp>(access.op->getParentOp());
     for (auto reader = access.op->getParentOfType<BlockOp>(); reader; reader = reader->getParentOfType<BlockOp>())
       producer->readersHaveNoConditions &= reader.getConditions().getDims().empty();
   }
   if (reads.empty())
     return refuse(title + "nothing in the loop reads what the block computes");
-  // What the block reads must be there: written before the loop, or in its body before the first reader.
+  // What the block reads must be there: complete before the loop, or written by the same iteration.
   for (const Access &read : accessesIn(block))
-    for (const Access &write : accessesIn(kernel, read.buffer()))
-      if (write.isStore() && !block->isAncestor(write.op) && loop->isAncestor(write.op) &&
-          !statementIn(loop.body(), write.op)->isBeforeInBlock(first))
-        return refuse(title + "the loop computes what the block reads only after what reads the block");
+    if (!read.isStore() && read.buffer() != producer->alloc.getBuffer() && !isReadyAt(kernel, read.buffer(), first))
+      return refuse(title + "the buffer " + bufferName(read.buffer()) +
+                    " that the block reads is not complete in an iteration, before what reads the block");
   KernelIndices indices;
   auto region = regionOf(reads, indices, loop);
   if (!region)
     return refuse(title + "it is not known which elements an iteration reads");
-  for (const IndexBounds &bounds : *region)
+  for (const IndexBounds &bounds : *region) {
     if (usesIndices(bounds.high - bounds.low, indices.names))
       return refuse(title + "iterations read regions of different sizes");
+    std::optional<IndexBounds> first = boundsOf(bounds.low, indices.rangesAround(loop));
+    if (!first || !first->low.knownNonNegative())
+      return refuse(title + "an iteration may read from before the start of the buffer, under a condition");
+  }
   Operation *nest = nestOf(block);
   rebuildNest(*producer, *region, indices, indices.rangesAround(loop), OpBuilder(first));
   if (nest != block)
-    nest->erase();
+    erase(nest);
   producer->alloc->moveBefore(&loop.body()->front());
   compactBuffer(producer->alloc);
   record("compute_at", {}, {nameOf(blockHandle), nameOf(loopHandle)});

@@ -1,6 +1,6 @@
 //===- Loops.cpp - primitives on loops: split, fuse, how they run ---------===//
 
-#include "tile/BlockEmitter.h"
+#include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"
@@ -63,7 +63,8 @@ void perpend::tile::replaceVariable(Value variable, const SymbolicInt &replaceme
   replacements[names.nameOf(variable)] = replacement;
   llvm::SetVector<Operation *> users(variable.user_begin(), variable.user_end());
   for (Operation *user : users)
-    ExpressionLists(user).substitute(replacements, names);
+    if (ExpressionLists lists(user); !lists.empty())
+      lists.substitute(replacements, names);
 }
 
 /// What stands in `from` now stands in `to`.
@@ -75,46 +76,100 @@ static void moveBody(ForOp from, ForOp to) {
 // split, fuse
 //===----------------------------------------------------------------------===//
 
-FailureOr<std::pair<KernelSchedule::Loop, KernelSchedule::Loop>> KernelSchedule::split(Loop handle, int64_t factor) {
+static std::string textOf(ArrayRef<std::optional<int64_t>> factors) {
+  std::string text;
+  for (std::optional<int64_t> factor : factors)
+    text += (text.empty() ? "[" : ", ") + (factor ? std::to_string(*factor) : "_");
+  return text + "]";
+}
+
+/// The blocks inside run only where whole < extent.
+static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt &extent, IndexNames &names) {
+  loop.walk([&](BlockOp block) {
+    Shape conditions = names.read(block.getConditions(), block.getVariables());
+    Shape bindings = names.read(block.getBindings(), block.getVariables());
+    conditions.append({whole, extent});
+    setBindings(block, bindings, conditions, names);
+  });
+}
+
+FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle,
+                                                                   ArrayRef<std::optional<int64_t>> factors) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))
     return failure();
   ForOp loop = *found;
+  std::string title = "split " + nameOf(handle) + ": ";
   if (loop.getKind() != LoopKind::Serial)
-    return refuse("split " + nameOf(handle) + ": the loop is " + stringifyLoopKind(loop.getKind()) +
-                  "; split it before");
-  if (factor < 1)
-    return refuse("split " + nameOf(handle) + ": expected a factor of at least 1, got " + Twine(factor));
+    return refuse(title + "the loop is " + stringifyLoopKind(loop.getKind()) + "; split it before");
+  if (!loop.getVariables().empty())
+    return refuse(title + "the extent depends on another loop");
+  if (factors.empty() || llvm::count(factors, std::nullopt) > 1)
+    return refuse(title + "expected factors, one of them free at most, got " + textOf(factors));
   IndexNames names;
-  SymbolicInt extent = names.read(loop.getExtent(), loop.getVariables()).front(), width(factor);
-  SymbolicInt count = support::ceilDiv(extent, width);
-  if (count.isPoison())
-    return refuse("split " + nameOf(handle) + ": the number of parts is too long an expression");
+  SymbolicInt extent = names.read(loop.getExtent(), loop.getVariables()).front(), known(1);
+  for (std::optional<int64_t> factor : factors) {
+    if (factor && *factor < 1)
+      return refuse(title + "expected a factor of at least 1, got " + Twine(*factor));
+    known *= SymbolicInt(factor.value_or(1));
+  }
+  bool isFree = llvm::is_contained(factors, std::nullopt);
+  SymbolicInt count = isFree ? support::ceilDiv(extent, known) : SymbolicInt(1), product = count * known;
+  if (count.isPoison() || product.isPoison())
+    return refuse(title + "the number of parts is too long an expression");
+  if (!(product - extent).knownNonNegative() && !isFree)
+    return refuse(title + "the factors " + textOf(factors) + " do not cover the extent " + extent.str() +
+                  "; leave one of them free (_)");
   OpBuilder builder(loop);
-  Location loc = loop.getLoc();
-  ForOp outer = createFor(builder, loc, count, (loop.getName() + "_0").str(), names);
-  builder.setInsertionPointToStart(outer.body());
-  ForOp inner = createFor(builder, loc, width, (loop.getName() + "_1").str(), names);
-  moveBody(loop, inner);
-  SymbolicInt whole = names.symbol(outer.variable()) * width + names.symbol(inner.variable());
-  bool isExact = support::mod(extent, width) == SymbolicInt(0);
+  SmallVector<ForOp> parts;
+  SymbolicInt whole, stride(1);
+  for (auto [i, factor] : llvm::enumerate(factors)) {
+    SymbolicInt part = factor ? SymbolicInt(*factor) : count;
+    parts.push_back(createFor(builder, loop.getLoc(), part, (loop.getName() + "_" + Twine(i)).str(), names));
+    builder.setInsertionPointToStart(parts.back().body());
+  }
+  for (size_t i = parts.size(); i-- > 0;) {
+    whole += names.symbol(parts[i].variable()) * stride;
+    stride *= factors[i] ? SymbolicInt(*factors[i]) : count;
+  }
+  moveBody(loop, parts.back());
   replaceVariable(loop.variable(), whole, names);
-  if (!isExact)
-    inner.walk([&](BlockOp block) {
-      SmallVector<Value> variables(block.getVariables());
-      Shape conditions = names.read(block.getConditions(), block.getVariables());
-      Shape bindings = names.read(block.getBindings(), block.getVariables());
-      conditions.append({whole, extent});
-      SmallVector<Value> used;
-      block.setBindingsAttr(names.write(block.getContext(), bindings, used));
-      block.setConditionsAttr(names.write(block.getContext(), conditions, used));
-      block.getVariablesMutable().assign(used);
-    });
-  loop.erase();
-  handles[handle.id] = nullptr;
-  Loop first{addHandle(outer, outer.getName())}, second{addHandle(inner, inner.getName())};
-  record("split", {nameOf(first), nameOf(second)}, {nameOf(handle), std::to_string(factor)});
-  return std::make_pair(first, second);
+  if (product != extent)
+    addCondition(parts.back(), whole, extent, names);
+  erase(loop);
+  SmallVector<Loop> results;
+  SmallVector<std::string> texts;
+  for (ForOp part : parts) {
+    results.push_back({addHandle(part, part.getName())});
+    texts.push_back(nameOf(results.back()));
+  }
+  record("split", texts, {nameOf(handle), textOf(factors)});
+  return results;
+}
+
+FailureOr<std::pair<KernelSchedule::Loop, KernelSchedule::Loop>> KernelSchedule::split(Loop loop, int64_t factor) {
+  FailureOr<SmallVector<Loop>> parts = split(loop, {std::nullopt, factor});
+  if (failed(parts))
+    return failure();
+  return std::make_pair((*parts)[0], (*parts)[1]);
+}
+
+/// A block whose reduced iterators depend on a loop from `outer` to `inner`, and spatial ones on another, though it may
+/// have no instance.
+static BlockOp emptyReductionOver(ForOp outer, ForOp inner) {
+  BlockOp found;
+  inner.walk([&](BlockOp block) {
+    if (!block.init() || !mayBeEmpty(block))
+      return;
+    KernelIndices indices;
+    bool uses[2] = {false, false};
+    for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
+      for (ForOp loop = inner; loop; loop = loop == outer ? ForOp() : cast<ForOp>(loop->getParentOp()))
+        uses[block.kind(i) == IteratorKind::Spatial] |= usesLoop(binding, loop, indices.names);
+    if (uses[0] && uses[1])
+      found = block;
+  });
+  return found;
 }
 
 FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
@@ -138,6 +193,9 @@ FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
       return refuse("fuse: " + name + " does not stand alone in " + nameOf(list[i - 1]));
     if (!loop.getVariables().empty())
       return refuse("fuse: the extent of " + name + " depends on another loop");
+    if (BlockOp reduction = emptyReductionOver(loops.front(), loop); i && reduction)
+      return refuse("fuse: the reduction '" + reduction.getName() + "' over " + name +
+                    " may be empty, and would then not run its init; decompose_reduction before");
     extents.push_back(names.read(loop.getExtent(), loop.getVariables()).front());
     extent *= extents.back();
   }
@@ -155,12 +213,10 @@ FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
     replaceVariable(loops[i].variable(), i ? support::mod(rest, divisor) : rest, names);
     rest = support::floorDiv(rest, divisor);
   }
-  loops.front().erase();
+  erase(loops.front());
   SmallVector<std::string> operands;
-  for (Loop handle : list) {
+  for (Loop handle : list)
     operands.push_back(nameOf(handle));
-    handles[handle.id] = nullptr;
-  }
   Loop result{addHandle(fused, fused.getName())};
   record("fuse", nameOf(result), operands);
   return result;
@@ -216,6 +272,7 @@ LogicalResult KernelSchedule::setKind(Loop handle, LoopKind kind, StringRef prim
 }
 
 LogicalResult KernelSchedule::parallel(Loop loop) { return setKind(loop, LoopKind::Parallel, "parallel"); }
+LogicalResult KernelSchedule::vectorize(Loop loop) { return setKind(loop, LoopKind::Vectorized, "vectorize"); }
 
 LogicalResult KernelSchedule::unroll(Loop handle) {
   FailureOr<ForOp> loop = find(handle);

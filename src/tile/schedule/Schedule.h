@@ -39,20 +39,47 @@ public:
 
   // Queries
   mlir::FailureOr<Block> getBlock(llvm::StringRef name);
-  /// The loops around a block, from the outermost.
+  /// None, and a refusal, if the block has been consumed.
   llvm::SmallVector<Loop> getLoops(Block block);
+  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Loop loop);
+  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Block block);
+  mlir::FailureOr<llvm::SmallVector<Block>> getProducers(Block block);
+  mlir::FailureOr<llvm::SmallVector<Block>> getConsumers(Block block);
+  llvm::SmallVector<Block> getOutputBlocks();
 
   // Loops
-  /// i becomes i0 * factor + i1. Where the factor does not divide the extent, the blocks inside get a condition.
+  /// One factor at most is free (nullopt).
+  mlir::FailureOr<llvm::SmallVector<Loop>> split(Loop loop, llvm::ArrayRef<std::optional<int64_t>> factors);
+  /// i becomes i0 * factor + i1.
   mlir::FailureOr<std::pair<Loop, Loop>> split(Loop loop, int64_t factor);
-  /// Loops of which each stands alone in the one before it become one.
   mlir::FailureOr<Loop> fuse(llvm::ArrayRef<Loop> loops);
+  mlir::LogicalResult reorder(llvm::ArrayRef<Loop> loops);
+  mlir::FailureOr<Loop> addUnitLoop(Loop loop);
+  mlir::FailureOr<Loop> addUnitLoop(Block block);
   mlir::LogicalResult parallel(Loop loop);
+  mlir::LogicalResult vectorize(Loop loop);
   mlir::LogicalResult unroll(Loop loop);
 
   // Where blocks run
-  /// Computes in each iteration of the loop what the blocks inside it read of the block's result.
   mlir::LogicalResult computeAt(Block block, Loop loop);
+  mlir::LogicalResult reverseComputeAt(Block block, Loop loop);
+  mlir::LogicalResult computeInline(Block block);
+  mlir::LogicalResult reverseComputeInline(Block block);
+
+  // Memory
+  mlir::FailureOr<Block> cacheRead(Block block, unsigned buffer, llvm::StringRef scope);
+  mlir::FailureOr<Block> cacheWrite(Block block, llvm::StringRef scope);
+  mlir::LogicalResult setScope(Block block, llvm::StringRef scope);
+
+  // Reductions
+  mlir::FailureOr<Block> decomposeReduction(Block block, Loop loop);
+  mlir::FailureOr<Block> rfactor(Loop loop, unsigned axis);
+
+  // Annotations
+  mlir::LogicalResult annotate(Loop loop, llvm::StringRef key, mlir::Attribute value);
+  mlir::LogicalResult annotate(Block block, llvm::StringRef key, mlir::Attribute value);
+  mlir::LogicalResult unannotate(Loop loop, llvm::StringRef key);
+  mlir::LogicalResult unannotate(Block block, llvm::StringRef key);
 
   llvm::ArrayRef<TraceInstruction> trace() const { return instructions; }
   /// Why the last primitive was refused.
@@ -71,6 +98,15 @@ private:
   void record(llvm::StringRef primitive, llvm::ArrayRef<std::string> results, llvm::ArrayRef<std::string> operands);
   mlir::LogicalResult setKind(Loop handle, LoopKind kind, llvm::StringRef primitive);
   mlir::LogicalResult checkIndependent(ForOp loop);
+  mlir::FailureOr<llvm::SmallVector<Block>> recordBlocks(llvm::StringRef primitive,
+                                                         llvm::ArrayRef<mlir::Operation *> blocks,
+                                                         llvm::ArrayRef<std::string> operands);
+  mlir::FailureOr<Loop> addUnitLoop(mlir::Operation *op, const std::string &name);
+  mlir::LogicalResult annotate(mlir::Operation *op, const std::string &name, llvm::StringRef key,
+                               mlir::Attribute value);
+  mlir::LogicalResult unannotate(mlir::Operation *op, const std::string &name, llvm::StringRef key);
+  /// Erases what no handle stands for any more.
+  void erase(mlir::Operation *op);
 
   mlir::func::FuncOp kernel;
   llvm::SmallVector<mlir::Operation *> handles;

@@ -1,0 +1,161 @@
+//===- Inline.cpp - primitives that put one block into another ------------===//
+//
+// Every element of a buffer gets its last value once in the buffer's life, so
+// what a block has read may be read again later, wherever the buffer lives.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/schedule/Nests.h"
+#include "tile/schedule/Schedule.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// A block without reductions that stores each element of a local buffer, which no other block writes.
+static std::optional<SingleStore> inlinable(func::FuncOp kernel, BlockOp block, std::string &why) {
+  std::optional<SingleStore> single = singleStoreOf(block, why);
+  if (!single)
+    return std::nullopt;
+  if (block.isReduction() || block.init())
+    return why = "it is a reduction", std::nullopt;
+  if (!single->buffer.getDefiningOp<AllocOp>())
+    return why = "it writes a buffer of the kernel's caller", std::nullopt;
+  if (writersOf(kernel, single->buffer).size() != 1)
+    return why = "another block writes the buffer " + bufferName(single->buffer), std::nullopt;
+  return single;
+}
+
+/// The block's code for the element at these indices, before `builder`; returns what it would store.
+static Value cloneBody(OpBuilder &builder, BlockOp block, StoreOp store, ArrayRef<SymbolicInt> iterators,
+                       IndexNames &names, IRMapping mapping = {}) {
+  Location loc = block.getLoc();
+  SmallVector<IndexOp> indices;
+  for (auto [iterator, expression] : llvm::zip(block.iterators(), iterators)) {
+    SmallVector<Value> operands;
+    graph::ShapeAttr text = names.write(builder.getContext(), expression, operands);
+    indices.push_back(builder.create<IndexOp>(loc, builder.getIndexType(), operands, text));
+    mapping.map(iterator, indices.back().getResult());
+  }
+  for (Operation &op : *block.body())
+    if (&op != store && !mapping.contains(&op))
+      builder.clone(op, mapping);
+  for (auto [index, expression] : llvm::zip(indices, iterators))
+    replaceVariable(index.getResult(), expression, names);
+  for (IndexOp index : indices)
+    if (index.use_empty())
+      index.erase();
+  return mapping.lookupOrDefault(store.getValue());
+}
+
+LogicalResult KernelSchedule::computeInline(Block handle) {
+  FailureOr<BlockOp> found = find(handle);
+  if (failed(found))
+    return failure();
+  BlockOp block = *found;
+  std::string why, title = "compute_inline " + nameOf(handle) + ": the block '" + block.getName().str() + "' ";
+  std::optional<SingleStore> single = inlinable(kernel, block, why);
+  if (!single)
+    return refuse(title + "cannot be computed where it is read: " + why);
+  SmallVector<Access> reads;
+  for (const Access &access : accessesIn(kernel, single->buffer))
+    if (!access.isStore())
+      reads.push_back(access);
+  for (const Access &read : reads)
+    for (const Access &source : accessesIn(block))
+      if (!source.isStore() && !statementIn(scopeOf(source.buffer()), read.op))
+        return refuse(title + "reads the buffer " + bufferName(source.buffer()) +
+                      ", which does not live where its result is read");
+  for (const Access &read : reads) {
+    IndexNames names;
+    Shape iterators(block.getKinds().size());
+    for (auto [dim, index] : llvm::enumerate(names.read(read.indices(), read.variables())))
+      iterators[single->iterators[dim]] = index;
+    OpBuilder builder(read.op);
+    Value value = cloneBody(builder, block, single->store, iterators, names);
+    read.op->getResult(0).replaceAllUsesWith(value);
+    read.op->erase();
+  }
+  erase(nestOf(block));
+  erase(single->buffer.getDefiningOp());
+  record("compute_inline", {}, nameOf(handle));
+  return success();
+}
+
+LogicalResult KernelSchedule::reverseComputeInline(Block handle) {
+  FailureOr<BlockOp> found = find(handle);
+  if (failed(found))
+    return failure();
+  BlockOp block = *found;
+  std::string why, title = "reverse_compute_inline " + nameOf(handle) + ": the block '" + block.getName().str() + "' ";
+  std::optional<SingleStore> result = singleStoreOf(block, why);
+  if (!result || block.isReduction())
+    return refuse(title + "cannot be computed where its producer stores: " + (result ? "it is a reduction" : why));
+  // The one buffer that only this block reads, at its iterators.
+  BlockOp producer;
+  std::optional<SingleStore> stored;
+  for (const Access &read : accessesIn(block)) {
+    llvm::SetVector<Operation *> writers = writersOf(kernel, read.buffer());
+    if (read.isStore() || writers.size() != 1 || !read.buffer().getDefiningOp<AllocOp>())
+      continue;
+    auto writer = cast<BlockOp>(writers.front());
+    why.clear();
+    llvm::SetVector<Operation *> readers = readersOf(kernel, read.buffer());
+    readers.remove(writer);
+    if (readers.size() == 1 && (stored = inlinable(kernel, writer, why))) {
+      producer = writer;
+      break;
+    }
+  }
+  if (!stored)
+    return refuse(title + "has no producer that it could be computed in" +
+                  (why.empty() ? ": expected a local buffer that it alone reads" : ": " + why));
+  std::optional<SmallVector<unsigned>> positions;
+  for (const Access &read : accessesIn(block, stored->buffer)) {
+    positions = asIterators(block, read);
+    if (!positions || positions->size() != block.getKinds().size() || read.op->getParentOp() != block)
+      return refuse(title + "does not read " + bufferName(stored->buffer) + " at its iterators");
+    if (positions != asIterators(block, accessesIn(block, stored->buffer).front()))
+      return refuse(title + "reads " + bufferName(stored->buffer) + " at different places");
+  }
+  Shape shape = cast<BufferType>(stored->buffer.getType()).extents(), domain(block.getDomain().values());
+  Shape produced(producer.getDomain().values());
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    if (domain[(*positions)[dim]] != extent || produced[stored->iterators[dim]] != extent)
+      return refuse(title + "does not read all of " + bufferName(stored->buffer) +
+                    ", or its producer does not write all of it");
+  for (const Access &read : accessesIn(block))
+    if (!read.isStore() && read.buffer() != stored->buffer && !isReadyAt(kernel, read.buffer(), producer))
+      return refuse(title + "reads the buffer " + bufferName(read.buffer()) +
+                    ", which is not complete where its producer runs");
+  mlir::Block *scope = scopeOf(result->buffer);
+  Operation *place = statementIn(scope, producer);
+  if (!place)
+    return refuse(title + "writes the buffer " + bufferName(result->buffer) +
+                  ", which does not live where its producer runs");
+  if (Operation *alloc = result->buffer.getDefiningOp(); alloc && !alloc->isBeforeInBlock(place))
+    alloc->moveBefore(place);
+  IndexNames names;
+  Shape iterators(domain.size());
+  for (auto [dim, index] : llvm::enumerate(names.read(stored->store.getIndices(), stored->store.getVariables())))
+    iterators[(*positions)[dim]] = index;
+  OpBuilder builder(stored->store);
+  IRMapping mapping;
+  for (const Access &read : accessesIn(block, stored->buffer)) {
+    mapping.map(read.op->getResult(0), stored->store.getValue());
+    mapping.map(read.op, stored->store.getOperation());
+  }
+  Value value = cloneBody(builder, block, result->store, iterators, names, mapping);
+  Shape target = names.read(result->store.getIndices(), result->store.getVariables());
+  llvm::StringMap<SymbolicInt> replacements;
+  for (auto [iterator, expression] : llvm::zip(block.iterators(), iterators))
+    replacements[names.nameOf(iterator)] = expression;
+  for (SymbolicInt &index : target)
+    index = index.substitute(replacements);
+  createStore(builder, stored->store.getLoc(), value, result->buffer, target, names);
+  stored->store.erase();
+  erase(nestOf(block));
+  erase(stored->buffer.getDefiningOp());
+  record("reverse_compute_inline", {}, nameOf(handle));
+  return success();
+}

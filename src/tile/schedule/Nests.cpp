@@ -1,0 +1,315 @@
+//===- Nests.cpp - what primitives ask of loops and blocks ----------------===//
+
+#include "tile/schedule/Nests.h"
+
+#include "tile/schedule/Schedule.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+mlir::Block *perpend::tile::scopeOf(Value buffer) { return buffer.getParentBlock(); }
+
+std::string perpend::tile::bufferName(Value buffer) {
+  if (auto alloc = buffer.getDefiningOp<AllocOp>())
+    return "'" + alloc.getName().str() + "'";
+  return "%arg" + std::to_string(cast<BlockArgument>(buffer).getArgNumber());
+}
+
+Operation *perpend::tile::statementIn(mlir::Block *body, Operation *op) { return body->findAncestorOpInBlock(*op); }
+
+static llvm::SetVector<Operation *> blocksWith(func::FuncOp kernel, Value buffer, bool isStore) {
+  llvm::SetVector<Operation *> blocks;
+  for (const Access &access : accessesIn(kernel, buffer))
+    if (access.isStore() == isStore)
+      blocks.insert(access.op->getParentOfType<BlockOp>());
+  return blocks;
+}
+
+llvm::SetVector<Operation *> perpend::tile::writersOf(func::FuncOp kernel, Value buffer) {
+  return blocksWith(kernel, buffer, true);
+}
+llvm::SetVector<Operation *> perpend::tile::readersOf(func::FuncOp kernel, Value buffer) {
+  return blocksWith(kernel, buffer, false);
+}
+
+bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) {
+  mlir::Block *scope = scopeOf(buffer);
+  Operation *statement = statementIn(scope, at);
+  if (!statement || (buffer.getDefiningOp() && !buffer.getDefiningOp()->isBeforeInBlock(statement)))
+    return false;
+  return llvm::all_of(writersOf(kernel, buffer),
+                      [&](Operation *writer) { return statementIn(scope, writer)->isBeforeInBlock(statement); });
+}
+
+void perpend::tile::redirect(const Access &access, Value buffer) {
+  access.op->setOperand(access.isStore() ? 1 : 0, buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks that store one element at their iterators
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<unsigned>> perpend::tile::asIterators(BlockOp block, const Access &access) {
+  IndexNames names;
+  SmallVector<unsigned> iterators;
+  for (const SymbolicInt &index : names.read(access.indices(), access.variables())) {
+    auto isThis = [&](Value iterator) { return names.symbol(iterator) == index; };
+    unsigned number = llvm::find_if(block.iterators(), isThis) - block.iterators().begin();
+    if (number == block.iterators().size() || llvm::is_contained(iterators, number))
+      return std::nullopt;
+    iterators.push_back(number);
+  }
+  return iterators;
+}
+
+std::optional<SingleStore> perpend::tile::singleStoreOf(BlockOp block, std::string &why) {
+  SingleStore single;
+  for (const Access &access : accessesIn(block)) {
+    if (!access.isStore() || access.op->getParentOfType<InitOp>())
+      continue;
+    if (single.store || access.op->getBlock() != block.body())
+      return why = "it stores at more than one place", std::nullopt;
+    single.store = cast<StoreOp>(access.op);
+  }
+  if (!single.store)
+    return why = "it stores nothing", std::nullopt;
+  single.buffer = single.store.getBuffer();
+  std::optional<SmallVector<unsigned>> iterators = asIterators(block, {single.store});
+  if (!iterators)
+    return why = "it does not store at its spatial iterators alone", std::nullopt;
+  single.iterators = *iterators;
+  for (unsigned i = 0; i < block.getKinds().size(); ++i)
+    if (llvm::is_contained(single.iterators, i) != (block.kind(i) == IteratorKind::Spatial) ||
+        block.kind(i) == IteratorKind::Opaque)
+      return why = "it does not store at its spatial iterators alone", std::nullopt;
+  return single;
+}
+
+//===----------------------------------------------------------------------===//
+// Nests
+//===----------------------------------------------------------------------===//
+
+SmallVector<ForOp> perpend::tile::loopsAround(Operation *op, Operation *outermost) {
+  SmallVector<ForOp> loops;
+  for (Operation *around = op->getParentOp(); around && around != outermost; around = around->getParentOp())
+    if (auto loop = dyn_cast<ForOp>(around))
+      loops.insert(loops.begin(), loop);
+  return loops;
+}
+
+bool perpend::tile::usesLoop(const SymbolicInt &expression, ForOp loop, IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return used.count(names.nameOf(loop.variable()));
+}
+
+std::optional<SpatialNest> perpend::tile::spatialNestOf(BlockOp block, Operation *outermost, KernelIndices &indices,
+                                                        std::string &why) {
+  SpatialNest nest;
+  IndexNames &names = indices.names;
+  IndexRanges ranges = indices.rangesAround(block);
+  Shape bindings = indices.bindingsOf(block);
+  auto isUsed = [&](ForOp loop, bool spatial) {
+    for (auto [i, binding] : llvm::enumerate(bindings))
+      if ((block.kind(i) == IteratorKind::Spatial) == spatial && usesLoop(simplify(binding, ranges), loop, names))
+        return true;
+    return false;
+  };
+  for (ForOp loop : loopsAround(block, outermost)) {
+    bool isSpatial = isUsed(loop, true), isReduced = isUsed(loop, false);
+    if (isSpatial && isReduced)
+      return why = "the loop '" + loop.getName().str() + "' is both of spatial and of reduced iterators", std::nullopt;
+    if (!loop.getVariables().empty())
+      return why = "the extent of the loop '" + loop.getName().str() + "' depends on another loop", std::nullopt;
+    if (isSpatial)
+      nest.loops.push_back(loop);
+    else
+      nest.reduced.push_back(loop);
+  }
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  for (size_t i = 0; i < conditions.size(); i += 2) {
+    SymbolicInt sides[] = {simplify(conditions[i], ranges), simplify(conditions[i + 1], ranges)};
+    std::set<std::string> used;
+    for (const SymbolicInt &side : sides)
+      side.symbols(used);
+    size_t indexValues = llvm::count_if(used, [&](const std::string &name) { return names.value(name) != Value(); });
+    size_t ofReduced =
+        llvm::count_if(nest.reduced, [&](ForOp loop) { return used.count(names.nameOf(loop.variable())); });
+    if (ofReduced && ofReduced != indexValues)
+      return why = "a condition of the block '" + block.getName().str() + "' joins spatial and reduced loops",
+             std::nullopt;
+    if (!ofReduced)
+      nest.conditions.append(std::begin(sides), std::end(sides));
+  }
+  return nest;
+}
+
+llvm::StringMap<SymbolicInt> perpend::tile::copyLoops(OpBuilder &builder, ArrayRef<ForOp> loops, IndexNames &names) {
+  llvm::StringMap<SymbolicInt> replacements;
+  for (ForOp loop : loops) {
+    ForOp copy = createFor(builder, loop.getLoc(), names.read(loop.getExtent(), loop.getVariables()).front(),
+                           loop.getName(), names);
+    replacements[names.nameOf(loop.variable())] = names.symbol(copy.variable());
+    builder.setInsertionPointToStart(copy.body());
+  }
+  return replacements;
+}
+
+void BlockHead::add(IteratorKind kind, const SymbolicInt &extent, const SymbolicInt &binding, StringRef iteratorName) {
+  kinds.push_back(kind);
+  domain.push_back(extent);
+  bindings.push_back(binding);
+  iteratorNames.push_back(iteratorName.str());
+}
+
+void BlockHead::add(BlockOp like, unsigned iterator, const SymbolicInt &binding) {
+  add(like.kind(iterator), like.getDomain().values()[iterator], binding,
+      cast<StringAttr>(like.getIteratorNames()[iterator]).getValue());
+}
+
+BlockOp perpend::tile::createBlock(OpBuilder &builder, Location loc, const BlockHead &head, IndexNames &names) {
+  SmallVector<int32_t> kinds;
+  SmallVector<Attribute> iteratorNames;
+  for (IteratorKind kind : head.kinds)
+    kinds.push_back(static_cast<int32_t>(kind));
+  for (const std::string &name : head.iteratorNames)
+    iteratorNames.push_back(builder.getStringAttr(name));
+  SmallVector<Value> variables;
+  MLIRContext *context = builder.getContext();
+  graph::ShapeAttr bound = names.write(context, head.bindings, variables);
+  graph::ShapeAttr conditions = names.write(context, head.conditions, variables);
+  auto block = builder.create<BlockOp>(loc, variables, builder.getStringAttr(head.name), kinds,
+                                       graph::ShapeAttr::get(context, head.domain), bound, conditions,
+                                       builder.getArrayAttr(iteratorNames), builder.getDictionaryAttr({}));
+  mlir::Block &body = block.getRegion().emplaceBlock();
+  for (size_t i = 0; i < kinds.size(); ++i)
+    body.addArgument(builder.getIndexType(), loc);
+  return block;
+}
+
+void perpend::tile::setBindings(BlockOp block, ArrayRef<SymbolicInt> bindings, ArrayRef<SymbolicInt> conditions,
+                                IndexNames &names) {
+  SmallVector<Value> variables;
+  block.setBindingsAttr(names.write(block.getContext(), bindings, variables));
+  block.setConditionsAttr(names.write(block.getContext(), conditions, variables));
+  block.getVariablesMutable().assign(variables);
+}
+
+Shape perpend::tile::createLoops(OpBuilder &builder, Location loc, ArrayRef<SymbolicInt> extents, StringRef stem,
+                                 IndexNames &names) {
+  Shape variables;
+  for (auto [i, extent] : llvm::enumerate(extents)) {
+    if (extent == SymbolicInt(1)) {
+      variables.push_back(SymbolicInt(0));
+      continue;
+    }
+    ForOp loop = createFor(builder, loc, extent, (stem + Twine(i)).str(), names);
+    variables.push_back(names.symbol(loop.variable()));
+    builder.setInsertionPointToStart(loop.body());
+  }
+  return variables;
+}
+
+BlockOp perpend::tile::createCopy(OpBuilder builder, Location loc, Value from, Value to, StringRef name) {
+  IndexNames names;
+  Shape shape = cast<BufferType>(from.getType()).extents();
+  BlockHead head;
+  head.name = name;
+  for (auto [i, variable] : llvm::enumerate(createLoops(builder, loc, shape, "ax", names)))
+    head.add(IteratorKind::Spatial, shape[i], variable, "v" + std::to_string(i));
+  BlockOp block = createBlock(builder, loc, head, names);
+  builder.setInsertionPointToStart(block.body());
+  Shape index;
+  for (Value iterator : block.iterators())
+    index.push_back(names.symbol(iterator));
+  createStore(builder, loc, createLoad(builder, loc, from, index, names), to, index, names);
+  return block;
+}
+
+std::string perpend::tile::uniqueName(func::FuncOp kernel, StringRef stem) {
+  llvm::StringSet<> known;
+  kernel.walk([&](Operation *op) {
+    if (isa<BlockOp, AllocOp>(op))
+      known.insert(op->getAttrOfType<StringAttr>("name").getValue());
+  });
+  std::string name = stem.str();
+  for (unsigned i = 1; known.contains(name); ++i)
+    name = (stem + "_" + Twine(i)).str();
+  return name;
+}
+
+void perpend::tile::replaceIndex(Value index, const SymbolicInt &replacement, IndexNames &names, OpBuilder builder) {
+  SmallVector<OpOperand *> others;
+  for (OpOperand &use : index.getUses())
+    if (!isa<LoadOp, StoreOp, IndexOp, ForOp, BlockOp>(use.getOwner()))
+      others.push_back(&use);
+  if (!others.empty()) {
+    Value value = names.emit(builder, index.getLoc(), replacement);
+    for (OpOperand *use : others)
+      use->set(value);
+  }
+  replaceVariable(index, replacement, names);
+}
+
+Operation *perpend::tile::nestOf(Operation *block) {
+  Operation *nest = block;
+  while (isa<ForOp>(nest->getParentOp()) && llvm::hasSingleElement(*cast<ForOp>(nest->getParentOp()).body()))
+    nest = nest->getParentOp();
+  return nest;
+}
+
+//===----------------------------------------------------------------------===//
+// Inits
+//===----------------------------------------------------------------------===//
+
+bool perpend::tile::mayBeEmpty(BlockOp reduction) {
+  for (auto [i, extent] : llvm::enumerate(reduction.getDomain().values()))
+    if (reduction.kind(i) == IteratorKind::Reduced && !extent.knownPositive())
+      return true;
+  return false;
+}
+
+BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, ForOp loop, std::string &why) {
+  KernelIndices indices;
+  IndexNames &names = indices.names;
+  InitOp init = block.init();
+  Shape bindings = indices.bindingsOf(block);
+  IndexRanges ranges = indices.rangesAround(block);
+  for (auto [i, binding] : llvm::enumerate(bindings)) {
+    for (ForOp outer : loopsAround(loop))
+      if (block.kind(i) != IteratorKind::Spatial && usesLoop(simplify(binding, ranges), outer, names))
+        return why = "the loop '" + outer.getName().str() + "' outside of it is one of the reduction", BlockOp();
+    if (block.kind(i) != IteratorKind::Spatial && !block.iterators()[i].use_empty() &&
+        llvm::any_of(block.iterators()[i].getUsers(), [&](Operation *user) { return init->isAncestor(user); }))
+      return why = "the init uses a reduced iterator", BlockOp();
+  }
+  for (const Access &access : accessesIn(init))
+    if (!statementIn(scopeOf(access.buffer()), loop))
+      return why = "the buffer " + bufferName(access.buffer()) + " lives inside of the loop", BlockOp();
+  std::optional<SpatialNest> nest = spatialNestOf(block, loop->getParentOp(), indices, why);
+  if (!nest)
+    return {};
+  OpBuilder builder(loop);
+  llvm::StringMap<SymbolicInt> replacements = copyLoops(builder, nest->loops, names);
+  BlockHead head;
+  head.name = uniqueName(kernel, block.getName().str() + "_init");
+  for (const SymbolicInt &condition : nest->conditions)
+    head.conditions.push_back(condition.substitute(replacements));
+  IRMapping mapping;
+  for (auto [i, binding] : llvm::enumerate(bindings))
+    if (block.kind(i) == IteratorKind::Spatial)
+      head.add(block, i, simplify(binding, ranges).substitute(replacements));
+  BlockOp created = createBlock(builder, block.getLoc(), head, names);
+  for (auto [from, to] : llvm::zip(block.iterators(), created.iterators())) // spatial iterators are the first
+    mapping.map(from, to);
+  builder.setInsertionPointToStart(created.body());
+  for (Operation &op : init.getRegion().front())
+    builder.clone(op, mapping);
+  init.erase();
+  return created;
+}
