@@ -197,7 +197,14 @@ LogicalResult Driver::apply(llvm::StringRef name) {
       {"rfactor", [](Driver &d, Loop l) { return d.schedule.rfactor(l, d.random.integer(0, 2)); }},
       {"annotate",
        [key](Driver &d, Loop l) { return d.schedule.annotate(l, key(d), mlir::UnitAttr::get(d.kernel.getContext())); }},
-      {"unannotate", [key](Driver &d, Loop l) { return d.schedule.unannotate(l, key(d)); }},
+      {"unannotate",
+       [key](Driver &d, Loop l) {
+         if (d.random.integer(0, 1)) { // mostly there is nothing to take away
+           (void)d.schedule.annotate(l, "a", mlir::UnitAttr::get(d.kernel.getContext()));
+           return d.schedule.unannotate(l, "a");
+         }
+         return d.schedule.unannotate(l, key(d));
+       }},
   };
   auto known = table.find(name);
   if (known == table.end()) {
