@@ -90,7 +90,8 @@ private:
 
   bool isCandidate(Operation *op) const { return op->getBlock() == chain.root->getBlock() && isRowwise(op); }
 
-  /// Row i of the user needs row i of the operand, and no other.
+  /// Row i of the user needs row i of the operand, and no other. What a view reads of the row must be known as well, or
+  /// the row would be computed again for each element.
   bool followsRows(OpOperand &use) const {
     auto flow = dyn_cast<DimensionFlowInterface>(use.getOwner());
     unsigned rank = tensorTypeOf(use.get()).getRank();
@@ -98,6 +99,10 @@ private:
       return false;
     for (unsigned dim = 0; dim < chain.rowDims; ++dim)
       if (flow.followingDim(use, dim) != dim)
+        return false;
+    Shape shape = shapeOf(use.get());
+    for (unsigned dim = chain.rowDims; dim < rank && isView(use.getOwner()); ++dim)
+      if (!flow.followingDim(use, dim) && shape[dim] != SymbolicInt(1))
         return false;
     return true;
   }
@@ -122,6 +127,8 @@ private:
   bool admit(Operation *op) {
     if (!isWorthKeeping(op))
       return true;
+    if (refused.contains(op))
+      return false;
     RankedTensorType type = tensorTypeOf(op->getResult(0));
     Shape row(ArrayRef(shapeOf(op->getResult(0))).drop_front(chain.rowDims));
     std::optional<int64_t> count = elementCount(row).constant();
@@ -132,12 +139,18 @@ private:
       chain.kept.insert(op);
       return true;
     }
-    return !isa<ReductionInterface>(op) && ++recomputed <= mostRecomputed;
+    if (!isa<ReductionInterface>(op) && recomputed < mostRecomputed) {
+      ++recomputed;
+      return true;
+    }
+    refused.insert(op);
+    return false;
   }
 
   RowChain chain;
   int64_t mostBytes, bytes = 0;
   unsigned recomputed = 0;
+  llvm::SmallPtrSet<Operation *, 8> refused;
 };
 } // namespace
 

@@ -55,7 +55,9 @@ void onBusError(int, siginfo_t *info, void *) {
                       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
     mapping->isCut.store(true);
   else
-    sigaction(SIGBUS, &previous, nullptr); // happens again, as if this handler were not there
+    sigaction(SIGBUS, &previous, nullptr); // a fault happens again, as if this handler were not there
+  if (info->si_code <= 0)                  // what a process sent does not
+    raise(SIGBUS);
   errno = savedErrno;
 }
 

@@ -56,8 +56,10 @@ void BufferType::print(AsmPrinter &printer) const {
   printer << "<[";
   llvm::interleaveComma(extents(), printer, [&](const SymbolicInt &extent) { printer << extentText(extent); });
   printer << "] x " << getElementType();
-  if (!isGlobal())
-    printer << ", " << getScope().getValue();
+  if (!isGlobal()) {
+    printer << ", ";
+    printer.printKeywordOrString(getScope().getValue());
+  }
   printer << ">";
 }
 
@@ -283,7 +285,8 @@ LogicalResult BlockOp::verify() {
   if (getKinds().size() != count || getDomain().getDims().size() != count || getBindings().getDims().size() != count ||
       getIteratorNames().size() != count || getConditions().getDims().size() % 2 != 0)
     return emitOpError("C1: expected a kind, an extent, a binding and a name for each of ") << count << " iterators";
-  if (!llvm::is_sorted(getKinds()))
+  if (!llvm::is_sorted(getKinds()) ||
+      !llvm::all_of(getKinds(), [](int32_t kind) { return symbolizeIteratorKind(kind).has_value(); }))
     return emitOpError("C1: expected spatial iterators first, then reduced and opaque ones");
   if (failed(verifyOperands(*this, {getBindings(), getConditions()}, getVariables().size())))
     return failure();

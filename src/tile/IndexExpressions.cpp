@@ -184,22 +184,23 @@ public:
   }
 
 private:
+  /// Of a product with a range, no factor may be negative: its ends would change places.
   std::optional<IndexBounds> of(const SymbolicTerm &term) {
     IndexBounds product{SymbolicInt(1), SymbolicInt(1)};
+    bool hasRange = false, mayBeNegative = false;
     for (const support::SymbolicFactor &factor : term.factors) {
       std::optional<IndexBounds> atom = of(factor.atom);
       if (!atom)
         return std::nullopt;
-      bool isFixed = atom->low == atom->high;
-      if (!isFixed && !(atom->low.knownNonNegative() && product.low.knownNonNegative()))
-        return std::nullopt;
+      hasRange |= atom->low != atom->high;
+      mayBeNegative |= !atom->low.knownNonNegative();
       for (unsigned i = 0; i < factor.power; ++i) {
         product.low *= atom->low;
         product.high *= atom->high;
       }
     }
-    // A factor that may be negative must not be scaled by one with a range.
-    if (product.low != product.high && !product.low.knownNonNegative())
+    bool isAlone = term.factors.size() == 1 && term.factors.front().power == 1;
+    if (hasRange && mayBeNegative && !isAlone)
       return std::nullopt;
     product.low *= SymbolicInt(term.coefficient);
     product.high *= SymbolicInt(term.coefficient);
@@ -259,7 +260,9 @@ SymbolicInt perpend::tile::simplify(const SymbolicInt &expression, const IndexRa
 }
 
 std::optional<IndexBounds> perpend::tile::boundsOf(const SymbolicInt &expression, const IndexRanges &ranges) {
-  return BoundsFinder(ranges).of(simplify(expression, ranges));
+  // Simplified, an expression may divide by an extent that could be 0.
+  std::optional<IndexBounds> bounds = BoundsFinder(ranges).of(simplify(expression, ranges));
+  return bounds ? bounds : BoundsFinder(ranges).of(expression);
 }
 
 //===----------------------------------------------------------------------===//

@@ -144,6 +144,11 @@ bool ScheduleVerifier::fitsKernel() {
   if (terminator->getNumOperands() == 0)
     return true; // it is loops already
   Value root = terminator->getOperand(0);
+  if (rowChainOf(kernel)) {
+    Schedule rest = schedule;
+    rest.grain = Schedule().grain;
+    return rest.isDefault() || fail("a chain of rows takes no entry but grain: its rule makes its loops (tile.trace)");
+  }
   Operation *leading = leadingOperator(kernel);
   if (root.getDefiningOp<graph::SequenceInterface>())
     return true;

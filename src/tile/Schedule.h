@@ -36,6 +36,9 @@ struct Schedule {
   int64_t block = 0;
   int64_t grain = 1;
 
+  bool isDefault() const {
+    return unitDims == 1 && !part && !flatten && !row && !rows && !cols && !block && grain == 1;
+  }
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;
   /// Whether the kernel can run as its attribute says; an error names the entry, what is expected and what it is.

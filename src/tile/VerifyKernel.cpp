@@ -7,21 +7,28 @@
 
 #include "tile/VerifyKernel.h"
 
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelEmitter.h"
+#include "tile/Tile.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
 namespace perpend::tile {
+
+/// Of memory that a kernel may take of the stack at a time.
+static constexpr int64_t mostStackElements = 1 << 16;
 
 static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &message, StringRef hint) {
   return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
@@ -95,13 +102,14 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
     return fail(kernel, kernel, "expected tile.extent, the number of its units", "tile.extent = #graph.shape<[1]>");
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
     Dialect *dialect = op->getDialect();
-    if (isa<func::ReturnOp>(op) ||
-        isa_and_nonnull<arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                        vector::VectorDialect>(dialect) ||
-        (dialect && dialect->getNamespace() == "tile"))
+    bool isMemory = isa<memref::LoadOp, memref::StoreOp, memref::CastOp, memref::PrefetchOp>(op);
+    if (auto alloca = dyn_cast<memref::AllocaOp>(op))
+      isMemory = alloca.getType().hasStaticShape() && alloca.getType().getNumElements() <= mostStackElements;
+    if (isMemory || isa<func::ReturnOp, MicroKernelOp, DotOp>(op) ||
+        isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>(dialect))
       return WalkResult::advance();
     (void)fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operation of a kernel",
-               "a kernel holds loops, arithmetic, and loads and stores of its buffers");
+               "a kernel holds loops, arithmetic, loads and stores of its buffers, and a little memory of its own");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -119,9 +127,23 @@ LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
          << ", has other operands and results\nhint: one buffer for each of them, in this order";
 }
 
+/// A kernel reads its own symbols only.
+static LogicalResult verifySymbols(func::FuncOp kernel) {
+  SmallVector<StringRef> own = graph::symbolsOfKernel(kernel);
+  std::set<std::string> used;
+  graph::collectSymbols(kernel, used);
+  for (const std::string &name : used)
+    if (!llvm::is_contained(own, name))
+      return fail(kernel, kernel, "expected one of its symbols (" + llvm::join(own, ", ") + "), got '" + name + "'",
+                  "list it in its attribute graph.symbols, and its value in that of each call");
+  return success();
+}
+
 LogicalResult verifyKernel(func::FuncOp kernel) {
   if (!kernel.getBody().hasOneBlock())
     return fail(kernel, kernel, "expected a body of one block", "loops of a kernel are scf.for");
+  if (failed(verifySymbols(kernel)))
+    return failure();
   return isOnBuffers(kernel) ? verifyOnBuffers(kernel) : verifyOnTensors(kernel);
 }
 } // namespace perpend::tile

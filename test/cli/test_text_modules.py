@@ -70,12 +70,12 @@ def test_a_convolution_that_pads_is_not_packed(tmp_path: Path) -> None:
 
 SUM = """module {
   func.func @main(%x: tensor<?xf32, N>, %y: tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N> {
-    %0 = graph.call_kernel @kernel_0(%x, %y)
+    %0 = graph.call_kernel @kernel_0(%x, %y) {graph.symbols = #graph.shape<["n", "m"]>}
        : (tensor<?xf32, N>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N>
     return %0 : tensor<?xf32, N>
   }
   func.func private @kernel_0(%x: tensor<?xf32, N>, %y: tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N>
-      attributes {tile.kernel, tile.schedule = {}} {
+      attributes {tile.kernel, tile.schedule = {}, graph.symbols = ["n", "m"]} {
     %0 = graph.map (%x, %y) : (tensor<?xf32, N>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, N> {
     ^bb0(%a: f32, %b: f32):
       %1 = arith.addf %a, %b : f32
@@ -137,7 +137,7 @@ def test_symbols_in_kernels_that_nothing_binds(tmp_path: Path, phase: str) -> No
     assert attribute in text
     write(tmp_path, text.replace(attribute, attribute.replace("[1]", '["q"]') + ', other = #graph.shape<["q"]>'))
     message = reject("compile", model, "-o", "x.so", "--override-phase", f"{phase}:m.mlir", folder=tmp_path)
-    assert "the symbol 'q' is used, which no input has" in message
+    assert "expected one of its symbols (n), got 'q'\nhint: list it in its attribute graph.symbols" in message
 
 
 # --- Constants -------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_torch_compile(recwarn: pytest.WarningsRecorder) -> None:
     assert not [warning for warning in recwarn if "perpend" in str(warning.message)]
 
 
-@pytest.mark.parametrize("name", ["eig", "lu"])
+@pytest.mark.parametrize("name", ["eig"])
 def test_what_is_missing_is_named(name: str) -> None:
     """With the line of the model's code that calls it."""
     function = getattr(torch.linalg, name)

@@ -262,7 +262,6 @@ def test_choices_among_many_have_fine_steps() -> None:
 # Not operators on dense tensors of a graph: gradients, the placement of memory, and numbers that the front end takes
 # from shapes itself.
 NOT_OURS = """
-    _adaptive_avg_pool2d_backward avg_pool2d_backward convolution_backward max_pool2d_with_indices_backward
     resize_ sym_numel sym_storage_offset _local_scalar_dense _fft_c2r _fft_r2c
 """
 

@@ -153,7 +153,7 @@ std::string page() {
   std::string text = "# Schedule primitives\n\nThe methods of `tile::KernelSchedule` "
                      "([src/tile/schedule](../src/tile/schedule/Schedule.h)), and what a trace says. Each keeps the\n"
                      "meaning of the kernel, or refuses and changes nothing. This page is made from `Primitives.def`;\n"
-                     "`PERPEND_WRITE_DOCS=1 build/test/tile/ScheduleTest` writes it anew.\n\n"
+                     "`PERPEND_WRITE_DOCS=1 build/bin/ScheduleTest` writes it anew.\n\n"
                      "| Primitive | Operands | Results | What it does |\n| --- | --- | --- | --- |\n";
   for (const Row &row : rows)
     text += "| `" + row.name + "` | " + row.operands + " | " + row.results + " | " + row.sentence + " |\n";

@@ -88,7 +88,9 @@ private:
   }
 
   bool isKept(Operation &op) {
-    return emitter.bufferOf(op.getResult(0)) || (chain ? chain->kept.contains(&op) : graph::isWorthKeeping(&op));
+    if (emitter.bufferOf(op.getResult(0)))
+      return true;
+    return chain && chain->members.contains(&op) ? chain->kept.contains(&op) : graph::isWorthKeeping(&op);
   }
 
   void emitValue(Operation &op) {
@@ -135,6 +137,10 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     func::FuncOp trial = built.clone();
     KernelSchedule schedule(trial);
     bool isScheduled = succeeded(scheduleRows(schedule, trial));
+    trial.walk([&](AllocOp alloc) {
+      std::optional<int64_t> count = graph::elementCount(alloc.getBuffer().getType().extents()).constant();
+      isScheduled &= count && *count <= graph::mostRowBytes;
+    });
     trial.erase();
     return isScheduled;
   }

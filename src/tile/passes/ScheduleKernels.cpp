@@ -93,7 +93,6 @@ private:
 
   /// A unit is a row; what it does inside is scheduled on blocks.
   void scheduleRows(ArrayRef<SymbolicInt> shape, unsigned rowDims) {
-    schedule.unitDims = rowDims;
     units = estimate(graph::elementCount(shape.take_front(rowDims)));
   }
 

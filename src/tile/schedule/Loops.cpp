@@ -226,11 +226,42 @@ FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
 // How loops run
 //===----------------------------------------------------------------------===//
 
+/// Whether a block reads, of what outlives an iteration, an element that another iteration may write: each load must be
+/// where a store is, in the dimensions along which iterations store apart.
+static std::optional<Access> readOfAnother(ForOp loop, KernelIndices &indices, const std::string &variable) {
+  auto isOutside = [&](const Access &access) {
+    return !loop->isAncestor(access.buffer().getParentRegion()->getParentOp());
+  };
+  SmallVector<Access> accesses = accessesIn(loop);
+  for (const Access &store : accesses) {
+    if (!store.isStore() || !isOutside(store))
+      continue;
+    Shape stored = indices.indicesOf(store);
+    for (const Access &load : accesses) {
+      if (load.isStore() || load.buffer() != store.buffer())
+        continue;
+      for (auto [at, from] : llvm::zip(stored, indices.indicesOf(load))) {
+        std::set<std::string> used;
+        at.symbols(used);
+        if (used.count(variable) && at != from)
+          return load;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 /// Iterations write different elements, and read none that others write: of the blocks inside, only spatial iterators
 /// depend on the variable, and every buffer that outlives an iteration is written by blocks that depend on it.
 LogicalResult KernelSchedule::checkIndependent(ForOp loop) {
   KernelIndices indices;
   std::string variable = indices.names.nameOf(loop.variable());
+  if (std::optional<Access> load = readOfAnother(loop, indices, variable)) {
+    auto block = load->op->getParentOfType<BlockOp>();
+    reason =
+        ("the block '" + (block ? block.getName() : StringRef("")) + "' may read what another iteration writes").str();
+    return failure();
+  }
   WalkResult result = loop.walk([&](BlockOp block) {
     bool isSpatial = false;
     for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {

@@ -61,6 +61,12 @@ def bytes_of(*shape, dtype=np.uint8):
     return integers(info.min, info.max + 1, *shape, dtype=dtype)
 
 
+def narrow(weights):
+    """Signed weights of 7 bits: where a processor has no dot product of bytes, ONNX Runtime's sums of two products
+    saturate at 16 bits."""
+    return weights // 2 if weights.dtype == np.int8 else weights
+
+
 def zero(value, dtype=np.uint8):
     return np.array(value, dtype)
 
@@ -303,7 +309,7 @@ case(
     block_size=16,
 )
 for signed in [np.uint8, np.int8]:
-    weight = bytes_of(7, 5, dtype=signed)
+    weight = narrow(bytes_of(7, 5, dtype=signed))
     case("DynamicQuantizeMatMul", [normal(2, 3, 7), weight, float_scalar(0.03), zero(3, signed)], constants=[1, 2, 3])
     case("DynamicQuantizeMatMul", [normal(3, 7), weight, positive(5), bytes_of(5, dtype=signed), normal(5)])
     quantised = [bytes_of(3, 7), weight, float_scalar(0.02), float_scalar(0.03), zero(120), zero(3, signed)]

@@ -1,7 +1,7 @@
 """Further models of one com.microsoft operator each: experts, quantised networks, regions, norms, states."""
 
 import numpy as np
-from microsoft_cases import CASES, bytes_of, case, half, int32
+from microsoft_cases import CASES, bytes_of, case, half, int32, narrow
 from operator_cases import integers, normal, positive
 
 __all__ = ["CASES"]
@@ -79,7 +79,8 @@ UNITS, INPUTS, STEPS, BATCH = 4, 3, 5, 2
 def quantised_weights(directions, rows, dtype, per_channel):
     shape = (directions, 4 * UNITS) if per_channel else (directions,)
     zeros = np.zeros(shape, dtype) if dtype == np.int8 else bytes_of(*shape, dtype=dtype)
-    return bytes_of(directions, rows, 4 * UNITS, dtype=dtype), (positive(*shape) / 100).astype(np.float32), zeros
+    weights = narrow(bytes_of(directions, rows, 4 * UNITS, dtype=dtype))
+    return weights, (positive(*shape) / 100).astype(np.float32), zeros
 
 
 for direction, dtype, per_channel in [
