@@ -239,7 +239,8 @@ void share(Pool &pool, const ParallelTask &task, int64_t first) {
 void runInPool(Pool &pool, const ParallelTask &task) {
   int64_t grain = std::max<int64_t>(task.grain, 1), wholeGrains = task.extent / grain;
   bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0, isLittle = wholeGrains < grainsWorthWaking;
-  if (isLittle && isAwake)
+  bool isForEach = wholeGrains <= std::clamp(task.threads, 1, maxThreads); // a first one alone would take all the time
+  if (isAwake && (isLittle || isForEach))
     return share(pool, task, 0);
   if (isLittle && grain > 1) // a unit is short
     return task.body(task.context, 0, task.extent);
