@@ -206,16 +206,19 @@ def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
     succeed("compile", tiny, "--stop-after", "tile", "-o", "tile.mlir", folder=tmp_path)
     head, mark, tail = (tmp_path / "tile.mlir").read_text().rpartition("    return")
     assert mark
-    product = """    %first = arith.constant 0 : index
-    %place = memref.alloca() : memref<4xi32>
-    %factor = arith.constant 3 : i32
-    %old = memref.atomic_rmw muli %factor, %place[%first] : (i32, memref<4xi32>) -> i32
+    product = """    %rows = arith.constant dense<1.0> : vector<2x3xf32>
+    %first = arith.constant dense<0.0> : vector<3xf32>
+    %sums:2 = vector.scan <add>, %rows, %first {inclusive = true, reduction_dim = 0 : i64}
+      : vector<2x3xf32>, vector<3xf32>
+    %place = memref.alloca() : memref<3xf32>
+    %zero = arith.constant 0 : index
+    vector.store %sums#1, %place[%zero] : memref<3xf32>, vector<3xf32>
 """
     (tmp_path / "tile.mlir").write_text(head + product + mark + tail)
     done = perpend("compile", "tile.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
     assert done.returncode == USER_ERROR
     assert "perpend bug" in done.stderr and "in phase: lower\n" in done.stderr
-    assert "memref.atomic_rmw muli" in (tmp_path / "perpend-repro.mlir").read_text()
+    assert "vector.scan <add>" in (tmp_path / "perpend-repro.mlir").read_text()
     replay = done.stderr.rsplit("replay: perpend ", 1)[1].split()
     again = perpend(*replay, folder=tmp_path)
     assert again.returncode == USER_ERROR and "in phase 'lower')" in again.stderr
