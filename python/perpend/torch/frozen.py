@@ -2,7 +2,7 @@
 
 PyTorch counts changes in place, but not all: those through `.data`, a numpy view or the storage, and the steps of fused
 optimizers are not counted. A step of any optimizer therefore makes the next call read all of the memory once, and each
-call reads a sample of it (docs/decisions/0014-counted-changes.md).
+call reads a sample of it (docs/decisions/0015-counted-changes.md).
 """
 
 from __future__ import annotations
