@@ -156,8 +156,8 @@ def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
   let summary = "One point of a computation, its inside hidden from what stands around it";
   let description = [{
     An instance runs for each iteration of the loops around in which `where` holds, with the iterators bound to
-    expressions of the loops' variables. An iterator has a domain [0, extent). Every point of the domains is an instance
-    exactly once.
+    expressions of the loops' variables. An iterator has a domain [0, extent). As built, every point of the
+    domains is an instance exactly once; a schedule may compute a point again, and leave out those that nobody reads.
     Spatial: instances write different elements, and read none that another writes. Reduced: instances combine into the
     same elements, in an order that does not matter but for rounding; `tile.init` runs before the first of them. Opaque:
     neither is known. The body sees buffers and iterators only, no variable of a loop.
