@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,9 +27,35 @@ def test_outcomes() -> None:
     assert outcome(torch.rand_like, X) == (tool.RIGHT, "")
     assert outcome(torch.complex, X, X) == (tool.RIGHT, "")
     assert outcome(torch.Tensor.exponential_, X) == (tool.RIGHT, "")
-    assert outcome(torch.geqrf, X) == (tool.REFUSED, "operator aten.geqrf.default")
+    assert outcome(torch.linalg.eigvals, X[:, :2]) == (tool.REFUSED, "operator aten.linalg_eig.default")
     assert outcome(torch.Tensor.item, X[0, 0])[0] == tool.NONE
     assert outcome(lambda x: os.kill(os.getpid(), 9), X) == (tool.FAILED, "ended by signal 9")
+
+
+def test_generators_that_samples_leave_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their end sets whether gradients are computed, which an export would record wherever it is."""
+    original = torch.fx.Graph._python_code
+
+    def collecting(*args: Any, **kwargs: Any) -> Any:
+        gc.collect()
+        return original(*args, **kwargs)
+
+    @torch.no_grad()
+    def samples() -> Iterator[Sample]:
+        yield Sample(torch.neg, (X,), {})
+        yield Sample(torch.neg, (X,), {})
+
+    def first() -> list[Sample]:
+        cycle: list[Any] = [samples()]
+        cycle.append(cycle)
+        return [next(cycle[0])]
+
+    monkeypatch.setattr(torch.fx.Graph, "_python_code", collecting)
+    gc.disable()
+    try:
+        assert tool.in_process(Case("case", first), limit_s=60, opt_level=0) == (tool.RIGHT, "")
+    finally:
+        gc.enable()
 
 
 def test_comparison() -> None:

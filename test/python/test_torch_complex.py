@@ -110,18 +110,27 @@ def test_complex_outputs_are_refused() -> None:
 
 def test_functions() -> None:
     """Of numbers in all quadrants, on the axes and 0."""
-    names = ["sin", "cos", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "reciprocal", "sgn"]
+    names = ["sin", "cos", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "reciprocal", "sgn", "sigmoid"]
 
     def function(x: torch.Tensor, y: torch.Tensor) -> Any:
         z = torch.complex(x, y)
         values = [getattr(torch, name)(z) for name in names]
-        values += [z**3, z**-1.5, z.prod(0), z.prod(), torch.zeros_like(z).copy_(z), z.tril()]
+        values += [
+            torch.nn.functional.silu(z),
+            z**3,
+            z**-1.5,
+            z.prod(0),
+            z.prod(),
+            torch.zeros_like(z).copy_(z),
+            z.tril(),
+        ]
         return [(value.real, value.imag) for value in values]
 
     x, y = torch.meshgrid(torch.tensor([-2.0, -0.5, 0, 1, 3]), torch.tensor([-1.5, 0.0, 0.25, 2]), indexing="ij")
     check(function, x + 1e-3, y)
     check(lambda x, y: [torch.view_as_real(f(torch.complex(x, y))) for f in (torch.sqrt, torch.sgn)], x, y)
     check(lambda x: torch.view_as_real(torch.tanh(torch.complex(x, x))), torch.tensor([-500.0, 90, 1e-20]))
+    check(lambda x: torch.view_as_real(torch.sigmoid(torch.complex(x, x))), torch.tensor([-80.0, 500, 1e-20]))
 
 
 def test_writes_to_parts() -> None:

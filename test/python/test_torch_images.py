@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import onnx
 import perpend
@@ -10,7 +11,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper
-from python.torch_functions import check
+from python.torch_functions import Function, check
+from torch import nn
 
 torch.manual_seed(0)
 LINE, IMAGE, VOLUME = torch.randn(2, 3, 7), torch.randn(2, 3, 8, 9), torch.randn(1, 2, 5, 6, 7)
@@ -119,3 +121,23 @@ def test_pools_of_a_given_size() -> None:
         more=[[torch.randn(1, 3, 3, 14)]],
     )
     check(lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=5), IMAGE)
+
+
+def test_pools_at_random_places() -> None:
+    """Where given numbers choose the windows, the results are PyTorch's; drawn numbers are other ones."""
+
+    def images(x: torch.Tensor, places: torch.Tensor) -> Any:
+        one = F.fractional_max_pool2d(x, (2, 3), output_size=(4, 5), return_indices=True, _random_samples=places)
+        return one, F.fractional_max_pool2d(x, 2, output_size=(1, 3), return_indices=True, _random_samples=places)
+
+    check(images, torch.randn(2, 3, 9, 8), torch.rand(2, 3, 2), is_interpreted=False)
+    check(images, torch.randn(3, 9, 8), torch.rand(1, 3, 2), is_interpreted=False)
+
+    def volumes(x: torch.Tensor, places: torch.Tensor) -> Any:
+        sizes = {"kernel_size": (2, 3, 2), "output_size": (3, 2, 5)}
+        return F.fractional_max_pool3d(x, **sizes, return_indices=True, _random_samples=places)
+
+    check(volumes, torch.randn(2, 2, 6, 7, 8), torch.rand(2, 2, 3), is_interpreted=False)
+    model = perpend.compile(Function(nn.FractionalMaxPool2d(2, output_size=(5, 7))), example_inputs=(IMAGE,))
+    result = model(IMAGE)
+    assert result.shape == (2, 3, 5, 7) and bool(torch.isin(result, IMAGE).all())

@@ -147,6 +147,19 @@ def test_orthogonal_factors() -> None:
     check(lambda a, t: torch.linalg.householder_product(a, t), torch.randn(2, 4, 3), torch.rand(2, 3))
 
 
+def test_factors_as_reflections() -> None:
+    stack = torch.stack([torch.randn(4, 3), torch.eye(4, 3), torch.zeros(4, 3)])
+    for x in (stack, torch.randn(2, 3, 5), torch.randn(1, 1), torch.randn(0, 3)):
+        check(torch.geqrf, x, is_interpreted=False)
+
+    def products(x: torch.Tensor, tau: torch.Tensor, y: torch.Tensor) -> Any:
+        pairs = [(left, transpose) for left in (True, False) for transpose in (True, False)]
+        return [torch.ormqr(x, tau, y if left else y.mT, left, transpose) for left, transpose in pairs]
+
+    x, tau = torch.geqrf(torch.randn(2, 5, 3))
+    check(products, x, tau, torch.randn(2, 5, 4), is_interpreted=False)
+
+
 def test_symmetric_eigenvalues() -> None:
     def function(x: torch.Tensor) -> Any:
         values, vectors = torch.linalg.eigh(x)
@@ -170,6 +183,7 @@ def test_singular_values() -> None:
     x = torch.stack([torch.randn(5, 3), torch.ones(5, 3), torch.zeros(5, 3)])
     check(function, x, dynamic=[[0]], more=[[x[:0]]])
     check(lambda x: (*function(x.mT)[:3], torch.linalg.pinv(x)), x, is_interpreted=False)
+    check(torch.linalg.pinv, torch.randn(0, 3))
     with pytest.raises(perpend.CompileError, match="expected numbers for the extents of the matrices"):
         check(lambda x: torch.linalg.svdvals(x), x, dynamic=[[1, 2]])
 
@@ -177,3 +191,6 @@ def test_singular_values() -> None:
 def test_exponentials() -> None:
     x = torch.stack([torch.randn(3, 3), torch.zeros(3, 3), torch.full((3, 3), 1e-9), torch.eye(3) * 5])
     check(torch.linalg.matrix_exp, x, dynamic=[[0, 1, 2]], more=[[torch.randn(2, 4, 4)], [x[:0]]])
+    x = torch.empty(4, 5, 5).uniform_(-9, 9)  # small elements among large ones, which PyTorch has to three digits
+    result = perpend.compile(Function(torch.linalg.matrix_exp), example_inputs=(x,))(x)
+    torch.testing.assert_close(result, torch.linalg.matrix_exp(x.double()).float(), rtol=1e-6, atol=0)

@@ -50,6 +50,17 @@ def test_bessel_functions() -> None:
         )
 
 
+def test_airy_functions() -> None:
+    x = torch.cat([torch.linspace(-30, 12, 501, dtype=torch.float64), torch.tensor([-7.0, 2.0, 120.0, -300.0])])
+    result = perpend.compile(Function(special.airy_ai), example_inputs=(x,))(x)
+    exact = torch.as_tensor(scipy.special.airy(x.numpy())[0])
+    torch.testing.assert_close(result, exact, rtol=1e-9, atol=1e-11)
+    falling = (x > 0) & (x < 100)
+    torch.testing.assert_close(result[falling], exact[falling], rtol=1e-9, atol=0)
+    ends = torch.tensor([float("inf"), float("-inf"), float("nan")])
+    assert bool(torch.isnan(perpend.compile(Function(special.airy_ai), example_inputs=(ends,))(ends)).all())
+
+
 def test_orthogonal_polynomials() -> None:
     def function(x: torch.Tensor, n: torch.Tensor) -> Any:
         several = [getattr(special, name)(x, n) for name in POLYNOMIALS]
@@ -197,6 +208,15 @@ def test_bits_of_numbers(dtype: torch.dtype) -> None:
     results, expected = tensors(model(x)), tensors(function(x))
     for result, reference in zip(results, expected, strict=True):
         torch.testing.assert_close(result, reference, rtol=0, atol=0, equal_nan=True)
+
+
+def test_other_sizes() -> None:
+    check(lambda x: (x.clone().resize_(2, 3), aten.resize(x, [3, 5]), aten.resize(x, [5, 5])[:4]), X[0])
+
+
+def test_normalisations_that_update_statistics() -> None:
+    statistics = [torch.randn(4), torch.randn(4), torch.randn(4), torch.rand(4)]
+    check(lambda x, *others: aten._batch_norm_with_update_functional(x, *others, 0.1, 1e-5), IMAGE, *statistics)
 
 
 def test_a_fixed_number_of_nonzero_elements() -> None:

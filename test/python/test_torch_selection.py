@@ -67,6 +67,20 @@ def test_counts() -> None:
     check(lambda i: torch.repeat_interleave(i, i[0], dim=1), COUNTS, more=[[COUNTS * 0], [COUNTS + 1]])
 
 
+def test_histograms() -> None:
+    x, weights, edges = torch.randn(50), torch.rand(50), torch.tensor([-1.0, -0.5, 0.3, 2.0])
+    check(lambda x: torch.histogram(x, 7), x, more=[[torch.full((50,), 2.0)]])
+    check(lambda x: torch.histogram(x, 10), torch.arange(11.0) * 0.1)
+    check(lambda x: torch.histogram(x, 4), torch.zeros(0))
+    check(lambda x: torch.histogram(x, 4, range=(0.0, 0.0)), x)
+    check(lambda x, w: torch.histogram(x, 5, range=(-1.0, 1.0), weight=w, density=True), x, weights)
+    check(lambda x, w, e: torch.histogram(x, e, weight=w), x, weights, edges)
+    rows = torch.randn(50, 3)
+    check(lambda x, w: torch.histogramdd(x, [2, 3, 4], weight=w, density=True), rows, weights)
+    check(lambda x, e: torch.histogramdd(x, [e, e, e]), rows, edges)
+    check(lambda x: torch.histogramdd(x, [2, 3, 4], range=[-1.0, 1.0, -2.0, 2.0, 0.0, 1.0]), rows)
+
+
 def test_positions_among_boundaries() -> None:
     limits = torch.tensor([-1.0, 0.0, 0.0, 1.0])
     values = torch.tensor([[-2.0, -1.0, 0.0], [0.5, 1.0, 2.0]])

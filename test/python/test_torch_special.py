@@ -54,15 +54,25 @@ def test_bessel_functions_and_others() -> None:
             torch.testing.assert_close(result, expected.to(values.dtype), atol=0, rtol=tolerance)
 
 
-def test_reductions_of_segments() -> None:
+@pytest.mark.parametrize("initial", [None, 2.0])
+def test_reductions_of_segments(initial: float | None) -> None:
     names = ["sum", "mean", "max", "min", "prod"]
 
-    def function(x: torch.Tensor, lengths: torch.Tensor) -> Any:
-        return [torch.segment_reduce(x, name, lengths=lengths, axis=0, unsafe=True) for name in names]
+    def function(x: torch.Tensor, lengths: torch.Tensor, offsets: torch.Tensor, nested: torch.Tensor) -> Any:
+        given: Any = {"unsafe": True, "initial": initial}
+        return [
+            [
+                torch.segment_reduce(x[0], name, lengths=lengths, axis=0, **given),
+                torch.segment_reduce(x[0], name, offsets=offsets, axis=0, **given),
+                torch.segment_reduce(x, name, lengths=nested, axis=1, **given),
+            ]
+            for name in names
+        ]
 
-    x, lengths = torch.randn(7, 2), torch.tensor([2, 0, 5])
-    module = perpend.import_model(Function(function), example_inputs=(x, lengths))
-    for result, expected in zip(perpend.compile(module)(x, lengths), function(x, lengths), strict=True):
+    x, lengths, offsets = torch.randn(2, 7, 3), torch.tensor([2, 0, 5]), torch.tensor([0, 3, 3, 7])
+    inputs = (x, lengths, offsets, torch.tensor([[2, 0, 5], [1, 3, 3]]))
+    results = perpend.compile(Function(function), example_inputs=inputs)(*inputs)
+    for result, expected in zip(tensors(results), tensors(function(*inputs)), strict=True):
         torch.testing.assert_close(result, expected, equal_nan=True)
 
 
@@ -153,6 +163,7 @@ def test_losses_with_several_labels() -> None:
     for reduction in ("none", "mean", "sum"):
         check(lambda x, r=reduction: F.multilabel_margin_loss(x[0], target, reduction=r), X)
     check(lambda x: F.multilabel_margin_loss(x[0, 0], target[0]), X)
+    check(lambda x: F.multilabel_margin_loss(x[0, 0, 0], target[0, 0] * 0), X)
 
 
 def test_windows() -> None:

@@ -18,6 +18,7 @@ from .special import bessel, polynomial, real_type
 aten: Any = torch.ops.aten
 
 FAR = 13.0
+AIRY_FAR = -7.0
 TERMS = 50
 GAMMA = 0.57721566490153286
 
@@ -40,7 +41,7 @@ def near(x: Tensor, order: int, sign: int, has_logarithm: bool = False) -> Tenso
     return polynomial(x * x / 4, coefficients(order, sign, has_logarithm)) * (x / 2) ** order
 
 
-def far(x: Tensor, order: int, wave: Callable[[Tensor], Tensor], other: Callable[[Tensor], Tensor]) -> Tensor:
+def far(x: Tensor, order: float, wave: Callable[[Tensor], Tensor], other: Callable[[Tensor], Tensor]) -> Tensor:
     """sqrt(2 / (pi x)) (P wave(angle) + Q other(angle)), as Hankel's expansion has them."""
     terms = [1.0]
     for k in range(1, 24):
@@ -112,7 +113,31 @@ def spherical(x: Tensor) -> Tensor:
     return result.to(real_type(x.dtype))
 
 
+def airy(x: Tensor) -> Tensor:
+    """Ai: its power series near 0; above, K of order 1/3 as an integral; below, J of 1/3 and -1/3."""
+    wide = x.double()
+    inner, above, below = wide.clamp(AIRY_FAR, 2), wide.clamp(2, 300), wide.clamp(max=AIRY_FAR).neg()
+    first, second = [0.3550280538878172], [0.2588194037928068]
+    for k in range(1, TERMS):
+        first.append(first[-1] / (3 * k * (3 * k - 1)))
+        second.append(second[-1] / (3 * k * (3 * k + 1)))
+    cubes = inner**3
+    series = polynomial(cubes, first) - inner * polynomial(cubes, second)
+    decay = (2 / 3 * above**1.5)[..., None]
+    place = torch.arange(90, dtype=torch.float64)
+    time = 0.08 * place * (2 / decay).sqrt()
+    weights = 0.08 * torch.where(place > 0, 1.0, 0.5).double() * (2 / decay).sqrt()
+    integral = ((-decay * (time / 2).sinh() ** 2 * 2).exp() * (time / 3).cosh() * weights).sum(-1)
+    falling = (above / 3).sqrt() / math.pi * integral * (-decay[..., 0]).exp()
+    angle = 2 / 3 * below**1.5
+    waves = [far(angle, order, torch.cos, lambda angle: -torch.sin(angle)) for order in (1 / 3, -1 / 3)]
+    wave = below.sqrt() / 3 * (waves[0] + waves[1])
+    result = torch.where(wide < AIRY_FAR, wave, torch.where(wide <= 2, series, torch.where(wide > 150, 0.0, falling)))
+    return torch.where(wide.abs() == math.inf, math.nan, torch.where(wide != wide, wide, result)).to(real_type(x.dtype))
+
+
 BESSEL: dict[Any, Callable[..., Any]] = {
+    aten.special_airy_ai.default: airy,
     aten.special_bessel_j0.default: first_kind(0),
     aten.special_bessel_j1.default: first_kind(1),
     aten.special_bessel_y0.default: second_kind(0),

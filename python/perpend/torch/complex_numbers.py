@@ -165,6 +165,20 @@ def hyperbolic(real: tuple[str, str], imaginary: tuple[str, str], factor: int) -
     return convert
 
 
+def sigmoid(call: Call) -> Complex:
+    """1 / (1 + u) with u = e^-z, or u / (1 + u) with u = e^z, whichever u is not large."""
+    a, b = pair(call, "self")
+    one, is_left = call.number(1, torch_of(a)), call.op("less", a, call.number(0, torch_of(a)))
+    u = rotated(
+        call, call.op("exp", call.op("neg", call.op("abs", a))), call.op("where", is_left, b, call.op("neg", b))
+    )
+    above, height = call.op("add", u.real, one), component(call, u, 1)
+    below = call.op("add", call.op("mul", above, above), call.op("mul", height, height))
+    real = call.op("where", is_left, call.op("add", u.real, squared(call, u)), above)
+    height = call.op("where", is_left, height, call.op("neg", height))
+    return Complex(call.op("div", real, below), call.op("div", height, below))
+
+
 def tanh(call: Call) -> Complex:
     """(sinh 2a + i sin 2b) / (cosh 2a + cos 2b), which is the same from |2a| = 40 on."""
     a, b = (call.op("add", part, part) for part in pair(call, "self"))
@@ -316,6 +330,8 @@ COMPLEX: dict[str, Operator] = {
     "aten.sinh": hyperbolic(("sinh", "cos"), ("cosh", "sin"), 1),
     "aten.cosh": hyperbolic(("cosh", "cos"), ("sinh", "sin"), 1),
     "aten.tanh": tanh,
+    "aten.sigmoid": sigmoid,
+    "aten.silu": lambda call: multiplied(call, "mul", call["self"], sigmoid(call)),
     "aten.reciprocal": reciprocal,
     "aten.sgn": direction,
     "aten.prod": product_along,

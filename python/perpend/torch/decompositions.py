@@ -14,7 +14,9 @@ from torch.nn import functional
 from .bessel import BESSEL
 from .bits import BITS
 from .gradients import GRADIENTS
+from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
+from .pooling import POOLS
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
 from .triangles import IN_TRIANGLES
@@ -156,7 +158,7 @@ def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
 
 def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes."""
-    rows, labels = (part.reshape(-1, part.shape[-1]) for part in (x, target))
+    rows, labels = (part.reshape(-1, part.shape[-1] if part.dim() else 1) for part in (x, target))
     classes = rows.shape[-1]
     is_given = (labels < 0).long().cumsum(-1) == 0
     is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes))).any(-2)
@@ -165,6 +167,16 @@ def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor
     losses = (margins * (is_given[..., :, None] & ~is_target[..., None, :])).sum((-2, -1)) / classes
     result = {0: losses.reshape(x.shape[:-1]), 1: losses.mean(), 2: losses.sum()}[reduction]
     return result, is_target.reshape(x.shape).to(x.dtype)
+
+
+def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Any:
+    """The elements in order; those beyond them, which PyTorch leaves open, are 0."""
+    count, wanted = math.prod(x.shape), math.prod(size)
+    if not x.is_contiguous() or memory_format not in (None, torch.contiguous_format, torch.preserve_format):
+        return NotImplemented
+    flat = x.reshape(-1)
+    flat = torch.cat([flat, flat.new_zeros(wanted - count)]) if wanted > count else flat[:wanted]
+    return flat.reshape(size)
 
 
 def trilinear(
@@ -281,29 +293,6 @@ def index_reduce(
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
-def segment_reduce(
-    x: Tensor,
-    reduce: str,
-    *,
-    lengths: Tensor | None = None,
-    indices: Tensor | None = None,
-    offsets: Tensor | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: float | None = None,
-) -> Any:
-    """Of consecutive rows: as many as a vector `lengths` says, or between neighbours of `offsets`."""
-    ends = lengths.cumsum(-1) if lengths is not None else offsets[..., 1:] if offsets is not None else None
-    if axis != 0 or ends is None or ends.dim() != 1 or initial is not None:
-        return NotImplemented
-    segment = (torch.arange(x.shape[0])[:, None] >= ends).sum(1)
-    empty = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}[reduce]
-    result = torch.full((ends.shape[0], *x.shape[1:]), empty, dtype=x.dtype)
-    if reduce == "sum":
-        return result.index_add(0, segment, x)
-    return result.index_reduce(0, segment, x, {"max": "amax", "min": "amin"}.get(reduce, reduce), include_self=False)
-
-
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
@@ -414,6 +403,7 @@ def randomised_relu(
 TABLE_OF_TORCH = [
     aten._native_batch_norm_legit,
     aten._native_batch_norm_legit_functional,
+    aten._batch_norm_with_update_functional,
     aten.binary_cross_entropy,
     aten.ldexp,
     aten.take,
@@ -426,6 +416,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **BESSEL,
     **BITS,
     **GRADIENTS,
+    **HISTOGRAMS,
+    **POOLS,
     **IN_TRIANGLES,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
@@ -443,8 +435,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.mode.default: mode,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
-    aten.segment_reduce.default: segment_reduce,
     aten.put.default: put,
+    aten.resize.default: resize,
     aten.diagonal_scatter.default: diagonal_scatter,
     aten.dist.default: distance,
     aten._pdist_forward.default: distances_of_pairs,

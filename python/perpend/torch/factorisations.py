@@ -173,21 +173,60 @@ def smaller(first: Extent, second: Extent) -> Extent:
     return first if first == second else f"min({first}, {second})"
 
 
-def householder_product(call: Call) -> Value:
-    """The product of reflections 1 - tau[j] v v^T, with v = (0 .. 0, 1, input[j + 1 ..])."""
-    matrix, outer = stack_of(call, "input")
-    _, rows, columns = matrix.value.shape
-    factors = Term(call, call.cast(call.tensor("tau"), torch.float64)).shaped([matrix.value.shape[0], -1])
+def factored(call: Call) -> list[Value]:
+    """geqrf: R, below its diagonal the reflections 1 - tau v v^T without the leading 1 of v, and each tau."""
+    matrix, outer = stack_of(call, "self")
+    count, rows, columns = matrix.value.shape
+    place, other = places(call, rows), places(call, columns)
+
+    def clear(number: Term, left: Term, factors: Term) -> list[Term]:
+        column = left[number, 2]
+        here, below = place.is_(number), number < place
+        head = choose(here, column, 0.0).sum(1).at(1)
+        rest = choose(below, column * column, 0.0).sum(1).at(1)
+        length = (head * head + rest).op("sqrt")
+        end = choose(rest.is_(0.0), head, choose(head < 0.0, length, length.op("neg")))
+        scale = choose(end.is_(0.0), 0.0, (end - head) / choose(end.is_(0.0), 1.0, end))
+        start = choose(rest.is_(0.0), 1.0, head - end)
+        normal = choose(here, 1.0, choose(below, column / start, 0.0))
+        following = left - normal.at(2) @ (normal.at(1) @ left) * scale.at(2)
+        done = choose(here, end, choose(below, normal, column)).at(2)
+        left = choose(other.is_(number), done, choose(other < number, left, following))
+        return [left, choose(places(call, kept).is_(number), scale, factors)]
+
+    kept = smaller(rows, columns)
+    none = Term(call, call.op("expand", call.number(0, torch.float64), shape=[count, kept]))
+    left, factors = loop(call, extent(call, f"min({rows}, {columns})"), [matrix, none], clear)
+    return [result(left, outer, call.dtype), result(factors, outer, call.dtype)]
+
+
+def product_of_reflections(call: Call, vectors: Term, scales: str) -> Term:
+    """[n, rows, rows], of reflections 1 - tau[j] v v^T, with v = (0 .. 0, 1, vectors[j + 1 ..])."""
+    rows = vectors.value.shape[1]
+    factors = Term(call, call.cast(call.tensor(scales), torch.float64)).shaped([vectors.value.shape[0], -1])
 
     def reflect(number: Term, product: Term) -> list[Term]:
-        place, column = places(call, rows), matrix[number, 2]
+        place, column = places(call, rows), vectors[number, 2]
         normal = choose(place.is_(number), 1.0, choose(number < place, column, 0.0))
         scale = factors[number, 1].at(1).at(2)
         return [product - (product @ normal.at(2)) @ normal.at(1) * scale]
 
     count = extent(call, factors.value.shape[1])
-    (product,) = loop(call, count, [unit(call, matrix, rows)], reflect)
-    return result(product.leading(rows, columns), outer, call.dtype)
+    return loop(call, count, [unit(call, vectors, rows)], reflect)[0]
+
+
+def householder_product(call: Call) -> Value:
+    matrix, outer = stack_of(call, "input")
+    _, rows, columns = matrix.value.shape
+    return result(product_of_reflections(call, matrix, "tau").leading(rows, columns), outer, call.dtype)
+
+
+def reflected_by(call: Call) -> Value:
+    """ormqr: the product of reflections times a matrix, or a matrix times it."""
+    vectors, outer = stack_of(call, "self")
+    product, (other, _) = product_of_reflections(call, vectors, "input2"), stack_of(call, "input3")
+    product = product.transposed() if call["transpose"] else product
+    return result(product @ other if call["left"] else other @ product, outer, call.dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -342,6 +381,8 @@ def matrix_exp(call: Call) -> Value:
 FACTORISATIONS: dict[str, Callable[[Call], Any]] = {
     "aten.linalg_qr": qr,
     "aten.linalg_householder_product": householder_product,
+    "aten.geqrf": factored,
+    "aten.ormqr": reflected_by,
     "aten._linalg_eigh": eigh,
     "aten._linalg_svd": svd,
     "aten.linalg_matrix_exp": matrix_exp,

@@ -132,6 +132,8 @@ def pseudo_inverse(
 ) -> Tensor:
     """V S^-1 U^T of the singular values above max(atol, rtol * the largest); the others count as 0."""
     matrix = matrix.tril() + matrix.tril(-1).mT if hermitian else matrix
+    if 0 in matrix.shape:
+        return matrix.mT.clone()
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
     if rtol is None:
         epsilon = torch.finfo(matrix.dtype).eps * max(matrix.shape[-2:])
