@@ -94,7 +94,7 @@ bool allocateTables(perpend_session &session) {
   session.outputDims = allocateDims(region, session.model->descriptor.outputs);
   session.inputBytes = region.allocate<int64_t>(module.inputCount);
   session.outputBytes = region.allocate<int64_t>(module.outputCount);
-  session.symbols = region.allocate<int64_t>(module.symbolCount);
+  session.symbols = region.allocate<int64_t>(size_t{module.symbolCount} + 1);
   session.bufferBytes = region.allocate<int64_t>(module.bufferCount);
   session.offsets = region.allocate<int64_t>(module.bufferCount);
   session.isCallers = region.allocate<bool>(module.outputCount);
@@ -217,6 +217,7 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
   }
+  created->symbols[model->module->symbolCount] = created->threads;
   fillFrame(*created);
   *session = created;
   return PERPEND_OK;

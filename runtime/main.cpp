@@ -108,7 +108,7 @@ void printHelp(const perpend_model *model, const char *program) {
   printf("usage: %s [--input [NAME=]FILE.npy]... [--output-dir DIR] [--repeat N] [--threads N] [--profile]\n"
          "Runs the model '%s'. Inputs without a name are taken in order.\n"
          "  --output-dir DIR  write every output to DIR/NAME.npy\n"
-         "  --repeat N        run N times and print the times (default 1: without times)\n"
+         "  --repeat N        run N times and print the times (default 1)\n"
          "  --threads N       at most N threads (default 0: all usable cores)\n"
          "  --profile         print the time of each kernel\n",
          program, perpend_model_name(model));

@@ -23,6 +23,7 @@
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 #include "tile/Buffers.h"
+#include "tile/schedule/KernelTraces.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -85,6 +86,8 @@ private:
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
+  LogicalResult readSchedules();
+  void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   LogicalResult inferRequirements();
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
   LogicalResult writeHeader(const target::ScratchDirectory &scratch, StringRef output);
@@ -94,6 +97,7 @@ private:
   const CompileOptions &options;
   CompileReport *report;
   std::optional<target::TargetInfo> target;
+  std::vector<tile::ScheduleText> schedules;
   ModelDescription description;
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
@@ -128,14 +132,35 @@ LogicalResult Compilation::lower() {
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
   if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
     return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
+  if (!options.schedules.empty() && failed(readSchedules()))
+    return failure();
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
     if (next.name == options.startFrom && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
   // The phase behind which the module is described has run before.
   if (options.startFrom == phases().back().name && failed(describeModel(module, options.name, description)))
     return failure();
-  return runPhases(module, {*target, options.optLevel, options.checked}, options.startFrom, options.stopAfter,
-                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+  return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked}, options.startFrom,
+                   options.stopAfter, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+}
+
+/// They are for kernels as they are before the phase `tile`.
+LogicalResult Compilation::readSchedules() {
+  for (const Phase &phase : llvm::reverse(phases())) {
+    if (phase.name == "tile")
+      break;
+    if (phase.name == options.startFrom)
+      return module.emitError("the option --schedules is for kernels before the phase 'tile', and the compilation "
+                              "starts from '")
+             << phase.name << "'\nhint: leave out --schedules, or start from an earlier phase";
+  }
+  auto read = tile::readSchedules(module.getContext(), options.schedules, target->name);
+  if (failed(read))
+    return failure();
+  schedules = std::move(*read);
+  if (options.startFrom == "tile")
+    attachSchedules();
+  return success();
 }
 
 LogicalResult Compilation::replaceModule(StringRef file) {
@@ -190,6 +215,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
+  if (phase.name == "schedule")
+    attachSchedules();
   if (!options.dumpPhases.empty()) {
     size_t number = &phase - phases().begin();
     std::error_code error =

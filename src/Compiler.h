@@ -34,7 +34,7 @@ struct CompileReport {
   std::vector<PhaseTime> times;
   std::string descriptor; ///< JSON, see perpend_module.h
   uint64_t artifactBytes = 0, weightsBytes = 0;
-  int64_t arenaBytes = -1; ///< -1: depends on symbols
+  int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
 };
 
 /// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C

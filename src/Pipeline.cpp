@@ -55,7 +55,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
-  if (context.optLevel < 2)
+  if (context.optLevel < 2 || context.isUnpacked)
     return;
   passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions({context.target}));
   passes.addPass(graph::createGraphSimplify());
@@ -77,9 +77,9 @@ static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileScheduleKernels({context.target}));
 }
 
-static void buildTile(OpPassManager &passes, const PhaseContext &) {
-  passes.addPass(tile::createTileBuildBlocks());
-  passes.addPass(tile::createTileScheduleBlocks());
+static void buildTile(OpPassManager &passes, const PhaseContext &context) {
+  passes.addPass(tile::createTileBuildBlocks({context.target, /*all=*/false, /*schedules=*/true}));
+  passes.addPass(tile::createTileScheduleBlocks({context.target}));
   passes.addPass(tile::createTileFlattenBlocks());
   passes.addPass(tile::createTileLowerKernels());
   passes.addPass(createCanonicalizerPass());
@@ -105,10 +105,11 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   // merged ones arguments of wrong types. So they run while branches are still regions.
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
-  passes.addPass(createConvertVectorToLLVMPass());
-  passes.addPass(createConvertSCFToCFPass());
+  // Functions of libm take numbers: what calls them takes vectors apart.
   passes.addPass(createConvertMathToLLVMPass());
   passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createConvertSCFToCFPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createFinalizeMemRefToLLVMConversionPass());
   passes.addPass(createConvertFuncToLLVMPass());

@@ -16,7 +16,7 @@ namespace perpend {
 struct PhaseContext {
   const target::TargetInfo &target;
   int64_t optLevel = 3;
-  bool isChecked = false; ///< see CompileOptions
+  bool isChecked = false, isUnpacked = false; ///< see CompileOptions
 };
 
 /// One step from a model to LLVM. The table in Pipeline.cpp drives --stop-after, --start-from, --dump-phases,

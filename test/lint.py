@@ -24,7 +24,13 @@ LAYERS = [
 ]
 RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 # Facts about machines are data that every layer may read.
-EVERYWHERE = {"target/TargetInfo.h", "target/TargetOption.h", "target/Targets.def", "Options.def"}
+EVERYWHERE = {
+    "target/TargetInfo.h",
+    "target/TargetOption.h",
+    "target/Targets.def",
+    "target/Intrinsics.h",
+    "Options.def",
+}
 
 FORBIDDEN_FOLDERS = {"utils", "util", "common", "helpers", "helper", "contrib", "misc"}
 MACHINE_PATH = re.compile(r"(?<![\w.:/$}-])/(?:work|root|home|Users|farm|mnt)/\w|/tmp/\w")

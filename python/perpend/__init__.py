@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _perpend, results
-from ._perpend import CompileError, GraphBuilder, Module, Report
+from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
 from .operators import Operator, Operators, import_onnx, in_python
 from .temporary_folders import TemporaryFolder
 
@@ -31,6 +31,8 @@ __all__ = [
     "Module",
     "Operator",
     "Report",
+    "Schedule",
+    "ScheduleError",
     "TensorInfo",
     "compile",
     "import_model",
@@ -266,3 +268,6 @@ def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
         guess = difflib.get_close_matches(name, [*arguments, *options], n=1)
         hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join([*arguments, *options])}"
         raise CompileError(f"there is no option '{name}'\nhint: {hint}")
+
+
+from .schedule import Schedule  # noqa: E402  (it compiles with what stands above)

@@ -8,7 +8,7 @@
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 3                      equals perpend_module.abi
+ *   "abi": 4                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 3u
+#define PERPEND_MODULE_ABI 4u
 
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
@@ -90,7 +90,8 @@ struct perpend_frame {
   const uint8_t *weights;    /* start of the module's constant section */
   uint8_t *arena;            /* 64-byte aligned */
   const int64_t *offsets;    /* byte offset in the arena of each planned buffer */
-  int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols" */
+  int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
+                              * Behind them: at most how many threads run a kernel at a time, at least 1 */
   /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
    * into parts of at least grain units when threads are available. extent <= 0 runs nothing. kernelIndex -1: work that
    * is no kernel, of a library call. */
@@ -138,8 +139,8 @@ struct perpend_module {
   /* dims[i] points at the extents of input i, as the caller gave them. Writes the symbols of inputs. Returns 0, or 1
    * with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
-  /* Writes the byte size of every planned buffer and, one output after another, the extents of all outputs; an extent
-   * that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
+  /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
+   * of all outputs; an extent that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
    * bufferBytes is never NULL, also with staticOffsets. Must not fail; a negative size is reported as an overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */

@@ -104,7 +104,7 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
     for (const PhaseTime &time : report.times)
       out << llvm::format("  %-12s %8.3f s\n", time.phase.c_str(), time.seconds);
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
-      << (report.arenaBytes < 0 ? "depends on the inputs" : sizeText(report.arenaBytes)) << "\n";
+      << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes)) << "\n";
   if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target))
     out << "target " << (options.printTimes ? target->describe() : target->name) << "\n";
   else

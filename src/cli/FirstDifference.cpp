@@ -51,7 +51,8 @@ class Search {
 public:
   Search(ModuleOp module, const CompileOptions &options, ArrayRef<Array> inputs)
       : module(module), options(options), inputs(inputs) {
-    this->options.overridePhase.clear(); // that is of the whole model
+    this->options.overridePhase.clear(); // these are of the whole model
+    this->options.schedules.clear();
   }
 
   /// What is wrong with the value of an operator; empty: nothing.

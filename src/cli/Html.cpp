@@ -65,7 +65,7 @@ static void printPlan(const ModelReport &report, llvm::raw_ostream &out) {
   for (const BufferReport &buffer : report.buffers)
     steps = std::max(steps, buffer.last + 1);
   out << "<h2>Memory plan</h2>\n<p>" << report.arenaBytes << " bytes between kernels"
-      << (report.symbols.empty() ? "" : " where every symbol is 2")
+      << (report.symbols.empty() ? "" : " where every symbol is 2") << (report.hasParts() ? ", with one thread" : "")
       << "; kernels from left to right, addresses from top to bottom.</p>\n<svg viewBox=\"0 0 960 360\" width=\"100%\" "
          "style=\"background:#f6f6f6\">\n";
   double stepWidth = width / static_cast<double>(steps), scale = height / static_cast<double>(report.arenaBytes);
@@ -74,8 +74,9 @@ static void printPlan(const ModelReport &report, llvm::raw_ostream &out) {
                         static_cast<double>(buffer.first) * stepWidth, static_cast<double>(buffer.offset) * scale,
                         static_cast<double>(buffer.last - buffer.first + 1) * stepWidth,
                         static_cast<double>(buffer.bytes) * scale, static_cast<int>(i * 47 % 360))
-        << "<title>buffer " << i << ": " << escape(buffer.size) << " bytes, kernels " << buffer.first << " to "
-        << buffer.last << "</title></rect>\n";
+        << "<title>buffer " << i << ": " << escape(buffer.size) << " bytes"
+        << (buffer.parts.empty() ? "" : " for each thread") << ", kernels " << buffer.first << " to " << buffer.last
+        << "</title></rect>\n";
   out << "</svg>\n";
 }
 

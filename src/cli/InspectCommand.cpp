@@ -3,8 +3,12 @@
 #include "cli/Command.h"
 #include "cli/Report.h"
 #include "support/WriteFile.h"
+#include "target/TargetInfo.h"
+#include "tile/schedule/KernelTraces.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
 
 namespace perpend::cli {
 
@@ -34,16 +38,38 @@ static int printOneStage(const ModelSource &source, const CompileOptions &option
   return Good;
 }
 
+/// What `perpend compile --schedules` reads.
+static int printTraces(const ModelSource &source, CompileOptions options) {
+  if (source.kind == ModelKind::Library)
+    return fail("option '--schedules' needs an .onnx or .mlir file, '" + source.path + "' is compiled already");
+  llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target);
+  if (!target)
+    return fail(target.takeError());
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(source);
+  options.stopAfter = "tile";
+  if (!module || !compileGuarded(*module, options, ArtifactKind::SharedLibrary, "")) {
+    if (workspace.hasFoundBug())
+      writeReproducer(source, options);
+    (void)module.release();
+    return UserError;
+  }
+  llvm::outs() << tile::printSchedules(*module, target->name);
+  return Good;
+}
+
 int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   ModelSource source;
   CompileOptions options;
   OptionList list;
   std::string stage, html;
+  bool wantsSchedules = false;
   list.add("stage", stage, "STAGE", "print the module at this stage, without large weights");
+  list.add("schedules", wantsSchedules, "", "print the traces of kernels, as `perpend compile --schedules` reads them");
   list.addOutputFile("html", html, "FILE", "write everything as a page that needs no other file");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options, {"target", "O"});
+  list.addCompiler(options, {"target", "O", "unpacked"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
@@ -61,6 +87,8 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   if (!kind)
     return UserError;
   source.kind = *kind;
+  if (wantsSchedules)
+    return printTraces(source, options);
   if (!stage.empty())
     return printOneStage(source, options, stage);
   std::optional<ModelReport> report =

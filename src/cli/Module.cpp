@@ -276,6 +276,6 @@ void writeReproducer(const ModelSource &source, const CompileOptions &options) {
   }
   llvm::errs() << "reproducer: perpend-repro.mlir\nreplay: perpend compile perpend-repro.mlir -o repro.so --start-from "
                << start << " --target " << options.target << " -O" << options.optLevel
-               << (options.checked ? " --checked\n" : "\n");
+               << (options.unpacked ? " --unpacked" : "") << (options.checked ? " --checked\n" : "\n");
 }
 } // namespace perpend::cli

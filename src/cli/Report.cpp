@@ -143,6 +143,9 @@ static void collectBuffers(func::FuncOp main, ModelReport &report) {
   llvm::StringMap<int64_t> symbols;
   for (const std::string &symbol : report.symbols)
     symbols[symbol] = ModelReport::symbolValue;
+  llvm::SmallVector<graph::SymbolicInt> parts(extents.size(), graph::SymbolicInt(1));
+  if (auto given = main->getAttrOfType<graph::ShapeAttr>(tile::bufferPartsAttribute))
+    parts = given.values();
   std::vector<int64_t> bytes, offsets(extents.size());
   std::vector<perpend_buffer_lifetime> times;
   for (auto [i, size] : llvm::enumerate(extents)) {
@@ -152,7 +155,8 @@ static void collectBuffers(func::FuncOp main, ModelReport &report) {
   report.arenaBytes =
       runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
   for (size_t i = 0; i < bytes.size(); ++i)
-    report.buffers.push_back({extents[i].str(), bytes[i], offsets[i], times[i].first, times[i].last});
+    report.buffers.push_back({extents[i].str(), parts[i] == graph::SymbolicInt(1) ? "" : parts[i].str(), bytes[i],
+                              offsets[i], times[i].first, times[i].last});
 }
 
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options) {
@@ -266,12 +270,13 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
     out << "  " << kernel.name << (kernel.schedule.empty() ? "" : "  ") << kernel.schedule << "\n";
   if (report.buffers.empty())
     return;
-  out << "\nmemory plan" << (report.symbols.empty() ? "" : ", where every symbol is 2") << ": " << report.arenaBytes
+  out << "\nmemory plan" << (report.symbols.empty() ? "" : ", where every symbol is 2")
+      << (report.hasParts() ? ", with one thread" : "") << ": " << report.arenaBytes
       << " bytes\n  buffer     bytes    offset  alive     size\n";
   for (auto [i, buffer] : llvm::enumerate(report.buffers))
     out << llvm::format("  %6zu %9lld %9lld  %-8s  ", i, static_cast<long long>(buffer.bytes),
                         static_cast<long long>(buffer.offset),
                         (std::to_string(buffer.first) + ".." + std::to_string(buffer.last)).c_str())
-        << buffer.size << "\n";
+        << buffer.size << (buffer.parts.empty() ? "" : " for each of at most " + buffer.parts + " threads") << "\n";
 }
 } // namespace perpend::cli

@@ -27,6 +27,8 @@ struct KernelReport {
 
 struct BufferReport {
   std::string size; ///< an expression
+  /// Scratch memory of a kernel, of which each thread has so much, and at most so many have any; else empty.
+  std::string parts;
   int64_t bytes = 0, offset = 0;
   int64_t first = 0, last = 0;
 };
@@ -40,9 +42,13 @@ struct ModelReport {
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
   std::vector<KernelReport> kernels;
-  /// Buffers between kernels. With symbols, bytes and offsets are those where every symbol is `symbolValue`.
+  /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those where every symbol is
+  /// `symbolValue`; a run has one thread.
   std::vector<BufferReport> buffers;
   int64_t arenaBytes = 0;
+  bool hasParts() const {
+    return llvm::any_of(buffers, [](const BufferReport &buffer) { return !buffer.parts.empty(); });
+  }
   static constexpr int64_t symbolValue = 2;
 };
 

@@ -163,9 +163,14 @@ std::string kernelName(func::FuncOp kernel, StringRef hash) {
   SetVector<StringRef> words = wordsOf(kernel);
   std::string name = llvm::join(words.getArrayRef().take_front(wordsOfName), "_");
   auto module = kernel->getParentOfType<ModuleOp>();
-  for (size_t digits = digitsOfName; digits < hash.size(); digits *= 2)
-    if (std::string full = name + "_" + hash.take_front(digits).str(); !module.lookupSymbol(full))
-      return full;
-  return name + "_" + hash.str();
+  auto isTaken = [&](const std::string &full) { return module.lookupSymbol(full) != nullptr; };
+  size_t digits = digitsOfName;
+  while (digits < hash.size() && isTaken(name + "_" + hash.take_front(digits).str()))
+    digits *= 2;
+  name += "_" + hash.take_front(digits).str();
+  std::string full = name;
+  for (unsigned number = 2; isTaken(full); ++number)
+    full = name + "_" + std::to_string(number);
+  return full;
 }
 } // namespace perpend::graph

@@ -17,7 +17,7 @@ namespace perpend::graph {
 std::string structuralHash(mlir::func::FuncOp kernel);
 
 /// What a person calls it: its first operators and the first four digits of the hash, such as matmul_add_exp_7f3a.
-/// More digits where the module has another function of that name.
+/// More digits, and then a number, where the module has another function of that name.
 std::string kernelName(mlir::func::FuncOp kernel, llvm::StringRef hash);
 } // namespace perpend::graph
 

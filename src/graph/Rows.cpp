@@ -3,6 +3,7 @@
 #include "graph/Rows.h"
 
 #include "graph/Shapes.h"
+#include "graph/Work.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -13,6 +14,12 @@ using namespace perpend::graph;
 static bool isView(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   return element && element.elementKind() == ElementKind::View;
+}
+
+bool perpend::graph::movesLastDimension(Operation *op) {
+  auto transpose = dyn_cast<TransposeOp>(op);
+  ArrayRef<int64_t> order = transpose ? transpose.getPermutation() : ArrayRef<int64_t>();
+  return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
 bool perpend::graph::isReadOften(Value value) {
@@ -45,6 +52,7 @@ public:
       for (size_t i = 0; i < chain.members.size(); ++i)
         grows |= addProducers(chain.members[i]);
     }
+    releaseCheap();
     bool combines =
         isa<ReductionInterface>(chain.root) || llvm::any_of(chain.members, llvm::IsaPred<ReductionInterface>);
     bool needsRows = combines && llvm::any_of(chain.members, [](Operation *op) {
@@ -56,6 +64,8 @@ public:
 private:
   static constexpr size_t mostOperators = 40;
   static constexpr unsigned mostRecomputed = 2;
+  /// As reading a row that was kept, and writing it before: an operation or two, and the end of their region.
+  static constexpr double cheapWork = 3;
 
   /// A reduction that reads each element once: what reads them again wants blocks, not rows.
   static bool isRowwise(Operation *op) {
@@ -64,7 +74,11 @@ private:
       return false;
     auto reduction = dyn_cast<ReductionInterface>(op);
     if (!reduction)
-      return element.elementKind() != ElementKind::Reduction;
+      return element.elementKind() != ElementKind::Reduction && !movesLastDimension(op);
+    auto flow = dyn_cast<DimensionFlowInterface>(op);
+    for (int64_t dim = 0, rank = tensorTypeOf(op->getResult(0)).getRank(); dim < rank; ++dim)
+      if (!flow || flow.followingDim(op->getOpOperand(0), dim) != dim)
+        return false; // what it combines does not lie together
     SymbolicInt read = elementCount(shapeOf(op->getResult(0))) * elementCount(reduction.reducedExtents());
     return op->getNumOperands() == 1 && read == elementCount(shapeOf(op->getOperand(0)));
   }
@@ -129,13 +143,11 @@ private:
       return true;
     if (refused.contains(op))
       return false;
-    RankedTensorType type = tensorTypeOf(op->getResult(0));
-    Shape row(ArrayRef(shapeOf(op->getResult(0))).drop_front(chain.rowDims));
-    std::optional<int64_t> count = elementCount(row).constant();
-    Type element = type.getElementType();
+    std::optional<int64_t> count = elementCount(chain.rowOf(op->getResult(0))).constant();
+    Type element = tensorTypeOf(op->getResult(0)).getElementType();
     int64_t elementBytes = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
-    if (count && *count <= mostBytes && bytes + *count * elementBytes <= mostBytes) {
-      bytes += *count * elementBytes;
+    if (!count || (*count <= mostBytes && bytes + *count * elementBytes <= mostBytes)) {
+      bytes += count.value_or(0) * elementBytes;
       chain.kept.insert(op);
       return true;
     }
@@ -147,12 +159,70 @@ private:
     return false;
   }
 
+  /// What it takes to compute an element again.
+  struct Again {
+    double work = 0;
+    llvm::SmallPtrSet<Value, 4> rows; ///< that are read
+    bool isScattered = false;
+  };
+
+  /// Rows that are computed again about as fast as they are read: not more than one other row is.
+  void releaseCheap() {
+    llvm::DenseMap<Operation *, Again> costs;
+    SmallVector<Operation *> order(chain.members.begin(), chain.members.end());
+    llvm::sort(order, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *op : order) {
+      Again again{scalarWork(*op), {}, false};
+      for (OpOperand &operand : op->getOpOperands())
+        addOperand(operand, costs, again);
+      bool isCheap = again.work <= cheapWork && again.rows.size() <= 1 && !again.isScattered;
+      if (isCheap && !isa<ReductionInterface>(op) && !isOneInRow(op->getResult(0)))
+        chain.kept.remove(op);
+      costs[op] = std::move(again);
+    }
+  }
+
+  void addOperand(OpOperand &operand, const llvm::DenseMap<Operation *, Again> &costs, Again &again) const {
+    Operation *producer = operand.get().getDefiningOp();
+    auto inner = costs.find(producer);
+    bool isRead = inner == costs.end() || chain.kept.contains(producer);
+    if (!isRead) {
+      again.work += inner->second.work;
+      again.rows.insert(inner->second.rows.begin(), inner->second.rows.end());
+      again.isScattered |= inner->second.isScattered;
+    } else if (!isOneInRow(operand.get())) {
+      again.rows.insert(operand.get());
+    }
+    again.isScattered |= isView(operand.getOwner()) && !isOneInRow(operand.get()) && !followsLast(operand);
+  }
+
+  /// Whether a row has one element of it, as the result of a reduction has.
+  bool isOneInRow(Value value) const {
+    Shape shape = shapeOf(value), whole = shapeOf(chain.root->getResult(0));
+    if (elementCount(shape) == SymbolicInt(1))
+      return true;
+    return shape.size() >= chain.rowDims && std::equal(whole.begin(), whole.begin() + chain.rowDims, shape.begin()) &&
+           elementCount(chain.rowOf(value)) == SymbolicInt(1);
+  }
+
+  /// Whether neighbours in the result of a view are neighbours in the operand.
+  static bool followsLast(OpOperand &use) {
+    auto flow = dyn_cast<DimensionFlowInterface>(use.getOwner());
+    int64_t last = tensorTypeOf(use.get()).getRank() - 1;
+    return flow && flow.keepsDimensions() && last >= 0 &&
+           flow.followingDim(use, last) == tensorTypeOf(use.getOwner()->getResult(0)).getRank() - 1;
+  }
+
   RowChain chain;
   int64_t mostBytes, bytes = 0;
   unsigned recomputed = 0;
   llvm::SmallPtrSet<Operation *, 8> refused;
 };
 } // namespace
+
+Shape RowChain::rowOf(Value value) const {
+  return Shape(ArrayRef(shapeOf(value)).drop_front(std::min<size_t>(rowDims, tensorTypeOf(value).getRank())));
+}
 
 std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes) {
   return ChainFinder(root, mostBytes).find();

@@ -24,7 +24,13 @@ struct RowChain {
   llvm::SetVector<mlir::Operation *> members;
   /// Those of the members of which a row is kept; the others are computed where they are used.
   llvm::SetVector<mlir::Operation *> kept;
+
+  /// The extents of one row of a value.
+  Shape rowOf(mlir::Value value) const;
 };
+
+/// A view of whose elements neighbours lie apart.
+bool movesLastDimension(mlir::Operation *op);
 
 /// Whether elements of a value are read again and again where its users are computed element by element: it has several
 /// uses, or one that repeats it, be it behind views.
@@ -34,12 +40,12 @@ bool isReadOften(mlir::Value value);
 bool isWorthKeeping(mlir::Operation *op);
 
 /// The chain that ends in `root`: what only it uses, as far as rows follow rows, with at most `mostBytes` of rows that
-/// are kept. Rows of a length that depends on symbols are not kept but computed again, which a chain does at most
-/// twice. nullopt: nothing would be read often, or nothing combines elements.
+/// are kept. Rows that are known to be longer are computed again, which a chain does at most twice; so are those of
+/// which an element costs no more than to read it. nullopt: nothing would be read often, or nothing combines elements.
 std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes);
 
-/// What the rows of a chain may take of the stack and the first caches.
-inline constexpr int64_t mostRowBytes = 1 << 16;
+/// What the rows of a chain may take of a thread's caches, where that is known.
+inline constexpr int64_t mostRowBytes = 1 << 20;
 } // namespace perpend::graph
 
 #endif

@@ -57,6 +57,22 @@ static void normalise(Tensor &tensor) {
   }
 }
 
+/// Memory that nothing else uses: a part finds there what another has left, so it must not read before it writes.
+static LogicalResult bindScratch(Operation *kernel, Executor &executor, ArrayRef<Slot> slots, ArrayRef<Type> types,
+                                 const Environment &environment) {
+  auto counts = kernel->getAttrOfType<graph::ShapeAttr>(tile::scratchAttribute);
+  for (auto [slot, type, count] : llvm::zip_equal(slots, types, counts.values())) {
+    FailureOr<int64_t> elements = environment.evaluate(kernel, count);
+    if (failed(elements))
+      return failure();
+    FailureOr<Tensor> memory = environment.allocate(kernel, cast<MemRefType>(type).getElementType(), *elements);
+    if (failed(memory) || failed(bind(kernel, executor, slot, type, *memory)))
+      return failure();
+    std::memset(memory->mutableData(), 0xa5, memory->sizeBytes());
+  }
+  return success();
+}
+
 LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArrayRef<Tensor> results,
                         const Environment &environment) {
   if (llvm::any_of(cast<func::FuncOp>(kernel).getArgumentTypes(), llvm::IsaPred<tile::BufferType>))
@@ -70,10 +86,12 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   SmallVector<Tensor> buffers(inputs);
   llvm::append_range(buffers, results);
   ArrayRef<Slot> arguments = program->code.arguments;
-  tile::KernelAbi abi(inputs.size(), results.size());
+  tile::KernelAbi abi(inputs.size(), results.size(), tile::KernelAbi::scratchCountOf(cast<func::FuncOp>(kernel)));
   if (arguments.size() != abi.argumentCount())
-    return kernel->emitError("expected the arguments (") << inputs.size() << " inputs, " << results.size()
-                                                         << " outputs, symbols, begin, end), got " << arguments.size();
+    return kernel->emitError("expected the arguments (")
+           << inputs.size() << " inputs, " << results.size() << " outputs, symbols, "
+           << (abi.scratchCount() ? std::to_string(abi.scratchCount()) + " scratch buffers, " : "")
+           << "begin, end), got " << arguments.size();
   Executor executor(*program, environment, &functions);
   ArrayRef<Type> types = cast<func::FuncOp>(kernel).getArgumentTypes();
   for (size_t i = 0; i < buffers.size(); ++i)
@@ -84,6 +102,9 @@ LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArray
   int64_t parts = std::max<int64_t>(1, environment.kernelParts),
           size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
   for (int64_t begin = 0; begin < *extent; begin += size) {
+    if (abi.scratchCount() && failed(bindScratch(kernel, executor, arguments.slice(abi.scratch(0), abi.scratchCount()),
+                                                 types.slice(abi.scratch(0), abi.scratchCount()), environment)))
+      return failure();
     executor.integer(arguments[abi.begin()]) = begin;
     executor.integer(arguments[abi.end()]) = std::min(begin + size, *extent);
     if (!executor.run(program->code))

@@ -207,6 +207,40 @@ static bool executeBroadcast(Executor &executor, const Instruction &instruction)
   return true;
 }
 
+/// Lane `from` of `source` becomes lane `to` of `target`.
+static void copyLane(Executor &executor, const Slot &target, int64_t to, const Slot &source, int64_t from) {
+  unsigned size = source.format.registerBytes();
+  std::memcpy(static_cast<std::byte *>(executor.registers(target)) + to * size,
+              static_cast<const std::byte *>(executor.registers(source)) + from * size, size);
+}
+
+static bool executeFromElements(Executor &executor, const Instruction &instruction) {
+  for (auto [i, element] : llvm::enumerate(instruction.operands))
+    copyLane(executor, instruction.results[0], static_cast<int64_t>(i), element, 0);
+  return true;
+}
+
+static bool executeExtract(Executor &executor, const Instruction &instruction) {
+  auto op = cast<vector::ExtractOp>(instruction.op);
+  if (op.hasDynamicPosition() || op.getSourceVectorType().getRank() != 1) {
+    op.emitError("the interpreter expects the number of a lane");
+    return false;
+  }
+  copyLane(executor, instruction.results[0], 0, instruction.operands[0], op.getStaticPosition().front());
+  return true;
+}
+
+static bool executeShuffle(Executor &executor, const Instruction &instruction) {
+  const Slot &first = instruction.operands[0], &second = instruction.operands[1];
+  for (auto [i, lane] : llvm::enumerate(cast<vector::ShuffleOp>(instruction.op).getMask())) {
+    int64_t number = cast<IntegerAttr>(lane).getInt();
+    bool isFirst = number < first.lanes;
+    copyLane(executor, instruction.results[0], static_cast<int64_t>(i), isFirst ? first : second,
+             isFirst ? number : number - first.lanes);
+  }
+  return true;
+}
+
 /// Sums modulo 2^32 of products of words: of two i16, or of four i8 that are unsigned on the left.
 static bool executeDot(Executor &executor, const Instruction &instruction) {
   auto lanesOf = [&](const Slot &slot) { return static_cast<int64_t *>(executor.registers(slot)); };
@@ -327,6 +361,9 @@ Execute findMemoryOperation(Operation *op) {
       .Case([](vector::MaskedStoreOp) { return executeMaskedStore; })
       .Case([](vector::CreateMaskOp) { return executeCreateMask; })
       .Case<vector::BroadcastOp, vector::SplatOp>([](auto) { return executeBroadcast; })
+      .Case([](vector::ExtractOp) { return executeExtract; })
+      .Case([](vector::FromElementsOp) { return executeFromElements; })
+      .Case([](vector::ShuffleOp) { return executeShuffle; })
       .Case([](tile::DotOp) { return executeDot; })
       .Case([](tile::MicroKernelOp) { return executeMicroKernel; })
       .Default([](Operation *) { return nullptr; });

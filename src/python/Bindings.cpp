@@ -12,6 +12,7 @@
 #include "python/Model.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
+#include "python/Schedules.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -458,5 +459,6 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);
   perpend::python::bindModel(module);
+  perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
 }

@@ -3,8 +3,10 @@
 #include "python/ContentHash.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/xxhash.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace perpend::python {
@@ -25,16 +27,22 @@ std::vector<uint64_t> contentHashes(const std::vector<MemoryRange> &ranges) {
   return hashes;
 }
 
-uint64_t sampleHash(MemoryRange range) {
-  constexpr int64_t places = 16, placeBytes = 64; // a cache line each
-  if (range.sizeBytes <= places * placeBytes)
-    return hashOf(range.address, range.sizeBytes);
-  uint8_t sample[places * placeBytes];
-  int64_t last = range.sizeBytes - placeBytes;
+static constexpr int64_t places = 16, lineBytes = 64;
+
+int64_t sampleCount(MemoryRange range) {
+  return std::max<int64_t>(1, llvm::divideCeil(range.sizeBytes, places * lineBytes));
+}
+
+uint64_t sampleHash(MemoryRange range, int64_t number) {
+  uint8_t sample[places * lineBytes];
+  int64_t count = sampleCount(range), sizeBytes = 0;
   for (int64_t i = 0; i < places; ++i) {
-    int64_t offset = i + 1 == places ? last : (last / (places - 1) * i) & -placeBytes;
-    std::memcpy(sample + i * placeBytes, reinterpret_cast<const uint8_t *>(range.address) + offset, placeBytes);
+    int64_t offset = (i * count + number) * lineBytes, bytes = std::min(lineBytes, range.sizeBytes - offset);
+    if (bytes <= 0)
+      break;
+    std::memcpy(sample + sizeBytes, reinterpret_cast<const uint8_t *>(range.address) + offset, bytes);
+    sizeBytes += bytes;
   }
-  return llvm::xxh3_64bits(sample);
+  return llvm::xxh3_64bits(llvm::ArrayRef(sample, static_cast<size_t>(sizeBytes)));
 }
 } // namespace perpend::python

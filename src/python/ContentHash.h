@@ -16,9 +16,11 @@ struct MemoryRange {
 /// The 64-bit XXH3 hash of each range. One that is given twice is read once.
 std::vector<uint64_t> contentHashes(const std::vector<MemoryRange> &ranges);
 
-/// The hash of some places at equal distances, the first and the last bytes among them: a change of all elements shows,
-/// and what the reading costs does not depend on the size. A small range is read whole.
-uint64_t sampleHash(MemoryRange range);
+/// Samples read 16 cache lines of a range at equal distances, so that a change of all elements shows in each of them,
+/// and what one costs does not depend on the size. Together they read everything, each line once.
+int64_t sampleCount(MemoryRange range);
+/// number: less than sampleCount.
+uint64_t sampleHash(MemoryRange range, int64_t number);
 } // namespace perpend::python
 
 #endif

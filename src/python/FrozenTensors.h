@@ -3,7 +3,7 @@
 // The weights of a model that torch.compile has frozen. Each call asks whether
 // they are still the same, so the answer takes a fraction of a microsecond for
 // each: PyTorch's counter of changes in place, the address and a sample of the
-// memory. Only a thorough look reads all of it.
+// memory, now and then another one. Only a thorough look reads all of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,8 +29,9 @@ public:
   FrozenTensors(nanobind::sequence tensors, std::vector<size_t> positions);
 
   /// The positions whose tensor is another one than it was, or has other elements.
-  /// isThorough: reads all of the memory. Otherwise, changes that PyTorch does not count show where the sample has
-  /// them; tensors without a counter, those of inference mode, are read all the same.
+  /// isThorough: reads all of the memory. Otherwise, changes that PyTorch does not count show once the sample has them,
+  /// after 16 calls for each KiB of the tensor at the latest; tensors without a counter, those of inference mode, are
+  /// read all the same.
   std::vector<size_t> changes(nanobind::tuple inputs, bool isThorough) const;
 
   /// Per tensor what it was: its identity, address, counter of changes (-1: none) and hash.
@@ -48,11 +50,13 @@ private:
     size_t position;
     State state;
     MemoryRange memory;
-    uint64_t sample, hash;
+    std::vector<uint64_t> samples;
+    uint64_t hash;
   };
   static std::optional<State> stateOf(nanobind::handle tensor, nanobind::handle storage, bool isCounted);
 
   std::vector<Tensor> tensors;
+  mutable std::atomic<uint64_t> calls{0}; ///< decide which sample is read
 };
 
 void bindFrozenTensors(nanobind::module_ &module);

@@ -210,17 +210,16 @@ static bool setOption(CompileOptions &options, const std::string &name, const Op
   return false;
 }
 
-bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, Report &report,
-                      std::string &error) const {
+bool compileModule(ModuleOp module, const std::string &path, const OptionValues &values, const std::string &output,
+                   bool wantsExecutable, Report &report, std::string &error) {
   CompileOptions options;
   for (const auto &[name, value] : values)
     if (!setOption(options, name, value, error))
       return false;
-  ErrorText errors(state->context);
-  OwningOpRef<ModuleOp> copy = state->module->clone();
+  ErrorText errors(*module.getContext());
   CompileReport details;
-  if (failed(perpend::compile(*copy, options, artifactKindOf(path, wantsExecutable), path, &details))) {
-    error = named(state->path, errors.take("compilation failed"));
+  if (failed(perpend::compile(module, options, artifactKindOf(output, wantsExecutable), output, &details))) {
+    error = named(path, errors.take("compilation failed"));
     return false;
   }
   for (const PhaseTime &time : details.times)
@@ -230,5 +229,11 @@ bool Program::compile(const OptionValues &values, const std::string &path, bool 
   report.weightsBytes = details.weightsBytes;
   report.arenaBytes = details.arenaBytes;
   return true;
+}
+
+bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, Report &report,
+                      std::string &error) const {
+  OwningOpRef<ModuleOp> copy = state->module->clone();
+  return compileModule(*copy, state->path, values, path, wantsExecutable, report, error);
 }
 } // namespace perpend::python

@@ -36,7 +36,9 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// The element type of a runtime's type name, and back. Null and "?" when there is none.
+/// Compiles the module, which is consumed, to a file. False: an error, which begins with `path` where it has one.
+bool compileModule(mlir::ModuleOp module, const std::string &path, const OptionValues &options,
+                   const std::string &output, bool wantsExecutable, Report &report, std::string &error);
 } // namespace perpend::python
 
 #endif

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace perpend::support {
@@ -21,6 +22,7 @@ struct Mapping {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> isCut{false};
   uint64_t number = 0; ///< in the order of opening, from 1
+  std::thread::id opener;
   std::string path;
   dev_t device = 0;
   ino_t inode = 0;
@@ -33,7 +35,12 @@ std::atomic<Mapping *> mappings{nullptr};
 std::mutex mutex; // of everything but what the handler reads
 uint64_t latestNumber = 0;
 int watches = 0;
-std::vector<std::pair<uint64_t, std::string>> changedAndClosed; ///< number, path; while there are watches
+struct Changed {
+  uint64_t number;
+  std::thread::id opener;
+  std::string path;
+};
+std::vector<Changed> changedAndClosed; ///< while there are watches
 struct sigaction previous;
 
 uintptr_t pageBytes() { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
@@ -43,6 +50,21 @@ Mapping *findMapping(uintptr_t address) {
     if (address >= mapping->begin.load() && address < mapping->end.load())
       return mapping;
   return nullptr;
+}
+
+bool isSame(const struct sigaction &one, const struct sigaction &other) {
+  const bool hasInfo = one.sa_flags & SA_SIGINFO;
+  return hasInfo == bool(other.sa_flags & SA_SIGINFO) &&
+         (hasInfo ? one.sa_sigaction == other.sa_sigaction : one.sa_handler == other.sa_handler);
+}
+
+/// As if this handler were not there. A handler above it, which passes signals on, has had its turn when it is what
+/// would come next.
+void restorePrevious() {
+  struct sigaction current, standard = {};
+  standard.sa_handler = SIG_DFL;
+  const bool cameRound = sigaction(SIGBUS, nullptr, &current) == 0 && isSame(current, previous);
+  sigaction(SIGBUS, cameRound ? &standard : &previous, nullptr);
 }
 
 /// Puts zeros in the place of what is gone, and lets the access happen again.
@@ -55,8 +77,8 @@ void onBusError(int, siginfo_t *info, void *) {
                       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
     mapping->isCut.store(true);
   else
-    sigaction(SIGBUS, &previous, nullptr); // a fault happens again, as if this handler were not there
-  if (info->si_code <= 0)                  // what a process sent does not
+    restorePrevious();    // a fault happens again
+  if (info->si_code <= 0) // what a process sent does not
     raise(SIGBUS);
   errno = savedErrno;
 }
@@ -68,7 +90,8 @@ bool isInstalled() {
 }
 
 /// Without a signal, too: the rest of the last page of a file that was cut, and what was written, are in the mapping at
-/// once. A file that was replaced by another of its name is not.
+/// once. A file that was replaced by another of its name is not. One that was merely touched looks like one that was
+/// written to: to tell them apart would take reading all of it.
 bool hasChanged(const Mapping &mapping) {
   struct stat now;
   return mapping.isCut.load() ||
@@ -85,7 +108,7 @@ public:
   ~MappedBuffer() override {
     const std::lock_guard<std::mutex> lock(mutex);
     if (watches > 0 && hasChanged(mapping))
-      changedAndClosed.emplace_back(mapping.number, mapping.path);
+      changedAndClosed.push_back({mapping.number, mapping.opener, mapping.path});
     mapping.end.store(0);
     mapping.begin.store(0);
     munmap(const_cast<char *>(getBufferStart()), getBufferSize());
@@ -106,6 +129,7 @@ Mapping &newMapping(const std::string &path, const struct stat &status, uintptr_
   if (isNew)
     mapping = new Mapping;
   mapping->number = ++latestNumber;
+  mapping->opener = std::this_thread::get_id();
   mapping->path = path;
   mapping->device = status.st_dev;
   mapping->inode = status.st_ino;
@@ -139,11 +163,11 @@ llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &pa
   return std::make_unique<MappedBuffer>(mapping, static_cast<const char *>(begin), static_cast<size_t>(status.st_size));
 }
 
-FileWatch::FileWatch() {
+/// A handler that others put in this one's place while there is a watch passes signals on or wants them for itself.
+FileWatch::FileWatch() : thread(std::this_thread::get_id()) {
   const std::lock_guard<std::mutex> lock(mutex);
   start = latestNumber;
-  ++watches;
-  if (isInstalled())
+  if (++watches > 1 || isInstalled())
     return;
   struct sigaction action = {};
   action.sa_sigaction = onBusError;
@@ -170,13 +194,15 @@ void FileWatch::add(const void *bytes) {
 
 std::optional<std::string> FileWatch::changedFile() const {
   const std::lock_guard<std::mutex> lock(mutex);
-  auto isWatched = [&](uint64_t number) { return number > start || llvm::is_contained(added, number); };
+  auto isWatched = [&](const auto &file) {
+    return (file.number > start && file.opener == thread) || llvm::is_contained(added, file.number);
+  };
   for (const Mapping *mapping = mappings.load(); mapping; mapping = mapping->next)
-    if (mapping->begin.load() && isWatched(mapping->number) && hasChanged(*mapping))
+    if (mapping->begin.load() && isWatched(*mapping) && hasChanged(*mapping))
       return mapping->path;
-  for (const auto &[number, path] : changedAndClosed)
-    if (isWatched(number))
-      return path;
+  for (const Changed &file : changedAndClosed)
+    if (isWatched(file))
+      return file.path;
   return std::nullopt;
 }
 

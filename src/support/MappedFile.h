@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace perpend::support {
@@ -28,13 +29,15 @@ public:
   FileWatch(const FileWatch &) = delete;
   FileWatch &operator=(const FileWatch &) = delete;
 
-  /// Also asks for the file that these bytes are mapped from, if they are. Files opened later need no word.
+  /// Also asks for the file that these bytes are mapped from, if they are. Files that the watch's thread opens later
+  /// need no word.
   void add(const void *bytes);
   /// The path of a file that is not what it was when it was mapped.
   std::optional<std::string> changedFile() const;
 
 private:
   uint64_t start;
+  std::thread::id thread;
   std::vector<uint64_t> added; ///< mappings, by their numbers
 };
 

@@ -18,14 +18,29 @@ namespace perpend::tile {
 
 /// Dictionary: how the kernel runs (Schedule.h).
 inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
-/// Array of texts: what was done to the kernel's blocks, one instruction each (schedule/Schedule.h).
+/// Array of texts: what is done to the kernel's blocks, one instruction each (schedule/KernelTraces.h).
 inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
+/// Location: the file and the line that the first text of tile.trace is from.
+inline constexpr llvm::StringLiteral traceOriginAttribute = "tile.trace_origin";
+/// Unit: what tile.trace says has been done.
+inline constexpr llvm::StringLiteral scheduledAttribute = "tile.scheduled";
 /// #graph.shape of one expression: how many parallel units the kernel's loops have.
 inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
+/// #graph.shape: the elements of each buffer that a thread which runs the kernel has for itself (Scratch.h).
+inline constexpr llvm::StringLiteral scratchAttribute = "tile.scratch";
 /// Unit: the kernel records accesses that would leave its memory (CheckedAccesses.h).
 inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
 /// Integer: the kernel's position in the artifact's list.
 inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
+
+//===----------------------------------------------------------------------===//
+// Of tensor intrinsics
+//===----------------------------------------------------------------------===//
+
+/// Dictionary, of a function: it describes an intrinsic (intrinsics/Intrinsic.h).
+inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
+/// Text, an annotation of a block: the intrinsic that computes its inside.
+inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 
 //===----------------------------------------------------------------------===//
 // Of operators of main: places, in pairs of space and number (Buffers.h)
@@ -33,6 +48,8 @@ inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
 
 /// Operands, then results; of a terminator its operands.
 inline constexpr llvm::StringLiteral buffersAttribute = "tile.buffers";
+/// Of a call: where the parts of the kernel's scratch memory lie.
+inline constexpr llvm::StringLiteral scratchPlaceAttribute = "tile.scratch_place";
 /// The arguments of a loop's body.
 inline constexpr llvm::StringLiteral argumentsAttribute = "tile.arguments";
 /// Where a loop's body puts the values of the next iteration, and the elements of its scans.
@@ -48,11 +65,15 @@ inline constexpr llvm::StringLiteral weightOffsetAttribute = "tile.weight_offset
 
 /// Integer: the size of the weights.
 inline constexpr llvm::StringLiteral weightBytesAttribute = "tile.weight_bytes";
-/// #graph.shape: the size of each planned buffer.
+/// #graph.shape: the size of each planned buffer, of scratch memory that of a part.
 inline constexpr llvm::StringLiteral bufferBytesAttribute = "tile.buffer_bytes";
+/// #graph.shape: how many parts each planned buffer has at most; fewer where a run has fewer threads. Only where a
+/// buffer has several.
+inline constexpr llvm::StringLiteral bufferPartsAttribute = "tile.buffer_parts";
 /// Integers: first and last step of each planned buffer.
 inline constexpr llvm::StringLiteral lifetimesAttribute = "tile.lifetimes";
-/// Integers: where each planned buffer lies in the arena; only where all sizes are known.
+/// Integers: where each planned buffer lies in the arena; only where all sizes are known and none
+/// depends on threads.
 inline constexpr llvm::StringLiteral offsetsAttribute = "tile.offsets";
 /// Integer: the size of the arena; with offsets.
 inline constexpr llvm::StringLiteral arenaBytesAttribute = "tile.arena_bytes";
@@ -60,6 +81,17 @@ inline constexpr llvm::StringLiteral arenaBytesAttribute = "tile.arena_bytes";
 inline constexpr llvm::StringLiteral growingAttribute = "tile.growing";
 /// Integer: how many addresses change during a run.
 inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
+
+//===----------------------------------------------------------------------===//
+// Of loops around blocks
+//===----------------------------------------------------------------------===//
+
+/// Annotation, a string: the thread that the loop's iterations are (bind): blockIdx.x.
+inline constexpr llvm::StringLiteral threadAnnotation = "thread";
+/// Unit, of a tile.alloc: the extents hold strides that were asked for (storage_align), so they stay.
+inline constexpr llvm::StringLiteral alignedAttribute = "tile.aligned";
+/// Unit, of a tile.alloc: elements are written again when nobody reads them any more (rolling_buffer).
+inline constexpr llvm::StringLiteral rolledAttribute = "tile.rolled";
 
 //===----------------------------------------------------------------------===//
 // Of scalar operations

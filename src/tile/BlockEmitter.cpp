@@ -152,7 +152,9 @@ BlockOp BlockEmitter::emitNest(OpBuilder &builder, Location loc, ArrayRef<Dimens
       graph::ShapeAttr::get(context, Shape()), builder.getArrayAttr(iteratorNames), builder.getDictionaryAttr({}));
   Block &body = block.getRegion().emplaceBlock();
   for (const Dimension &dimension : dimensions)
-    ranges[names.nameOf(body.addArgument(builder.getIndexType(), loc))] = dimension.extent;
+    // An iterator of one value stays one, and does not become the number 0: primitives look for iterators.
+    if (Value iterator = body.addArgument(builder.getIndexType(), loc); dimension.extent != SymbolicInt(1))
+      ranges[names.nameOf(iterator)] = dimension.extent;
   return block;
 }
 
@@ -175,6 +177,18 @@ void BlockEmitter::emitBody(BlockOp block, Value tensor) {
   createStore(builder, loc, next, buffer, expressions(index), names);
 }
 
+/// What indices are compared with and by are expressions too, which primitives can read.
+void BlockEmitter::makeReadable(BlockOp block) {
+  block.getRegion().walk([&](arith::CmpIOp comparison) {
+    if (!comparison.getLhs().getType().isIndex())
+      return;
+    OpBuilder builder(comparison);
+    for (OpOperand &operand : comparison->getOpOperands())
+      if (!isa_and_nonnull<arith::ConstantOp, IndexOp>(operand.get().getDefiningOp()))
+        operand.set(names.emit(builder, comparison.getLoc(), simplify(expression(operand.get()), ranges)));
+  });
+}
+
 /// Index arithmetic that became expressions.
 static void removeDead(BlockOp block) {
   SmallVector<Operation *> operations;
@@ -189,5 +203,6 @@ void BlockEmitter::emitBlock(OpBuilder &builder, Value tensor, StringRef name) {
   ranges.clear();
   BlockOp block = emitNest(builder, tensor.getLoc(), dimensionsOf(tensor), name);
   emitBody(block, tensor);
+  makeReadable(block);
   removeDead(block);
 }

@@ -42,6 +42,7 @@ private:
   BlockOp emitNest(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<Dimension> dimensions,
                    llvm::StringRef name);
   void emitBody(BlockOp block, mlir::Value tensor);
+  void makeReadable(BlockOp block);
   Shape expressions(mlir::ValueRange index);
   SymbolicInt expression(mlir::Value index);
 

@@ -5,11 +5,13 @@
 //   on an operator of main   tile.buffers = [space, number, ...], one pair per operand and result
 //   on a loop   tile.arguments (pairs of the body's arguments), tile.targets (where the next carried values and the
 //               elements of scan results are wanted), tile.spares (the second memory of each carried value)
+//   on a call of a kernel with scratch memory   tile.scratch_place, a pair
 //   on a kernel        tile.number, its position in the artifact's list of kernels
 //   on a constant      tile.weight_offset
 //   on main            tile.weight_bytes, tile.buffer_bytes (expressions), tile.lifetimes ([first, last] of each
-//                      arena buffer), tile.growing and tile.slots (how many of each), and, when all sizes are
-//                      numbers, tile.offsets and tile.arena_bytes
+//                      arena buffer), tile.growing and tile.slots (how many of each), tile.buffer_parts (where
+//                      threads have parts of their own), and, when all sizes are numbers, tile.offsets and
+//                      tile.arena_bytes
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,6 +3,7 @@
 #include "tile/CostModel.h"
 
 #include "graph/Graph.h"
+#include "graph/Work.h"
 #include "tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,22 +35,6 @@ int64_t estimate(const SymbolicInt &value) {
 }
 
 static double elementsOf(Value tensor) { return static_cast<double>(estimate(elementCount(shapeOf(tensor)))); }
-
-/// Operations on vectors, in units of an addition.
-static double scalarWork(Operation &op) {
-  if (isa<math::MathDialect>(op.getDialect()))
-    return 20;
-  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(op))
-    return 8;
-  return op.hasTrait<OpTrait::ConstantLike>() ? 0 : 1;
-}
-
-static double regionWork(Operation &op) {
-  double work = 0;
-  for (Region &region : op.getRegions())
-    region.walk([&](Operation *inner) { work += scalarWork(*inner); });
-  return work;
-}
 
 /// Elements that a reduction reads for each of its result.
 static double reducedElements(Operation &op) {
@@ -95,7 +80,7 @@ static double secondsOfOperator(Operation &op, const target::TargetInfo &target)
     return elements * secondsPerScatteredElement;
   if (element.elementKind() == ElementKind::View)
     return 0;
-  double work = std::max(1.0, regionWork(op));
+  double work = std::max(1.0, scalarWork(op));
   if (element.elementKind() == ElementKind::Reduction)
     work *= reducedElements(op);
   return 2 * elements * work / flops;

@@ -208,8 +208,10 @@ SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
   if (body.schedule.flatten)
     return emitFlat(builder, body);
   Shape shape = shapeOf(body.root());
-  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(body.schedule.unitDims);
-  ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(body.schedule.unitDims);
+  // A chain of rows that is computed here has the default schedule, and its result perhaps no dimension.
+  size_t unitDims = std::min<size_t>(body.schedule.unitDims, shape.size());
+  ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
+  ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(unitDims);
   auto concat = body.hasOneResult() ? body.root().getDefiningOp<ConcatOp>() : ConcatOp();
   auto pad = body.hasOneResult() ? body.root().getDefiningOp<PadOp>() : PadOp();
   if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))

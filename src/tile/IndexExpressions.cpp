@@ -125,6 +125,8 @@ SymbolicInt asExpression(const SymbolicAtom &atom) {
                                                  : combined(atom.kind(), atom.operands());
 }
 
+std::optional<IndexBounds> boundsAsWritten(const SymbolicInt &expression, const IndexRanges &ranges);
+
 /// value < extent is what mod(value, extent) says, to the arithmetic, of a value: put in, simplified, taken out again.
 class RangeSimplifier {
 public:
@@ -146,6 +148,19 @@ private:
     return support::mod(SymbolicInt::symbol(name), extent);
   }
 
+  /// variable < extent says that the value, the variable itself or floordiv(variable, d), is less than the limit.
+  static bool isBelow(const SymbolicInt &value, const SymbolicInt &limit, const SymbolicInt &variable,
+                      const SymbolicInt &extent) {
+    if (value == variable)
+      return limit == extent;
+    ArrayRef<SymbolicTerm> terms = value.terms();
+    if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
+      return false;
+    const SymbolicAtom &atom = terms[0].factors[0].atom;
+    return terms[0].factors[0].power == 1 && atom.kind() == SymbolicAtomKind::FloorDiv &&
+           atom.operands()[0] == variable && atom.operands()[1] * limit == extent;
+  }
+
   SymbolicInt restore(const SymbolicInt &expression) {
     return rebuild(expression, [&](const SymbolicAtom &atom) {
       if (atom.kind() == SymbolicAtomKind::Symbol)
@@ -155,8 +170,13 @@ private:
         operands.push_back(restore(operand));
       if (atom.kind() == SymbolicAtomKind::Mod)
         for (const auto &range : ranges)
-          if (operands[0] == SymbolicInt::symbol(range.getKey()) && operands[1] == range.second)
+          if (isBelow(operands[0], operands[1], SymbolicInt::symbol(range.getKey()), range.second))
             return operands[0];
+      if (atom.kind() == SymbolicAtomKind::Mod) {
+        std::optional<IndexBounds> bounds = boundsAsWritten(operands[0], ranges);
+        if (bounds && bounds->low.knownNonNegative() && (operands[1] - bounds->high).knownPositive())
+          return operands[0];
+      }
       return combined(atom.kind(), operands);
     });
   }
@@ -253,7 +273,12 @@ private:
 
   const IndexRanges &ranges;
 };
+std::optional<IndexBounds> boundsAsWritten(const SymbolicInt &expression, const IndexRanges &ranges) {
+  return BoundsFinder(ranges).of(expression);
+}
 } // namespace
+
+SymbolicInt perpend::tile::expressionOf(const SymbolicAtom &atom) { return asExpression(atom); }
 
 SymbolicInt perpend::tile::simplify(const SymbolicInt &expression, const IndexRanges &ranges) {
   return RangeSimplifier(ranges).run(expression);

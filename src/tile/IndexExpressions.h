@@ -56,6 +56,9 @@ struct IndexBounds {
 };
 std::optional<IndexBounds> boundsOf(const SymbolicInt &expression, const IndexRanges &ranges);
 
+/// An atom of an expression as an expression.
+SymbolicInt expressionOf(const support::SymbolicAtom &atom);
+
 /// Text: `[%i * 8 + n, 3]`, with any delimiter; operands of the operation that prints or parses.
 void printExpressions(mlir::OpAsmPrinter &printer, llvm::ArrayRef<SymbolicInt> expressions, mlir::ValueRange operands);
 using UnresolvedOperands = llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand>;

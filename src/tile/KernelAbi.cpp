@@ -3,10 +3,31 @@
 #include "tile/KernelAbi.h"
 
 #include "graph/Shapes.h"
+#include "tile/Attributes.h"
 
 using namespace mlir;
 
 namespace perpend::tile {
+
+KernelAbi KernelAbi::ofLowered(func::FuncOp kernel) {
+  ArrayRef<Type> types = kernel.getArgumentTypes();
+  unsigned scratch = scratchCountOf(kernel);
+  unsigned memories = llvm::find_if(types, llvm::IsaPred<IndexType>) - types.begin();
+  return {memories - scratch - 1, 0, scratch};
+}
+
+unsigned KernelAbi::scratchCountOf(func::FuncOp lowered) {
+  auto elements = lowered->getAttrOfType<graph::ShapeAttr>(scratchAttribute);
+  return elements ? elements.getDims().size() : 0;
+}
+
+FunctionType KernelAbi::type(MLIRContext *context, ArrayRef<Type> buffers, ArrayRef<Type> scratch) {
+  SmallVector<Type> arguments(buffers);
+  arguments.push_back(MemRefType::get({ShapedType::kDynamic}, IntegerType::get(context, /*width=*/64)));
+  llvm::append_range(arguments, scratch);
+  arguments.append(2, IndexType::get(context));
+  return FunctionType::get(context, arguments, {});
+}
 
 static std::string textOf(Type type) {
   std::string text;

@@ -2,6 +2,8 @@
 
 #include "tile/KernelIndices.h"
 
+#include "graph/Shapes.h"
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -55,6 +57,29 @@ SymbolicInt KernelIndices::resolve(const SymbolicInt &expression) {
     iterators[name] = replacements[name] = resolve(binding);
   }
   return replacements.empty() ? expression : expression.substitute(replacements);
+}
+
+SymbolicInt KernelIndices::positionOf(const Access &access) {
+  Shape shape = cast<BufferType>(access.buffer().getType()).extents();
+  SymbolicInt sum;
+  for (auto [index, stride] : llvm::zip(indicesOf(access), graph::rowMajorStrides(shape)))
+    sum += index * stride;
+  return simplify(sum, rangesAround(access.op));
+}
+
+IndexAlong KernelIndices::along(const SymbolicInt &expression, ForOp loop, Operation *at) {
+  IndexRanges ranges = rangesAround(at);
+  std::string variable = names.nameOf(loop.variable());
+  auto inIteration = [&](int64_t number) {
+    llvm::StringMap<SymbolicInt> replacement;
+    replacement[variable] = SymbolicInt(number);
+    return simplify(expression.substitute(replacement), ranges);
+  };
+  IndexAlong index{inIteration(0), std::nullopt};
+  SymbolicInt stride = inIteration(1) - index.first;
+  if (simplify(expression, ranges) == index.first + stride * SymbolicInt::symbol(variable))
+    index.stride = stride;
+  return index;
 }
 
 IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {

@@ -5,6 +5,7 @@
 #include "graph/Requirements.h"
 #include "graph/Scalars.h"
 #include "graph/Shapes.h"
+#include "graph/primitives/LoopNest.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -180,63 +181,80 @@ struct PackedElements {
         group(elementsPerWord(perpend::graph::tensorTypeOf(rhs).getElementType())) {}
 
   Value extent(const SymbolicInt &value) { return emitter.extent(builder, loc, value); }
-  Value div(OpBuilder &b, Value x, Value y) { return b.createOrFold<arith::DivUIOp>(loc, x, y); }
-  Value rem(OpBuilder &b, Value x, Value y) { return b.createOrFold<arith::RemUIOp>(loc, x, y); }
-  Value zero() { return perpend::graph::initialValue(builder, loc, perpend::graph::ReductionKind::Sum, sumType); }
+  Value add(Value x, Value y) { return builder.createOrFold<arith::AddIOp>(loc, x, y); }
+  Value mul(Value x, Value y) { return builder.createOrFold<arith::MulIOp>(loc, x, y); }
+  Value div(Value x, Value y) { return builder.createOrFold<arith::DivUIOp>(loc, x, y); }
+  Value rem(Value x, Value y) { return builder.createOrFold<arith::RemUIOp>(loc, x, y); }
 
   /// The index within a panel of words: k / g, and (column * g + k mod g).
-  std::pair<Value, Value> inPanel(OpBuilder &b, Value k, Value column) {
+  std::pair<Value, Value> inPanel(Value k, Value column) {
     if (group == 1)
       return {k, column};
     Value size = extent(SymbolicInt(group));
-    Value first = b.create<arith::MulIOp>(loc, column, size);
-    return {div(b, k, size), b.create<arith::AddIOp>(loc, first, rem(b, k, size))};
+    return {div(k, size), add(mul(column, size), rem(k, size))};
   }
 
-  Value multiplyAdd(OpBuilder &b, ValueRange left, ValueRange right, Value carried) {
-    Value x = perpend::graph::extend(b, loc, emitter.element(b, loc, lhs, left), lhs, sumType);
-    Value y = perpend::graph::extend(b, loc, emitter.element(b, loc, rhs, right), rhs, sumType);
-    return perpend::graph::multiplyAdd(b, loc, x, y, carried);
+  Value multiplyAdd(ValueRange left, ValueRange right, Value carried) {
+    Value x = perpend::graph::extend(builder, loc, emitter.element(builder, loc, lhs, left), lhs, sumType);
+    Value y = perpend::graph::extend(builder, loc, emitter.element(builder, loc, rhs, right), rhs, sumType);
+    return perpend::graph::multiplyAdd(builder, loc, x, y, carried);
   }
 };
 } // namespace
 
-Value MatmulOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+static Value zeroOf(OpBuilder &builder, Location loc, Value result) {
+  Type sum = perpend::graph::tensorTypeOf(result).getElementType();
+  return perpend::graph::initialValue(builder, loc, perpend::graph::ReductionKind::Sum, sum);
+}
+
+Shape MatmulOp::reducedExtents() { return {shapeOf(getLhs()).back()}; }
+
+Value MatmulOp::initial(OpBuilder &builder, Location loc) { return zeroOf(builder, loc, getResult()); }
+
+Value MatmulOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                           ElementEmitter &emitter) {
   PackedElements packed(builder, *this, emitter);
   Value cols = packed.extent(floorDiv(shapeOf(getRhs()).back(), SymbolicInt(packed.group)));
-  Value panel = packed.div(builder, index.back(), cols), column = packed.rem(builder, index.back(), cols);
-  return emitter.loop(builder, loc, shapeOf(getLhs()).back(), packed.zero(), [&](OpBuilder &b, Value k, Value carried) {
-    SmallVector<Value> left(index.drop_back()), right(index.drop_back(2));
-    left.push_back(k);
-    auto [word, place] = packed.inPanel(b, k, column);
-    right.append({panel, word, place});
-    return packed.multiplyAdd(b, left, right, carried);
-  });
+  SmallVector<Value> left(index.drop_back()), right(index.drop_back(2));
+  left.push_back(reduced.front());
+  auto [word, place] = packed.inPanel(reduced.front(), packed.rem(index.back(), cols));
+  right.append({packed.div(index.back(), cols), word, place});
+  return packed.multiplyAdd(left, right, carried);
+}
+
+Value MatmulOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
+  return perpend::graph::emitReduction(builder, loc, *this, index, emitter);
+}
+
+Shape ConvOp::reducedExtents() {
+  Shape filter = shapeOf(getFilter());
+  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getFilter()).getElementType());
+  return {filter[2], filter[3], filter[4] * SymbolicInt(group)};
+}
+
+Value ConvOp::initial(OpBuilder &builder, Location loc) { return zeroOf(builder, loc, getResult()); }
+
+Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
+                         ElementEmitter &emitter) {
+  PackedElements packed(builder, *this, emitter);
+  Shape filter = shapeOf(getFilter());
+  Value perGroup = packed.extent(floorDiv(shapeOf(getResult())[3], filter[0]));
+  Value cols = packed.extent(floorDiv(filter[5], SymbolicInt(packed.group)));
+  bool isGrouped = filter[0] != SymbolicInt(1);
+  Value group = isGrouped ? packed.div(index[3], perGroup) : packed.extent(SymbolicInt(0));
+  Value inGroup = isGrouped ? packed.rem(index[3], perGroup) : index[3];
+  auto at = [&](unsigned dim) {
+    Value scaled = packed.mul(index[1 + dim], packed.extent(SymbolicInt(getStrides()[dim])));
+    return packed.add(scaled, packed.mul(reduced[dim], packed.extent(SymbolicInt(getDilations()[dim]))));
+  };
+  Value y = at(0), x = at(1), channel = reduced[2];
+  if (isGrouped)
+    channel = packed.add(packed.mul(group, packed.extent(reducedExtents()[2])), channel);
+  auto [word, place] = packed.inPanel(reduced[2], packed.rem(inGroup, cols));
+  return packed.multiplyAdd({index[0], y, x, channel},
+                            {group, packed.div(inGroup, cols), reduced[0], reduced[1], word, place}, carried);
 }
 
 Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {
-  PackedElements packed(builder, *this, emitter);
-  Shape filter = shapeOf(getFilter()), result = shapeOf(getResult());
-  SymbolicInt channels = filter[4] * SymbolicInt(packed.group);
-  Value perGroup = packed.extent(floorDiv(result[3], filter[0]));
-  Value cols = packed.extent(floorDiv(filter[5], SymbolicInt(packed.group)));
-  Value group = packed.div(builder, index[3], perGroup), inGroup = packed.rem(builder, index[3], perGroup);
-  Value panel = packed.div(builder, inGroup, cols), column = packed.rem(builder, inGroup, cols);
-  Value firstChannel = builder.create<arith::MulIOp>(loc, group, packed.extent(channels));
-  auto at = [&](OpBuilder &b, Value position, int64_t stride, Value window, int64_t dilation) {
-    Value scaled = b.create<arith::MulIOp>(loc, position, packed.extent(SymbolicInt(stride)));
-    Value offset = b.create<arith::MulIOp>(loc, window, packed.extent(SymbolicInt(dilation)));
-    return b.create<arith::AddIOp>(loc, scaled, offset).getResult();
-  };
-  return emitter.loop(builder, loc, filter[2], packed.zero(), [&](OpBuilder &b0, Value i, Value sum) {
-    return emitter.loop(b0, loc, filter[3], sum, [&](OpBuilder &b1, Value j, Value rowSum) {
-      return emitter.loop(b1, loc, channels, rowSum, [&](OpBuilder &b, Value c, Value carried) {
-        Value channel = b.create<arith::AddIOp>(loc, firstChannel, c);
-        Value y = at(b, index[1], getStrides()[0], i, getDilations()[0]);
-        Value x = at(b, index[2], getStrides()[1], j, getDilations()[1]);
-        auto [word, place] = packed.inPanel(b, c, column);
-        return packed.multiplyAdd(b, {index[0], y, x, channel}, {group, panel, i, j, word, place}, carried);
-      });
-    });
-  });
+  return perpend::graph::emitReduction(builder, loc, *this, index, emitter);
 }

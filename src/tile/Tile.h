@@ -11,11 +11,14 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "tile/TileDialect.h.inc"
-#include "tile/TileEnums.h.inc"
+#include <memory>
+
 namespace perpend::tile {
 class InitOp;
+class IntrinsicLibrary;
 } // namespace perpend::tile
+#include "tile/TileDialect.h.inc"
+#include "tile/TileEnums.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "tile/TileTypes.h.inc"
 #define GET_OP_CLASSES

@@ -22,6 +22,10 @@ def TileDialect : Dialect {
   let summary = "Loops around blocks on buffers, and tensor intrinsics";
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::perpend::graph::GraphDialect"];
+  let extraClassDeclaration = [{
+    /// The tensor intrinsics that schedules may name (intrinsics/Intrinsic.h); read when they are first asked for.
+    ::std::shared_ptr<::perpend::tile::IntrinsicLibrary> intrinsics;
+  }];
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
@@ -35,6 +39,7 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemon
 /// Integers are summed as i32, modulo 2^32.
 class Tile_PackedOp<string mnemonic>
     : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
+                         DeclareOpInterfaceMethods<ReductionInterface>,
                          DeclareOpInterfaceMethods<RequirementInterface>]> {
   let hasVerifier = 1;
 }

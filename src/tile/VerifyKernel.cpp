@@ -13,6 +13,7 @@
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelEmitter.h"
+#include "tile/Scratch.h"
 #include "tile/Tile.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,9 +27,6 @@
 using namespace mlir;
 
 namespace perpend::tile {
-
-/// Of memory that a kernel may take of the stack at a time.
-static constexpr int64_t mostStackElements = 1 << 16;
 
 static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &message, StringRef hint) {
   return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
@@ -82,24 +80,45 @@ bool isOnBuffers(func::FuncOp kernel) {
          llvm::none_of(kernel.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
-/// Buffers, symbols, and the range of units; the number of units is an expression.
+/// The buffers of inputs and outputs, behind which stand symbols, scratch memory and the range of units.
+static ArrayRef<Type> outerBuffers(func::FuncOp kernel) {
+  unsigned others = KernelAbi(0, 0, KernelAbi::scratchCountOf(kernel)).argumentCount();
+  return kernel.getArgumentTypes().drop_back(std::min<size_t>(others, kernel.getNumArguments()));
+}
+
+/// Where there is the attribute, it says how large each scratch buffer is.
+static LogicalResult verifyScratch(func::FuncOp kernel) {
+  Attribute given = kernel->getAttr(scratchAttribute);
+  auto elements = dyn_cast_or_null<graph::ShapeAttr>(given);
+  if (!given || (elements && !elements.getDims().empty() && !Scratch::of(kernel).partBytes.isPoison()))
+    return success();
+  return fail(kernel, kernel, "expected tile.scratch, the number of elements of each scratch buffer",
+              "tile.scratch = #graph.shape<[\"n\"]> for one of n elements, whose argument stands behind the symbols");
+}
+
+/// Buffers, symbols, scratch memory and the range of units; the number of units is an expression.
 static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
-  ArrayRef<Type> types = kernel.getArgumentTypes();
+  ArrayRef<Type> types = kernel.getArgumentTypes(), outer = outerBuffers(kernel);
   auto isBuffer = [](Type type) {
     auto buffer = dyn_cast<MemRefType>(type);
     return buffer && buffer.getElementType().isIntOrFloat() && buffer == bufferType(buffer.getElementType());
   };
-  unsigned others = KernelAbi(0, 0).argumentCount();
-  bool fits = types.size() > others && kernel.getNumResults() == 0 && llvm::all_of(types.drop_back(others), isBuffer) &&
-              kernel.getFunctionType() == KernelAbi::type(kernel.getContext(), types.drop_back(others));
+  unsigned scratchCount = KernelAbi::scratchCountOf(kernel);
+  auto scratch = types.drop_front(std::min(types.size(), outer.size() + 1)).take_front(scratchCount);
+  bool fits = !outer.empty() && kernel.getNumResults() == 0 && llvm::all_of(outer, isBuffer) &&
+              llvm::all_of(scratch, isBuffer) &&
+              kernel.getFunctionType() == KernelAbi::type(kernel.getContext(), outer, scratch);
   if (!fits)
     return fail(kernel, kernel,
-                "expected buffers, the symbols and the range of units, got type " +
-                    llvm::formatv("{0}", kernel.getFunctionType()).str(),
+                std::string("expected buffers, the symbols") +
+                    (scratchCount ? ", the scratch memory of tile.scratch" : "") +
+                    " and the range of units, got type " + llvm::formatv("{0}", kernel.getFunctionType()).str(),
                 "(memref<?xf32>, ..., memref<?xi64>, index, index) -> ()");
   auto extent = kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute);
   if (!extent || extent.getDims().size() != 1 || extent.values()[0].isPoison())
     return fail(kernel, kernel, "expected tile.extent, the number of its units", "tile.extent = #graph.shape<[1]>");
+  if (failed(verifyScratch(kernel)))
+    return failure();
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
     Dialect *dialect = op->getDialect();
     bool isMemory = isa<memref::LoadOp, memref::StoreOp, memref::CastOp, memref::PrefetchOp>(op);
@@ -120,7 +139,7 @@ LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
   for (TypeRange types : {TypeRange(call->getOperandTypes()), TypeRange(call->getResultTypes())})
     for (Type type : types)
       expected.push_back(bufferType(cast<RankedTensorType>(type).getElementType()));
-  if (llvm::equal(expected, kernel.getArgumentTypes().drop_back(KernelAbi(0, 0).argumentCount())))
+  if (llvm::equal(expected, outerBuffers(kernel)))
     return success();
   return call->emitError("the call of kernel '")
          << kernel.getSymName() << "', whose type is " << kernel.getFunctionType()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import DIGITS, reject, save_tiny, succeed
+from cli.tool import DIGITS, reject, save, save_tiny, succeed, value
+from onnx import helper
 
 # Reads 'x' at an index that the data give.
 GATHER = """
@@ -50,6 +51,26 @@ def test_a_checked_artifact_says_so(tmp_path: Path) -> None:
     succeed("compile", path, "-o", "plain.so", folder=tmp_path)
     assert "\nchecked  " in succeed("inspect", "checked.so", folder=tmp_path)
     assert "\nchecked  " not in succeed("inspect", "plain.so", folder=tmp_path)
+
+
+def test_scratch_memory_is_checked(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Softmax", ["x"], ["y"])]
+    model = save(tmp_path / "rows.onnx", nodes, [value("x", ["n", "m"])], [value("y", ["n", "m"])])
+    for symbols in [["n=0", "m=5"], ["n=1", "m=0"], ["n=7", "m=17"]]:
+        chosen = [part for symbol in symbols for part in ("--symbol", symbol)]
+        assert "agree" in succeed("check", model, "--checked", *chosen, folder=tmp_path)
+    succeed("compile", model, "-o", "plan.mlir", "--stop-after", "plan", folder=tmp_path)
+    text = (tmp_path / "plan.mlir").read_text()
+    # The argument behind the symbols.
+    wrong, count = re.subn(r"(memref\.store %\w+, %arg3)\[(%\w+)\]", r"\1[%wrong]", text, count=1)
+    assert count == 1, text
+    body = wrong.index("{\n", wrong.index("tile.kernel")) + 2
+    wrong = wrong[:body] + "    %wrong = arith.constant 17 : index\n" + wrong[body:]
+    (tmp_path / "wrong.mlir").write_text(wrong)
+    succeed("compile", "wrong.mlir", "-o", "wrong.so", "--start-from", "lower", "--checked", folder=tmp_path)
+    succeed("run", "wrong.so", "--symbol", "n=3", "--symbol", "m=18", folder=tmp_path)
+    message = reject("run", "wrong.so", "--symbol", "n=3", "--symbol", "m=17", folder=tmp_path)
+    assert "leaves its scratch buffer 0: expected an element from 0 to less than m, got 17" in message
 
 
 @pytest.mark.parametrize("options", [["-O0"], ["-O1"], ["-O3"], ["-O3", "--target", "x86-64"]])

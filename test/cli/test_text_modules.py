@@ -203,6 +203,64 @@ def test_kernels_that_hold_something_else(tmp_path: Path, before: str, after: st
     assert message in reject("compile", "m.mlir", "-o", "x.so", "--start-from", "schedule", folder=tmp_path)
 
 
+# --- Scratch memory of kernels ---------------------------------------------------------------------------------------
+
+
+def rows(folder: Path) -> Path:
+    nodes = [helper.make_node("Softmax", ["x"], ["y"])]
+    return save(folder / "rows.onnx", nodes, [value("x", ["n", "m"])], [value("y", ["n", "m"])])
+
+
+@pytest.mark.parametrize("phase", ["tile", "plan"])
+def test_scratch_memory_as_text(tmp_path: Path, phase: str) -> None:
+    text = stopped(tmp_path, rows(tmp_path), phase)
+    assert 'tile.scratch = #graph.shape<["m"]>' in text
+    following = {"tile": "plan", "plan": "lower"}[phase]
+    succeed("compile", write(tmp_path, text), "-o", "x.so", "--start-from", following, folder=tmp_path)
+    assert "y: f32 [3, 5]" in succeed("run", "x.so", "--symbol", "n=3", "--symbol", "m=5", folder=tmp_path)
+
+
+SCRATCH = 'tile.scratch = #graph.shape<["m"]>'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (SCRATCH, "tile.scratch = 3", "expected buffers, the symbols and the range of units, got type "),
+        (SCRATCH, "tile.scratch = #graph.shape<[]>", "expected buffers, the symbols and the range of units, got type "),
+        (SCRATCH, 'tile.scratch = #graph.shape<["m", "m"]>', "the scratch memory of tile.scratch and the range"),
+        (SCRATCH, 'tile.scratch = #graph.shape<["q"]>', "expected one of its symbols (n, m), got 'q'"),
+        (SCRATCH, "tile.lanes = 1", "expected buffers, the symbols and the range of units, got type "),
+        ("%arg3: memref<?xf32>", "%arg3: memref<?xi64>", "different type"),
+    ],
+)
+def test_wrong_scratch_memory(tmp_path: Path, before: str, after: str, message: str) -> None:
+    text = stopped(tmp_path, rows(tmp_path), "tile")
+    assert before in text
+    write(tmp_path, text.replace(before, after))
+    assert message in reject("compile", "m.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('tile.buffer_parts = #graph.shape<["n"]>', "tile.buffer_parts = #graph.shape<[1]>"),
+        ('tile.buffer_parts = #graph.shape<["n"]>, ', ""),
+        ('floordiv(m + 15, 16) + 64"', 'floordiv(m + 15, 16)"'),
+        ("tile.scratch_place = array<i64: 3, 0>", "tile.scratch_place = array<i64: 3, 1>"),
+        (", tile.scratch_place = array<i64: 3, 0>", ""),
+        (SCRATCH, 'tile.scratch = #graph.shape<["2*m"]>'),
+        ("tile.slots = 0 : i64", "tile.slots = 0 : i64, tile.offsets = array<i64: 0>, tile.arena_bytes = 4096 : i64"),
+    ],
+)
+def test_wrong_plans_of_scratch_memory(tmp_path: Path, before: str, after: str) -> None:
+    text = stopped(tmp_path, rows(tmp_path), "plan")
+    assert before in text, text
+    write(tmp_path, text.replace(before, after))
+    message = reject("compile", "m.mlir", "-o", "x.so", "--start-from", "lower", folder=tmp_path)
+    assert "is not what the phase 'plan' makes of this module" in message or "leave both out" in message
+
+
 # --- Native code -----------------------------------------------------------------------------------------------------
 
 

@@ -99,10 +99,11 @@ def page(cases: Sequence[Case], outcomes: Outcomes, levels: Mapping[str, str]) -
         f"The {len(cases)} cases of the `onnx` package {onnx.__version__}: compiled for the processor at hand, run,\n"
         "and compared with the suite's tolerances. *Unsupported* is a refusal before anything runs; *wrong* is\n"
         "everything else that is no pass: values, shapes, types, a crash, a hang, a failure while it runs. Columns:\n"
-        "*plain*, the model as it is; *dynamic*, every dimension of every input a free symbol; *resizable*, the\n"
-        "same but for lengths of vectors, which decide ranks, and extents of 1, which broadcast; *constant*, every\n"
-        "input an initializer; *interpreter*, the reference interpreter in place of compiled code. Where a case\n"
-        "declares a sequence or an optional value without a rank, every column is told the rank of its value.",
+        "*plain*, the model as it is; *dynamic*, every dimension of every input a free symbol, and of what the model\n"
+        "says about results only the ranks, not the extents; *resizable*, the same but for lengths of vectors, which\n"
+        "decide ranks, and extents of 1, which broadcast; *constant*, every input an initializer; *interpreter*, the\n"
+        "reference interpreter in place of compiled code. Where a case declares a sequence or an optional value\n"
+        "without a rank, every column is told the rank of its value.",
         "## Totals",
         "\n".join(totals(outcomes, levels)),
         "Others, for comparison:",

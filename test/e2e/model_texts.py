@@ -5,6 +5,8 @@ NUMBERS = """numbers (float[n, 6] x, float[6, 9] w) => (float[n, 9] y) {
   r = Relu (p)
   y = Softmax <axis = 1> (r)
 }"""
+# Rows of symbolic length are kept in memory that each thread has for itself.
+LONG_ROWS = """rows (float[n, m] x) => (float[n, m] y) { y = Softmax <axis = 1> (x) }"""
 # The number of iterations, of the columns of NonZero and of the rows that are kept depend on the data.
 SIZES_FROM_DATA = """sizes (float[n, 6] x, int64 count, bool[n] mask)
     => (int64[2, k] places, float[m, 6] rows, float[c, n, 6] all) <bool yes = {1}> {

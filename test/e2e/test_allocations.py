@@ -7,7 +7,7 @@ from pathlib import Path
 import perpend
 import pytest
 from cli.tool import BUILD
-from e2e.model_texts import BRANCHES, LIBRARY_CALLS, LISTS, NUMBERS, SIZES_FROM_DATA, SPECTRA, TEXTS
+from e2e.model_texts import BRANCHES, LIBRARY_CALLS, LISTS, LONG_ROWS, NUMBERS, SIZES_FROM_DATA, SPECTRA, TEXTS
 from onnx import parser
 
 COUNT = BUILD / "bin" / "count_allocations"
@@ -24,7 +24,7 @@ def count(text: str, folder: Path) -> tuple[int, int, int]:
     return before, allocated, freed
 
 
-@pytest.mark.parametrize("text", [NUMBERS, SIZES_FROM_DATA, BRANCHES, TEXTS, LISTS, SPECTRA])
+@pytest.mark.parametrize("text", [NUMBERS, LONG_ROWS, SIZES_FROM_DATA, BRANCHES, TEXTS, LISTS, SPECTRA])
 def test_none_in_runs_with_sizes_seen_before(text: str, tmp_path: Path) -> None:
     before, allocated, freed = count(text, tmp_path)
     assert before > 0, "the counter must see the first run's"

@@ -1,7 +1,7 @@
 // Kernels are told apart by what they do: names of symbols and values do not count, types, attributes and constants do.
-// RUN: perpend-opt --graph-fuse-kernels %s | FileCheck %s
+// RUN: perpend-opt --split-input-file --graph-fuse-kernels %s | FileCheck %s
 // The names are the same in every run, on every machine.
-// RUN: perpend-opt --graph-fuse-kernels %s | FileCheck --check-prefix=NAMES %s
+// RUN: perpend-opt --split-input-file --graph-fuse-kernels %s | FileCheck --check-prefix=NAMES %s
 
 #n = #graph.shape<["n"]>
 #m = #graph.shape<["m"]>
@@ -13,6 +13,7 @@
 // CHECK: graph.call_kernel @transpose_{{[0-9a-f]+}}(
 // CHECK-COUNT-4: func.func private
 // CHECK-NOT: func.func private
+// CHECK: {{^//}} {{-----$}}
 
 // NAMES: @exp_330f(
 // NAMES: @mul_c08f(
@@ -45,3 +46,23 @@ func.func @main(%a: tensor<?xf32, #n>, %b: tensor<?xf32, #m>, %t: tensor<2x3xf32
   %4 = graph.transpose %t [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
   return %0, %1, %2, %3, %4 : tensor<?xf32, #n>, tensor<?xf32, #m>, tensor<?xf32, #m>, tensor<?xf32, #m>, tensor<3x2xf32>
 }
+
+// -----
+
+// No name is taken twice, however much of the hash the module has names with.
+
+// NAMES: graph.call_kernel @exp_330f93bb7ceebb84_3(
+// NAMES: func.func private @exp_330f93bb7ceebb84_3(
+#n = #graph.shape<["n"]>
+func.func @main(%a: tensor<?xf32, #n>) -> tensor<?xf32, #n> {
+  %0 = graph.map (%a) : (tensor<?xf32, #n>) -> tensor<?xf32, #n> {
+  ^bb0(%x: f32):
+    %y = math.exp %x : f32
+    graph.yield %y : f32
+  }
+  return %0 : tensor<?xf32, #n>
+}
+func.func private @exp_330f()
+func.func private @exp_330f93bb()
+func.func private @exp_330f93bb7ceebb84()
+func.func private @exp_330f93bb7ceebb84_2()

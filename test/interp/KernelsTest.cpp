@@ -66,6 +66,76 @@ TEST(Kernels, loopsOnMemory) {
   }
 }
 
+// %memory holds the row, %last what was written before. Both are scratch memory.
+static constexpr const char *scratchKernel = R"(
+  func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %memory: memref<?xf32>,
+                       %last: memref<?xi8>, %begin: index, %end: index)
+      attributes {graph.symbols = ["n"], tile.extent = #graph.shape<["n"]>, tile.scratch = #graph.shape<[3, 1]>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    FIRST
+    scf.for %i = %begin to %end step %c1 {
+      %row = arith.muli %i, %c3 : index
+      scf.for %j = %c0 to %c3 step %c1 {
+        %p = arith.addi %row, %j : index
+        %x = memref.load %in[%p] : memref<?xf32>
+        memref.store %x, %memory[%j] : memref<?xf32>
+      }
+      scf.for %j = %c0 to %c3 step %c1 {
+        %p = arith.addi %row, %j : index
+        %x = memref.load %memory[%j] : memref<?xf32>
+        memref.store %x, %out[%p] : memref<?xf32>
+      }
+    }
+    LAST
+    return
+  })";
+
+static std::string scratchKernelWith(std::string first, std::string last) {
+  std::string text = scratchKernel;
+  text.replace(text.find("FIRST"), 5, first);
+  text.replace(text.find("LAST"), 4, last);
+  return text;
+}
+
+TEST(Kernels, haveScratchMemory) {
+  Module module(callerOf(scratchKernelWith("", "")));
+  for (int64_t n : {0, 1, 7})
+    for (unsigned parts : {1u, 3u}) {
+      Random random;
+      Tensor input = random.floats(module.type("f32"), {n, 3});
+      InterpreterOptions options;
+      options.kernelParts = parts;
+      std::vector<Tensor> results = module.run({input}, options);
+      ASSERT_EQ(results.size(), 1u) << module.messages;
+      EXPECT_EQ(valuesOf<float>(results[0]), valuesOf<float>(input));
+    }
+}
+
+/// A part must not rely on what another one left, nor on zeros.
+TEST(Kernels, findNothingInScratchMemory) {
+  std::string first = "%v = memref.load %memory[%c0] : memref<?xf32>\nmemref.store %v, %out[%begin] : memref<?xf32>\n"
+                      "%one = arith.constant 1.0 : f32\nmemref.store %one, %memory[%c0] : memref<?xf32>";
+  std::string last = "memref.store %v, %out[%begin] : memref<?xf32>";
+  Module module(callerOf(scratchKernelWith(first, last)));
+  InterpreterOptions options;
+  options.kernelParts = 2;
+  std::vector<Tensor> results =
+      module.run({Tensor::of<float>(module.type("f32"), {2, 3}, {1, 1, 1, 1, 1, 1})}, options);
+  ASSERT_EQ(results.size(), 1u) << module.messages;
+  for (int64_t unit : {0, 1}) {
+    float found = valuesOf<float>(results[0])[unit];
+    EXPECT_TRUE(found != 0 && found != 1) << found;
+  }
+}
+
+TEST(Kernels, stayInsideScratchMemory) {
+  Module module(callerOf(scratchKernelWith("%v = memref.load %last[%c1] : memref<?xi8>", "")));
+  EXPECT_TRUE(module.run({*Tensor::allocate(module.type("f32"), {2, 3})}).empty());
+  EXPECT_NE(module.messages.find("inside an extent of 1, got 1"), std::string::npos) << module.messages;
+}
+
 TEST(Kernels, haveSymbolsOfTheirOwn) {
   std::string kernel = pointwiseKernel;
   Module module(kernel + R"(

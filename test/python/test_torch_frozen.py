@@ -135,8 +135,8 @@ def test_parameters_of_inference_mode() -> None:
         torch.testing.assert_close(compiled(x), net(x), atol=1e-4, rtol=1e-4)
 
 
-def test_what_is_not_seen(compilations: list[str]) -> None:
-    """An element that is not in the sample, changed behind PyTorch's back. Its memory is read on request."""
+def test_what_is_not_seen_at_once(compilations: list[str]) -> None:
+    """An element that is not in the first sample, changed behind PyTorch's back. Its memory is read on request."""
     x = torch.randn(3, WIDTH)
     for freeze in (True, "read"):
         net = make_net()
@@ -181,6 +181,20 @@ def test_calls_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
         callers.clear()
         torch.testing.assert_close(torch.compile(torch.Tensor.add_, backend="perpend")(x.clone(), 1), x + 1)
         assert any("runtime_wrapper" in name for name in callers)  # it writes the result back
+
+
+@pytest.mark.parametrize("element", [(0, 50), (33, 7), (WIDTH - 1, WIDTH - 1)])
+def test_what_is_seen_late(compilations: list[str], element: tuple[int, int]) -> None:
+    """After 16 calls each sample is another one, and all samples together are everything."""
+    net, x = make_net(), torch.randn(3, WIDTH)
+    compiled = torch.compile(net, backend="perpend")
+    with torch.no_grad():
+        compiled(x)
+        net[0].weight.data[element] += 5
+        for _ in range(16 * net[0].weight.nbytes // 1024):
+            compiled(x)
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-4, rtol=1e-4)
+    assert len(compilations) == 2
 
 
 @pytest.mark.parametrize("freeze", ["on", "unchecked", 2])

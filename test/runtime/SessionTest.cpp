@@ -154,7 +154,7 @@ protected:
     Session::SetUp();
   }
   static constexpr char descriptor[] =
-      R"({"perpend":"0.1.0","abi":3,"name":"fake","symbols":["n","m"],)"
+      R"({"perpend":"0.1.0","abi":4,"name":"fake","symbols":["n","m"],)"
       R"("inputs":[{"name":"x","type":"f32","shape":["n",3],"repeats":[0]},)"
       R"({"name":"y","type":"f32","shape":["m",3],"repeats":[0]}],)" FAKE_OUTPUTS FAKE_TAIL "}";
   int64_t one[2] = {1, 3};
@@ -229,6 +229,30 @@ TEST_F(Session, Profiles) {
   EXPECT_EQ(perpend_session_kernel_profile(session, 3, &timeNs, &calls), PERPEND_INVALID_ARGUMENT);
 }
 
+TEST_F(Session, SaysHowManyThreadsItHas) {
+  static int64_t whenSized, whenRun;
+  static perpend_module asking; // outlives the model, which TearDown frees
+  asking = module;
+  asking.sizes = [](const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims) {
+    whenSized = symbols[1];
+    fake::sizes(symbols, bufferBytes, outputDims);
+  };
+  asking.run = [](perpend_frame *frame) {
+    whenRun = frame->symbols[1];
+    return fake::run(frame);
+  };
+  perpend_model_free(model);
+  ASSERT_EQ(perpend_model_from_module(&asking, &model), PERPEND_OK);
+  for (int32_t threads : {1, 3, 1024, 0}) {
+    perpend_session_options options{threads};
+    perpend_session_free(session);
+    ASSERT_EQ(perpend_session_create(model, &options, &session), PERPEND_OK);
+    ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+    EXPECT_EQ(whenSized, whenRun);
+    EXPECT_TRUE(threads ? whenRun == threads : whenRun >= 1) << whenRun;
+  }
+}
+
 TEST_F(Session, UsesOffsetsOfTheCompiler) {
   static const int64_t offsets[] = {128, 0};
   static const uint8_t *arena, *sum;
@@ -253,7 +277,7 @@ TEST_F(Session, UsesOffsetsOfTheCompiler) {
 
 TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
   static const char text[] =
-      R"({"perpend":"0.1.0","abi":3,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
+      R"({"perpend":"0.1.0","abi":4,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
     "weightsBytes":0})";
   static int runs = 0;
   perpend_module empty{};

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace perpend::support;
@@ -26,6 +27,17 @@ protected:
   static constexpr size_t sizeBytes = 256 << 10;
   std::string path;
 };
+
+struct sigaction below;
+void passOn(int number, siginfo_t *info, void *context) { below.sa_sigaction(number, info, context); }
+
+/// Another library's handler, above the present one.
+void installAbove() {
+  struct sigaction above = {};
+  above.sa_sigaction = passOn;
+  above.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &above, &below);
+}
 } // namespace
 
 TEST_F(MappedFile, HasTheContent) {
@@ -60,6 +72,24 @@ TEST_F(MappedFile, AWatchSpeaksOfItsFiles) {
   EXPECT_EQ(other.changedFile(), std::nullopt);
 }
 
+TEST_F(MappedFile, FilesOfOtherThreadsAreOfNoConcern) {
+  FileWatch watch;
+  std::optional<std::string> known, knownClosed;
+  std::thread([&] {
+    FileWatch own;
+    auto file = mapFile(path);
+    ASSERT_TRUE(file);
+    std::ofstream(path, std::ios::app) << "more";
+    EXPECT_EQ(own.changedFile(), path);
+    known = watch.changedFile();
+    file->reset();
+    EXPECT_EQ(own.changedFile(), path);
+    knownClosed = watch.changedFile();
+  }).join();
+  EXPECT_EQ(known, std::nullopt);
+  EXPECT_EQ(knownClosed, std::nullopt);
+}
+
 TEST_F(MappedFile, AFileThatWasClosedAgainIsNotForgotten) {
   FileWatch watch;
   {
@@ -88,6 +118,43 @@ TEST(MappedFileDeathTest, OtherBusErrorsEndTheProcess) {
         raise(SIGBUS);
       },
       testing::KilledBySignal(SIGBUS), "");
+}
+
+TEST(MappedFileDeathTest, HandlersThatPassSignalsOnDoNotDoSoForEver) {
+  EXPECT_EXIT(
+      {
+        alarm(20);
+        FileWatch first;
+        installAbove();
+        FileWatch second;
+        raise(SIGBUS);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(
+      {
+        alarm(20);
+        {
+          FileWatch watch;
+          installAbove();
+        }
+        FileWatch later;
+        raise(SIGBUS);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+}
+
+TEST_F(MappedFile, ACutFileReadsAsZerosBelowAnotherHandler) {
+  struct sigaction before;
+  sigaction(SIGBUS, nullptr, &before);
+  FileWatch first;
+  installAbove();
+  FileWatch second;
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(truncate(path.c_str(), 100), 0);
+  EXPECT_EQ((*file)->getBuffer()[100000], 0);
+  EXPECT_EQ(second.changedFile(), path);
+  sigaction(SIGBUS, &before, nullptr);
 }
 
 TEST_F(MappedFile, SaysWhyAFileCannotBeRead) {

@@ -52,3 +52,13 @@ func.func @rounding(%a: i64, %b: i64) -> (i64, i64, i64) {
   %2 = arith.ceildivui %a, %b : i64
   return %0, %1, %2 : i64, i64, i64
 }
+
+// Vectors are expanded as scalars are.
+// CHECK-LABEL: func.func @vectors
+// CHECK: arith.divsi %{{.*}}, %{{.*}} {tile.safe} : vector<8xi32>
+// CHECK: arith.shli %{{.*}}, %{{.*}} {tile.safe} : vector<8xi32>
+func.func @vectors(%a: vector<8xi32>, %b: vector<8xi32>) -> vector<8xi32> {
+  %0 = arith.divsi %a, %b : vector<8xi32>
+  %1 = arith.shli %0, %b : vector<8xi32>
+  return %1 : vector<8xi32>
+}

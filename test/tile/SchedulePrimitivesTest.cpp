@@ -9,7 +9,7 @@
 #include "Workloads.h"
 
 #include "tile/passes/Passes.h"
-#include "tile/schedule/Schedule.h"
+#include "tile/schedule/Primitives.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -62,6 +62,21 @@ const Refusal refusals[] = {
        (void)s.getConsumers(block);
      },
      "%map: an earlier step has consumed this block"},
+    {"sample_perfect_tile", "matmul",
+     [](KernelSchedule &s) {
+       (void)s.samplePerfectTile(loopsOf(s, "contract")[1], 2, 16, llvm::SmallVector<int64_t>{2, 2});
+     },
+     "sample_perfect_tile %i1: expected a decision of 2 factors whose product is 6, got [2, 2]"},
+    {"sample_partitioned_tile", "matmul",
+     [](KernelSchedule &s) {
+       (void)s.samplePartitionedTile(loopsOf(s, "contract")[1], 3, 1, 3, llvm::SmallVector<int64_t>{3, 1, 2});
+     },
+     "the product of the factors from number 1 on is 2, expected a multiple of 3"},
+    {"sample_categorical", "matmul", [](KernelSchedule &s) { (void)s.sampleCategorical({1, 2}, {1, 1}, 2); },
+     "sample_categorical: expected a decision from 0 to 1, got 2"},
+    {"sample_compute_location", "softmax",
+     [](KernelSchedule &s) { (void)s.sampleComputeLocation(*s.getBlock("reduce"), 5); },
+     "expected as decision the number of a loop around 'map' in which it can be computed, got 5"},
     {"split", "matmul", [](KernelSchedule &s) { (void)s.split(loopsOf(s, "contract")[0], {2, 3}); },
      "split %i0: the factors [2, 3] do not cover the extent 7; leave one of them free (_)"},
     {"fuse", "matmulSymbolicDepth",
@@ -117,6 +132,76 @@ const Refusal refusals[] = {
      "cache_write %contract: expected a scope other than global, got 'global'"},
     {"set_scope", "matmul", [](KernelSchedule &s) { (void)s.setScope(*s.getBlock("contract"), "l1"); },
      "set_scope %contract: the block writes a buffer of the kernel's caller; cache_write it before"},
+    {"reindex", "gather", [](KernelSchedule &s) { (void)s.reindex(*s.getBlock("reduce"), "read", 1); },
+     "the block 'reduce': it accesses %arg0 at an index that is no expression of its iterators"},
+    {"reindex_cache_read", "matmul",
+     [](KernelSchedule &s) { (void)s.reindexCacheRead(*s.getBlock("contract"), 0, "local", "(i, j, k) -> (j, i, k)"); },
+     "the block 'contract': the map uses the iterator 1, on which the element does not depend"},
+    {"reindex_cache_write", "matmul",
+     [](KernelSchedule &s) { (void)s.reindexCacheWrite(*s.getBlock("contract"), 0, "local", "(i, j, k) -> (i)"); },
+     "the map (i, j, k) -> (i) is not known to be one to one: its results do not say all of input 1"},
+    {"read_at", "matmul",
+     [](KernelSchedule &s) { (void)s.readAt(loopsOf(s, "contract")[0], *s.getBlock("contract"), 2, "local"); },
+     "cache_read %contract_1: the block 'contract' reads 2 buffers that it does not write, got number 2"},
+    {"write_at", "matmul",
+     [](KernelSchedule &s) { (void)s.writeAt(loopsOf(s, "contract")[2], *s.getBlock("contract"), "local"); },
+     "the loop 'k0' is one of the reduction 'contract', which it does not complete"},
+    {"transform_layout", "matmul",
+     [](KernelSchedule &s) { (void)s.transformLayout(*s.getBlock("contract"), "read", 0, "(i, j) -> (j, i)"); },
+     "transform_layout %contract: %arg0 belongs to the kernel's caller, whose layout a schedule cannot change\n"
+     "hint: cache_read it, and give the copy this layout"},
+    {"transform_block_layout", "matmul",
+     [](KernelSchedule &s) { (void)s.transformBlockLayout(*s.getBlock("contract"), "(i, j, k) -> (i + j, k)"); },
+     "the map (i, j, k) -> (i + j, k) is not known to be one to one: two points may have the same result 0"},
+    {"bind", "matmul",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "contract");
+       ASSERT_TRUE(mlir::succeeded(s.bind(loops[0], "threadIdx.x"))) << s.refusal().str();
+       (void)s.bind(loops[1], "threadIdx.x");
+     },
+     "bind %i1: the loop 'i0', which is bound to threadIdx.x, is around it or inside of it"},
+    {"merge", "softmax",
+     [](KernelSchedule &s) {
+       Loops reduce = loopsOf(s, "reduce"), map = loopsOf(s, "map");
+       auto rows = s.merge({map[0], reduce[0]});
+       ASSERT_TRUE(mlir::succeeded(rows)) << s.refusal().str();
+       (void)s.merge({map[1], reduce[1]});
+     },
+     "merge: an iteration of the loop 'i1' may need what a later one of 'k0' does to the buffer 'reduce'"},
+    {"loop_partition", "matmul", [](KernelSchedule &s) { (void)s.loopPartition(loopsOf(s, "contract")[0], {2, 4}); },
+     "loop_partition %i0: expected counts whose sum is the extent 7, one of them free (_) at most"},
+    {"reorder_block_iter_var", "matmul",
+     [](KernelSchedule &s) { (void)s.reorderBlockIterVar(*s.getBlock("contract"), {0, 2, 1}); },
+     "spatial iterators come first, then reduced and opaque ones; got [0, 2, 1]"},
+    {"cache_inplace", "matmul", [](KernelSchedule &s) { (void)s.cacheInplace(*s.getBlock("contract"), 0, "local"); },
+     "the block 'contract' does not change what another nest has written to %arg2\n"
+     "hint: cache_write it, or decompose_reduction before"},
+    {"rolling_buffer", "softmax",
+     [](KernelSchedule &s) {
+       auto block = *s.getBlock("reduce");
+       ASSERT_TRUE(mlir::succeeded(s.computeAt(block, loopsOf(s, "map")[0]))) << s.refusal().str();
+       (void)s.rollingBuffer(block, 0);
+     },
+     "rolling_buffer %reduce: the block 'reduce': it does not store at its spatial iterators alone"},
+    {"storage_align", "softmax", [](KernelSchedule &s) { (void)s.storageAlign(*s.getBlock("map"), 0, 1, 8, 0); },
+     "storage_align %map: expected an axis with others inside of it, 0 to 0, got 1"},
+    {"unsafe_set_dtype", "softmax", [](KernelSchedule &s) { (void)s.unsafeSetDtype(*s.getBlock("map"), 0, "i32"); },
+     "unsafe_set_dtype %map: expected a type of the same class as f32 and of another width, got 'i32'"},
+    {"fuse_reduction_epilogue", "softmax",
+     [](KernelSchedule &s) { (void)s.fuseReductionEpilogue(*s.getBlock("reduce_1"), *s.getBlock("map_1")); },
+     "the block 'map_1': it does not store the sum of one element of 'reduce_1', at its iterators, and of other "
+     "values"},
+    {"pad_einsum", "softmax", [](KernelSchedule &s) { (void)s.padEinsum(*s.getBlock("reduce"), {4, 4}); },
+     "pad_einsum %reduce: the block 'reduce': it is no sum of products of elements at its iterators"},
+    {"can_decompose_padding", "softmax",
+     [](KernelSchedule &s) { (void)s.canDecomposePadding(*s.getBlock("map"), loopsOf(s, "map")[0]); },
+     "can_decompose_padding %map, %i0: the block 'map' pads nothing: it does not choose between two values"},
+    {"enter_postproc", "matmul",
+     [](KernelSchedule &s) {
+       ASSERT_TRUE(mlir::succeeded(s.enterPostproc()));
+       (void)s.enterPostproc();
+     },
+     "enter_postproc: an earlier step has done this"},
     {"decompose_reduction", "matmul",
      [](KernelSchedule &s) {
        auto block = *s.getBlock("contract");
@@ -125,8 +210,20 @@ const Refusal refusals[] = {
        (void)s.decomposeReduction(block, loops[1]);
      },
      "the loop 'k0' outside of it is one of the reduction"},
+    {"decompose_padding", "matmul",
+     [](KernelSchedule &s) { (void)s.decomposePadding(*s.getBlock("contract"), loopsOf(s, "contract")[0]); },
+     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it is a sum, or has a condition already"},
     {"rfactor", "matmul", [](KernelSchedule &s) { (void)s.rfactor(loopsOf(s, "contract")[0], 0); },
      "rfactor %i0: the block 'contract' does not reduce over the loop"},
+    {"blockize", "matmul",
+     [](KernelSchedule &s) {
+       auto parts = *s.split(loopsOf(s, "contract")[2], 2);
+       (void)s.blockize(parts.second);
+     },
+     "blockize %k0_1: the iterator vk0 of the block 'contract' goes on outside of the loop, where its init would be "
+     "repeated; decompose_reduction before"},
+    {"tensorize", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "i8.block"); },
+     "tensorize %i0, \"i8.block\": expected one store of the same type"},
     {"annotate", "matmul",
      [](KernelSchedule &s) {
        auto loop = loopsOf(s, "contract")[0];
@@ -141,22 +238,17 @@ const Refusal refusals[] = {
 
 class SchedulePrimitives : public ::testing::TestWithParam<Refusal> {};
 
-struct Row {
-  std::string name, operands, results, sentence;
-};
-const Row rows[] = {
-#define PRIMITIVE(name, operands, results, sentence) {name, operands, results, sentence},
-#include "tile/schedule/Primitives.def"
-};
-
 std::string page() {
   std::string text = "# Schedule primitives\n\nThe methods of `tile::KernelSchedule` "
-                     "([src/tile/schedule](../src/tile/schedule/Schedule.h)), and what a trace says. Each keeps the\n"
-                     "meaning of the kernel, or refuses and changes nothing. This page is made from `Primitives.def`;\n"
+                     "([src/tile/schedule](../src/tile/schedule/Schedule.h)) and of `perpend.Schedule` in Python\n"
+                     "([how](howto/schedule-a-kernel.md)), and what a trace says: `%i0, %i1 = split %i, [_, 8]`, "
+                     "results, primitive, operands.\nEach keeps the meaning of the kernel, or refuses and changes "
+                     "nothing. This page is made from `Primitives.def`;\n"
                      "`PERPEND_WRITE_DOCS=1 build/bin/ScheduleTest` writes it anew.\n\n"
                      "| Primitive | Operands | Results | What it does |\n| --- | --- | --- | --- |\n";
-  for (const Row &row : rows)
-    text += "| `" + row.name + "` | " + row.operands + " | " + row.results + " | " + row.sentence + " |\n";
+  for (const PrimitiveInfo &info : primitives())
+    text += "| `" + info.name.str() + "` | " + info.operandList() + " | " + info.resultList() + " | " +
+            info.sentence.str() + " |\n";
   return text;
 }
 } // namespace
@@ -181,10 +273,10 @@ INSTANTIATE_TEST_SUITE_P(Refusals, SchedulePrimitives, ::testing::ValuesIn(refus
 
 /// get_output_blocks has nothing to refuse.
 TEST(SchedulePrimitivesTable, eachHasARefusal) {
-  for (const Row &row : rows)
-    EXPECT_TRUE(row.name == "get_output_blocks" ||
-                llvm::any_of(refusals, [&](const Refusal &refusal) { return row.name == refusal.primitive; }))
-        << row.name;
+  for (const PrimitiveInfo &info : primitives())
+    EXPECT_TRUE(info.name == "get_output_blocks" ||
+                llvm::any_of(refusals, [&](const Refusal &refusal) { return info.name == refusal.primitive; }))
+        << info.name.str();
 }
 
 TEST(SchedulePrimitivesTable, isThePageInDocs) {

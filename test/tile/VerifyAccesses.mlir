@@ -76,6 +76,34 @@ func.func private @kernel_part(%x: memref<?xf32>, %symbols: memref<?xi64>, %begi
 
 // -----
 
+// Extents that a cast adds are not those of the buffer, those that it forgets are.
+
+// CHECK-LABEL: func.func private @kernel_cast(
+// CHECK-SAME: %[[X:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>
+// CHECK: %[[MORE:.*]] = memref.cast %[[X]]
+// CHECK: arith.cmpi ult, %{{.*}}, %c64
+// CHECK: memref.extract_strided_metadata %[[MORE]]
+// CHECK: %[[EXTENT:.*]] = arith.muli %{{.*}}, %sizes
+// CHECK: arith.cmpi ult, %{{.*}}, %[[EXTENT]]
+// CHECK: scf.if
+// CHECK-NEXT: memref.load %[[MORE]]
+// CHECK: %[[TILE:.*]] = memref.alloca
+// CHECK-NEXT: %[[LESS:.*]] = memref.cast %[[TILE]]
+// CHECK: arith.cmpi ult
+// CHECK-NOT: arith.cmpi ult
+// CHECK: scf.if
+// CHECK-NEXT: memref.store %{{.*}}, %[[LESS]]
+func.func private @kernel_cast(%x: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index) attributes {tile.kernel} {
+  %more = memref.cast %x : memref<?xf32> to memref<64xf32>
+  %v = memref.load %more[%begin] : memref<64xf32>
+  %tile = memref.alloca() : memref<8xf32>
+  %less = memref.cast %tile : memref<8xf32> to memref<?xf32>
+  memref.store %v, %less[%begin] : memref<?xf32>
+  return
+}
+
+// -----
+
 // What is not known is not let through.
 
 func.func private @kernel_unknown(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {

@@ -188,6 +188,61 @@ static Workload padConcat(const std::string &name, const std::string &n, std::ve
           sizes};
 }
 
+/// What lies across behind a padding, and beside it what does not.
+static Workload padTransposed(const std::string &name, const std::string &n, const std::string &element,
+                              std::vector<int64_t> sizes = {1}) {
+  std::string more = isNumber(n) ? std::to_string(std::stoi(n) + 3) : n + " + 3";
+  TensorText a{{"2", "6", n}, element}, b{{"6"}, element}, p{{"2", "6", more}, element}, r{{"2", more, "6"}, element};
+  return {name,
+          {a, b},
+          "  %p = graph.pad %a <[0, 0, 1]> " + std::string(element == "f32" ? "2.0" : "2") + " : " + element + " : " +
+              a.str() + " -> " + p.str() + "\n" + moved("%t = graph.transpose %p [0, 2, 1]", p, r) +
+              moved("%u = graph.broadcast %b dims [2]", b, r) + mapOf("%r", {"%t", "%u"}, r, binary("sub", element)),
+          r,
+          sizes};
+}
+
+/// A product with something added to its columns.
+static Workload biased(const std::string &name, const std::string &n, const std::string &depth,
+                       const std::string &element, std::vector<int64_t> sizes = {1}) {
+  TensorText a{{n, depth}, element}, b{{depth, "6"}, element}, bias{{"6"}, element}, r{{n, "6"}, element};
+  return {name,
+          {a, b, bias},
+          typed("%p = graph.contract %a, %b batch [] x [] over [1] x [0]", {a, b}, r) +
+              moved("%w = graph.broadcast %c dims [1]", bias, r) + mapOf("%r", {"%p", "%w"}, r, binary("add", element)),
+          r,
+          sizes};
+}
+
+/// A product whose right operand lies in panels of 4 columns, and what follows.
+static Workload packed(const std::string &name, const std::string &rows, const std::string &depth,
+                       std::vector<int64_t> sizes = {1}) {
+  TensorText a{{rows, depth}}, b{{"2", depth, "4"}}, r{{rows, "7"}};
+  return {name,
+          {a, b},
+          typed("%p = tile.matmul %a, %b", {a, b}, r) + mapOf("%r", {"%p", "%p"}, r, binary("add", "f32")),
+          r,
+          sizes};
+}
+
+/// Sums of neighbours, of sums of rows.
+static Workload neighbours(const std::string &name, const std::string &cols, std::vector<int64_t> sizes = {1}) {
+  TensorText a{{"9", cols}}, m{{"9"}}, r{{"7"}};
+  return {name,
+          {a},
+          moved("%m = graph.reduce sum %a dims [1]", a, m) + moved("%s = graph.slice %m <[0]> [1]", m, r) +
+              moved("%t = graph.slice %m <[1]> [1]", m, r) + moved("%u = graph.slice %m <[2]> [1]", m, r) +
+              mapOf("%v", {"%s", "%t"}, r, binary("sub", "f32")) + mapOf("%r", {"%v", "%u"}, r, binary("add", "f32")),
+          r,
+          sizes};
+}
+
+/// Nothing but an edge of a constant.
+static Workload padded(const std::string &name, const std::string &n, std::vector<int64_t> sizes = {1}) {
+  TensorText a{{n, "4"}}, r{{isNumber(n) ? std::to_string(std::stoi(n) + 3) : n + " + 3", "4"}};
+  return {name, {a}, "  %r = graph.pad %a <[2, 0]> 0.5 : f32 : " + a.str() + " -> " + r.str() + "\n", r, sizes};
+}
+
 std::vector<Workload> perpend::tile::workloads() {
   std::vector<int64_t> several = {0, 1, 5, 13};
   return {
@@ -197,6 +252,8 @@ std::vector<Workload> perpend::tile::workloads() {
       matmul("matmulTransposed", {"4", "12", "5"}, "i32", true, true),
       matmul("matmulSymbolicRows", {"n", "8", "5"}, "f32", false, true, several),
       matmul("matmulSymbolicDepth", {"3", "n", "4"}, "i32", true, true, several),
+      packed("packed", "7", "5"),
+      packed("packedSymbolic", "n", "3", several),
       batched("batched", "4", "i32"),
       batched("batchedSymbolic", "n", "f32", several),
       conv("conv", "1", {{"2", "3", "6", "5"}}, {{"4", "3", "3", "3"}}, {{"2", "4", "3", "5"}}),
@@ -215,5 +272,15 @@ std::vector<Workload> perpend::tile::workloads() {
       gatherOfSquares("gatherOfSquaresSymbolic", "n", several),
       padConcat("padConcat", "4"),
       padConcat("padConcatSymbolic", "n", several),
+      padTransposed("padTransposed", "5", "i32"),
+      padTransposed("padTransposedSymbolic", "n", "f32", several),
+      biased("biased", "4", "5", "f32"),
+      biased("biasedOfNothing", "4", "0", "i32"),
+      biased("biasedSymbolicDepth", "4", "n", "f32", several),
+      biased("biasedSymbolic", "n", "5", "i32", several),
+      neighbours("neighbours", "4"),
+      neighbours("neighboursSymbolic", "n", several),
+      padded("padded", "5"),
+      padded("paddedSymbolic", "n", several),
   };
 }

@@ -61,6 +61,7 @@ public:
 private:
   bool isStored(Value value) const { return !computations.contains(value); }
   Computation computationOf(Operation *op) const;
+  bool readsThroughCostlyView(Operation *op) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
   void visit(Block &block);
@@ -79,6 +80,8 @@ private:
   DenseMap<Value, Computation> computations;
   /// The last operators of chains of rows.
   DenseSet<Operation *> chainRoots;
+  /// The others.
+  DenseSet<Operation *> chainMembers;
   llvm::StringMap<func::FuncOp> kernelsByHash;
 };
 } // namespace
@@ -95,6 +98,15 @@ static bool readsWindowsTwice(Operation *op) {
     return isa<ElementInterface>(op) && cast<ElementInterface>(op).elementKind() == ElementKind::Reduction &&
            !isa<ReduceOp>(op);
   return window.getWindow() != window.getStrides();
+}
+
+/// Views through which neighbours are far apart, or of which each element is looked for.
+static bool isCostlyView(Operation *op) { return movesLastDimension(op) || isa<PadOp, ConcatOp, GatherOp>(op); }
+
+bool KernelFuser::readsThroughCostlyView(Operation *op) const {
+  return isCostlyView(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+           return !isStored(operand) && readsThroughCostlyView(operand.getDefiningOp());
+         });
 }
 
 Computation KernelFuser::computationOf(Operation *op) const {
@@ -115,6 +127,10 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   auto element = dyn_cast<ElementInterface>(user);
   if (!element || element.needsStoredOperands() || user->getBlock() != value.getParentBlock())
     return false;
+  // Rows are read together: what would be computed once more for each element, or from far apart, is stored.
+  bool isInChain = chainRoots.contains(user) || chainMembers.contains(user);
+  if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
+    return false;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
              auto known = computations.find(other);
@@ -122,8 +138,11 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
            });
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
-  if (readsWindowsTwice(user))
-    return computation.kind == ElementKind::View && !isa<PadOp, ConcatOp, GatherOp>(value.getDefiningOp());
+  if (readsWindowsTwice(user)) {
+    bool isWindow = isa<ConvOp, WindowReduceOp>(user);
+    return computation.kind == ElementKind::View && !isa<PadOp, ConcatOp, GatherOp>(value.getDefiningOp()) &&
+           !(isWindow && readsThroughCostlyView(value.getDefiningOp()));
+  }
   if (computation.kind == ElementKind::View)
     return true;
   return value.hasOneUse() && !isa<BroadcastOp, GatherOp, GenerateOp>(user);
@@ -222,6 +241,7 @@ void KernelFuser::findChains(Block &block) {
     if (!chain)
       continue;
     chainRoots.insert(&op);
+    chainMembers.insert(chain->members.begin(), chain->members.end());
     for (Operation *member : chain->members)
       computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1});
   }

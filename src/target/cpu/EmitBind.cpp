@@ -177,16 +177,24 @@ void perpend::target::emitSizes(func::FuncOp main) {
   FunctionEmitter f(module, "perpend_sizes", FunctionType::get(main.getContext(), {pointer, pointer, pointer}, {}),
                     main.getLoc());
   std::vector<std::string> symbols = graph::symbolsOf(main), dataSymbols = graph::dataSymbolsOf(main);
-  auto storeAll = [&](ArrayRef<SymbolicInt> values, unsigned argument) {
-    for (auto [number, value] : llvm::enumerate(values))
-      f.store(graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)
-                                                     : f.evaluateOr(value, f.argument(0), symbols, -1),
-              f.argument(argument), number);
+  auto evaluate = [&](const SymbolicInt &value) {
+    return graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)
+                                                  : f.evaluateOr(value, f.argument(0), symbols, -1);
   };
-  storeAll(main->getAttrOfType<graph::ShapeAttr>(tile::bufferBytesAttribute).values(), 1);
+  SmallVector<SymbolicInt> sizes = main->getAttrOfType<graph::ShapeAttr>(tile::bufferBytesAttribute).values(), parts;
+  if (auto attribute = main->getAttrOfType<graph::ShapeAttr>(tile::bufferPartsAttribute))
+    parts = attribute.values();
+  for (auto [number, size] : llvm::enumerate(sizes)) {
+    Value bytes = evaluate(size);
+    if (!parts.empty() && parts[number] != SymbolicInt(1))
+      bytes = f.partedBytes(
+          bytes, f.partCount(f.evaluate(parts[number], f.argument(0), symbols), f.threads(f.argument(0), symbols)));
+    f.store(bytes, f.argument(1), number);
+  }
   Shape outputs;
   for (Type type : main.getResultTypes())
     outputs.append(shapeOf(cast<RankedTensorType>(type)));
-  storeAll(outputs, 2);
+  for (auto [number, extent] : llvm::enumerate(outputs))
+    f.store(evaluate(extent), f.argument(2), number);
   f.builder.create<func::ReturnOp>(f.loc);
 }

@@ -8,7 +8,9 @@
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
 #include "tile/CheckedAccesses.h"
+#include "tile/KernelAbi.h"
 #include "tile/Schedule.h"
+#include "tile/Scratch.h"
 
 #include "perpend_module.h"
 
@@ -60,7 +62,10 @@ RunEmitter::RunEmitter(func::FuncOp main)
   main.walk([&](Operation *op) {
     if (!isa<graph::CallKernelOp, graph::CallLibraryOp>(op))
       return;
-    most = std::max<int64_t>(most, op->getNumOperands() + op->getNumResults());
+    int64_t scratch = 0;
+    if (auto call = dyn_cast<graph::CallKernelOp>(op))
+      scratch = tile::KernelAbi::scratchCountOf(module.lookupSymbol<func::FuncOp>(call.getKernel()));
+    most = std::max<int64_t>(most, op->getNumOperands() + op->getNumResults() + scratch);
     mostSymbols = std::max<int64_t>(mostSymbols, graph::symbolValuesAt(op).size());
     int64_t ranks = 0;
     for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
@@ -69,7 +74,7 @@ RunEmitter::RunEmitter(func::FuncOp main)
     mostExtents = std::max(mostExtents, ranks);
   });
   int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  int64_t listed = most + 1; // and the symbols
+  int64_t listed = most + 3; // and the symbols, the address of scratch memory and the number of its parts
   if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
     record = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64,
                                               f.integer(tile::recordedMemories(most) * tile::recordWords));
@@ -144,17 +149,35 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   f.store(kernelSymbols, list, places.size()); // as in tile/KernelAbi.h
   if (tile::isChecked(kernel))
     prepareRecord(call);
-  SymbolicInt units = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
-  units = units.substitute(graph::symbolsAt(call, kernel));
+  SymbolicInt extent = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
+  Value units = evaluate(extent.substitute(graph::symbolsAt(call, kernel)));
+  if (tile::hasScratch(kernel))
+    prepareScratch(call, kernel, units);
   std::string entryName = (call.getKernel() + "_entry").str();
   auto entry = module.lookupSymbol<func::FuncOp>(entryName);
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
-             {frame, index, address, list, evaluate(units), f.integer(tile::Schedule::of(kernel).grain)});
+             {frame, index, address, list, units, f.integer(tile::Schedule::of(kernel).grain)});
   if (tile::isChecked(kernel))
     checkRecord(call);
+}
+
+/// Behind the symbols of the kernel: where the parts of its scratch memory lie, and how many there are. Each is free.
+void RunEmitter::prepareScratch(graph::CallKernelOp call, func::FuncOp kernel, Value units) {
+  Place place = placesIn(call, tile::scratchPlaceAttribute)[0];
+  Value count = f.partCount(units, f.threads(symbols, names));
+  if (place.space == Space::Growing) {
+    SymbolicInt bytes = tile::Scratch::of(kernel).plannedBytes().substitute(graph::symbolsAt(call, kernel));
+    reserve(place, f.partedBytes(f.evaluateOr(bytes, symbols, names, -1), count), f.integer(0));
+  }
+  Value address = addressOf(place);
+  int64_t position = call.getNumOperands() + call.getNumResults() + 1;
+  f.store(address, list, position);
+  f.store(count, list, position + 1);
+  Value isFree = f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8);
+  f.builder.create<LLVM::MemsetOp>(f.loc, address, isFree, count, /*isVolatile=*/false);
 }
 
 //===----------------------------------------------------------------------===//

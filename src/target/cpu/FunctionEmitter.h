@@ -72,6 +72,22 @@ public:
     return isTooLarge ? builder.create<mlir::arith::SelectOp>(loc, isTooLarge, integer(otherwise), result) : result;
   }
 
+  /// How many threads a run has: the runtime writes it behind the symbols of main.
+  mlir::Value threads(mlir::Value symbols, mlir::ArrayRef<std::string> names) {
+    return load(i64, symbols, static_cast<int64_t>(names.size()));
+  }
+  /// How many parts scratch memory has where a kernel has `units` and a run `threads` (tile/Scratch.h).
+  mlir::Value partCount(mlir::Value units, mlir::Value threads) {
+    mlir::Value most = builder.create<mlir::arith::MinSIOp>(loc, units, threads);
+    return builder.create<mlir::arith::MaxSIOp>(loc, most, integer(0));
+  }
+  /// The bytes of all of them. -1 for more than a plan can have, and where `partBytes` is negative.
+  mlir::Value partedBytes(mlir::Value partBytes, mlir::Value count) {
+    mlir::Value all = builder.create<mlir::arith::MulIOp>(loc, partBytes, count);
+    mlir::Value fits = compare(mlir::arith::CmpIPredicate::ule, partBytes, integer(int64_t(1) << 48));
+    return builder.create<mlir::arith::SelectOp>(loc, fits, all, integer(-1));
+  }
+
   /// The address of a NUL-terminated text in the module.
   mlir::Value text(mlir::StringRef content) {
     auto module = function->getParentOfType<mlir::ModuleOp>();

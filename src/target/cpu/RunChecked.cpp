@@ -12,6 +12,8 @@
 #include "graph/KernelSymbols.h"
 
 #include "tile/CheckedAccesses.h"
+#include "tile/KernelAbi.h"
+#include "tile/Scratch.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -27,11 +29,14 @@ static SmallVector<Value> buffersOf(graph::CallKernelOp call) {
 void RunEmitter::prepareRecord(graph::CallKernelOp call) {
   SmallVector<Value> buffers = buffersOf(call);
   auto count = static_cast<int64_t>(buffers.size());
-  for (int64_t memory = 0; memory < tile::recordedMemories(count); ++memory)
+  auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+  int64_t scratch = tile::KernelAbi::scratchCountOf(kernel);
+  for (int64_t memory = 0; memory < tile::recordedMemories(count + scratch); ++memory)
     f.store(f.integer(0), record, memory * tile::recordWords);
-  f.store(record, list, count + 1); // behind the symbols
+  int64_t position = count + 1 + (scratch ? 2 : 0); // behind the symbols and scratch memory
+  f.store(record, list, position);
   for (auto [number, buffer] : llvm::enumerate(buffers))
-    f.store(evaluate(graph::elementCount(graph::shapeOf(buffer))), list, count + 2 + number);
+    f.store(evaluate(graph::elementCount(graph::shapeOf(buffer))), list, position + 1 + number);
 }
 
 /// "input 1 ('x', f32 [n, 3])"
@@ -66,4 +71,10 @@ void RunEmitter::checkRecord(graph::CallKernelOp call) {
                            graph::elementCount(graph::shapeOf(buffer)).str());
   verify(0, "memory that it allocates: expected an element inside");
   verify(buffers.size() + 1, "the symbols: expected one of " + std::to_string(graph::symbolValuesAt(call).size()));
+  auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+  llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
+  for (auto [number, elements] : llvm::enumerate(tile::Scratch::of(kernel).elements))
+    verify(buffers.size() + 2 + number, "its scratch buffer " + std::to_string(number) +
+                                            ": expected an element from 0 to less than " +
+                                            elements.substitute(values).str());
 }

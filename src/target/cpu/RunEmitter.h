@@ -31,6 +31,7 @@ private:
   // Operators
   void emitOperators(mlir::Block &block);
   void emitCall(graph::CallKernelOp call);
+  void prepareScratch(graph::CallKernelOp call, mlir::func::FuncOp kernel, mlir::Value units);
   void prepareRecord(graph::CallKernelOp call);
   void checkRecord(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp op);

@@ -5,6 +5,9 @@
 // order of the operators. Everything else about how the kernel runs is said by
 // its schedule, afterwards.
 //
+// Kernels are built so that are chains of rows, which have a rule, and those that
+// come with a trace (KernelTraces.h).
+//
 // Kept are the kernel's results and what graph/Rows says; other values are computed
 // where they are used.
 //
@@ -14,14 +17,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Attributes.h"
 #include "tile/BlockEmitter.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
+#include "tile/schedule/KernelTraces.h"
 
 #include "graph/Attributes.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "tile/Schedule.h"
+#include "tile/Scratch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,13 +49,18 @@ public:
   KernelBuilder(func::FuncOp kernel, std::optional<graph::RowChain> chain)
       : kernel(kernel), chain(std::move(chain)), builder(kernel) {}
 
-  /// Whether every operator has elements: sequences have none yet.
-  bool isPossible() {
-    Block &body = kernel.getBody().front();
-    return llvm::all_of(body.without_terminator(), [](Operation &op) {
-      return isa<graph::ConstantOp>(op) ||
-             (isa<graph::ElementInterface>(op) && !cast<graph::ElementInterface>(op).needsStoredOperands());
-    });
+  /// An operator without elements (sequences have none yet), or one that needs operands in memory and computes them;
+  /// null: blocks can be built.
+  Operation *obstacle() {
+    for (Operation &op : kernel.getBody().front().without_terminator()) {
+      auto element = dyn_cast<graph::ElementInterface>(op);
+      bool isPossible =
+          isa<graph::ConstantOp>(op) ||
+          (element && (!element.needsStoredOperands() || llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>)));
+      if (!isPossible)
+        return &op;
+    }
+    return nullptr;
   }
 
   /// The kernel on buffers, behind that on tensors.
@@ -124,25 +135,88 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
         continue;
       std::optional<graph::RowChain> chain = rowChainOf(kernel);
       KernelBuilder build(kernel, chain);
-      if (!build.isPossible() || (!all && !chain))
+      if (Operation *obstacle = build.obstacle(); obstacle && hasTrace(kernel)) {
+        emitNotPossible(kernel, obstacle);
+        return signalPassFailure();
+      }
+      if (build.obstacle() || !(all || hasTrace(kernel) || chain || movesOneValue(kernel) || sumsWindows(kernel)))
         continue;
       func::FuncOp built = build.run();
-      bool isKept = all || canBeScheduled(built);
+      func::FuncOp scheduled = all || hasTrace(kernel) ? func::FuncOp() : trySchedule(built, chain, target);
+      bool isKept = all || hasTrace(kernel) || scheduled;
       (isKept ? kernel : built).erase();
+      if (!scheduled)
+        continue;
+      if (schedules) {
+        OpBuilder(built).insert(scheduled);
+        built.erase();
+      } else {
+        scheduled.erase();
+      }
     }
   }
 
-  /// A kernel that its rule cannot transform stays one of operators, which are computed where they are used.
-  static bool canBeScheduled(func::FuncOp built) {
+  static void emitNotPossible(func::FuncOp kernel, Operation *obstacle) {
+    kernel.emitError("kernel '") << kernel.getSymName() << "': it has a trace, but its operator '"
+                                 << obstacle->getName() << "' has no form as blocks\nhint: leave out the schedule "
+                                 << "of this kernel (its attribute " << traceAttribute << ")";
+  }
+
+  /// Views, and what is computed of them element by element.
+  static bool movesOneValue(func::FuncOp kernel) {
+    bool hasView = false;
+    return kernel.getNumResults() == 1 &&
+           llvm::all_of(kernel.getBody().front().without_terminator(),
+                        [&](Operation &op) {
+                          auto element = dyn_cast<graph::ElementInterface>(op);
+                          hasView |= element && element.elementKind() == graph::ElementKind::View;
+                          return isa<graph::ConstantOp>(op) ||
+                                 (element && element.elementKind() != graph::ElementKind::Reduction);
+                        }) &&
+           hasView;
+  }
+
+  /// One reduction, whose result the others read where it is.
+  static bool sumsWindows(func::FuncOp kernel) {
+    auto isReduction = [](Operation &op) { return isa<graph::ReductionInterface>(op); };
+    return kernel.getNumResults() == 1 && llvm::count_if(kernel.getBody().front(), isReduction) == 1;
+  }
+
+  /// Whether a local buffer is no more than a few rows of a value that the chain keeps.
+  static bool isOfRows(BufferType buffer, const graph::RowChain &chain) {
+    static constexpr int64_t mostRows = 64;
+    graph::SymbolicInt count = graph::elementCount(buffer.extents());
+    return llvm::any_of(chain.kept, [&](Operation *op) {
+      graph::SymbolicInt row = graph::elementCount(chain.rowOf(op->getResult(0))), rest = count;
+      int64_t rows = 0;
+      for (; rows < mostRows && rest != graph::SymbolicInt(0); ++rows)
+        rest = rest - row;
+      return rest == graph::SymbolicInt(0);
+    });
+  }
+
+  /// A copy that its rule has transformed. Null: no rule can, and the kernel stays one of operators, which are computed
+  /// where they are used.
+  static func::FuncOp trySchedule(func::FuncOp built, const std::optional<graph::RowChain> &chain,
+                                  const target::TargetInfo &target) {
+    const Rule *rule = ruleFor(built, target);
+    if (!rule)
+      return {};
     func::FuncOp trial = built.clone();
     KernelSchedule schedule(trial);
-    bool isScheduled = succeeded(scheduleRows(schedule, trial));
+    bool isScheduled = succeeded(rule->schedule(schedule, trial, target));
+    compactBuffers(trial);
     trial.walk([&](AllocOp alloc) {
-      std::optional<int64_t> count = graph::elementCount(alloc.getBuffer().getType().extents()).constant();
-      isScheduled &= count && *count <= graph::mostRowBytes;
+      BufferType buffer = alloc.getBuffer().getType();
+      std::optional<int64_t> count = graph::elementCount(buffer.extents()).constant();
+      isScheduled &= (count && *count <= mostStackBytes) || (chain && isOfRows(buffer, *chain));
     });
+    if (isScheduled) {
+      setTrace(trial, schedule);
+      return trial;
+    }
     trial.erase();
-    return isScheduled;
+    return {};
   }
 };
 } // namespace

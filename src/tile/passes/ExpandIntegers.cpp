@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace perpend::tile {
@@ -28,18 +29,21 @@ using namespace mlir;
 using perpend::tile::safeAttribute;
 
 static bool isExpandable(Operation *op) {
-  return isa<IntegerType>(op->getResult(0).getType()) && !op->hasAttr(safeAttribute);
+  return isa<IntegerType>(getElementTypeOrSelf(op->getResult(0).getType())) && !op->hasAttr(safeAttribute);
 }
 
 namespace {
-/// Short names for the scalar code of one rewrite.
+/// Short names for the code of one rewrite, on scalars or on vectors.
 struct Code {
   PatternRewriter &rewriter;
   Location loc;
   Type type;
 
   Value constant(int64_t value) {
-    return rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(type, value));
+    TypedAttr number = rewriter.getIntegerAttr(getElementTypeOrSelf(type), value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      number = DenseElementsAttr::get(vector, Attribute(number));
+    return rewriter.create<arith::ConstantOp>(loc, number);
   }
   Value equals(Value a, int64_t b) {
     return rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, a, constant(b));
@@ -81,7 +85,7 @@ template <typename Shift> struct SafeShift : OpRewritePattern<Shift> {
   using OpRewritePattern<Shift>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Shift op, PatternRewriter &rewriter) const override {
-    unsigned width = op.getType().getIntOrFloatBitWidth();
+    unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
     APInt amount;
     if (!isExpandable(op) || (matchPattern(op.getRhs(), m_ConstantInt(&amount)) && amount.ult(width)))
       return failure();

@@ -6,17 +6,16 @@
 // parallel units to run. The units of a kernel are the iterations of its
 // outermost loop, if that is parallel and alone; otherwise there is one.
 //
-// The sum of a reduction stays in a register where nothing but reduced loops
-// stands between the block and the place of its init.
+// What stands in tile/flatten: sums in registers, vectors, and edges.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
-#include "tile/KernelAbi.h"
-#include "tile/KernelEmitter.h"
-#include "tile/KernelIndices.h"
+#include "tile/flatten/Flattener.h"
+#include "tile/intrinsics/Expand.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Nests.h"
+#include "tile/schedule/Schedule.h"
 
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
@@ -26,7 +25,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILEFLATTENBLOCKS
@@ -36,63 +35,6 @@ namespace perpend::tile {
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
-
-namespace {
-/// A reduction whose sum is carried by the loops from `outermost` inwards.
-struct Accumulation {
-  ForOp outermost;
-  BlockOp block;
-  StoreOp store;
-};
-
-class Flattener {
-public:
-  Flattener(func::FuncOp kernel, func::FuncOp flat, ArrayRef<StringRef> symbolNames)
-      : kernel(kernel), loc(kernel.getLoc()), arguments(flat.getArguments()), abi(kernel.getNumArguments(), 0),
-        emitter(flat, arguments[abi.symbols()], symbolNames) {
-    for (auto [buffer, memory] : llvm::zip(kernel.getArguments(), arguments))
-      mapping.map(buffer, memory);
-  }
-
-  /// Returns the number of parallel units.
-  graph::SymbolicInt run(OpBuilder &builder);
-
-private:
-  ForOp parallelLoop();
-  void separateInits();
-  void emit(OpBuilder &builder, Block &block);
-  void emit(OpBuilder &builder, Operation &op);
-  void emitLoop(OpBuilder &builder, ForOp loop);
-  void emitBlock(OpBuilder &builder, BlockOp block);
-  void emitInstance(OpBuilder &builder, BlockOp block);
-  void mapIterators(OpBuilder &builder, BlockOp block);
-  void emitOther(OpBuilder &builder, Operation &op);
-  void allocate(AllocOp op);
-  void iterate(OpBuilder &builder, ForOp loop, llvm::function_ref<void(OpBuilder &)> body);
-
-  std::optional<Accumulation> accumulationAt(ForOp loop);
-  bool isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> loops);
-  void emitAccumulation(OpBuilder &builder, const Accumulation &accumulation);
-  void emitElement(OpBuilder &builder, const Accumulation &accumulation);
-  Value accumulateLoops(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried);
-  Value accumulateBlock(OpBuilder &builder, const Accumulation &accumulation, Value carried);
-
-  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others; null without any.
-  Value conditionOf(OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
-  Value value(OpBuilder &builder, const SymbolicInt &expression);
-  Value position(OpBuilder &builder, const Access &access);
-  Value memoryOf(Value buffer) { return mapping.lookup(buffer); }
-
-  func::FuncOp kernel;
-  Location loc;
-  ValueRange arguments;
-  /// Inputs and outputs are buffers alike.
-  KernelAbi abi;
-  KernelEmitter emitter;
-  KernelIndices indices;
-  IRMapping mapping;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Indices
@@ -108,31 +50,6 @@ Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
     Value known = indices.names.value(name);
     return known ? mapping.lookup(known) : emitter.extent(builder, loc, SymbolicInt::symbol(name));
   });
-}
-
-Value Flattener::position(OpBuilder &builder, const Access &access) {
-  Shape shape = cast<BufferType>(access.buffer().getType()).extents();
-  SymbolicInt sum;
-  for (auto [index, stride] : llvm::zip(indices.indicesOf(access), graph::rowMajorStrides(shape)))
-    sum += index * stride;
-  return value(builder, simplify(sum, indices.rangesAround(access.op)));
-}
-
-Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
-  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
-  Value all;
-  for (size_t i = 0; i < conditions.size(); i += 2) {
-    bool isInside =
-        loop && llvm::any_of(loopsAround(block, loop->getParentOp()), [&](ForOp around) {
-          return usesLoop(conditions[i], around, indices.names) || usesLoop(conditions[i + 1], around, indices.names);
-        });
-    if (isInside != inside)
-      continue;
-    Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value(builder, conditions[i]),
-                                                value(builder, conditions[i + 1]));
-    all = all ? builder.create<arith::AndIOp>(loc, all, holds) : holds;
-  }
-  return all;
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,7 +69,8 @@ void Flattener::separateInits() {
   SmallVector<BlockOp> blocks;
   kernel.walk([&](BlockOp block) { blocks.push_back(block); });
   for (BlockOp block : blocks) {
-    if (!block.init() || !mayBeEmpty(block))
+    auto around = block->getParentOfType<BlockOp>();
+    if (!block.init() || !mayBeEmpty(block) || (around && !intrinsicOf(around).empty()))
       continue;
     ForOp outermost;
     bool isCarried = false;
@@ -168,19 +86,32 @@ void Flattener::separateInits() {
   }
 }
 
-graph::SymbolicInt Flattener::run(OpBuilder &builder) {
+SymbolicInt Flattener::run(OpBuilder &builder) {
   separateInits();
-  Value begin = arguments[abi.begin()], end = arguments[abi.end()];
-  ForOp parallel = parallelLoop();
-  auto units = builder.create<scf::ForOp>(loc, begin, end, emitter.constant(1));
-  OpBuilder inner = OpBuilder::atBlockBegin(units.getBody());
-  if (!parallel) {
-    emit(inner, kernel.getBody().front());
-    return SymbolicInt(1);
+  if (ForOp parallel = parallelLoop()) {
+    emitUnits(builder, parallel);
+    return indices.extentOf(parallel);
   }
-  mapping.map(parallel.variable(), units.getInductionVar());
-  emit(inner, *parallel.body());
-  return indices.extentOf(parallel);
+  auto unit = builder.create<scf::ForOp>(loc, arguments[abi.begin()], arguments[abi.end()], emitter.constant(1));
+  OpBuilder inner = OpBuilder::atBlockBegin(unit.getBody());
+  emit(inner, kernel.getBody().front());
+  return SymbolicInt(1);
+}
+
+/// The part of the loop that this call runs.
+void Flattener::emitUnits(OpBuilder &builder, ForOp loop) {
+  SymbolicInt extent = indices.extentOf(loop);
+  forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
+    Value first = arguments[abi.begin()], last = arguments[abi.end()];
+    if (from != SymbolicInt(0))
+      first = builder.create<arith::MaxSIOp>(loc, first, value(builder, from));
+    if (to != extent)
+      last = builder.create<arith::MinSIOp>(loc, last, value(builder, to));
+    auto units = builder.create<scf::ForOp>(loc, first, last, emitter.constant(1));
+    mapping.map(loop.variable(), units.getInductionVar());
+    OpBuilder inner = OpBuilder::atBlockBegin(units.getBody());
+    emit(inner, *loop.body());
+  });
 }
 
 void Flattener::emit(OpBuilder &builder, Block &block) {
@@ -198,68 +129,123 @@ void Flattener::emit(OpBuilder &builder, Operation &op) {
     return allocate(alloc);
   if (auto index = dyn_cast<IndexOp>(op)) {
     SymbolicInt expression = indices.resolve(index.getExpression(), index.getVariables()).front();
-    return mapping.map(index.getResult(), value(builder, simplify(expression, indices.rangesAround(index))));
+    return emitIndex(builder, index.getResult(), expression, index);
   }
-  if (auto load = dyn_cast<LoadOp>(op)) {
-    Value at = position(builder, {load});
-    return mapping.map(load.getResult(), emitter.loadFrom(builder, op.getLoc(), memoryOf(load.getBuffer()), at,
-                                                          load.getResult().getType()));
-  }
+  if (auto load = dyn_cast<LoadOp>(op))
+    return emitLoad(builder, load);
   if (auto store = dyn_cast<StoreOp>(op))
-    return emitter.store(builder, op.getLoc(), mapping.lookup(store.getValue()), memoryOf(store.getBuffer()),
-                         position(builder, {store}));
-  emitOther(builder, op);
-}
-
-/// Scalar code, with what stands in its regions.
-void Flattener::emitOther(OpBuilder &builder, Operation &op) {
+    return emitStore(builder, store, mapping.lookup(store.getValue()));
+  if (lanes)
+    return emitLaneOperation(builder, op);
   Operation *copy = op.cloneWithoutRegions(mapping);
   builder.insert(copy);
-  for (auto [from, to] : llvm::zip(op.getRegions(), copy->getRegions()))
-    for (Block &block : from) {
-      Block &target = to.emplaceBlock();
-      for (Value argument : block.getArguments())
-        mapping.map(argument, target.addArgument(argument.getType(), argument.getLoc()));
+  emitRegions(builder, op, copy);
+}
+
+void Flattener::emitIndex(OpBuilder &builder, Value result, const SymbolicInt &expression, Operation *at) {
+  mapping.map(result, lanes ? laneValue(builder, expression, at)
+                            : value(builder, simplify(expression, indices.rangesAround(at))));
+}
+
+const SymbolicInt &Flattener::positionOf(const Access &access) {
+  auto [known, isNew] = positions.try_emplace(access.op);
+  if (isNew)
+    known->second = indices.positionOf(access);
+  return known->second;
+}
+
+void Flattener::emitLoad(OpBuilder &builder, LoadOp load) {
+  SymbolicInt position = positionOf({load});
+  mapping.map(load.getResult(), lanes ? loadLanes(builder, load, position)
+                                      : emitter.loadFrom(builder, load.getLoc(), memoryOf(load.getBuffer()),
+                                                         value(builder, position), load.getResult().getType()));
+}
+
+void Flattener::emitStore(OpBuilder &builder, StoreOp store, Value stored) {
+  SymbolicInt position = positionOf({store});
+  if (lanes)
+    return storeLanes(builder, store, stored, position);
+  emitter.store(builder, store.getLoc(), stored, memoryOf(store.getBuffer()), value(builder, position));
+}
+
+/// What stands in the regions of an operation whose copy has none yet.
+void Flattener::emitRegions(OpBuilder &builder, Operation &from, Operation *to) {
+  for (auto [region, copy] : llvm::zip(from.getRegions(), to->getRegions()))
+    for (Block &block : region) {
+      Block &target = copy.emplaceBlock();
+      for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
+        bool isCarried = lanes && i > 0 && isa<scf::ForOp>(to); // behind the loop's variable
+        Type type = isCarried ? laneType(argument.getType()) : argument.getType();
+        mapping.map(argument, target.addArgument(type, argument.getLoc()));
+      }
       OpBuilder inner = OpBuilder::atBlockBegin(&target);
       emit(inner, block);
       if (Operation &last = block.back(); last.hasTrait<OpTrait::IsTerminator>())
-        emitOther(inner, last);
+        inner.insert(last.cloneWithoutRegions(mapping));
     }
-  for (auto [from, to] : llvm::zip(op.getResults(), copy->getResults()))
-    mapping.map(from, to);
+  for (auto [before, after] : llvm::zip(from.getResults(), to->getResults()))
+    mapping.map(before, after);
 }
 
 /// At the start of the kernel: stack memory must not grow in a loop.
 void Flattener::allocate(AllocOp op) {
+  if (std::optional<unsigned> number = localMemory.numberOf(op))
+    return mapping.map(op.getBuffer(), arguments[abi.scratch(*number)]);
   BufferType type = op.getBuffer().getType();
   int64_t count = graph::elementCount(type.extents()).constant().value_or(0);
   OpBuilder start = OpBuilder::atBlockBegin(arguments.front().getParentBlock());
   MemRefType flat = bufferType(type.getElementType());
   auto sized = MemRefType::get({count}, flat.getElementType());
-  Value memory = start.create<memref::AllocaOp>(loc, sized, start.getI64IntegerAttr(64));
+  Value memory = start.create<memref::AllocaOp>(loc, sized, start.getI64IntegerAttr(scratchAlignment));
   mapping.map(op.getBuffer(), start.create<memref::CastOp>(loc, flat, memory));
 }
 
-/// Runs `body` for every iteration.
-void Flattener::iterate(OpBuilder &builder, ForOp loop, llvm::function_ref<void(OpBuilder &)> body) {
-  SymbolicInt extent = indices.extentOf(loop);
-  if (std::optional<int64_t> number = extent.constant(); number && loop.getKind() == LoopKind::Unrolled) {
-    for (int64_t i = 0; i < *number; ++i) {
+/// Runs `body` for every iteration; each gives the next one what it carries, if anything.
+Value Flattener::iterate(OpBuilder &builder, ForOp loop, Value carried, Body body) {
+  forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
+    carried = iterate(builder, loop, from, to, carried, body);
+  });
+  return carried;
+}
+
+Value Flattener::iterate(OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to, Value carried,
+                         Body body) {
+  if (loop.getKind() == LoopKind::Unrolled && from.isConstant() && to.isConstant()) {
+    for (int64_t i = *from.constant(); i < *to.constant(); ++i) {
       mapping.map(loop.variable(), emitter.constant(i));
-      body(builder);
+      carried = body(builder, carried);
     }
-    return;
+    return carried;
   }
-  auto flat = builder.create<scf::ForOp>(loc, emitter.constant(0), value(builder, extent), emitter.constant(1));
+  SmallVector<Value, 1> initial;
+  if (carried)
+    initial.push_back(carried);
+  auto flat = builder.create<scf::ForOp>(loc, value(builder, from), value(builder, to), emitter.constant(1), initial);
   mapping.map(loop.variable(), flat.getInductionVar());
   OpBuilder inner = OpBuilder::atBlockBegin(flat.getBody());
-  body(inner);
+  Value next = body(inner, carried ? flat.getRegionIterArg(0) : Value());
+  if (!carried)
+    return {};
+  inner.create<scf::YieldOp>(loc, next);
+  return flat.getResult(0);
 }
 
 void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
+  if (std::optional<Edge> invariant = invariantOf(loop)) {
+    Value condition = conditionOf(builder, cast<BlockOp>(invariant->conditions.front().first), loop, /*inside=*/false);
+    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+    return assume(*invariant, [&] { emitLoop(inner, loop); });
+  }
+  if (loop.getKind() == LoopKind::Vectorized && !hasOpenCondition(loop) && canBeLanes(loop))
+    return emitLanes(builder, loop);
+  if (emitAcross(builder, loop))
+    return;
   if (std::optional<Accumulation> accumulation = accumulationAt(loop))
     return emitAccumulation(builder, *accumulation);
-  iterate(builder, loop, [&](OpBuilder &inner) { emit(inner, *loop.body()); });
+  iterate(builder, loop, {}, [&](OpBuilder &inner, Value) {
+    emit(inner, *loop.body());
+    return Value();
+  });
 }
 
 void Flattener::emitBlock(OpBuilder &builder, BlockOp block) {
@@ -275,10 +261,15 @@ void Flattener::emitBlock(OpBuilder &builder, BlockOp block) {
 void Flattener::mapIterators(OpBuilder &builder, BlockOp block) {
   for (auto [iterator, binding] : llvm::zip(block.iterators(), indices.bindingsOf(block)))
     if (llvm::any_of(iterator.getUsers(), [](Operation *user) { return !isa<LoadOp, StoreOp, IndexOp>(user); }))
-      mapping.map(iterator, value(builder, simplify(binding, indices.rangesAround(block))));
+      emitIndex(builder, iterator, binding, block);
 }
 
 void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
+  auto valueOf = [&](OpBuilder &at, const SymbolicInt &expression) { return value(at, expression); };
+  auto memoryOfBuffer = [&](Value buffer) { return memoryOf(buffer); };
+  auto emitNest = [&](OpBuilder &at) { emit(at, *block.body()); };
+  if (!lanes && expandIntrinsic(builder, block, indices, {loc, valueOf, memoryOfBuffer, emitNest}))
+    return;
   Shape bindings = indices.bindingsOf(block);
   InitOp init = block.init();
   mapIterators(builder, block);
@@ -300,140 +291,6 @@ void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sums in registers
-//===----------------------------------------------------------------------===//
-
-bool Flattener::isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> loops) {
-  for (const SymbolicInt &index : indices.indicesOf({access})) {
-    std::set<std::string> used;
-    index.symbols(used);
-    for (ForOp loop : loops)
-      if (used.count(indices.names.nameOf(loop.variable())))
-        return false;
-    // Values computed inside of the block may differ from instance to instance.
-    for (const std::string &name : used)
-      if (Value known = indices.names.value(name); known && block->isAncestor(known.getParentRegion()->getParentOp()))
-        return false;
-  }
-  return true;
-}
-
-/// `loop` carries the sum of the one block inside: the loops from here to the block are the only ones that its reduced
-/// iterators depend on, and none of them moves the element.
-std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
-  SmallVector<ForOp> loops;
-  BlockOp block;
-  for (ForOp next = loop; next && !block;) {
-    if (!llvm::hasSingleElement(*next.body()))
-      return std::nullopt;
-    loops.push_back(next);
-    Operation &only = next.body()->front();
-    block = dyn_cast<BlockOp>(only);
-    next = dyn_cast<ForOp>(only);
-    if (!block && !next)
-      return std::nullopt;
-  }
-  InitOp init = block.init();
-  if (!init)
-    return std::nullopt;
-  SmallVector<Operation *> stores;
-  for (Operation &op : *block.body())
-    if (isa<StoreOp>(op))
-      stores.push_back(&op);
-  if (stores.size() != 1 || !isa<StoreOp>(init.getRegion().front().back()))
-    return std::nullopt;
-  auto store = cast<StoreOp>(stores.front());
-  auto initial = cast<StoreOp>(init.getRegion().front().back());
-  Shape at = indices.indicesOf({store});
-  if (initial.getBuffer() != store.getBuffer() || indices.indicesOf({initial}) != at ||
-      !isInvariant(store, block, loops))
-    return std::nullopt;
-  for (const Access &access : accessesIn(block, store.getBuffer()))
-    if (access.op->getParentRegion() != &init.getRegion() &&
-        (indices.indicesOf(access) != at || access.op->getBlock() != block.body()))
-      return std::nullopt;
-  IndexRanges inside = indices.rangesAround(block, loop->getParentOp());
-  for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
-    std::set<std::string> used;
-    binding.symbols(used);
-    for (const std::string &name : used)
-      if (block.kind(i) == IteratorKind::Reduced && indices.names.value(name) && !inside.count(name))
-        return std::nullopt;
-  }
-  return Accumulation{loop, block, store};
-}
-
-void Flattener::emitAccumulation(OpBuilder &builder, const Accumulation &accumulation) {
-  BlockOp reduction = accumulation.block;
-  // An element that is beyond an edge is not stored.
-  if (Value condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false)) {
-    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
-    return emitElement(inner, accumulation);
-  }
-  emitElement(builder, accumulation);
-}
-
-void Flattener::emitElement(OpBuilder &builder, const Accumulation &accumulation) {
-  BlockOp reduction = accumulation.block;
-  Block &init = reduction.init().getRegion().front();
-  for (Operation &op : llvm::make_range(init.begin(), std::prev(init.end())))
-    emit(builder, op);
-  Value initial = mapping.lookup(cast<StoreOp>(init.back()).getValue());
-  Value total = accumulateLoops(builder, accumulation, accumulation.outermost, initial);
-  StoreOp store = accumulation.store;
-  emitter.store(builder, loc, total, memoryOf(store.getBuffer()), position(builder, {store}));
-}
-
-Value Flattener::accumulateLoops(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried) {
-  Operation &only = loop.body()->front();
-  auto body = [&](OpBuilder &inner, Value current) {
-    auto next = dyn_cast<ForOp>(only);
-    return next ? accumulateLoops(inner, accumulation, next, current) : accumulateBlock(inner, accumulation, current);
-  };
-  SymbolicInt extent = indices.extentOf(loop);
-  if (std::optional<int64_t> number = extent.constant(); number && loop.getKind() == LoopKind::Unrolled) {
-    for (int64_t i = 0; i < *number; ++i) {
-      mapping.map(loop.variable(), emitter.constant(i));
-      carried = body(builder, carried);
-    }
-    return carried;
-  }
-  auto flat =
-      builder.create<scf::ForOp>(loc, emitter.constant(0), value(builder, extent), emitter.constant(1), carried);
-  mapping.map(loop.variable(), flat.getInductionVar());
-  OpBuilder inner = OpBuilder::atBlockBegin(flat.getBody());
-  Value next = body(inner, flat.getRegionIterArg(0));
-  inner.create<scf::YieldOp>(loc, next);
-  return flat.getResult(0);
-}
-
-Value Flattener::accumulateBlock(OpBuilder &builder, const Accumulation &accumulation, Value carried) {
-  BlockOp block = accumulation.block;
-  StoreOp store = accumulation.store;
-  auto emitBody = [&](OpBuilder &inner) {
-    mapIterators(inner, block);
-    for (Operation &op : *block.body()) {
-      auto load = dyn_cast<LoadOp>(op);
-      if (isa<InitOp>(op) || &op == store)
-        continue;
-      if (load && load.getBuffer() == store.getBuffer())
-        mapping.map(load.getResult(), carried);
-      else
-        emit(inner, op);
-    }
-    return mapping.lookup(store.getValue());
-  };
-  Value condition = conditionOf(builder, block, accumulation.outermost, /*inside=*/true);
-  if (!condition)
-    return emitBody(builder);
-  auto choice = builder.create<scf::IfOp>(loc, TypeRange(carried.getType()), condition, /*withElseRegion=*/true);
-  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
-  then.create<scf::YieldOp>(loc, emitBody(then));
-  otherwise.create<scf::YieldOp>(loc, carried);
-  return choice.getResult(0);
-}
-
-//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -441,17 +298,20 @@ namespace {
 struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks> {
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (kernel->hasAttr(graph::kernelAttribute) && llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>))
+      if (kernel->hasAttr(graph::kernelAttribute) &&
+          llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>)) {
+        compactBuffers(kernel);
         if (failed(checkAllocations(kernel)) || failed(flatten(kernel)))
           return signalPassFailure();
+      }
   }
 
   static LogicalResult checkAllocations(func::FuncOp kernel) {
     WalkResult result = kernel.walk([&](AllocOp op) {
-      if (graph::elementCount(op.getBuffer().getType().extents()).isConstant())
+      if (!graph::elementCount(op.getBuffer().getType().extents()).isPoison())
         return WalkResult::advance();
       op.emitError("kernel '") << kernel.getSymName() << "': the local buffer '" << op.getName()
-                               << "' has a size that depends on symbols: " << op.getBuffer().getType();
+                               << "' has a size that no expression says: " << op.getBuffer().getType();
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
@@ -459,19 +319,24 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
 
   static LogicalResult flatten(func::FuncOp kernel) {
     OpBuilder builder(kernel);
-    SmallVector<Type> buffers;
+    SmallVector<Type> buffers, scratch;
     for (Type type : kernel.getArgumentTypes())
       buffers.push_back(bufferType(cast<BufferType>(type).getElementType()));
+    LocalMemory localMemory = LocalMemory::of(kernel);
+    for (AllocOp alloc : localMemory.scratch)
+      scratch.push_back(bufferType(alloc.getBuffer().getType().getElementType()));
     auto flat = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(),
-                                             KernelAbi::type(kernel.getContext(), buffers));
+                                             KernelAbi::type(kernel.getContext(), buffers, scratch));
     flat->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+    if (!scratch.empty())
+      flat->setAttr(scratchAttribute, graph::ShapeAttr::get(kernel.getContext(), localMemory.elements()));
     flat.setPrivate();
     builder.setInsertionPointToEnd(flat.addEntryBlock());
     auto end = builder.create<func::ReturnOp>(kernel.getLoc());
-    graph::SymbolicInt units;
+    SymbolicInt units;
     {
       SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-      Flattener flattener(kernel, flat, symbolNames);
+      Flattener flattener(kernel, flat, symbolNames, localMemory);
       builder.setInsertionPoint(end);
       units = flattener.run(builder);
     }

@@ -13,18 +13,22 @@ def TilePackContractions : Pass<"tile-pack-contractions", "::mlir::func::FuncOp"
 }
 
 def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {
-  let summary = "Operators into loops around blocks, in the kernels that are chains of rows";
-  let options = [Option<"all", "all", "bool", "false", "In every kernel whose operators have elements">];
+  let summary = "Operators into loops around blocks, in the kernels that a rule can schedule, or that have a trace";
+  let options = [TargetOption, Option<"all", "all", "bool", "false", "In every kernel whose operators have elements">,
+                 Option<"schedules", "schedules", "bool", "false",
+                        "Kernels are as their rules schedule them, which is tried anyway to know which kernels to build">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::perpend::tile::TileDialect"];
 }
 
 def TileScheduleBlocks : Pass<"tile-schedule-blocks", "::mlir::ModuleOp"> {
-  let summary = "Transforms kernels of blocks by the rule for their kind";
+  let summary = "Transforms kernels of blocks as their trace says, or the rule for their kind";
+  let options = [TargetOption];
 }
 
 def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
-  let summary = "Loops around blocks into loops on 1-D buffers";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let summary = "Loops around blocks into loops on 1-D buffers, and vectors";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def TileScheduleKernels : Pass<"tile-schedule-kernels", "::mlir::ModuleOp"> {

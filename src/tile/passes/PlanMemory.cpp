@@ -17,10 +17,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
+#include "tile/Scratch.h"
 #include "tile/passes/Passes.h"
 
 #include "../runtime/Planner.h"
@@ -44,7 +46,8 @@ namespace {
 struct PlannedBuffer {
   SymbolicInt bytes;
   int64_t first, last;
-  size_t depth; ///< loops around it
+  size_t depth;          ///< loops around it
+  SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
 };
 
 /// Where a yielded value is wanted.
@@ -81,6 +84,7 @@ private:
   void planBlock(Block &block, ArrayRef<Target> targets);
   void planConstant(graph::ConstantOp constant);
   void planCall(graph::CallKernelOp call);
+  void planScratch(graph::CallKernelOp call, func::FuncOp kernel);
   void planOperands(Operation *op, ValueRange results);
   void planIf(graph::IfOp op);
   void planLoop(graph::LoopOp loop);
@@ -120,6 +124,10 @@ SymbolicInt MemoryPlanner::bytesOf(Type type) {
   return graph::elementCount(graph::shapeOf(tensor)) * SymbolicInt(elementBytes(tensor.getElementType()));
 }
 
+static SymbolicInt atLeastZero(const SymbolicInt &value) {
+  return value.knownNonNegative() ? value : max(value, SymbolicInt(0));
+}
+
 /// As bytesOf(). In a region that does not run, the requirements on its extents need not hold; then they count as 0.
 SymbolicInt MemoryPlanner::roomFor(Value value) {
   if (value.getParentBlock() == &main.getBody().front())
@@ -127,8 +135,7 @@ SymbolicInt MemoryPlanner::roomFor(Value value) {
   auto tensor = cast<RankedTensorType>(value.getType());
   graph::Shape shape = graph::shapeOf(tensor);
   for (SymbolicInt &extent : shape)
-    if (!extent.knownNonNegative())
-      extent = max(extent, SymbolicInt(0));
+    extent = atLeastZero(extent);
   return graph::elementCount(shape) * SymbolicInt(elementBytes(tensor.getElementType()));
 }
 
@@ -225,6 +232,25 @@ void MemoryPlanner::planCall(graph::CallKernelOp call) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
   if (!kernel->hasAttr(numberAttribute))
     kernel->setAttr(numberAttribute, builder.getI64IntegerAttr(kernelCount++));
+  if (hasScratch(kernel))
+    planScratch(call, kernel);
+}
+
+/// For the time of the call. As in roomFor(), extents may be negative where the call does not run.
+void MemoryPlanner::planScratch(graph::CallKernelOp call, func::FuncOp kernel) {
+  Scratch scratch = Scratch::of(kernel);
+  llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
+  SymbolicInt bytes = atLeastZero(scratch.plannedBytes().substitute(values));
+  SymbolicInt parts = atLeastZero(scratch.mostParts.substitute(values));
+  if (bytes.isPoison() || parts.isPoison()) {
+    call.emitError("the size of the scratch memory of kernel '")
+        << kernel.getSymName() << "' is too long an expression\nhint: give dimensions as numbers (--dim)";
+    hasFailed = true;
+    return;
+  }
+  Place place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes);
+  bufferAt(place)->parts = parts;
+  record(call, scratchPlaceAttribute, place);
 }
 
 /// Of an operator without regions: each operand, then each result.
@@ -360,17 +386,21 @@ void MemoryPlanner::writeAttributes() {
                     place.space == Space::Growing ? sharedNumbers[place.number] : place.number});
     op->setAttr(name, builder.getDenseI64ArrayAttr(pairs));
   }
-  SmallVector<SymbolicInt> sizes;
+  SmallVector<SymbolicInt> sizes, parts;
   SmallVector<int64_t> lifetimes;
   for (const PlannedBuffer &buffer : arena) {
     sizes.push_back(buffer.bytes);
+    parts.push_back(buffer.parts);
     lifetimes.append({buffer.first, buffer.last});
   }
   main->setAttr(slotsAttribute, builder.getI64IntegerAttr(slots));
   main->setAttr(weightBytesAttribute, builder.getI64IntegerAttr(weightBytes));
   main->setAttr(bufferBytesAttribute, graph::ShapeAttr::get(main.getContext(), sizes));
   main->setAttr(lifetimesAttribute, builder.getDenseI64ArrayAttr(lifetimes));
-  if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
+  bool hasParts = llvm::any_of(parts, [](const SymbolicInt &count) { return count != SymbolicInt(1); });
+  if (hasParts)
+    main->setAttr(bufferPartsAttribute, graph::ShapeAttr::get(main.getContext(), parts));
+  else if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
     chooseOffsets();
 }
 
@@ -396,10 +426,10 @@ void MemoryPlanner::chooseOffsets() {
 //===----------------------------------------------------------------------===//
 
 /// All that a plan consists of, but where the buffers of the arena lie.
-static constexpr StringLiteral plannedNames[] = {buffersAttribute,   argumentsAttribute,    targetsAttribute,
-                                                 sparesAttribute,    weightOffsetAttribute, numberAttribute,
-                                                 slotsAttribute,     weightBytesAttribute,  bufferBytesAttribute,
-                                                 lifetimesAttribute, growingAttribute};
+static constexpr StringLiteral plannedNames[] = {
+    buffersAttribute, argumentsAttribute,    targetsAttribute,     sparesAttribute,      weightOffsetAttribute,
+    numberAttribute,  slotsAttribute,        weightBytesAttribute, bufferBytesAttribute, lifetimesAttribute,
+    growingAttribute, scratchPlaceAttribute, bufferPartsAttribute};
 
 /// Buffers that live at one time lie apart, all of them in the arena.
 static bool fitsArena(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> lifetimes, int64_t bytes) {
@@ -423,7 +453,7 @@ static bool areOffsets(func::FuncOp main) {
   SmallVector<int64_t> sizes;
   for (const SymbolicInt &size : main->getAttrOfType<graph::ShapeAttr>(bufferBytesAttribute).values())
     sizes.push_back(size.constant().value_or(-1));
-  return offsets && arena && arena.getType().isSignlessInteger(64) &&
+  return !main->hasAttr(bufferPartsAttribute) && offsets && arena && arena.getType().isSignlessInteger(64) &&
          offsets.size() == static_cast<int64_t>(sizes.size()) && !llvm::is_contained(sizes, -1) &&
          fitsArena(offsets, sizes, main->getAttrOfType<DenseI64ArrayAttr>(lifetimesAttribute), arena.getInt());
 }

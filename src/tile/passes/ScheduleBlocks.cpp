@@ -1,7 +1,8 @@
-//===- ScheduleBlocks.cpp - default schedules of kernels of blocks --------===//
+//===- ScheduleBlocks.cpp - schedules of kernels of blocks ----------------===//
 //
-// Runs behind BuildBlocks: the rule for a kernel's kind transforms it through the
-// primitives of tile/schedule, and the trace stays as the kernel's attribute
+// Runs behind BuildBlocks: what the kernel's trace says is done with the
+// primitives of tile/schedule; a kernel without one gets it from the rule for
+// its kind. The trace of what was done stays as the kernel's attribute
 // tile.trace. Afterwards FlattenBlocks makes loops on memory of it.
 //
 //===----------------------------------------------------------------------===//
@@ -9,6 +10,7 @@
 #include "tile/Attributes.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
+#include "tile/schedule/KernelTraces.h"
 
 #include "graph/Attributes.h"
 
@@ -23,22 +25,25 @@ using namespace perpend::tile;
 
 namespace {
 struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBlocks> {
+  using TileScheduleBlocksBase::TileScheduleBlocksBase;
+
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       bool isBlocks = llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>);
-      if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks || kernel->hasAttr(traceAttribute))
+      if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks || kernel->hasAttr(scheduledAttribute))
         continue;
       KernelSchedule schedule(kernel);
-      if (failed(scheduleRows(schedule, kernel))) {
-        kernel.emitError("kernel '") << kernel.getSymName() << "': " << schedule.refusal();
+      if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
         return signalPassFailure();
-      }
-      Builder builder(kernel.getContext());
-      SmallVector<Attribute> lines;
-      for (const TraceInstruction &instruction : schedule.trace())
-        lines.push_back(builder.getStringAttr(instruction.str()));
-      kernel->setAttr(traceAttribute, builder.getArrayAttr(lines));
+      setTrace(kernel, schedule);
     }
+  }
+
+  LogicalResult applyRule(func::FuncOp kernel, KernelSchedule &schedule) {
+    const Rule *rule = ruleFor(kernel, target);
+    if (!rule || succeeded(rule->schedule(schedule, kernel, target)))
+      return success();
+    return kernel.emitError("kernel '") << kernel.getSymName() << "': " << schedule.refusal();
   }
 };
 } // namespace

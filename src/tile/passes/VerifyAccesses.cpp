@@ -65,6 +65,15 @@ bool touchesMemory(Operation *op) {
   return !effects || effects.hasEffect<MemoryEffects::Read>() || effects.hasEffect<MemoryEffects::Write>();
 }
 
+/// Whether the type says more of the extents than the source's does, which nothing checks.
+bool addsExtents(memref::CastOp cast) {
+  auto source = dyn_cast<MemRefType>(cast.getSource().getType()), result = dyn_cast<MemRefType>(cast.getType());
+  return !source || !result || llvm::any_of(llvm::zip(source.getShape(), result.getShape()), [](auto extents) {
+    auto [known, said] = extents;
+    return ShapedType::isDynamic(known) && !ShapedType::isDynamic(said);
+  });
+}
+
 /// The argument or the allocation that `memory` is, or is a view of; null where nobody can tell.
 Value rootOf(Value memory, bool &isView) {
   while (Operation *op = memory.getDefiningOp()) {
@@ -73,7 +82,8 @@ Value rootOf(Value memory, bool &isView) {
     auto view = dyn_cast<ViewLikeOpInterface>(op);
     if (!view)
       return {};
-    isView |= !isa<memref::CastOp>(op);
+    auto cast = dyn_cast<memref::CastOp>(op);
+    isView |= !cast || addsExtents(cast);
     memory = view.getViewSource();
   }
   return isa<func::FuncOp>(memory.getParentBlock()->getParentOp()) ? memory : Value();

@@ -32,9 +32,31 @@ static unsigned spatialLoops(BlockOp block) {
   return count;
 }
 
-LogicalResult perpend::tile::scheduleRows(KernelSchedule &schedule, func::FuncOp kernel) {
-  SmallVector<BlockOp> blocks;
-  kernel.walk([&](BlockOp block) { blocks.push_back(block); });
+/// Whether a block reads an element of a kept value again and again: along one of its iterators, it stays.
+static bool readsAgain(BlockOp block) {
+  KernelIndices indices;
+  for (const Access &access : accessesIn(block)) {
+    bool isOwn = llvm::any_of(accessesIn(block, access.buffer()), [](const Access &own) { return own.isStore(); });
+    if (isOwn || !access.buffer().getDefiningOp<AllocOp>())
+      continue;
+    std::set<std::string> used;
+    for (const SymbolicInt &index : indices.names.read(access.indices(), access.variables()))
+      index.symbols(used);
+    for (auto [i, iterator] : llvm::enumerate(block.iterators()))
+      if (block.getDomain().values()[i] != SymbolicInt(1) && !used.count(indices.names.nameOf(iterator)))
+        return true;
+  }
+  return false;
+}
+
+/// Sums whose results, or what they are made of, are read row by row.
+static bool isChain(func::FuncOp kernel, const target::TargetInfo &) {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  return llvm::any_of(blocks, [](BlockOp block) { return block.isReduction(); }) && llvm::any_of(blocks, readsAgain);
+}
+
+static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
   unsigned rowLoops = spatialLoops(blocks.back());
   for (BlockOp block : blocks)
     if (block.isReduction())
@@ -53,3 +75,5 @@ LogicalResult perpend::tile::scheduleRows(KernelSchedule &schedule, func::FuncOp
   }
   return schedule.parallel(*rows);
 }
+
+const Rule perpend::tile::rowsRule = {"rows", isChain, scheduleRows};

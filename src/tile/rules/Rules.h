@@ -1,15 +1,45 @@
 //===- Rules.h - the default schedules, one rule for each kind of kernel -*- C++ -*-===//
+//
+// A rule looks at a kernel of plain loops around blocks, and transforms it
+// through the primitives of tile/schedule. The list is in Rules.cpp; the first
+// rule that applies makes the kernel's schedule.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_RULES_RULES_H
 #define PERPEND_TILE_RULES_RULES_H
 
+#include "target/TargetInfo.h"
 #include "tile/schedule/Schedule.h"
 
 namespace perpend::tile {
 
-/// A chain of reductions over the same rows, each value in a nest of its own: all of them for one row, then the next.
-/// Fails, with the reason in the schedule, where a primitive is refused.
-mlir::LogicalResult scheduleRows(KernelSchedule &schedule, mlir::func::FuncOp kernel);
+struct Rule {
+  llvm::StringLiteral name;
+  /// Whether it is made for such a kernel.
+  bool (*applies)(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+  /// Fails, with the reason in the schedule, where a primitive is refused.
+  mlir::LogicalResult (*schedule)(KernelSchedule &schedule, mlir::func::FuncOp kernel,
+                                  const target::TargetInfo &target);
+};
+
+/// nullptr: none applies.
+const Rule *ruleFor(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+
+/// Contraction.cpp: a sum of products with a packed operand, and one value that follows: blocks in registers, by an
+/// intrinsic.
+extern const Rule contractionRule;
+/// Rows.cpp: a chain of reductions over the same rows, each value in a nest of its own: all of them for one row, then
+/// the next.
+extern const Rule rowsRule;
+/// Movement.cpp: one value, some of whose operands lie across: the elements that are neighbours in it are apart there.
+extern const Rule movementRule;
+/// Window.cpp: a short sum whose operands' neighbours are neighbours in the result (a depthwise convolution, a pool),
+/// and one value that follows.
+extern const Rule windowRule;
+
+/// The blocks of a kernel, in order.
+llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 
 #endif

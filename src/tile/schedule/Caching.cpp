@@ -1,7 +1,7 @@
 //===- Caching.cpp - primitives on the memory that blocks read and write --===//
 
 #include "tile/schedule/Nests.h"
-#include "tile/schedule/Schedule.h"
+#include "tile/schedule/Primitives.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -17,9 +17,19 @@ static Value allocateLike(func::FuncOp kernel, Value buffer, StringRef scope, Op
 
 static bool isScope(StringRef scope) { return !scope.empty() && scope != "global"; }
 
-static std::string quoted(StringRef text) { return "\"" + text.str() + "\""; }
+FailureOr<Value> KernelSchedule::findBuffer(BlockOp block, StringRef access, int64_t number, const std::string &title) {
+  if (access != "read" && access != "write")
+    return refuse(title + "expected \"read\" or \"write\", got " + quotedText(access));
+  bool isWritten = access == "write";
+  llvm::SetVector<Value> buffers = buffersOf(block, isWritten);
+  if (number >= 0 && number < static_cast<int64_t>(buffers.size()))
+    return buffers[number];
+  return refuse(title + "the block '" + block.getName() + "' " + (isWritten ? "writes " : "reads ") +
+                Twine(buffers.size()) + " buffers" + (isWritten ? "" : " that it does not write") + ", got number " +
+                Twine(number));
+}
 
-FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, unsigned number, StringRef scope) {
+FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, int64_t number, StringRef scope) {
   FailureOr<BlockOp> found = find(handle);
   if (failed(found))
     return failure();
@@ -27,17 +37,10 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, unsigne
   std::string title = "cache_read " + nameOf(handle) + ": ";
   if (!isScope(scope))
     return refuse(title + "expected a scope other than global, got '" + scope + "'");
-  llvm::SetVector<Value> written, buffers;
-  for (const Access &access : accessesIn(block))
-    if (access.isStore())
-      written.insert(access.buffer());
-  for (const Access &access : accessesIn(block))
-    if (!access.isStore() && !written.contains(access.buffer()))
-      buffers.insert(access.buffer());
-  if (number >= buffers.size())
-    return refuse(title + "the block '" + block.getName() + "' reads " + Twine(buffers.size()) +
-                  " buffers that it does not write, got number " + Twine(number));
-  Value buffer = buffers[number];
+  FailureOr<Value> read = findBuffer(block, "read", number, title);
+  if (failed(read))
+    return failure();
+  Value buffer = *read;
   Operation *statement = statementIn(scopeOf(buffer), block);
   if (!isReadyAt(kernel, buffer, statement))
     return refuse(title + "the buffer " + bufferName(buffer) +
@@ -48,7 +51,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, unsigne
     redirect(access, local);
   BlockOp copy = createCopy(OpBuilder(statement), block.getLoc(), buffer, local, uniqueName(kernel, stem));
   Block result{addHandle(copy, copy.getName())};
-  record("cache_read", nameOf(result), {nameOf(handle), std::to_string(number), quoted(scope)});
+  record("cache_read", nameOf(result), {nameOf(handle), std::to_string(number), quotedText(scope)});
   return result;
 }
 
@@ -60,10 +63,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
   std::string title = "cache_write " + nameOf(handle) + ": ";
   if (!isScope(scope))
     return refuse(title + "expected a scope other than global, got '" + scope + "'");
-  llvm::SetVector<Value> written;
-  for (const Access &access : accessesIn(block))
-    if (access.isStore())
-      written.insert(access.buffer());
+  llvm::SetVector<Value> written = buffersOf(block, /*isWritten=*/true);
   if (written.size() != 1)
     return refuse(title + "the block '" + block.getName() + "' writes " + Twine(written.size()) +
                   " buffers, expected one");
@@ -81,8 +81,42 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
   builder.setInsertionPointAfter(statement);
   BlockOp copy = createCopy(builder, block.getLoc(), local, buffer, uniqueName(kernel, stem));
   Block result{addHandle(copy, copy.getName())};
-  record("cache_write", nameOf(result), {nameOf(handle), quoted(scope)});
+  record("cache_write", nameOf(result), {nameOf(handle), quotedText(scope)});
   return result;
+}
+
+FailureOr<std::pair<KernelSchedule::Block, KernelSchedule::Block>>
+KernelSchedule::cacheInplace(Block handle, int64_t number, StringRef scope) {
+  FailureOr<BlockOp> found = find(handle);
+  if (failed(found))
+    return failure();
+  BlockOp block = *found;
+  std::string title = "cache_inplace " + nameOf(handle) + ": ";
+  FailureOr<Value> written = findBuffer(block, "write", number, title);
+  if (failed(written))
+    return failure();
+  if (!isScope(scope))
+    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  Value buffer = *written;
+  Operation *statement = statementIn(scopeOf(buffer), block);
+  bool isRead = llvm::any_of(accessesIn(block, buffer), [](const Access &access) { return !access.isStore(); });
+  bool isWrittenBefore = llvm::any_of(writersOf(kernel, buffer), [&](Operation *writer) {
+    return statementIn(scopeOf(buffer), writer)->isBeforeInBlock(statement);
+  });
+  if (!isRead || !isWrittenBefore)
+    return refuse(title + "the block '" + block.getName() + "' does not change what another nest has written to " +
+                  bufferName(buffer) + "\nhint: cache_write it, or decompose_reduction before");
+  std::string stem = block.getName().str();
+  Value local = allocateLike(kernel, buffer, scope, statement, stem + "_" + scope.str());
+  for (const Access &access : accessesIn(statement, buffer))
+    redirect(access, local);
+  OpBuilder builder(statement);
+  BlockOp before = createCopy(builder, block.getLoc(), buffer, local, uniqueName(kernel, stem + "_in"));
+  builder.setInsertionPointAfter(statement);
+  BlockOp after = createCopy(builder, block.getLoc(), local, buffer, uniqueName(kernel, stem + "_out"));
+  Block first{addHandle(before, before.getName())}, second{addHandle(after, after.getName())};
+  record("cache_inplace", {nameOf(first), nameOf(second)}, {nameOf(handle), std::to_string(number), quotedText(scope)});
+  return std::make_pair(first, second);
 }
 
 LogicalResult KernelSchedule::setScope(Block handle, StringRef scope) {
@@ -99,7 +133,7 @@ LogicalResult KernelSchedule::setScope(Block handle, StringRef scope) {
       return refuse(title + "the block writes a buffer of the kernel's caller; cache_write it before");
     auto type = cast<BufferType>(access.buffer().getType());
     access.buffer().setType(BufferType::get(type.getContext(), type.extents(), type.getElementType(), scope));
-    record("set_scope", {}, {nameOf(handle), quoted(scope)});
+    record("set_scope", {}, {nameOf(handle), quotedText(scope)});
     return success();
   }
   return refuse(title + "the block writes nothing");

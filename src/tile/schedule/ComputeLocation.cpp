@@ -1,5 +1,6 @@
 //===- ComputeLocation.cpp - primitives that say where a block runs -------===//
 
+#include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
 
@@ -24,25 +25,14 @@ static std::optional<IndexBounds> join(const IndexBounds &a, const IndexBounds &
   return low && high ? std::optional(IndexBounds{*low, -*high}) : std::nullopt;
 }
 
-/// Whether the index values in it are variables of `loop` and of loops around it (and not, say, loaded).
-static bool isOutside(const SymbolicInt &expression, Operation *loop, const IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::all_of(used, [&](const std::string &name) {
-    auto variable = dyn_cast_or_null<BlockArgument>(names.value(name));
-    Operation *owner = variable ? variable.getOwner()->getParentOp() : nullptr;
-    return !names.value(name) || (isa_and_nonnull<ForOp>(owner) && owner->isAncestor(loop));
-  });
-}
-
 /// What the accesses touch of each dimension, in an iteration of what is outside of `outermost`.
 static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesses, KernelIndices &indices,
                                                         Operation *outermost) {
   SmallVector<IndexBounds> region;
   for (const Access &access : accesses) {
-    IndexRanges ranges = indices.rangesAround(access.op, outermost);
+    IndexRanges ranges = indices.rangesAround(access.op, outermost), all = indices.rangesAround(access.op);
     for (auto [dim, index] : llvm::enumerate(indices.indicesOf(access))) {
-      std::optional<IndexBounds> bounds = boundsOf(index, ranges);
+      std::optional<IndexBounds> bounds = boundsOf(simplify(index, all), ranges);
       if (bounds &&
           (!isOutside(bounds->low, outermost, indices.names) || !isOutside(bounds->high, outermost, indices.names)))
         return std::nullopt;
@@ -59,20 +49,13 @@ static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesse
   return region;
 }
 
-/// Whether an expression uses index values (and not symbols of the model alone).
-static bool usesIndices(const SymbolicInt &expression, const IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::any_of(used, [&](const std::string &name) { return names.value(name); });
-}
-
-void perpend::tile::compactBuffer(AllocOp alloc) {
+void perpend::tile::compactBuffer(AllocOp alloc, bool mayWrap) {
   Value buffer = alloc.getBuffer();
   BufferType type = alloc.getBuffer().getType();
   KernelIndices indices;
   SmallVector<Access> accesses = accessesIn(alloc->getParentOp(), buffer);
   auto region = regionOf(accesses, indices, alloc->getParentOp());
-  if (accesses.empty() || !region)
+  if (accesses.empty() || !region || alloc->hasAttr(alignedAttribute))
     return;
   Shape shape, origin;
   for (auto [bounds, extent] : llvm::zip(*region, type.extents())) {
@@ -84,22 +67,29 @@ void perpend::tile::compactBuffer(AllocOp alloc) {
   }
   if (shape == type.extents())
     return;
-  // Blocks see no loops: an origin goes away where the index is that loop-dependent part alone.
+  // Blocks see no loops, so an origin cannot be subtracted: it goes away where the index is that loop-dependent part
+  // alone, or modulo the number of elements, which tells apart as many that follow one another.
+  SmallVector<bool> wraps(shape.size(), false);
   for (const Access &access : accesses)
-    for (auto [index, start, count] : llvm::zip(indices.indicesOf(access), origin, shape))
-      if (usesIndices(start, indices.names) && index != start)
-        return;
+    for (auto [dim, index, start] : llvm::enumerate(indices.indicesOf(access), origin))
+      wraps[dim] = wraps[dim] || (usesIndices(start, indices.names) && index != start);
+  if (!mayWrap && llvm::is_contained(wraps, true))
+    return;
   buffer.setType(BufferType::get(type.getContext(), shape, type.getElementType(), type.getScope().getValue()));
   for (const Access &access : accesses) {
     IndexNames &names = indices.names;
     Shape local = names.read(access.indices(), access.variables());
-    for (auto [index, start] : llvm::zip(local, origin))
-      index = usesIndices(start, names) ? SymbolicInt(0) : index - start;
-    SmallVector<Value> operands(access.op->getOperands().take_front(access.isStore() ? 2 : 1)), variables;
-    access.op->setAttr("indices", names.write(access.op->getContext(), local, variables));
-    llvm::append_range(operands, variables);
-    access.op->setOperands(operands);
+    for (auto [dim, index, start] : llvm::enumerate(local, origin))
+      index = wraps[dim] ? support::mod(index, shape[dim]) : usesIndices(start, names) ? SymbolicInt(0) : index - start;
+    setIndices(access, local, names);
   }
+}
+
+void perpend::tile::compactBuffers(func::FuncOp kernel) {
+  SmallVector<AllocOp> allocs;
+  kernel.walk([&](AllocOp alloc) { allocs.push_back(alloc); });
+  for (AllocOp alloc : allocs)
+    compactBuffer(alloc, /*mayWrap=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,13 +140,24 @@ static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
   return producer;
 }
 
-/// New loops around the block: over `region` for the dimensions that are stored, over all of the others.
+/// Whether the iterator stays bound to loops that are around the place to which the block moves: a spatial one of which
+/// the buffer has no dimension any more.
+static bool staysBound(const Producer &producer, unsigned iterator) {
+  BlockOp block = producer.block;
+  return block.kind(iterator) == IteratorKind::Spatial && !llvm::is_contained(producer.iterators, iterator) &&
+         block.getDomain().values()[iterator] != SymbolicInt(1);
+}
+
+/// New loops around the block: over `region` for the dimensions that are stored, over all of the reduced ones.
 static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, KernelIndices &indices,
                         const IndexRanges &around, OpBuilder builder) {
   BlockOp block = producer.block;
   IndexNames &names = indices.names;
-  Shape domain(block.getDomain().values()), bindings(domain.size()), conditions;
+  Shape domain(block.getDomain().values()), bindings = indices.bindingsOf(block), conditions;
+  Shape extents = AllocOp(producer.alloc).getBuffer().getType().extents();
   for (unsigned i = 0; i < domain.size(); ++i) {
+    if (staysBound(producer, i))
+      continue;
     auto stored = llvm::find(producer.iterators, i);
     SymbolicInt origin(0), count = domain[i];
     if (stored != producer.iterators.end()) {
@@ -174,6 +175,8 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, 
     }
     // What readers without conditions read lies in the buffer: a single element, or all of them.
     bool isAsRead = count == SymbolicInt(1) || (count == domain[i] && origin == SymbolicInt(0));
+    if (stored != producer.iterators.end()) // an aligned buffer has more elements than there are points
+      isAsRead &= (domain[i] - extents[stored - producer.iterators.begin()]).knownNonNegative();
     std::optional<IndexBounds> last = boundsOf(origin + count, around);
     if ((isAsRead && producer.readersHaveNoConditions) || (last && (domain[i] - last->high).knownNonNegative()))
       continue;
@@ -188,12 +191,10 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, 
 }
 
 LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
-  FailureOr<BlockOp> foundBlock = find(blockHandle);
-  FailureOr<ForOp> foundLoop = find(loopHandle);
-  if (failed(foundBlock) || failed(foundLoop))
+  BlockOp block;
+  ForOp loop;
+  if (failed(find(blockHandle, loopHandle, block, loop)))
     return failure();
-  BlockOp block = *foundBlock;
-  ForOp loop = *foundLoop;
   std::string title = "compute_at " + nameOf(blockHandle) + ", " + nameOf(loopHandle) + ": ";
   std::string why;
   std::optional<Producer> producer = asProducer(block, why);
@@ -235,6 +236,11 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     if (!first || !first->low.knownNonNegative())
       return refuse(title + "an iteration may read from before the start of the buffer, under a condition");
   }
+  Shape bindings = indices.bindingsOf(block);
+  for (unsigned i = 0; i < bindings.size(); ++i)
+    if (staysBound(*producer, i) && !isOutside(bindings[i], loop, indices.names))
+      return refuse(title + "the block '" + block.getName() +
+                    "' has moved before, into loops that are not around this one");
   Operation *nest = nestOf(block);
   rebuildNest(*producer, *region, indices, indices.rangesAround(loop), OpBuilder(first));
   if (nest != block)

@@ -23,12 +23,15 @@ static std::optional<SingleStore> inlinable(func::FuncOp kernel, BlockOp block, 
     return why = "it writes a buffer of the kernel's caller", std::nullopt;
   if (writersOf(kernel, single->buffer).size() != 1)
     return why = "another block writes the buffer " + bufferName(single->buffer), std::nullopt;
+  Shape domain(block.getDomain().values());
+  for (auto [iterator, extent] : llvm::zip(single->iterators, cast<BufferType>(single->buffer.getType()).extents()))
+    if (!(domain[iterator] - extent).knownNonNegative())
+      return why = "the buffer " + bufferName(single->buffer) + " has more elements than it computes", std::nullopt;
   return single;
 }
 
-/// The block's code for the element at these indices, before `builder`; returns what it would store.
-static Value cloneBody(OpBuilder &builder, BlockOp block, StoreOp store, ArrayRef<SymbolicInt> iterators,
-                       IndexNames &names, IRMapping mapping = {}) {
+Value perpend::tile::cloneBody(OpBuilder &builder, BlockOp block, StoreOp store, ArrayRef<SymbolicInt> iterators,
+                               IndexNames &names, IRMapping mapping) {
   Location loc = block.getLoc();
   SmallVector<IndexOp> indices;
   for (auto [iterator, expression] : llvm::zip(block.iterators(), iterators)) {
@@ -128,13 +131,9 @@ LogicalResult KernelSchedule::reverseComputeInline(Block handle) {
     if (!read.isStore() && read.buffer() != stored->buffer && !isReadyAt(kernel, read.buffer(), producer))
       return refuse(title + "reads the buffer " + bufferName(read.buffer()) +
                     ", which is not complete where its producer runs");
-  mlir::Block *scope = scopeOf(result->buffer);
-  Operation *place = statementIn(scope, producer);
-  if (!place)
+  if (!makeLiveAt(result->buffer, producer))
     return refuse(title + "writes the buffer " + bufferName(result->buffer) +
                   ", which does not live where its producer runs");
-  if (Operation *alloc = result->buffer.getDefiningOp(); alloc && !alloc->isBeforeInBlock(place))
-    alloc->moveBefore(place);
   IndexNames names;
   Shape iterators(domain.size());
   for (auto [dim, index] : llvm::enumerate(names.read(stored->store.getIndices(), stored->store.getVariables())))

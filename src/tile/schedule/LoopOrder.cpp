@@ -120,22 +120,15 @@ LogicalResult KernelSchedule::reorder(ArrayRef<Loop> list) {
 // add_unit_loop
 //===----------------------------------------------------------------------===//
 
-FailureOr<KernelSchedule::Loop> KernelSchedule::addUnitLoop(Operation *op, const std::string &name) {
+FailureOr<KernelSchedule::Loop> KernelSchedule::addUnitLoop(Place place) {
+  FailureOr<Operation *> op = find(place);
+  if (failed(op))
+    return failure();
   IndexNames names;
-  OpBuilder builder(op);
-  ForOp loop = createFor(builder, op->getLoc(), SymbolicInt(1), "u", names);
-  op->moveBefore(loop.body(), loop.body()->end());
+  OpBuilder builder(*op);
+  ForOp loop = createFor(builder, (*op)->getLoc(), SymbolicInt(1), "u", names);
+  (*op)->moveBefore(loop.body(), loop.body()->end());
   Loop handle{addHandle(loop, "u")};
-  record("add_unit_loop", nameOf(handle), name);
+  record("add_unit_loop", nameOf(handle), nameOf(place));
   return handle;
-}
-
-FailureOr<KernelSchedule::Loop> KernelSchedule::addUnitLoop(Loop loop) {
-  FailureOr<ForOp> found = find(loop);
-  return failed(found) ? FailureOr<Loop>(failure()) : addUnitLoop(*found, nameOf(loop));
-}
-
-FailureOr<KernelSchedule::Loop> KernelSchedule::addUnitLoop(Block block) {
-  FailureOr<BlockOp> found = find(block);
-  return failed(found) ? FailureOr<Loop>(failure()) : addUnitLoop(*found, nameOf(block));
 }

@@ -1,7 +1,8 @@
 //===- Loops.cpp - primitives on loops: split, fuse, how they run ---------===//
 
+#include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
-#include "tile/schedule/Schedule.h"
+#include "tile/schedule/Primitives.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -76,16 +77,27 @@ static void moveBody(ForOp from, ForOp to) {
 // split, fuse
 //===----------------------------------------------------------------------===//
 
-static std::string textOf(ArrayRef<std::optional<int64_t>> factors) {
+std::string KernelSchedule::textOf(ArrayRef<Factor> factors) const {
   std::string text;
-  for (std::optional<int64_t> factor : factors)
-    text += (text.empty() ? "[" : ", ") + (factor ? std::to_string(*factor) : "_");
-  return text + "]";
+  for (const Factor &factor : factors)
+    text += (text.empty() ? "[" : ", ") + (factor.number  ? nameOf(*factor.number)
+                                           : factor.value ? std::to_string(*factor.value)
+                                                          : "_");
+  return text.empty() ? "[]" : text + "]";
+}
+
+SmallVector<std::optional<int64_t>> KernelSchedule::valuesOf(ArrayRef<Factor> factors) const {
+  SmallVector<std::optional<int64_t>> values;
+  for (const Factor &factor : factors)
+    values.push_back(factor.number ? value(*factor.number) : factor.value);
+  return values;
 }
 
 /// The blocks inside run only where whole < extent.
 static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt &extent, IndexNames &names) {
   loop.walk([&](BlockOp block) {
+    if (block->getParentOfType<BlockOp>())
+      return;
     Shape conditions = names.read(block.getConditions(), block.getVariables());
     Shape bindings = names.read(block.getBindings(), block.getVariables());
     conditions.append({whole, extent});
@@ -93,8 +105,7 @@ static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt
   });
 }
 
-FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle,
-                                                                   ArrayRef<std::optional<int64_t>> factors) {
+FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle, ArrayRef<Factor> list) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))
     return failure();
@@ -104,8 +115,9 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle,
     return refuse(title + "the loop is " + stringifyLoopKind(loop.getKind()) + "; split it before");
   if (!loop.getVariables().empty())
     return refuse(title + "the extent depends on another loop");
+  SmallVector<std::optional<int64_t>> factors = valuesOf(list);
   if (factors.empty() || llvm::count(factors, std::nullopt) > 1)
-    return refuse(title + "expected factors, one of them free at most, got " + textOf(factors));
+    return refuse(title + "expected factors, one of them free at most, got " + textOf(list));
   IndexNames names;
   SymbolicInt extent = names.read(loop.getExtent(), loop.getVariables()).front(), known(1);
   for (std::optional<int64_t> factor : factors) {
@@ -118,7 +130,7 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle,
   if (count.isPoison() || product.isPoison())
     return refuse(title + "the number of parts is too long an expression");
   if (!(product - extent).knownNonNegative() && !isFree)
-    return refuse(title + "the factors " + textOf(factors) + " do not cover the extent " + extent.str() +
+    return refuse(title + "the factors " + textOf(list) + " do not cover the extent " + extent.str() +
                   "; leave one of them free (_)");
   OpBuilder builder(loop);
   SmallVector<ForOp> parts;
@@ -143,12 +155,12 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle,
     results.push_back({addHandle(part, part.getName())});
     texts.push_back(nameOf(results.back()));
   }
-  record("split", texts, {nameOf(handle), textOf(factors)});
+  record("split", texts, {nameOf(handle), textOf(list)});
   return results;
 }
 
 FailureOr<std::pair<KernelSchedule::Loop, KernelSchedule::Loop>> KernelSchedule::split(Loop loop, int64_t factor) {
-  FailureOr<SmallVector<Loop>> parts = split(loop, {std::nullopt, factor});
+  FailureOr<SmallVector<Loop>> parts = split(loop, {Factor(), Factor(factor)});
   if (failed(parts))
     return failure();
   return std::make_pair((*parts)[0], (*parts)[1]);
@@ -313,4 +325,41 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
     return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
                   loop->getExtent().values().front().str());
   return setKind(handle, LoopKind::Unrolled, "unroll");
+}
+
+/// The names that a loop can be bound to.
+static bool isThread(StringRef name) {
+  for (StringRef axis : {"x", "y", "z"})
+    if (name == ("blockIdx." + axis).str() || name == ("threadIdx." + axis).str() || name == ("vthread." + axis).str())
+      return true;
+  return name == "vthread";
+}
+
+LogicalResult KernelSchedule::bind(Loop handle, StringRef thread) {
+  FailureOr<ForOp> loop = find(handle);
+  if (failed(loop))
+    return failure();
+  std::string title = "bind " + nameOf(handle) + ": ", why;
+  if (!isThread(thread))
+    return refuse(title + "expected blockIdx.x, .y or .z, threadIdx.x, .y or .z, or vthread, got '" + thread + "'");
+  kernel.walk([&](ForOp other) {
+    auto bound = other.getAnnotations().getAs<StringAttr>(threadAnnotation);
+    if (other == *loop || !bound || bound.getValue() != thread)
+      return;
+    std::string name = "the loop '" + other.getName().str() + "'";
+    if (other->isAncestor(*loop) || loop->getOperation()->isAncestor(other))
+      why = name + ", which is bound to " + thread.str() + ", is around it or inside of it";
+    else if (thread.starts_with("threadIdx") && other.getExtent() != loop->getExtent())
+      why = name + ", which is bound to " + thread.str() +
+            ", has another extent: " + other.getExtent().values().front().str();
+  });
+  if (!why.empty())
+    return refuse(title + why);
+  if (failed(setKind(handle, LoopKind::Parallel, "bind")))
+    return failure();
+  NamedAttrList list(loop->getAnnotations());
+  list.set(threadAnnotation, StringAttr::get(kernel.getContext(), thread));
+  loop->setAnnotationsAttr(list.getDictionary(kernel.getContext()));
+  instructions.back().operands.push_back(quotedText(thread));
+  return success();
 }

@@ -2,6 +2,7 @@
 
 #include "tile/schedule/Nests.h"
 
+#include "tile/Attributes.h"
 #include "tile/schedule/Schedule.h"
 
 using namespace mlir;
@@ -46,8 +47,42 @@ bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) 
                       [&](Operation *writer) { return statementIn(scope, writer)->isBeforeInBlock(statement); });
 }
 
+bool perpend::tile::makeLiveAt(Value buffer, Operation *at) {
+  Operation *place = statementIn(scopeOf(buffer), at), *alloc = buffer.getDefiningOp();
+  if (place && alloc && !alloc->isBeforeInBlock(place))
+    alloc->moveBefore(place);
+  return place;
+}
+
 void perpend::tile::redirect(const Access &access, Value buffer) {
   access.op->setOperand(access.isStore() ? 1 : 0, buffer);
+}
+
+void perpend::tile::setIndices(const Access &access, ArrayRef<SymbolicInt> indices, IndexNames &names) {
+  SmallVector<Value> operands(access.op->getOperands().take_front(access.isStore() ? 2 : 1)), variables;
+  access.op->setAttr("indices", names.write(access.op->getContext(), indices, variables));
+  llvm::append_range(operands, variables);
+  access.op->setOperands(operands);
+}
+
+llvm::SetVector<Value> perpend::tile::buffersOf(BlockOp block, bool isWritten) {
+  llvm::SetVector<Value> written, read;
+  for (const Access &access : accessesIn(block))
+    if (access.isStore())
+      written.insert(access.buffer());
+  for (const Access &access : accessesIn(block))
+    if (!written.contains(access.buffer()))
+      read.insert(access.buffer());
+  return isWritten ? written : read;
+}
+
+IndexRanges perpend::tile::iteratorRanges(Operation *op, IndexNames &names) {
+  IndexRanges ranges;
+  for (; op; op = op->getParentOp())
+    if (auto block = dyn_cast<BlockOp>(op))
+      for (auto [iterator, extent] : llvm::zip(block.iterators(), block.getDomain().values()))
+        ranges[names.nameOf(iterator)] = extent;
+  return ranges;
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,10 +137,64 @@ SmallVector<ForOp> perpend::tile::loopsAround(Operation *op, Operation *outermos
   return loops;
 }
 
+std::optional<SmallVector<ForOp>> perpend::tile::loopsOfIterators(BlockOp block, std::string &why) {
+  IndexNames names;
+  Shape bindings = names.read(block.getBindings(), block.getVariables()), domain(block.getDomain().values());
+  SmallVector<ForOp> loops;
+  size_t bound = llvm::count_if(bindings, [](const SymbolicInt &binding) { return binding != SymbolicInt(0); });
+  for (Operation *op = block; loops.size() < bound; op = loops.front()) {
+    auto loop = dyn_cast<ForOp>(op->getParentOp());
+    if (!loop || !llvm::hasSingleElement(*loop.body()))
+      return why = "its loops hold more than the block; do this before blocks are joined", std::nullopt;
+    auto binding = llvm::find(bindings, names.symbol(loop.variable()));
+    if (binding == bindings.end() || loop.getExtent().values().front() != domain[binding - bindings.begin()])
+      return why = "the loop '" + loop.getName().str() +
+                   "' is not one of its iterators; do this before loops are "
+                   "split, fused or moved",
+             std::nullopt;
+    if (loop.getKind() != LoopKind::Serial)
+      return why = "the loop '" + loop.getName().str() + "' is " + stringifyLoopKind(loop.getKind()).str() +
+                   "; do this before",
+             std::nullopt;
+    loops.insert(loops.begin(), loop);
+  }
+  for (auto [binding, extent] : llvm::zip(bindings, domain))
+    if (binding == SymbolicInt(0) && extent != SymbolicInt(1))
+      return why = "an iterator has no loop; do this before blocks are joined", std::nullopt;
+  if (!block.getConditions().getDims().empty())
+    return why = "it has a condition; do this before loops are split", std::nullopt;
+  return loops;
+}
+
 bool perpend::tile::usesLoop(const SymbolicInt &expression, ForOp loop, IndexNames &names) {
   std::set<std::string> used;
   expression.symbols(used);
   return used.count(names.nameOf(loop.variable()));
+}
+
+bool perpend::tile::usesIndices(const SymbolicInt &expression, const IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::any_of(used, [&](const std::string &name) { return names.value(name); });
+}
+
+bool perpend::tile::isOutside(const SymbolicInt &expression, Operation *loop, const IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::all_of(used, [&](const std::string &name) {
+    auto variable = dyn_cast_or_null<BlockArgument>(names.value(name));
+    Operation *owner = variable ? variable.getOwner()->getParentOp() : nullptr;
+    return !names.value(name) || (isa_and_nonnull<ForOp>(owner) && owner->isAncestor(loop));
+  });
+}
+
+SmallVector<BlockOp> perpend::tile::blocksInside(Operation *root) {
+  SmallVector<BlockOp> blocks;
+  root->walk<WalkOrder::PreOrder>([&](BlockOp block) {
+    blocks.push_back(block);
+    return WalkResult::skip();
+  });
+  return blocks;
 }
 
 std::optional<SpatialNest> perpend::tile::spatialNestOf(BlockOp block, Operation *outermost, KernelIndices &indices,
@@ -200,6 +289,20 @@ void perpend::tile::setBindings(BlockOp block, ArrayRef<SymbolicInt> bindings, A
   block.getVariablesMutable().assign(variables);
 }
 
+void perpend::tile::shiftIterator(BlockOp block, unsigned number, const SymbolicInt &start) {
+  if (start == SymbolicInt(0))
+    return;
+  IndexNames names;
+  Value iterator = block.iterators()[number];
+  SymbolicInt whole = names.symbol(iterator) + start;
+  OpBuilder builder = OpBuilder::atBlockBegin(block.body());
+  Value shifted = names.emit(builder, block.getLoc(), whole);
+  iterator.replaceAllUsesExcept(shifted, shifted.getDefiningOp());
+  replaceVariable(shifted, whole, names);
+  if (shifted.use_empty())
+    shifted.getDefiningOp()->erase();
+}
+
 Shape perpend::tile::createLoops(OpBuilder &builder, Location loc, ArrayRef<SymbolicInt> extents, StringRef stem,
                                  IndexNames &names) {
   Shape variables;
@@ -217,7 +320,7 @@ Shape perpend::tile::createLoops(OpBuilder &builder, Location loc, ArrayRef<Symb
 
 BlockOp perpend::tile::createCopy(OpBuilder builder, Location loc, Value from, Value to, StringRef name) {
   IndexNames names;
-  Shape shape = cast<BufferType>(from.getType()).extents();
+  Shape shape = cast<BufferType>(to.getType()).extents();
   BlockHead head;
   head.name = name;
   for (auto [i, variable] : llvm::enumerate(createLoops(builder, loc, shape, "ax", names)))
@@ -291,6 +394,11 @@ BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, Fo
   for (const Access &access : accessesIn(init))
     if (!statementIn(scopeOf(access.buffer()), loop))
       return why = "the buffer " + bufferName(access.buffer()) + " lives inside of the loop", BlockOp();
+  for (const Access &access : accessesIn(init))
+    if (Operation *alloc = access.buffer().getDefiningOp(); alloc && alloc->hasAttr(rolledAttribute))
+      for (const Access &other : accessesIn(loop, access.buffer()))
+        if (!block->isAncestor(other.op))
+          return why = "the rolled buffer " + bufferName(access.buffer()) + " is written again in the loop", BlockOp();
   std::optional<SpatialNest> nest = spatialNestOf(block, loop->getParentOp(), indices, why);
   if (!nest)
     return {};

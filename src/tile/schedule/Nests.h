@@ -32,8 +32,17 @@ llvm::SetVector<mlir::Operation *> readersOf(mlir::func::FuncOp kernel, mlir::Va
 /// Whether every element that is ever written to the buffer has its last value before the statement `at` runs, and the
 /// buffer lives there.
 bool isReadyAt(mlir::func::FuncOp kernel, mlir::Value buffer, mlir::Operation *at);
+/// Moves the buffer's tile.alloc, if there is one, before `at`, in its own sequence; false where `at` is outside of
+/// that.
+bool makeLiveAt(mlir::Value buffer, mlir::Operation *at);
 /// Reads and writes another buffer, of the same rank, at the same indices.
 void redirect(const Access &access, mlir::Value buffer);
+/// Reads and writes at other indices.
+void setIndices(const Access &access, llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
+/// The buffers that a block writes; or those that it reads and does not write.
+llvm::SetVector<mlir::Value> buffersOf(BlockOp block, bool isWritten);
+/// The ranges of the iterators of the blocks around an operation, by their names.
+IndexRanges iteratorRanges(mlir::Operation *op, IndexNames &names);
 
 //===----------------------------------------------------------------------===//
 // Blocks that store one element at their iterators
@@ -47,6 +56,17 @@ struct SingleStore {
 };
 /// The one store of a block, outside of its init; all iterators are dimensions, or reduced.
 std::optional<SingleStore> singleStoreOf(BlockOp block, std::string &why);
+/// A reduction by one commutative and associative operation whose neutral element is the init.
+struct Combination {
+  LoadOp carried;
+  mlir::Operation *combine = nullptr;
+  mlir::TypedAttr neutral;
+  /// What an instance adds to the sum so far.
+  mlir::Value contribution() const {
+    return combine->getOperand(combine->getOperand(0) == const_cast<LoadOp &>(carried).getResult() ? 1 : 0);
+  }
+};
+std::optional<Combination> combinationOf(BlockOp block, SingleStore single, std::string &why);
 /// The iterators that are the indices, all of them different; nullopt where an index is anything else.
 std::optional<llvm::SmallVector<unsigned>> asIterators(BlockOp block, const Access &access);
 
@@ -56,7 +76,16 @@ std::optional<llvm::SmallVector<unsigned>> asIterators(BlockOp block, const Acce
 
 /// The loops around `op`, from the outermost, inside of `outermost` (null: all).
 llvm::SmallVector<ForOp> loopsAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
+/// The loops that are the block's iterators, one for one, from the outermost; no iterator of more than one iteration is
+/// bound otherwise.
+std::optional<llvm::SmallVector<ForOp>> loopsOfIterators(BlockOp block, std::string &why);
 bool usesLoop(const SymbolicInt &expression, ForOp loop, IndexNames &names);
+/// Whether an expression uses index values (and not symbols of the model alone).
+bool usesIndices(const SymbolicInt &expression, const IndexNames &names);
+/// Whether the index values in it are variables of `loop` and of loops around it (and not, say, loaded).
+bool isOutside(const SymbolicInt &expression, mlir::Operation *loop, const IndexNames &names);
+/// The blocks in `root`, and none that is in another.
+llvm::SmallVector<BlockOp> blocksInside(mlir::Operation *root);
 
 /// The loops inside of `outermost` that the block's spatial iterators depend on, and the conditions that say which of
 /// their iterations there are; nullopt where they cannot be told from those of the reduced iterators.
@@ -82,10 +111,12 @@ struct BlockHead {
 BlockOp createBlock(mlir::OpBuilder &builder, mlir::Location loc, const BlockHead &head, IndexNames &names);
 void setBindings(BlockOp block, llvm::ArrayRef<SymbolicInt> bindings, llvm::ArrayRef<SymbolicInt> conditions,
                  IndexNames &names);
+/// The iterator counts from `start` on: what the body computes with is `start` more. Bindings and domain stay.
+void shiftIterator(BlockOp block, unsigned iterator, const SymbolicInt &start);
 /// A loop for each dimension (none for an extent of 1); `builder` moves inside. Returns their variables.
 Shape createLoops(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<SymbolicInt> extents,
                   llvm::StringRef stem, IndexNames &names);
-/// Copies all of a buffer into one of the same shape.
+/// Fills all of a buffer from one that is as large, or larger.
 BlockOp createCopy(mlir::OpBuilder builder, mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name);
 /// A name that neither a block nor a buffer of the kernel has.
 std::string uniqueName(mlir::func::FuncOp kernel, llvm::StringRef stem);
@@ -93,6 +124,11 @@ std::string uniqueName(mlir::func::FuncOp kernel, llvm::StringRef stem);
 /// Every use of an index value becomes the expression; operations that hold no expressions get its value, computed at
 /// `builder`.
 void replaceIndex(mlir::Value index, const SymbolicInt &replacement, IndexNames &names, mlir::OpBuilder builder);
+
+/// The block's code for the element at these iterators, at `builder`, without what is in `mapping`; returns what it
+/// would store.
+mlir::Value cloneBody(mlir::OpBuilder &builder, BlockOp block, StoreOp store, llvm::ArrayRef<SymbolicInt> iterators,
+                      IndexNames &names, mlir::IRMapping mapping = {});
 
 /// The nest that holds the block and nothing else.
 mlir::Operation *nestOf(mlir::Operation *block);

@@ -15,12 +15,10 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 FailureOr<KernelSchedule::Block> KernelSchedule::decomposeReduction(Block blockHandle, Loop loopHandle) {
-  FailureOr<BlockOp> foundBlock = find(blockHandle);
-  FailureOr<ForOp> foundLoop = find(loopHandle);
-  if (failed(foundBlock) || failed(foundLoop))
+  BlockOp block;
+  ForOp loop;
+  if (failed(find(blockHandle, loopHandle, block, loop)))
     return failure();
-  BlockOp block = *foundBlock;
-  ForOp loop = *foundLoop;
   std::string why, title = "decompose_reduction " + nameOf(blockHandle) + ", " + nameOf(loopHandle) + ": ";
   if (!block.init())
     return refuse(title + "the block '" + block.getName() + "' has no init");
@@ -37,15 +35,6 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposeReduction(Block blockH
 //===----------------------------------------------------------------------===//
 // rfactor
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// A reduction by one commutative and associative operation whose neutral element is the init.
-struct Combination {
-  LoadOp carried;
-  Operation *combine = nullptr;
-  TypedAttr neutral;
-};
-} // namespace
 
 static bool isNeutral(Operation *combine, Attribute value) {
   if (auto number = dyn_cast<FloatAttr>(value)) {
@@ -70,7 +59,7 @@ static bool isNeutral(Operation *combine, Attribute value) {
          (isa<arith::MinSIOp>(combine) && x.isMaxSignedValue());
 }
 
-static std::optional<Combination> combinationOf(BlockOp block, SingleStore single, std::string &why) {
+std::optional<Combination> perpend::tile::combinationOf(BlockOp block, SingleStore single, std::string &why) {
   Combination found{{}, single.store.getValue().getDefiningOp(), {}};
   StoreOp initial;
   why = "it is not known to be a sum, a product, a minimum or a maximum, from its neutral element on";
@@ -235,7 +224,7 @@ BlockOp Factoring::emitFinal(Operation *statement, const std::string &name) {
   return created;
 }
 
-FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, unsigned axis) {
+FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, int64_t axis) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))
     return failure();
@@ -251,7 +240,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, unsigned a
   std::optional<Combination> combination = single ? combinationOf(block, *single, why) : std::nullopt;
   if (!combination)
     return refuse(title + "cannot be taken apart: " + why);
-  if (axis > single->iterators.size())
+  if (axis < 0 || axis > static_cast<int64_t>(single->iterators.size()))
     return refuse(title + "has a result of " + Twine(single->iterators.size()) + " dimensions, got the axis " +
                   Twine(axis));
   KernelIndices indices;

@@ -35,6 +35,9 @@ static std::optional<Followed> findFollowed(func::FuncOp kernel, BlockOp block, 
     if (inside == llvm::reverse(writers).end())
       continue;
     auto writer = cast<BlockOp>(*inside);
+    if (auto outer = writer->getParentOfType<BlockOp>())
+      return why = "the block '" + writer.getName().str() + "' is inside of the block '" + outer.getName().str() + "'",
+             std::nullopt;
     std::optional<SingleStore> stored = singleStoreOf(writer, why);
     if (!stored)
       return why = "of the block '" + writer.getName().str() + "', " + why, std::nullopt;
@@ -72,12 +75,10 @@ static std::optional<SpatialNest> finalNest(Followed &followed, ForOp loop, Kern
 }
 
 LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandle) {
-  FailureOr<BlockOp> foundBlock = find(blockHandle);
-  FailureOr<ForOp> foundLoop = find(loopHandle);
-  if (failed(foundBlock) || failed(foundLoop))
+  BlockOp block;
+  ForOp loop;
+  if (failed(find(blockHandle, loopHandle, block, loop)))
     return failure();
-  BlockOp block = *foundBlock;
-  ForOp loop = *foundLoop;
   std::string title = "reverse_compute_at " + nameOf(blockHandle) + ", " + nameOf(loopHandle) + ": ", why;
   std::optional<SingleStore> result = singleStoreOf(block, why);
   if (!result || block.isReduction())

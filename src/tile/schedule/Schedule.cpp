@@ -1,7 +1,11 @@
 //===- Schedule.cpp - handles, the trace, queries and annotations ---------===//
 
 #include "tile/schedule/Schedule.h"
+#include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
+#include "tile/schedule/Primitives.h"
+
+#include "support/Nearest.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -25,23 +29,86 @@ LogicalResult KernelSchedule::refuse(const Twine &text) {
 BlockOp KernelSchedule::operation(Block block) const { return dyn_cast_or_null<BlockOp>(handles[block.id]); }
 ForOp KernelSchedule::operation(Loop loop) const { return dyn_cast_or_null<ForOp>(handles[loop.id]); }
 
+LogicalResult KernelSchedule::checkOutermost(Operation *op, const std::string &name) {
+  auto around = op->getParentOfType<BlockOp>();
+  return around ? refuse(name + ": it is inside of the block '" + around.getName() + "'; transform it before blockize")
+                : success();
+}
+
 FailureOr<ForOp> KernelSchedule::find(Loop loop) {
   if (ForOp op = operation(loop))
-    return op;
+    return failed(checkOutermost(op, nameOf(loop))) ? FailureOr<ForOp>(failure()) : op;
   return refuse(nameOf(loop) + ": an earlier step has consumed this loop\nhint: use the loops that it returned");
 }
 
 FailureOr<BlockOp> KernelSchedule::find(Block block) {
   if (BlockOp op = operation(block))
-    return op;
+    return failed(checkOutermost(op, nameOf(block))) ? FailureOr<BlockOp>(failure()) : op;
   return refuse(nameOf(block) + ": an earlier step has consumed this block");
 }
 
+LogicalResult KernelSchedule::find(Block blockHandle, Loop loopHandle, BlockOp &block, ForOp &loop) {
+  FailureOr<BlockOp> foundBlock = find(blockHandle);
+  FailureOr<ForOp> foundLoop = succeeded(foundBlock) ? find(loopHandle) : FailureOr<ForOp>(failure());
+  if (failed(foundLoop))
+    return failure();
+  block = *foundBlock;
+  loop = *foundLoop;
+  return success();
+}
+
+FailureOr<Operation *> KernelSchedule::find(Place place) {
+  if (auto *loop = std::get_if<Loop>(&place)) {
+    FailureOr<ForOp> found = find(*loop);
+    return failed(found) ? FailureOr<Operation *>(failure()) : found->getOperation();
+  }
+  FailureOr<BlockOp> found = find(std::get<Block>(place));
+  return failed(found) ? FailureOr<Operation *>(failure()) : found->getOperation();
+}
+
+/// Blocks may be called anything, values of a trace not.
+static std::string asValueName(StringRef stem) {
+  std::string name = stem.str();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !isTraceNameCharacter(c); }, '_');
+  return name.empty() ? "_" : name;
+}
+
 unsigned KernelSchedule::addHandle(Operation *op, StringRef stem) {
-  unsigned uses = usedNames[stem]++;
-  handleNames.push_back(uses ? (stem + "_" + Twine(uses)).str() : stem.str());
+  std::string first = asValueName(stem), name = first;
+  for (unsigned uses = 1; !handleNumbers.try_emplace(name, handles.size()).second; ++uses)
+    name = first + "_" + std::to_string(uses);
+  handleNames.push_back(name);
+  areLoops.push_back(isa_and_nonnull<ForOp>(op));
   handles.push_back(op);
   return handles.size() - 1;
+}
+
+std::optional<KernelSchedule::Place> KernelSchedule::handle(StringRef name) const {
+  auto found = name.consume_front("%") ? handleNumbers.find(name) : handleNumbers.end();
+  if (found == handleNumbers.end())
+    return std::nullopt;
+  unsigned id = found->second;
+  if (numbers.count(id))
+    return std::nullopt;
+  return areLoops[id] ? Place(Loop{id}) : Place(Block{id});
+}
+
+std::optional<KernelSchedule::Number> KernelSchedule::number(StringRef name) const {
+  auto found = name.consume_front("%") ? handleNumbers.find(name) : handleNumbers.end();
+  return found != handleNumbers.end() && numbers.count(found->second) ? std::optional(Number{found->second})
+                                                                      : std::nullopt;
+}
+
+std::string KernelSchedule::unknownHandle(StringRef name) const {
+  if (number(name))
+    return ("expected a loop or a block, got the number " + name).str();
+  if (!name.starts_with("%"))
+    return ("expected a value such as %i0, got " + name).str();
+  SmallVector<std::string> known;
+  for (const std::string &each : handleNames)
+    known.push_back("%" + each);
+  std::string near = support::nearest(name, known);
+  return (name + " is not defined before" + (near.empty() ? "" : "\nhint: did you mean " + near + "?")).str();
 }
 
 void KernelSchedule::erase(Operation *op) {
@@ -67,7 +134,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::getBlock(StringRef name) {
   if (!found)
     return refuse("get_block: expected one of the blocks " + known + ", got '" + name + "'");
   Block handle{addHandle(found, name)};
-  record("get_block", nameOf(handle), "\"" + name.str() + "\"");
+  record("get_block", nameOf(handle), quotedText(name));
   return handle;
 }
 
@@ -106,18 +173,11 @@ static SmallVector<Operation *> blocksIn(Operation *root) {
   return blocks;
 }
 
-FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getChildBlocks(Loop loop) {
-  FailureOr<ForOp> found = find(loop);
+FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getChildBlocks(Place place) {
+  FailureOr<Operation *> found = find(place);
   if (failed(found))
     return failure();
-  return recordBlocks("get_child_blocks", blocksIn(*found), nameOf(loop));
-}
-
-FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getChildBlocks(Block block) {
-  FailureOr<BlockOp> found = find(block);
-  if (failed(found))
-    return failure();
-  return recordBlocks("get_child_blocks", blocksIn(*found), nameOf(block));
+  return recordBlocks("get_child_blocks", blocksIn(*found), nameOf(place));
 }
 
 /// The other blocks that write what `block` reads, or read what it writes.
@@ -158,42 +218,43 @@ SmallVector<KernelSchedule::Block> KernelSchedule::getOutputBlocks() {
 // Annotations
 //===----------------------------------------------------------------------===//
 
-LogicalResult KernelSchedule::annotate(Operation *op, const std::string &name, StringRef key, Attribute value) {
-  NamedAttrList list(op->getAttrOfType<DictionaryAttr>("annotations"));
+LogicalResult KernelSchedule::annotate(Place place, StringRef key, Attribute value) {
+  FailureOr<Operation *> op = find(place);
+  if (failed(op))
+    return failure();
+  std::string name = nameOf(place);
+  NamedAttrList list((*op)->getAttrOfType<DictionaryAttr>("annotations"));
   if (key.empty() || !value)
     return refuse("annotate " + name + ": expected a key and a value");
+  if (key == tensorizedAnnotation)
+    return refuse("annotate " + name + ": '" + key + "' is what tensorize writes");
   if (list.get(key))
     return refuse("annotate " + name + ": it has the annotation '" + key + "' already; unannotate it before");
   list.set(key, value);
-  op->setAttr("annotations", list.getDictionary(op->getContext()));
+  (*op)->setAttr("annotations", list.getDictionary(context()));
   std::string text;
   llvm::raw_string_ostream(text) << value;
-  record("annotate", {}, {name, "\"" + key.str() + "\"", text});
+  record("annotate", {}, {name, quotedText(key), text});
   return success();
 }
 
-LogicalResult KernelSchedule::unannotate(Operation *op, const std::string &name, StringRef key) {
-  NamedAttrList list(op->getAttrOfType<DictionaryAttr>("annotations"));
+LogicalResult KernelSchedule::unannotate(Place place, StringRef key) {
+  FailureOr<Operation *> op = find(place);
+  if (failed(op))
+    return failure();
+  std::string name = nameOf(place);
+  NamedAttrList list((*op)->getAttrOfType<DictionaryAttr>("annotations"));
   if (key.empty() || !list.erase(key))
     return refuse("unannotate " + name + ": it has no annotation '" + key + "'");
-  op->setAttr("annotations", list.getDictionary(op->getContext()));
-  record("unannotate", {}, {name, "\"" + key.str() + "\""});
+  (*op)->setAttr("annotations", list.getDictionary(context()));
+  record("unannotate", {}, {name, quotedText(key)});
   return success();
 }
 
-LogicalResult KernelSchedule::annotate(Loop loop, StringRef key, Attribute value) {
-  FailureOr<ForOp> found = find(loop);
-  return failed(found) ? failure() : annotate(*found, nameOf(loop), key, value);
-}
-LogicalResult KernelSchedule::annotate(Block block, StringRef key, Attribute value) {
-  FailureOr<BlockOp> found = find(block);
-  return failed(found) ? failure() : annotate(*found, nameOf(block), key, value);
-}
-LogicalResult KernelSchedule::unannotate(Loop loop, StringRef key) {
-  FailureOr<ForOp> found = find(loop);
-  return failed(found) ? failure() : unannotate(*found, nameOf(loop), key);
-}
-LogicalResult KernelSchedule::unannotate(Block block, StringRef key) {
-  FailureOr<BlockOp> found = find(block);
-  return failed(found) ? failure() : unannotate(*found, nameOf(block), key);
+LogicalResult KernelSchedule::enterPostproc() {
+  auto isEntry = [](const TraceInstruction &instruction) { return instruction.primitive == "enter_postproc"; };
+  if (llvm::any_of(instructions, isEntry))
+    return refuse("enter_postproc: an earlier step has done this");
+  record("enter_postproc", {}, {});
+  return success();
 }

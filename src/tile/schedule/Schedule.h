@@ -3,7 +3,8 @@
 // A schedule holds a kernel of loops around blocks, and the trace of what was
 // done to it. Its methods are the primitives (Primitives.def): each checks that
 // it keeps the meaning of the kernel, transforms it and appends one instruction
-// to the trace; or it changes nothing and says what is in the way.
+// to the trace; or it changes nothing and says what is in the way. A trace, which
+// may have been read from text (TraceText.h), is done again by `replay`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,11 @@
 #include "tile/KernelIndices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <variant>
 
 namespace perpend::tile {
 
@@ -25,6 +31,9 @@ struct TraceInstruction {
   std::string str() const;
 };
 
+/// Of what the names of values consist, behind the %.
+inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; }
+
 class KernelSchedule {
 public:
   explicit KernelSchedule(mlir::func::FuncOp kernel) : kernel(kernel) {}
@@ -36,54 +45,141 @@ public:
   struct Loop {
     unsigned id;
   };
+  using Place = std::variant<Loop, Block>;
+  /// What was sampled: an integer, by its name in the trace.
+  struct Number {
+    unsigned id;
+  };
+  /// A number, one that was sampled, or free (nullopt).
+  struct Factor {
+    Factor() = default;
+    Factor(std::nullopt_t) {}
+    Factor(int64_t value) : value(value) {}
+    Factor(Number number) : number(number) {}
+    std::optional<int64_t> value;
+    std::optional<Number> number;
+  };
 
   // Queries
   mlir::FailureOr<Block> getBlock(llvm::StringRef name);
   /// None, and a refusal, if the block has been consumed.
   llvm::SmallVector<Loop> getLoops(Block block);
-  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Loop loop);
-  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Block block);
+  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Place place);
   mlir::FailureOr<llvm::SmallVector<Block>> getProducers(Block block);
   mlir::FailureOr<llvm::SmallVector<Block>> getConsumers(Block block);
   llvm::SmallVector<Block> getOutputBlocks();
 
   // Loops
   /// One factor at most is free (nullopt).
-  mlir::FailureOr<llvm::SmallVector<Loop>> split(Loop loop, llvm::ArrayRef<std::optional<int64_t>> factors);
+  mlir::FailureOr<llvm::SmallVector<Loop>> split(Loop loop, llvm::ArrayRef<Factor> factors);
   /// i becomes i0 * factor + i1.
   mlir::FailureOr<std::pair<Loop, Loop>> split(Loop loop, int64_t factor);
   mlir::FailureOr<Loop> fuse(llvm::ArrayRef<Loop> loops);
   mlir::LogicalResult reorder(llvm::ArrayRef<Loop> loops);
-  mlir::FailureOr<Loop> addUnitLoop(Loop loop);
-  mlir::FailureOr<Loop> addUnitLoop(Block block);
+  mlir::FailureOr<Loop> addUnitLoop(Place place);
   mlir::LogicalResult parallel(Loop loop);
   mlir::LogicalResult vectorize(Loop loop);
   mlir::LogicalResult unroll(Loop loop);
+  /// Loops side by side, of one extent, become one.
+  mlir::FailureOr<Loop> merge(llvm::ArrayRef<Loop> loops);
+  /// One loop after another, of so many iterations each; one count at most is free.
+  mlir::FailureOr<llvm::SmallVector<Loop>> loopPartition(Loop loop, llvm::ArrayRef<Factor> counts);
+  /// Runs as a GPU's threads of this name do.
+  mlir::LogicalResult bind(Loop loop, llvm::StringRef thread);
 
   // Where blocks run
   mlir::LogicalResult computeAt(Block block, Loop loop);
   mlir::LogicalResult reverseComputeAt(Block block, Loop loop);
   mlir::LogicalResult computeInline(Block block);
   mlir::LogicalResult reverseComputeInline(Block block);
+  /// What the epilogue adds to a sum is what the sum begins with.
+  mlir::LogicalResult fuseReductionEpilogue(Block reduction, Block epilogue);
 
   // Memory
-  mlir::FailureOr<Block> cacheRead(Block block, unsigned buffer, llvm::StringRef scope);
+  mlir::FailureOr<Block> cacheRead(Block block, int64_t buffer, llvm::StringRef scope);
   mlir::FailureOr<Block> cacheWrite(Block block, llvm::StringRef scope);
   mlir::LogicalResult setScope(Block block, llvm::StringRef scope);
+  // The access is "read" or "write": of the k-th buffer that the block writes, or reads and does not write.
+  /// Copies before or after the block's nest, in the order of its iterators or of a map of them.
+  mlir::FailureOr<Block> reindex(Block block, llvm::StringRef access, int64_t buffer);
+  mlir::FailureOr<Block> reindexCacheRead(Block block, int64_t buffer, llvm::StringRef scope, llvm::StringRef map);
+  mlir::FailureOr<Block> reindexCacheWrite(Block block, int64_t buffer, llvm::StringRef scope, llvm::StringRef map);
+
+  /// cache_read and compute_at; cache_write and reverse_compute_at.
+  mlir::FailureOr<Block> readAt(Loop loop, Block block, int64_t buffer, llvm::StringRef scope);
+  mlir::FailureOr<Block> writeAt(Loop loop, Block block, llvm::StringRef scope);
+
+  /// Copies in before the block's nest, and out after it. The results: both copies.
+  mlir::FailureOr<std::pair<Block, Block>> cacheInplace(Block block, int64_t buffer, llvm::StringRef scope);
+  /// Overlapping windows of a loop's iterations are computed once, into memory of one window.
+  mlir::LogicalResult rollingBuffer(Block block, int64_t buffer);
+  mlir::LogicalResult storageAlign(Block block, int64_t buffer, int64_t axis, int64_t factor, int64_t offset);
+  /// Whether the new type holds every value is for the caller to know.
+  mlir::LogicalResult unsafeSetDtype(Block block, int64_t buffer, llvm::StringRef type);
+
+  // Layouts. A map is text: `(k, j) -> (j floordiv 32, k, j mod 32)`.
+  mlir::LogicalResult transformLayout(Block block, llvm::StringRef access, int64_t buffer, llvm::StringRef map);
+  mlir::LogicalResult transformBlockLayout(Block block, llvm::StringRef map);
+  /// The order names the present positions.
+  mlir::LogicalResult reorderBlockIterVar(Block block, llvm::ArrayRef<int64_t> order);
+
+  // Padding
+  /// Each iterator of a sum of products runs to a multiple of a number, over zeros.
+  mlir::LogicalResult padEinsum(Block block, llvm::ArrayRef<int64_t> padding);
+  mlir::FailureOr<Block> decomposePadding(Block block, Loop loop);
+  /// Refused where decompose_padding would be.
+  mlir::LogicalResult canDecomposePadding(Block block, Loop loop);
 
   // Reductions
   mlir::FailureOr<Block> decomposeReduction(Block block, Loop loop);
-  mlir::FailureOr<Block> rfactor(Loop loop, unsigned axis);
+  mlir::FailureOr<Block> rfactor(Loop loop, int64_t axis);
+
+  // Intrinsics
+  mlir::FailureOr<Block> blockize(Loop loop);
+  mlir::LogicalResult tensorize(Place place, llvm::StringRef intrinsic);
 
   // Annotations
-  mlir::LogicalResult annotate(Loop loop, llvm::StringRef key, mlir::Attribute value);
-  mlir::LogicalResult annotate(Block block, llvm::StringRef key, mlir::Attribute value);
-  mlir::LogicalResult unannotate(Loop loop, llvm::StringRef key);
-  mlir::LogicalResult unannotate(Block block, llvm::StringRef key);
+  mlir::LogicalResult annotate(Place place, llvm::StringRef key, mlir::Attribute value);
+  mlir::LogicalResult unannotate(Place place, llvm::StringRef key);
+
+  /// What follows was not chosen by a search, but by what follows one.
+  mlir::LogicalResult enterPostproc();
+
+  // Sampling: draws a decision, or takes the one that is given
+  /// Of each decision that is drawn; schedules with one seed and the same steps draw the same.
+  void setSeed(uint64_t seed) { generator = seed; }
+  /// Factors whose product is the loop's extent, the last one not more than `largest`.
+  mlir::FailureOr<llvm::SmallVector<Number>> samplePerfectTile(Loop loop, int64_t count, int64_t largest,
+                                                               std::optional<llvm::SmallVector<int64_t>> decision = {});
+  /// Those from `position` on have a product that is a multiple of `inner`.
+  mlir::FailureOr<llvm::SmallVector<Number>>
+  samplePartitionedTile(Loop loop, int64_t count, int64_t position, int64_t inner,
+                        std::optional<llvm::SmallVector<int64_t>> decision = {});
+  /// One of the candidates, each as often as its weight says; the decision is its position.
+  mlir::FailureOr<Number> sampleCategorical(llvm::ArrayRef<int64_t> candidates, llvm::ArrayRef<int64_t> weights,
+                                            std::optional<int64_t> decision = {});
+  /// A loop that compute_at takes; the decision is its position around the block's first consumer.
+  mlir::FailureOr<Loop> sampleComputeLocation(Block block, std::optional<int64_t> decision = {});
+  /// What was sampled.
+  int64_t value(Number number) const { return numbers.at(number.id); }
+
+  // Primitives by name
+  /// One instruction; its results, if it names any, are called so.
+  mlir::LogicalResult apply(const TraceInstruction &instruction);
+  /// All of them, or nothing: then `failed` is the first that was refused.
+  mlir::LogicalResult replay(llvm::ArrayRef<TraceInstruction> trace, size_t *failed = nullptr);
+  /// What `%name` stands for, if anything ever did.
+  std::optional<Place> handle(llvm::StringRef name) const;
+  std::optional<Number> number(llvm::StringRef name) const;
+  /// What is wrong with a name that stands for nothing.
+  std::string unknownHandle(llvm::StringRef name) const;
 
   llvm::ArrayRef<TraceInstruction> trace() const { return instructions; }
   /// Why the last primitive was refused.
   llvm::StringRef refusal() const { return reason; }
+  /// The number of the operand that `apply` could not read.
+  std::optional<unsigned> refusedOperand() const { return wrongOperand; }
+  mlir::MLIRContext *context() { return kernel.getContext(); }
   /// The operations that handles stand for; null when they have been consumed.
   BlockOp operation(Block block) const;
   ForOp operation(Loop loop) const;
@@ -92,36 +188,76 @@ private:
   mlir::LogicalResult refuse(const llvm::Twine &text);
   mlir::FailureOr<ForOp> find(Loop loop);
   mlir::FailureOr<BlockOp> find(Block block);
+  mlir::FailureOr<mlir::Operation *> find(Place place);
+  mlir::LogicalResult find(Block blockHandle, Loop loopHandle, BlockOp &block, ForOp &loop);
   unsigned addHandle(mlir::Operation *op, llvm::StringRef stem);
   std::string nameOf(Loop loop) const { return "%" + handleNames[loop.id]; }
   std::string nameOf(Block block) const { return "%" + handleNames[block.id]; }
+  std::string nameOf(Number number) const { return "%" + handleNames[number.id]; }
+  std::string nameOf(Place place) const {
+    return std::visit([&](auto handle) { return nameOf(handle); }, place);
+  }
+  mlir::LogicalResult applyInPlace(const TraceInstruction &instruction);
+  /// Of the last instruction; after a refusal the schedule is of no use.
+  mlir::LogicalResult nameResults(llvm::ArrayRef<std::string> names);
   void record(llvm::StringRef primitive, llvm::ArrayRef<std::string> results, llvm::ArrayRef<std::string> operands);
   mlir::LogicalResult setKind(Loop handle, LoopKind kind, llvm::StringRef primitive);
   mlir::LogicalResult checkIndependent(ForOp loop);
+  mlir::FailureOr<mlir::Value> findBuffer(BlockOp block, llvm::StringRef access, int64_t number,
+                                          const std::string &title);
+  /// Tries steps on a copy of the kernel, with a handle more for another operation.
+  mlir::LogicalResult tryOut(llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps,
+                             mlir::Operation *another = nullptr);
+  /// All of the steps, as one instruction that the caller records; or nothing.
+  mlir::LogicalResult applyAll(const std::string &title,
+                               llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps);
   mlir::FailureOr<llvm::SmallVector<Block>> recordBlocks(llvm::StringRef primitive,
                                                          llvm::ArrayRef<mlir::Operation *> blocks,
                                                          llvm::ArrayRef<std::string> operands);
-  mlir::FailureOr<Loop> addUnitLoop(mlir::Operation *op, const std::string &name);
-  mlir::LogicalResult annotate(mlir::Operation *op, const std::string &name, llvm::StringRef key,
-                               mlir::Attribute value);
-  mlir::LogicalResult unannotate(mlir::Operation *op, const std::string &name, llvm::StringRef key);
+  /// What is inside of a block is no more the schedule's.
+  mlir::LogicalResult checkOutermost(mlir::Operation *op, const std::string &name);
+  mlir::FailureOr<Block> copyReindexed(Block block, llvm::StringRef access, int64_t number, llvm::StringRef scope,
+                                       std::optional<llvm::StringRef> map, const std::string &title);
+  std::string textOf(llvm::ArrayRef<Factor> factors) const;
+  /// Free ones are nullopt.
+  llvm::SmallVector<std::optional<int64_t>> valuesOf(llvm::ArrayRef<Factor> factors) const;
+  uint64_t draw();
+  uint64_t drawBelow(uint64_t count);
+  llvm::SmallVector<int64_t> drawFactors(int64_t extent, int64_t count, int64_t largest);
+  mlir::FailureOr<int64_t> findExtent(Loop loop, int64_t count, const std::string &title);
+  Number addNumber(int64_t value, llvm::StringRef stem);
+  llvm::SmallVector<Number> recordFactors(llvm::StringRef primitive, const std::string &stem,
+                                          llvm::ArrayRef<int64_t> factors, llvm::ArrayRef<std::string> operands);
   /// Erases what no handle stands for any more.
   void erase(mlir::Operation *op);
 
   mlir::func::FuncOp kernel;
   llvm::SmallVector<mlir::Operation *> handles;
   llvm::SmallVector<std::string> handleNames;
-  llvm::StringMap<unsigned> usedNames;
+  /// What each of them is or was.
+  llvm::SmallVector<bool> areLoops;
+  /// Of the handles that are numbers.
+  std::map<unsigned, int64_t> numbers;
+  uint64_t generator = 1;
+  /// By names, without %.
+  llvm::StringMap<unsigned> handleNumbers;
   llvm::SmallVector<TraceInstruction> instructions;
   std::string reason;
+  std::optional<unsigned> wrongOperand;
 };
 
 /// Writes a loop's body in terms of other loops: every expression in it that uses `variable` gets `replacement`, an
 /// expression of `names`.
 void replaceVariable(mlir::Value variable, const SymbolicInt &replacement, IndexNames &names);
 
-/// Shrinks a local buffer to what one iteration around it touches.
-void compactBuffer(AllocOp alloc);
+/// `[2, 8]`
+std::string listText(llvm::ArrayRef<int64_t> numbers);
+
+/// Shrinks a local buffer to what one iteration around it touches. With `mayWrap`, its indices may become others than
+/// iterators, which most primitives want.
+void compactBuffer(AllocOp alloc, bool mayWrap = false);
+/// All of a kernel's, when it has been scheduled.
+void compactBuffers(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 
 #endif

@@ -7,9 +7,11 @@
 //   <kernel>_entry(buffers, symbols, begin, end)
 //
 // The buffers are those of the kernel, its own symbols the last of them; the
-// symbols beside them, those of main, are not read. Behind the buffers of a
-// checked kernel (tile/CheckedAccesses.h) lie the address of its record and the
-// number of elements of each buffer.
+// symbols beside them, those of main, are not read. Behind them lie, of a kernel
+// with scratch memory (tile/Scratch.h), its address and the number of its parts,
+// of which the entry takes a free one; of a checked kernel
+// (tile/CheckedAccesses.h) the address of its record and the number of elements
+// of each buffer.
 //
 // A buffer reaches the kernel as a memref whose descriptor is built from the
 // pointer here; the kernel is inlined into its entry by LLVM, which turns the
@@ -25,6 +27,7 @@
 #include "target/cpu/passes/Passes.h"
 #include "tile/CheckedAccesses.h"
 #include "tile/KernelAbi.h"
+#include "tile/Scratch.h"
 
 #include "graph/KernelSymbols.h"
 
@@ -62,6 +65,42 @@ static void mark(func::FuncOp function, StringRef attribute) {
   function->setAttr("passthrough", Builder(function.getContext()).getStrArrayAttr({attribute}));
 }
 
+namespace {
+/// What a thread has for itself of a kernel's scratch memory, and the flag that says so.
+struct ScratchPart {
+  Value address, flag;
+};
+} // namespace
+
+/// Waits for a free part, from the first to the last and again. There are as many as threads, so one is free soon.
+static ScratchPart takePart(FunctionEmitter &f, unsigned position, Value partBytes) {
+  Value memory = f.loadPointer(f.argument(0), position), count = f.load(f.i64, f.argument(0), position + 1);
+  Value header = f.builder.create<arith::MulIOp>(f.loc, count, f.integer(tile::scratchAlignment));
+  Value parts = f.bytesAfter(memory, header), zero = f.integer(0);
+  Block *attempt = f.function.addBlock(), *next = f.function.addBlock();
+  Value number = attempt->addArgument(f.i64, f.loc);
+  f.builder.create<cf::BranchOp>(f.loc, attempt, zero);
+  f.builder.setInsertionPointToStart(next);
+  Value following = f.builder.create<arith::AddIOp>(f.loc, number, f.integer(1));
+  Value isLast = f.compare(arith::CmpIPredicate::eq, following, count);
+  f.builder.create<cf::BranchOp>(f.loc, attempt,
+                                 ValueRange(f.builder.create<arith::SelectOp>(f.loc, isLast, f.integer(0), following)));
+  f.builder.setInsertionPointToStart(attempt);
+  Value flag = f.bytesAfter(memory, number);
+  Value taken = f.builder.create<LLVM::AtomicRMWOp>(f.loc, LLVM::AtomicBinOp::xchg, flag,
+                                                    f.builder.create<arith::ConstantIntOp>(f.loc, 1, 8),
+                                                    LLVM::AtomicOrdering::acquire);
+  Value isFree = f.compare(arith::CmpIPredicate::eq, taken, f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8));
+  f.proceedIf(isFree, next);
+  return {f.bytesAfter(parts, f.builder.create<arith::MulIOp>(f.loc, number, partBytes)), flag};
+}
+
+static void giveBack(FunctionEmitter &f, const ScratchPart &part) {
+  f.builder.create<LLVM::StoreOp>(f.loc, f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8), part.flag,
+                                  /*alignment=*/1, /*isVolatile=*/false, /*isNonTemporal=*/false,
+                                  LLVM::AtomicOrdering::release);
+}
+
 static_assert(
     std::is_same_v<perpend_kernel, void (*)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end)>);
 
@@ -71,19 +110,35 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
                     FunctionType::get(module.getContext(), {pointer, pointer, i64, i64}, {}), kernel.getLoc());
   SmallVector<Value> arguments;
   bool isChecked = tile::isChecked(kernel);
-  unsigned buffers = tile::KernelAbi::bufferCount(kernel) - (isChecked ? 1 : 0), symbols = buffers - 1;
+  auto abi = tile::KernelAbi::ofLowered(kernel);
+  unsigned symbols = abi.symbols(), recordPosition = symbols + 1 + (abi.scratchCount() ? 2 : 0);
   auto add = [&](Value address, Value extent) {
     auto type = cast<MemRefType>(kernel.getArgumentTypes()[arguments.size()]);
     arguments.push_back(buffer(f, address, type, extent));
   };
   for (unsigned i = 0; i < symbols; ++i)
-    add(f.loadPointer(f.argument(0), i), isChecked ? f.load(f.i64, f.argument(0), buffers + 1 + i) : Value());
-  add(f.loadPointer(f.argument(0), symbols), f.integer(graph::symbolsOfKernel(kernel).size()));
+    add(f.loadPointer(f.argument(0), i), isChecked ? f.load(f.i64, f.argument(0), recordPosition + 1 + i) : Value());
+  Value symbolValues = f.loadPointer(f.argument(0), symbols);
+  add(symbolValues, f.integer(graph::symbolsOfKernel(kernel).size()));
+  ScratchPart part;
+  if (abi.scratchCount()) {
+    tile::Scratch scratch = tile::Scratch::of(kernel);
+    std::vector<std::string> names;
+    for (StringRef name : graph::symbolsOfKernel(kernel))
+      names.push_back(name.str());
+    part = takePart(f, symbols + 1, f.evaluate(scratch.partBytes, symbolValues, names));
+    for (auto [offset, elements] : llvm::zip_equal(scratch.offsets, scratch.elements))
+      add(f.bytesAfter(part.address, f.evaluate(offset, symbolValues, names)),
+          isChecked ? f.evaluate(elements, symbolValues, names) : Value());
+  }
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
   if (isChecked)
-    add(f.loadPointer(f.argument(0), buffers), f.integer(tile::recordedMemories(symbols) * tile::recordWords));
+    add(f.loadPointer(f.argument(0), recordPosition),
+        f.integer(tile::recordedMemories(symbols + abi.scratchCount()) * tile::recordWords));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
+  if (part.flag)
+    giveBack(f, part);
   mark(kernel, target::kernelAttribute);
   mark(f.function, target::kernelEntryAttribute);
   f.builder.create<func::ReturnOp>(f.loc);

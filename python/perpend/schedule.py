@@ -1,0 +1,226 @@
+"""How one kernel of a model runs, said step by step: loops, blocks and the primitives that transform them."""
+
+from __future__ import annotations
+
+import shutil
+import weakref
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _perpend
+from ._perpend import ScheduleError
+from .temporary_folders import TemporaryFolder
+
+if TYPE_CHECKING:
+    from . import Model
+
+
+class Value:
+    """What a primitive gave, such as a loop: valid until a later one consumes it."""
+
+    def __init__(self, name: str, schedule: Schedule) -> None:
+        self.name = name
+        self.schedule = schedule
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Block(Value):
+    """A block of a schedule's kernel."""
+
+
+class Loop(Value):
+    """A loop of a schedule's kernel."""
+
+
+class Number(Value):
+    """A number that was drawn."""
+
+
+CLASSES: dict[str, type[Value]] = {"Block": Block, "Loop": Loop, "Number": Number}
+
+
+def _attribute(value: Any) -> str:
+    """A note, as a trace writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_attribute, value)) + "]"
+    return _perpend.quoted(value) if isinstance(value, str) else "unit" if value is None else str(value)
+
+
+def _text(kind: str, value: Any) -> str:
+    """An operand, as a trace writes it; whether it is one of that kind is for the primitive to say."""
+    if kind == "Attribute":
+        return _attribute(value)
+    if kind == "String" and isinstance(value, str):
+        return _perpend.quoted(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join("_" if each is None else _text("", each) for each in value) + "]"
+    if isinstance(value, (Value, str)):
+        return str(value)
+    return str(int(value)) if hasattr(value, "__index__") else repr(value)
+
+
+class Schedule:
+    """A kernel of a model as loops around blocks, and what has been done to it. Its methods are the primitives.
+
+    model: as in `perpend.compile`, a Module, or the path of a module of text (.mlir).
+    kernel: its name; may be left out where the model has only one.
+    target: the machine to compile for.
+    packed: whether products and convolutions take operands in the form of micro-kernels, as `perpend.compile` makes
+        them; otherwise they are plain blocks.
+    arguments: those of `perpend.import_model`.
+    Errors: ScheduleError where a primitive refuses (and has done nothing); CompileError where the model or the
+        kernel cannot be opened.
+    """
+
+    def __init__(
+        self, model: Any, kernel: str | None = None, *, target: str = "host", packed: bool = False, **arguments: Any
+    ) -> None:
+        self._scheduler = _perpend.Scheduler.open(_module(model, arguments), kernel or "", target, packed)
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel."""
+        return self._scheduler.kernel
+
+    @property
+    def mod(self) -> str:
+        """The kernel as it is now."""
+        return self._scheduler.mod
+
+    @property
+    def trace(self) -> str:
+        """What was done, a line for each step: `replay` reads it."""
+        return self._scheduler.trace
+
+    def __str__(self) -> str:
+        """The trace with the kernel's name, as `perpend compile --schedules FILE` reads it."""
+        return self._scheduler.schedule
+
+    def __repr__(self) -> str:
+        return f"<perpend.Schedule of '{self.kernel}' with {self.trace.count(chr(10))} instructions>"
+
+    def show(self) -> None:
+        """Prints the kernel and the trace."""
+        print(f"{self.mod}\n{self.trace}", end="")
+
+    def replay(self, trace: str) -> None:
+        """Does all that the text of a trace says, or nothing."""
+        if trace.lstrip().startswith("schedule @"):
+            raise ScheduleError(
+                "replay: expected a trace, got a section of a file of schedules\n"
+                "hint: str(schedule) is what --schedules reads; schedule.trace is what replay reads"
+            )
+        self._scheduler.replay(trace)
+
+    def build(self, threads: int | None = None, **options: bool | int | str) -> Model:
+        """A model of this kernel only, compiled: call it with arrays.
+
+        threads, options: as in `perpend.compile`. What are constants of the model are no inputs.
+        """
+        from . import Model, _limit, check_options
+
+        check_options(options, ("threads",))
+        limit, folder = _limit(threads), TemporaryFolder()
+        try:
+            path = str(Path(folder.name) / "kernel.so")
+            report = self._scheduler.compile(path, options)
+            model = Model(path, limit)
+        except BaseException:
+            folder.cleanup()
+            raise
+        model.report, model.folder = report, folder
+        weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
+        return model
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+def _module(model: Any, arguments: dict[str, Any]) -> _perpend.Module:
+    from . import import_model
+
+    if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
+        return _perpend.Module.from_text(Path(model).read_text())
+    return import_model(model, **arguments)
+
+
+def _signature(primitive: _perpend.PrimitiveDescription) -> Signature:
+    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+    for operand in primitive.operands:
+        kind = Parameter.VAR_POSITIONAL if operand.is_list else Parameter.POSITIONAL_OR_KEYWORD
+        default = None if operand.is_optional else Parameter.empty
+        parameters.append(Parameter(operand.name, kind, default=default))
+    return Signature(parameters)
+
+
+def _operands(primitive: _perpend.PrimitiveDescription, values: dict[str, Any]) -> list[str]:
+    texts = []
+    for operand in primitive.operands:
+        value = values.get(operand.name)
+        if operand.is_list:
+            several = list(value or ())
+            if len(several) == 1 and isinstance(several[0], (list, tuple)):
+                several = list(several[0])
+            texts += [_text("", each) for each in several]
+        elif not operand.is_optional:
+            texts.append(_text(operand.kind, value))
+        elif value is not None:
+            texts.append(f"{operand.name} = {_text(operand.kind, value)}")
+    return texts
+
+
+def _check_owner(schedule: Schedule, primitive: str, value: Any) -> None:
+    """Names are those of one schedule: in another they stand for something else, or for nothing."""
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            _check_owner(schedule, primitive, each)
+    elif isinstance(value, Value) and value.schedule is not schedule:
+        kind = type(value).__name__.lower()
+        raise ScheduleError(
+            f"{primitive}: {value} is a {kind} of another Schedule, of the kernel '{value.schedule.kernel}'\n"
+            f"hint: get the {kind}s of '{schedule.kernel}' from its own Schedule"
+        )
+
+
+def _results(schedule: Schedule, kind: str, names: Sequence[str]) -> Any:
+    if kind == "None":
+        return None
+    values = [CLASSES[kind.removesuffix("s")](name, schedule) for name in names]
+    return values if kind.endswith("s") else values[0]
+
+
+def _method(primitive: _perpend.PrimitiveDescription) -> Callable[..., Any]:
+    signature = _signature(primitive)
+
+    def method(self: Schedule, *positional: Any, **named: Any) -> Any:
+        try:
+            bound = signature.bind(self, *positional, **named)
+        except TypeError as error:
+            raise ScheduleError(f"{primitive.name}: {error}\nhint: {primitive.name}{signature}") from None
+        for value in list(bound.arguments.values())[1:]:
+            _check_owner(self, primitive.name, value)
+        texts = _operands(primitive, bound.arguments)
+        return _results(self, primitive.results, self._scheduler.apply(primitive.name, texts))
+
+    method.__name__ = primitive.name
+    method.__qualname__ = f"Schedule.{primitive.name}"
+    method.__doc__ = primitive.sentence
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
+
+
+for _primitive in _perpend.primitives():
+    setattr(Schedule, _primitive.name, _method(_primitive))

@@ -1,0 +1,26 @@
+//===- Work.cpp - what an operator's scalar code costs --------------------===//
+
+#include "graph/Work.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static double workOfOperation(Operation &op) {
+  if (isa<math::MathDialect>(op.getDialect()))
+    return 20;
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(op))
+    return 8;
+  return op.hasTrait<OpTrait::ConstantLike>() ? 0 : 1;
+}
+
+double scalarWork(Operation &op) {
+  double work = 0;
+  for (Region &region : op.getRegions())
+    region.walk([&](Operation *inner) { work += workOfOperation(*inner); });
+  return work;
+}
+} // namespace perpend::graph

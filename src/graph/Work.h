@@ -1,0 +1,14 @@
+//===- Work.h - what an operator's scalar code costs -------------*- C++ -*-===//
+
+#ifndef PERPEND_GRAPH_WORK_H
+#define PERPEND_GRAPH_WORK_H
+
+#include "mlir/IR/Operation.h"
+
+namespace perpend::graph {
+
+/// Of one element, in units of an addition where vectors are computed: the scalar code in an operator's regions.
+double scalarWork(mlir::Operation &op);
+} // namespace perpend::graph
+
+#endif

@@ -1,0 +1,254 @@
+//===- Scheduler.cpp - a kernel while it is scheduled, for Python ---------===//
+
+#include "python/Scheduler.h"
+#include "python/ProgramState.h"
+
+#include "Compiler.h"
+#include "VerifyModule.h"
+#include "graph/Attributes.h"
+#include "graph/Graph.h"
+#include "graph/KernelSymbols.h"
+#include "support/Nearest.h"
+#include "support/ReadableText.h"
+#include "target/TargetInfo.h"
+#include "tile/Attributes.h"
+#include "tile/VerifyKernel.h"
+#include "tile/passes/Passes.h"
+#include "tile/schedule/KernelTraces.h"
+#include "tile/schedule/Primitives.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace perpend::python {
+
+std::vector<PrimitiveDescription> describePrimitives() {
+  std::vector<PrimitiveDescription> list;
+  for (const tile::PrimitiveInfo &info : tile::primitives()) {
+    list.push_back({info.name.str(), info.results.str(), info.sentence.str(), {}});
+    for (const tile::OperandInfo &operand : info.operands)
+      list.back().operands.push_back({operand.name.str(), operand.kind.str(), operand.isOptional, operand.isList()});
+  }
+  return list;
+}
+
+std::string quoted(const std::string &text) { return tile::quotedText(text); }
+
+//===----------------------------------------------------------------------===//
+// One kernel of a model
+//===----------------------------------------------------------------------===//
+
+struct Scheduler::State {
+  State(OwningOpRef<ModuleOp> model, OwningOpRef<ModuleOp> blocks, StringRef name, const target::TargetInfo &target)
+      : model(std::move(model)), blocks(std::move(blocks)), name(name), target(target),
+        schedule(kernelIn(*this->blocks)) {}
+
+  func::FuncOp kernelIn(ModuleOp module) const { return module.lookupSymbol<func::FuncOp>(name); }
+
+  /// Main and the kernel on tensors; the kernel as loops around blocks.
+  OwningOpRef<ModuleOp> model, blocks;
+  std::string name;
+  target::TargetInfo target;
+  tile::KernelSchedule schedule;
+};
+
+static SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
+  SmallVector<func::FuncOp> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(graph::kernelAttribute))
+      kernels.push_back(function);
+  return kernels;
+}
+
+/// The one that is called so. Null: an error.
+static func::FuncOp findKernel(ModuleOp module, const std::string &name, std::string &error) {
+  SmallVector<func::FuncOp> kernels = kernelsOf(module);
+  std::vector<std::string> names;
+  for (func::FuncOp kernel : kernels)
+    names.push_back(kernel.getSymName().str());
+  if (name.empty() && kernels.size() == 1)
+    return kernels.front();
+  auto found = llvm::find(names, name);
+  if (found != names.end())
+    return kernels[found - names.begin()];
+  std::string list = llvm::join(names, ", "), near = support::nearest(name, names);
+  if (names.empty())
+    error = "the model has no kernels: it computes nothing";
+  else if (name.empty())
+    error = "the model has " + std::to_string(names.size()) + " kernels: " + list + "\nhint: Schedule(model, \"" +
+            names.front() + "\")";
+  else
+    error = "the model has no kernel '" + name + "'\nhint: " + (near.empty() ? "" : "did you mean " + near + "? ") +
+            "its kernels are " + list;
+  return nullptr;
+}
+
+/// What an input of a model of the kernel alone is called: as in the model, where it is one there.
+static std::string inputName(Value operand, unsigned number) {
+  auto argument = dyn_cast_or_null<BlockArgument>(operand);
+  auto main = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto name = main ? main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::nameAttribute) : StringAttr();
+  return name ? name.str() : "input" + std::to_string(number);
+}
+
+/// A module whose main is one call of the kernel, as the first one in its module: constants stay what they are.
+static OwningOpRef<ModuleOp> modelOf(func::FuncOp kernel) {
+  auto original = kernel->getParentOfType<ModuleOp>();
+  graph::CallKernelOp first;
+  original.walk([&](graph::CallKernelOp call) {
+    if (!first && call.getKernel() == kernel.getSymName())
+      first = call;
+  });
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  (*module)->setAttr(graph::modelNameAttribute, StringAttr::get(kernel.getContext(), kernel.getSymName()));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto main = builder.create<func::FuncOp>(kernel.getLoc(), "main", kernel.getFunctionType());
+  builder.insert(kernel.clone());
+  Block *body = main.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> operands;
+  BitVector isConstant(kernel.getNumArguments());
+  for (BlockArgument argument : body->getArguments()) {
+    unsigned number = argument.getArgNumber();
+    Value given = first ? first.getInputs()[number] : Value();
+    auto constant = given ? given.getDefiningOp<graph::ConstantOp>() : graph::ConstantOp();
+    if (constant)
+      isConstant.set(number);
+    else
+      main.setArgAttr(number, graph::nameAttribute, builder.getStringAttr(inputName(given, number)));
+    operands.push_back(constant ? Value(builder.clone(*constant)->getResult(0)) : Value(argument));
+  }
+  auto call =
+      builder.create<graph::CallKernelOp>(kernel.getLoc(), kernel.getResultTypes(), kernel.getSymName(), operands);
+  if (kernel->hasAttr(graph::symbolsAttribute) && !graph::symbolsOfKernel(kernel).empty())
+    graph::setSymbolValuesAt(call, graph::symbolsOfKernel(kernel));
+  builder.create<func::ReturnOp>(kernel.getLoc(), call.getResults());
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    main.setResultAttr(i, graph::nameAttribute, builder.getStringAttr("output" + std::to_string(i)));
+  main.eraseArguments(isConstant);
+  return module;
+}
+
+/// Whether the phases up to kernels have run, and all of them can be read.
+static LogicalResult makeKernels(ModuleOp module, const std::string &target, bool isPacked) {
+  if (kernelsOf(module).empty()) {
+    CompileOptions options;
+    options.target = target;
+    options.unpacked = !isPacked;
+    options.stopAfter = "schedule";
+    return perpend::compile(module, options, ArtifactKind::SharedLibrary, "");
+  }
+  return success(succeeded(verifyModule(module)) && llvm::all_of(kernelsOf(module), [](func::FuncOp kernel) {
+                   return succeeded(tile::verifyKernel(kernel));
+                 }));
+}
+
+static LogicalResult buildBlocks(ModuleOp module, func::FuncOp kernel, const target::TargetInfo &target) {
+  kernel->setAttr(tile::traceAttribute, ArrayAttr::get(kernel.getContext(), {}));
+  PassManager passes(module.getContext());
+  tile::TileBuildBlocksOptions options;
+  options.target = target;
+  passes.addPass(tile::createTileBuildBlocks(options));
+  return passes.run(module);
+}
+
+Scheduler::Scheduler(Program &program, std::unique_ptr<State> state) : program(program), state(std::move(state)) {}
+Scheduler::~Scheduler() {
+  auto lock = program.lock();
+  state.reset();
+}
+
+std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &name, const std::string &target,
+                                           bool isPacked, std::string &error) {
+  Program::State &internals = program.internals();
+  ErrorText errors(*internals.module->getContext());
+  llvm::Expected<target::TargetInfo> machine = target::resolveTarget(target);
+  if (!machine) {
+    error = llvm::toString(machine.takeError());
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> copy = internals.module->clone();
+  func::FuncOp kernel;
+  if (failed(makeKernels(*copy, target, isPacked)) || !(kernel = findKernel(*copy, name, error))) {
+    if (error.empty())
+      error = errors.take("the model has no kernels");
+    else if (!isPacked && !name.empty())
+      error += "; inspect and bench name those of packed=True";
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> model = modelOf(kernel), blocks = model->clone();
+  std::string found = kernel.getSymName().str();
+  if (failed(mlir::verify(*model)) ||
+      failed(buildBlocks(*blocks, blocks->lookupSymbol<func::FuncOp>(found), *machine))) {
+    error = errors.take("the kernel has no form as blocks");
+    return nullptr;
+  }
+  auto state = std::make_unique<State>(std::move(model), std::move(blocks), found, *machine);
+  return std::unique_ptr<Scheduler>(new Scheduler(program, std::move(state)));
+}
+
+//===----------------------------------------------------------------------===//
+// Primitives
+//===----------------------------------------------------------------------===//
+
+std::optional<Scheduler::Results> Scheduler::apply(const std::string &primitive,
+                                                   const std::vector<std::string> &operands, std::string &error) {
+  tile::TraceInstruction instruction;
+  instruction.primitive = primitive;
+  instruction.operands.assign(operands.begin(), operands.end());
+  if (failed(state->schedule.apply(instruction))) {
+    error = support::readable(state->schedule.refusal(), "\n");
+    return std::nullopt;
+  }
+  ArrayRef<std::string> results = state->schedule.trace().back().results;
+  return Results(results.begin(), results.end());
+}
+
+bool Scheduler::replay(const std::string &text, std::string &error) {
+  tile::TextError wrong;
+  std::optional<std::vector<tile::TraceLine>> trace = tile::parseTrace(text, wrong);
+  if (trace && succeeded(tile::replay(state->schedule, *trace, wrong)))
+    return true;
+  error = "line " + std::to_string(wrong.position.line) + ", column " + std::to_string(wrong.position.column) + ": " +
+          support::readable(wrong.message, "\n");
+  return false;
+}
+
+std::string Scheduler::kernelName() const { return state->name; }
+
+std::string Scheduler::text() const {
+  func::FuncOp kernel = state->kernelIn(*state->blocks).clone();
+  kernel->removeAttr(tile::traceAttribute);
+  kernel->removeAttr(tile::scheduleAttribute);
+  std::string text;
+  llvm::raw_string_ostream(text) << *kernel << "\n";
+  kernel.erase();
+  return text;
+}
+
+std::string Scheduler::trace() const {
+  std::string text;
+  for (const tile::TraceInstruction &instruction : state->schedule.trace())
+    text += instruction.str() + "\n";
+  return text;
+}
+
+std::string Scheduler::schedule() const {
+  auto structure = state->kernelIn(*state->model)->getAttrOfType<StringAttr>(graph::structureAttribute);
+  return tile::ScheduleText{state->name, structure ? structure.str() : "", state->target.name, {}, trace(), 0}.str();
+}
+
+bool Scheduler::compile(const OptionValues &values, const std::string &output, Report &report,
+                        std::string &error) const {
+  OwningOpRef<ModuleOp> copy = state->model->clone();
+  tile::setTrace(state->kernelIn(*copy), state->schedule);
+  state->kernelIn(*copy)->removeAttr(tile::scheduledAttribute); // it will be
+  OptionValues options = values;
+  options.emplace_back("target", state->target.name);
+  options.emplace_back("start_from", "tile");
+  return compileModule(*copy, "", options, output, /*wantsExecutable=*/false, report, error);
+}
+} // namespace perpend::python

@@ -1,0 +1,27 @@
+// A block of a product of f32 that stays in registers: rows x cols sums over a window (outer x inner) and a depth. The right
+// operand lies in panels of cols columns. A last block with fewer rows is done as well.
+func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
+                             %b: !tile.buffer<[outer, inner, depth, cols] x f32>,
+                             %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    emitter = "registers"
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vw, %vi, %vk] : !tile.buffer<[outer, inner, rows, depth] x f32>
+      %y = tile.load %b[%vo, %vw, %vk, %vj] : !tile.buffer<[outer, inner, depth, cols] x f32>
+      %product = arith.mulf %x, %y : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } }
+  return
+}

@@ -1,0 +1,28 @@
+// As f32.block, of words of two i16 that are summed as i32 (tile.dot). Depth counts words.
+func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i16>,
+                             %b: !tile.buffer<[outer, inner, depth, cols, 2] x i16>,
+                             %c: !tile.buffer<[rows, cols] x i32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    emitter = "registers"
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k, %vg in 2 = %g) {
+      tile.init {
+        %zero = arith.constant 0 : i32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+      %x = tile.load %a[%vo, %vw, %vi, %vk, %vg] : !tile.buffer<[outer, inner, rows, depth, 2] x i16>
+      %left = arith.extsi %x : i16 to i32
+      %y = tile.load %b[%vo, %vw, %vk, %vj, %vg] : !tile.buffer<[outer, inner, depth, cols, 2] x i16>
+      %right = arith.extsi %y : i16 to i32
+      %product = arith.muli %left, %right : i32
+      %next = arith.addi %sum, %product : i32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+    }
+  } } } } } }
+  return
+}

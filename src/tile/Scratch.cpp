@@ -1,0 +1,57 @@
+//===- Scratch.cpp - memory of a kernel beyond the stack ------------------===//
+
+#include "tile/Scratch.h"
+
+#include "graph/Shapes.h"
+#include "tile/Buffers.h"
+#include "tile/KernelAbi.h"
+
+using namespace mlir;
+using perpend::graph::SymbolicInt;
+
+namespace perpend::tile {
+
+Scratch Scratch::of(func::FuncOp kernel) {
+  Scratch scratch;
+  if (!hasScratch(kernel))
+    return scratch;
+  scratch.elements = kernel->getAttrOfType<graph::ShapeAttr>(scratchAttribute).values();
+  auto abi = KernelAbi::ofLowered(kernel);
+  SymbolicInt alignment(scratchAlignment);
+  for (auto [number, count] : llvm::enumerate(scratch.elements)) {
+    auto type = cast<MemRefType>(kernel.getArgumentTypes()[abi.scratch(number)]);
+    scratch.offsets.push_back(scratch.partBytes);
+    scratch.partBytes =
+        scratch.partBytes + ceilDiv(count * SymbolicInt(elementBytes(type.getElementType())), alignment) * alignment;
+  }
+  scratch.mostParts = kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute).values()[0];
+  return scratch;
+}
+
+LocalMemory LocalMemory::of(func::FuncOp kernel) {
+  LocalMemory memory;
+  int64_t stackBytes = 0;
+  kernel.walk([&](AllocOp alloc) {
+    BufferType type = alloc.getBuffer().getType();
+    std::optional<int64_t> count = graph::elementCount(type.extents()).constant();
+    int64_t width = elementBytes(type.getElementType());
+    bool fits = count && *count <= mostStackBytes &&
+                stackBytes + llvm::alignTo(*count * width, scratchAlignment) <= mostStackBytes;
+    if (fits)
+      stackBytes += llvm::alignTo(*count * width, scratchAlignment);
+    else
+      memory.scratch.push_back(alloc);
+  });
+  return memory;
+}
+
+SmallVector<SymbolicInt> LocalMemory::elements() {
+  return llvm::map_to_vector(scratch,
+                             [](AllocOp alloc) { return graph::elementCount(alloc.getBuffer().getType().extents()); });
+}
+
+std::optional<unsigned> LocalMemory::numberOf(AllocOp alloc) const {
+  auto found = llvm::find(scratch, alloc);
+  return found == scratch.end() ? std::nullopt : std::optional<unsigned>(found - scratch.begin());
+}
+} // namespace perpend::tile

@@ -1,0 +1,174 @@
+//===- Edges.cpp - loops whose blocks have conditions ---------------------===//
+//
+// A split whose factors do not divide leaves a condition in the blocks inside.
+// Of the iterations of a loop, all those before some number meet it: they are
+// emitted without. What is left runs with it, or, where the condition says
+// nothing but how far the loop goes, not at all.
+//
+//   tile.for %i0 in 13 { tile.for %i1 in 8 { block … where(%i0 * 8 + %i1 < 100)
+//   =>  for %i0 in 12 { for %i1 in 8 … }   for %i0 from 12 to 13 { for %i1 in 100 - %i0 * 8 … }
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/flatten/Flattener.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+/// The iterations of one loop in which one condition, left < right, holds.
+class EdgeFinder {
+public:
+  EdgeFinder(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
+
+  /// nullopt: there is no such number, or it is not known.
+  std::optional<SymbolicInt> wholeIterations(BlockOp block, const SymbolicInt &left, const SymbolicInt &right,
+                                             bool &isExact) {
+    std::string variable = indices.names.nameOf(loop.variable());
+    SymbolicInt difference = simplify(left - right, indices.rangesAround(block));
+    auto at = [&](int64_t number) {
+      llvm::StringMap<SymbolicInt> replacement;
+      replacement[variable] = SymbolicInt(number);
+      return difference.substitute(replacement);
+    };
+    SymbolicInt first = at(0), slope = at(1) - first;
+    std::optional<int64_t> step = slope.constant();
+    if (!step || *step <= 0 || difference != first + slope * SymbolicInt::symbol(variable))
+      return std::nullopt;
+    std::optional<IndexBounds> bounds = boundsOf(first, indices.rangesAround(block, loop));
+    if (!bounds)
+      return std::nullopt;
+    isExact &= bounds->low == bounds->high;
+    SymbolicInt whole = support::ceilDiv(-bounds->high, slope);
+    return whole.isPoison() ? std::nullopt : std::optional(whole);
+  }
+
+private:
+  ForOp loop;
+  KernelIndices &indices;
+};
+} // namespace
+
+std::optional<Edge> Flattener::edgeOf(ForOp loop) {
+  Edge edge{indices.extentOf(loop), true, {}};
+  EdgeFinder finder(loop, indices);
+  std::optional<SymbolicInt> first; // the iterations of the first block
+  loop.walk([&](BlockOp innermost) {
+    if (innermost.walk([&](BlockOp inner) { return WalkResult(failure(inner != innermost)); }).wasInterrupted())
+      return; // those inside do its work
+    SymbolicInt own = indices.extentOf(loop);
+    for (BlockOp block = innermost; block && loop->isAncestor(block); block = block->getParentOfType<BlockOp>()) {
+      Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+      for (unsigned i = 0; i < conditions.size(); i += 2) {
+        if (assumed.contains({block, i}) ||
+            !(usesLoop(conditions[i], loop, indices.names) || usesLoop(conditions[i + 1], loop, indices.names)))
+          continue;
+        std::optional<SymbolicInt> whole =
+            finder.wholeIterations(block, conditions[i], conditions[i + 1], edge.isExact);
+        if (!whole)
+          continue;
+        own = support::min(own, *whole);
+        edge.conditions.push_back({block, i});
+      }
+    }
+    edge.isExact &= !first || *first == own;
+    first = own;
+    edge.whole = support::min(edge.whole, own);
+  });
+  edge.whole = support::max(edge.whole, SymbolicInt(0));
+  if (edge.conditions.empty() || edge.whole.isPoison())
+    return std::nullopt;
+  return edge;
+}
+
+std::optional<Edge> Flattener::invariantOf(ForOp loop) {
+  SmallVector<ForOp> loops = {loop};
+  while (auto inner =
+             llvm::hasSingleElement(*loops.back().body()) ? dyn_cast<ForOp>(loops.back().body()->front()) : ForOp())
+    loops.push_back(inner);
+  auto block =
+      llvm::hasSingleElement(*loops.back().body()) ? dyn_cast<BlockOp>(loops.back().body()->front()) : BlockOp();
+  if (!block)
+    return std::nullopt;
+  Edge edge;
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  for (unsigned i = 0; i < conditions.size(); i += 2)
+    if (!assumed.contains({block, i}) && llvm::none_of(loops, [&](ForOp inner) {
+          return usesLoop(conditions[i], inner, indices.names) || usesLoop(conditions[i + 1], inner, indices.names);
+        }))
+      edge.conditions.push_back({block, i});
+  return edge.conditions.empty() ? std::nullopt : std::optional(edge);
+}
+
+void Flattener::assume(const Edge &edge, llvm::function_ref<void()> emitBody) {
+  for (auto condition : edge.conditions)
+    assumed.insert(condition);
+  emitBody();
+  for (auto condition : edge.conditions)
+    assumed.erase(condition);
+}
+
+Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  Value all;
+  for (unsigned i = 0; i < conditions.size(); i += 2) {
+    bool isInside =
+        loop && llvm::any_of(loopsAround(block, loop->getParentOp()), [&](ForOp around) {
+          return usesLoop(conditions[i], around, indices.names) || usesLoop(conditions[i + 1], around, indices.names);
+        });
+    if (isInside != inside || assumed.contains({block, i}))
+      continue;
+    Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value(builder, conditions[i]),
+                                                value(builder, conditions[i + 1]));
+    all = all ? builder.create<arith::AndIOp>(loc, all, holds) : holds;
+  }
+  return all;
+}
+
+/// Code is written twice only for what is worth it, and in two loops at most.
+static constexpr unsigned mostCuts = 2;
+
+static bool isWorthCutting(ForOp loop) {
+  return loop
+      .walk([&](ForOp inner) {
+        return inner.getKind() == LoopKind::Vectorized || inner.getKind() == LoopKind::Unrolled
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart) {
+  SymbolicInt extent = indices.extentOf(loop);
+  std::optional<Edge> edge = edgeOf(loop);
+  if (!edge || (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop))))
+    return emitPart(SymbolicInt(0), extent);
+  bool isCut = !edge->isExact && edge->whole != extent;
+  cuts += isCut;
+  assume(*edge, [&] { emitPart(SymbolicInt(0), edge->whole); });
+  if (isCut)
+    emitPart(edge->whole, extent);
+  cuts -= isCut;
+}
+
+bool Flattener::hasOpenCondition(BlockOp block) {
+  for (unsigned i = 0; i < block.getConditions().getDims().size(); i += 2)
+    if (!assumed.contains({block, i}))
+      return true;
+  return false;
+}
+
+bool Flattener::hasOpenCondition(ForOp loop) {
+  WalkResult result = loop.walk([&](BlockOp block) {
+    Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+    for (unsigned i = 0; i < conditions.size(); ++i)
+      if (!assumed.contains({block, i & ~1u}) && usesLoop(conditions[i], loop, indices.names))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}

@@ -1,0 +1,140 @@
+//===- Flattener.h - a kernel of blocks as loops on memory ------*- C++ -*-===//
+//
+// What FlattenBlocks does with one kernel. The loops and blocks are in
+// passes/FlattenBlocks.cpp, what a reduction carries in registers in Sums.cpp,
+// iterations that are lanes of vectors in Lanes.cpp, and loops whose blocks have
+// conditions in Edges.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_FLATTEN_FLATTENER_H
+#define PERPEND_TILE_FLATTEN_FLATTENER_H
+
+#include "tile/KernelAbi.h"
+#include "tile/KernelEmitter.h"
+#include "tile/KernelIndices.h"
+#include "tile/Scratch.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace perpend::tile {
+
+/// A reduction whose sum is carried by the loops from `outermost` inwards.
+struct Accumulation {
+  ForOp outermost;
+  BlockOp block;
+  StoreOp store;
+};
+
+/// What the iterations of a loop have in common with the conditions of the blocks inside.
+struct Edge {
+  /// In the iterations before this one all of `conditions` hold.
+  SymbolicInt whole;
+  /// No block runs in the others.
+  bool isExact = false;
+  llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> conditions;
+};
+
+class Flattener {
+public:
+  Flattener(mlir::func::FuncOp kernel, mlir::func::FuncOp flat, llvm::ArrayRef<llvm::StringRef> symbolNames,
+            const LocalMemory &localMemory)
+      : kernel(kernel), loc(kernel.getLoc()), arguments(flat.getArguments()), abi(KernelAbi::ofLowered(flat)),
+        localMemory(localMemory), emitter(flat, arguments[abi.symbols()], symbolNames) {
+    for (auto [buffer, memory] : llvm::zip(kernel.getArguments(), arguments))
+      mapping.map(buffer, memory);
+  }
+
+  /// Returns the number of parallel units.
+  SymbolicInt run(mlir::OpBuilder &builder);
+
+private:
+  // Loops and blocks
+  ForOp parallelLoop();
+  void separateInits();
+  void emitUnits(mlir::OpBuilder &builder, ForOp loop);
+  void emit(mlir::OpBuilder &builder, mlir::Block &block);
+  void emit(mlir::OpBuilder &builder, mlir::Operation &op);
+  void emitLoop(mlir::OpBuilder &builder, ForOp loop);
+  void emitBlock(mlir::OpBuilder &builder, BlockOp block);
+  void emitInstance(mlir::OpBuilder &builder, BlockOp block);
+  void mapIterators(mlir::OpBuilder &builder, BlockOp block);
+  void emitIndex(mlir::OpBuilder &builder, mlir::Value result, const SymbolicInt &expression, mlir::Operation *at);
+  void emitLoad(mlir::OpBuilder &builder, LoadOp load);
+  void emitStore(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
+  void allocate(AllocOp op);
+  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value carried)>;
+  mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, mlir::Value carried, Body body);
+  mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to,
+                      mlir::Value carried, Body body);
+  mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
+  /// As KernelIndices says it; the kernel does not change while it is made flat.
+  const SymbolicInt &positionOf(const Access &access);
+  mlir::Value memoryOf(mlir::Value buffer) { return mapping.lookup(buffer); }
+
+  // Sums in registers
+  std::optional<Accumulation> accumulationAt(ForOp loop);
+  bool isInvariant(mlir::Operation *access, BlockOp block, llvm::ArrayRef<ForOp> loops);
+  void emitAccumulation(mlir::OpBuilder &builder, const Accumulation &accumulation);
+  void emitElement(mlir::OpBuilder &builder, const Accumulation &accumulation);
+  mlir::Value accumulateLoops(mlir::OpBuilder &builder, const Accumulation &accumulation, ForOp loop,
+                              mlir::Value carried);
+  mlir::Value accumulateBlock(mlir::OpBuilder &builder, const Accumulation &accumulation, mlir::Value carried);
+
+  // Edges
+  std::optional<Edge> edgeOf(ForOp loop);
+  /// Calls `emitPart(from, to)` for parts of a loop that together run all that it does; in the first all conditions
+  /// that can be are known to hold.
+  void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
+  /// Whether a condition of a block inside that is not known to hold depends on the loop.
+  bool hasOpenCondition(ForOp loop);
+  bool hasOpenCondition(BlockOp block);
+  /// The conditions of the only block inside that have the same value in all iterations; none: nullopt.
+  std::optional<Edge> invariantOf(ForOp loop);
+  /// Runs `emitBody` where all of the edge's conditions hold.
+  void assume(const Edge &edge, llvm::function_ref<void()> emitBody);
+  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others; null without any.
+  mlir::Value conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
+
+  // Lanes
+  bool canBeLanes(ForOp loop);
+  void emitLanes(mlir::OpBuilder &builder, ForOp loop);
+  /// The lanes of an expression, or its value where all have the same.
+  mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
+  mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load, const SymbolicInt &position);
+  void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value, const SymbolicInt &position);
+  void emitLaneOperation(mlir::OpBuilder &builder, mlir::Operation &op);
+  void emitLaneRegions(mlir::OpBuilder &builder, mlir::Operation &op);
+  void emitRegions(mlir::OpBuilder &builder, mlir::Operation &from, mlir::Operation *to);
+  mlir::Value spread(mlir::OpBuilder &builder, mlir::Value value);
+  mlir::Type laneType(mlir::Type scalar);
+
+  // Transposes
+  /// Whether it was a loop whose loads are transposed.
+  bool emitAcross(mlir::OpBuilder &builder, ForOp loop);
+  ForOp lanesAcross(ForOp loop);
+  llvm::SmallVector<LoadOp> loadsAcross(ForOp loop);
+
+  mlir::func::FuncOp kernel;
+  mlir::Location loc;
+  mlir::ValueRange arguments;
+  /// Inputs and outputs are buffers alike.
+  KernelAbi abi;
+  const LocalMemory &localMemory;
+  KernelEmitter emitter;
+  KernelIndices indices;
+  mlir::IRMapping mapping;
+  llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> assumed;
+  /// How many of the loops around are written twice.
+  unsigned cuts = 0;
+  /// The loop whose iterations are lanes of what is being emitted; null: scalars are emitted.
+  ForOp lanes;
+  int64_t laneCount = 0;
+  /// Lanes, as they lie in memory, of loads that have been emitted before.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
+  llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;
+};
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,322 @@
+//===- Lanes.cpp - iterations of a loop as lanes of vectors ---------------===//
+//
+// What a vectorised loop runs becomes operations on vectors: a value that is the
+// same in all iterations stays a scalar, and is spread where it meets others. A
+// load or store of consecutive elements is one of a vector; of others, one for
+// each lane. A loop that cannot be lanes is a loop.
+//
+//   tile.for %v in 8 vectorized {                      %x = vector.load %in[%p] : vector<8xf32>
+//     %x = tile.load %in[%i * 8 + %v]            =>    %y = math.exp %x : vector<8xf32>
+//     %y = math.exp %x : f32 … }                       …
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/flatten/Flattener.h"
+#include "tile/schedule/Nests.h"
+
+#include "graph/ElementTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// A vector of more lanes would be many registers.
+static constexpr int64_t mostLanes = 64;
+
+//===----------------------------------------------------------------------===//
+// Which loops can be lanes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Finds what differs from lane to lane in a loop's body, and whether vectors can hold it.
+class LaneCheck {
+public:
+  LaneCheck(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
+
+  bool run() {
+    bool isPossible = true;
+    for (size_t before = ~size_t(0); isPossible && before != varying.size();) {
+      before = varying.size();
+      loop->walk<WalkOrder::PreOrder>([&](Operation *op) {
+        isPossible = op == loop || isPossibleFor(op);
+        return isPossible ? WalkResult::advance() : WalkResult::interrupt();
+      });
+    }
+    return isPossible;
+  }
+
+private:
+  bool varies(const SymbolicInt &expression) { return usesLoop(expression, loop, indices.names); }
+  bool varies(Value value) { return varying.contains(value); }
+  void add(ValueRange values) { varying.insert(values.begin(), values.end()); }
+
+  bool isPossibleFor(Operation *op) {
+    if (auto inner = dyn_cast<ForOp>(op))
+      return inner.getKind() != LoopKind::Vectorized && !varies(indices.extentOf(inner));
+    if (auto block = dyn_cast<BlockOp>(op))
+      return isPossibleFor(block);
+    if (isa<LoadOp, StoreOp>(op))
+      return isPossibleFor(Access{op});
+    if (auto index = dyn_cast<IndexOp>(op)) {
+      SymbolicInt expression = indices.resolve(index.getExpression(), index.getVariables()).front();
+      if (varies(expression))
+        add(index->getResults());
+      return !usesVarying(expression);
+    }
+    if (auto choice = dyn_cast<scf::IfOp>(op))
+      return isPossibleFor(choice);
+    if (auto inner = dyn_cast<scf::ForOp>(op))
+      return isPossibleFor(inner);
+    if (isa<InitOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+      return true;
+    return isPossibleForOther(op);
+  }
+
+  bool isPossibleFor(BlockOp block) {
+    for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
+      if (varies(binding)) {
+        if (block.kind(i) != IteratorKind::Spatial)
+          return false;
+        add(block.iterators()[i]);
+      }
+    return true;
+  }
+
+  /// An index that was loaded is known as the same for all lanes, or not at all.
+  bool usesVarying(const SymbolicInt &expression) {
+    std::set<std::string> used;
+    expression.symbols(used);
+    return llvm::any_of(used, [&](const std::string &name) {
+      Value known = indices.names.value(name);
+      return known && varies(known);
+    });
+  }
+
+  bool isPossibleFor(const Access &access) {
+    bool differs = false;
+    for (const SymbolicInt &index : indices.indicesOf(access)) {
+      if (usesVarying(index))
+        return false;
+      differs |= varies(index);
+    }
+    if (!access.isStore()) {
+      if (differs)
+        add(access.op->getResults());
+      return true;
+    }
+    return differs || !varies(cast<StoreOp>(access.op).getValue());
+  }
+
+  /// With a condition of its own for each lane, both branches run: they must not touch memory, which may not be there.
+  bool isPossibleFor(scf::IfOp choice) {
+    bool hasLanes = varies(choice.getCondition());
+    for (auto [i, result] : llvm::enumerate(choice.getResults()))
+      if (hasLanes || varies(choice.thenYield().getOperand(i)) || varies(choice.elseYield().getOperand(i)))
+        add(result);
+    return !hasLanes || !choice
+                             .walk([](Operation *op) {
+                               bool isPlain = isPure(op) || isa<scf::YieldOp, scf::IfOp>(op);
+                               return isPlain && !isa<scf::ForOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
+                             })
+                             .wasInterrupted();
+  }
+
+  bool isPossibleFor(scf::ForOp inner) {
+    add(inner.getRegionIterArgs());
+    add(inner.getResults());
+    return !varies(inner.getLowerBound()) && !varies(inner.getUpperBound()) && !varies(inner.getStep());
+  }
+
+  bool isPossibleForOther(Operation *op) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return varies(operand); }))
+      return op->getNumRegions() == 0 && !isa<AllocOp>(op);
+    add(op->getResults());
+    return OpTrait::hasElementwiseMappableTraits(op) &&
+           llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+  }
+
+  ForOp loop;
+  KernelIndices &indices;
+  llvm::DenseSet<Value> varying;
+};
+} // namespace
+
+bool Flattener::canBeLanes(ForOp loop) {
+  std::optional<int64_t> count = indices.extentOf(loop).constant();
+  return !lanes && count && *count >= 2 && *count <= mostLanes && LaneCheck(loop, indices).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+Type Flattener::laneType(Type scalar) { return VectorType::get({laneCount}, scalar); }
+
+Value Flattener::spread(OpBuilder &builder, Value value) {
+  if (!lanes || isa<VectorType>(value.getType()))
+    return value;
+  return builder.create<vector::BroadcastOp>(loc, laneType(value.getType()), value);
+}
+
+/// The value of an expression in each lane, one after another.
+static SmallVector<SymbolicInt> eachLane(const SymbolicInt &expression, const std::string &lane, int64_t count,
+                                         const IndexRanges &ranges) {
+  SmallVector<SymbolicInt> list;
+  for (int64_t i = 0; i < count; ++i) {
+    llvm::StringMap<SymbolicInt> replacement;
+    replacement[lane] = SymbolicInt(i);
+    list.push_back(simplify(expression.substitute(replacement), ranges));
+  }
+  return list;
+}
+
+Value Flattener::laneValue(OpBuilder &builder, const SymbolicInt &expression, Operation *at) {
+  IndexAlong index = indices.along(expression, lanes, at);
+  if (index.isUniform())
+    return value(builder, index.first);
+  if (index.stride) {
+    SmallVector<int64_t> numbers = llvm::to_vector(llvm::seq<int64_t>(0, laneCount));
+    auto type = cast<VectorType>(laneType(builder.getIndexType()));
+    Value steps = builder.create<arith::ConstantOp>(
+        loc, DenseElementsAttr::get(type, [&] {
+          return llvm::map_to_vector(numbers, [&](int64_t i) -> Attribute { return builder.getIndexAttr(i); });
+        }()));
+    if (!index.isContiguous())
+      steps = builder.create<arith::MulIOp>(loc, steps, spread(builder, value(builder, *index.stride)));
+    return builder.create<arith::AddIOp>(loc, spread(builder, value(builder, index.first)), steps);
+  }
+  SmallVector<Value> values;
+  for (const SymbolicInt &one :
+       eachLane(expression, indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(at)))
+    values.push_back(value(builder, one));
+  return builder.create<vector::FromElementsOp>(loc, cast<VectorType>(laneType(builder.getIndexType())), values);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// What lies in memory as a byte, in the type of values.
+static Value asValues(OpBuilder &builder, Location loc, Value loaded, Type scalar) {
+  auto type = cast<VectorType>(loaded.getType());
+  if (type.getElementType() == scalar)
+    return loaded;
+  if (!scalar.isInteger(1))
+    return builder.create<arith::TruncIOp>(loc, type.clone(scalar), loaded);
+  Value zero = builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)); // any byte but 0 is true
+  return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded, zero);
+}
+
+Value Flattener::loadLanes(OpBuilder &builder, LoadOp load, const SymbolicInt &position) {
+  Value memory = memoryOf(load.getBuffer());
+  Type scalar = load.getResult().getType();
+  if (Value known = loaded.lookup(load))
+    return asValues(builder, loc, known, scalar);
+  IndexAlong index = indices.along(position, lanes, load);
+  if (index.isUniform())
+    return emitter.loadFrom(builder, loc, memory, value(builder, index.first), scalar);
+  if (index.isContiguous()) {
+    Type stored = cast<MemRefType>(memory.getType()).getElementType();
+    Value loaded = builder.create<vector::LoadOp>(loc, cast<VectorType>(laneType(stored)), memory,
+                                                  ValueRange(value(builder, index.first)));
+    return asValues(builder, loc, loaded, scalar);
+  }
+  SmallVector<Value> elements;
+  for (const SymbolicInt &one :
+       eachLane(position, indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(load)))
+    elements.push_back(emitter.loadFrom(builder, loc, memory, value(builder, one), scalar));
+  return builder.create<vector::FromElementsOp>(loc, cast<VectorType>(laneType(scalar)), elements);
+}
+
+void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored, const SymbolicInt &position) {
+  Value memory = memoryOf(store.getBuffer());
+  IndexAlong index = indices.along(position, lanes, store);
+  if (index.isUniform()) { // one element; of a buffer without any, lanes may still differ
+    if (isa<VectorType>(stored.getType()))
+      stored = builder.create<vector::ExtractOp>(loc, stored, laneCount - 1);
+    return emitter.store(builder, loc, stored, memory, value(builder, index.first));
+  }
+  stored = spread(builder, stored);
+  if (index.isContiguous()) {
+    Type element = cast<MemRefType>(memory.getType()).getElementType();
+    if (cast<VectorType>(stored.getType()).getElementType() != element)
+      stored = builder.create<arith::ExtUIOp>(loc, laneType(element), stored);
+    builder.create<vector::StoreOp>(loc, stored, memory, ValueRange(value(builder, index.first)));
+    return;
+  }
+  for (auto [i, one] : llvm::enumerate(
+           eachLane(position, indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(store)))) {
+    Value scalar = builder.create<vector::ExtractOp>(loc, stored, static_cast<int64_t>(i));
+    emitter.store(builder, loc, scalar, memory, value(builder, one));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+void Flattener::emitLanes(OpBuilder &builder, ForOp loop) {
+  lanes = loop;
+  laneCount = *indices.extentOf(loop).constant();
+  emit(builder, *loop.body());
+  lanes = {};
+}
+
+/// A choice or a loop that runs once for all lanes; what it gives has lanes where a branch does. A loop carries lanes.
+void Flattener::emitLaneRegions(OpBuilder &builder, Operation &op) {
+  Operation *copy = op.cloneWithoutRegions(mapping);
+  auto loop = dyn_cast<scf::ForOp>(copy);
+  if (loop)
+    for (OpOperand &initial : loop.getInitArgsMutable())
+      initial.set(spread(builder, initial.get()));
+  builder.insert(copy);
+  emitRegions(builder, op, copy);
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    auto yields = llvm::map_to_vector(copy->getRegions(),
+                                      [&](Region &region) { return &region.front().getTerminator()->getOpOperand(i); });
+    if (!loop && llvm::none_of(yields, [](OpOperand *given) { return isa<VectorType>(given->get().getType()); }))
+      continue;
+    for (OpOperand *given : yields) {
+      OpBuilder inner(given->getOwner());
+      given->set(spread(inner, given->get()));
+    }
+    copy->getResult(i).setType(yields.front()->get().getType());
+  }
+}
+
+/// Scalar code, of which some operands may be lanes.
+void Flattener::emitLaneOperation(OpBuilder &builder, Operation &op) {
+  auto isLanes = [&](Value operand) { return isa<VectorType>(mapping.lookupOrDefault(operand).getType()); };
+  if (auto choice = dyn_cast<scf::IfOp>(op); choice && isLanes(choice.getCondition())) {
+    for (Region *region : {&choice.getThenRegion(), &choice.getElseRegion()})
+      for (Operation &inner : region->front().without_terminator())
+        emit(builder, inner);
+    for (auto [i, result] : llvm::enumerate(choice.getResults())) {
+      Value yes = spread(builder, mapping.lookupOrDefault(choice.thenYield().getOperand(i)));
+      Value no = spread(builder, mapping.lookupOrDefault(choice.elseYield().getOperand(i)));
+      mapping.map(result,
+                  builder.create<arith::SelectOp>(loc, mapping.lookup(choice.getCondition()), yes, no).getResult());
+    }
+    return;
+  }
+  if (op.getNumRegions())
+    return emitLaneRegions(builder, op);
+  if (llvm::none_of(op.getOperands(), isLanes)) {
+    builder.clone(op, mapping);
+    return;
+  }
+  IRMapping spreadOperands;
+  for (Value operand : op.getOperands())
+    spreadOperands.map(operand, spread(builder, mapping.lookupOrDefault(operand)));
+  Operation *copy = op.cloneWithoutRegions(spreadOperands);
+  for (auto [from, to] : llvm::zip(op.getResults(), copy->getResults())) {
+    to.setType(laneType(from.getType()));
+    mapping.map(from, to);
+  }
+  builder.insert(copy);
+}

@@ -1,0 +1,147 @@
+//===- Sums.cpp - sums in registers ---------------------------------------===//
+//
+// The sum of a reduction stays in a register where nothing but reduced loops
+// stands between the block and the place of its init.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/flatten/Flattener.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+bool Flattener::isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> loops) {
+  for (const SymbolicInt &index : indices.indicesOf({access})) {
+    std::set<std::string> used;
+    index.symbols(used);
+    for (ForOp loop : loops)
+      if (used.count(indices.names.nameOf(loop.variable())))
+        return false;
+    // Values computed inside of the block may differ from instance to instance.
+    for (const std::string &name : used)
+      if (Value known = indices.names.value(name); known && block->isAncestor(known.getParentRegion()->getParentOp()))
+        return false;
+  }
+  return true;
+}
+
+/// `loop` carries the sum of the one block inside: the loops from here to the block are the only ones that its reduced
+/// iterators depend on, and none of them moves the element.
+std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
+  SmallVector<ForOp> loops;
+  BlockOp block;
+  for (ForOp next = loop; next && !block;) {
+    if (!llvm::hasSingleElement(*next.body()))
+      return std::nullopt;
+    loops.push_back(next);
+    Operation &only = next.body()->front();
+    block = dyn_cast<BlockOp>(only);
+    next = dyn_cast<ForOp>(only);
+    if (!block && !next)
+      return std::nullopt;
+  }
+  InitOp init = block.init();
+  if (!init)
+    return std::nullopt;
+  SmallVector<Operation *> stores;
+  for (Operation &op : *block.body())
+    if (isa<StoreOp>(op))
+      stores.push_back(&op);
+  if (stores.size() != 1 || !isa<StoreOp>(init.getRegion().front().back()))
+    return std::nullopt;
+  auto store = cast<StoreOp>(stores.front());
+  auto initial = cast<StoreOp>(init.getRegion().front().back());
+  Shape at = indices.indicesOf({store});
+  if (initial.getBuffer() != store.getBuffer() || indices.indicesOf({initial}) != at ||
+      !isInvariant(store, block, loops))
+    return std::nullopt;
+  for (const Access &access : accessesIn(block, store.getBuffer()))
+    if (access.op->getParentRegion() != &init.getRegion() &&
+        (indices.indicesOf(access) != at || access.op->getBlock() != block.body()))
+      return std::nullopt;
+  IndexRanges inside = indices.rangesAround(block, loop->getParentOp());
+  // Where a condition leaves out every instance for what is outside, the element is not written at all.
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  for (size_t i = 0; i < conditions.size(); i += 2) {
+    std::set<std::string> used;
+    conditions[i].symbols(used);
+    conditions[i + 1].symbols(used);
+    auto isInside = [&](const std::string &name) { return inside.count(name) != 0; };
+    if (llvm::any_of(used, isInside) &&
+        llvm::any_of(used, [&](const std::string &name) { return indices.names.value(name) && !isInside(name); }))
+      return std::nullopt;
+  }
+  for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
+    std::set<std::string> used;
+    binding.symbols(used);
+    for (const std::string &name : used)
+      if (block.kind(i) == IteratorKind::Reduced && indices.names.value(name) && !inside.count(name))
+        return std::nullopt;
+  }
+  return Accumulation{loop, block, store};
+}
+
+void Flattener::emitAccumulation(OpBuilder &builder, const Accumulation &accumulation) {
+  BlockOp reduction = accumulation.block;
+  // An element that is beyond an edge is not stored.
+  if (Value condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false)) {
+    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+    return emitElement(inner, accumulation);
+  }
+  emitElement(builder, accumulation);
+}
+
+void Flattener::emitElement(OpBuilder &builder, const Accumulation &accumulation) {
+  BlockOp reduction = accumulation.block;
+  Block &init = reduction.init().getRegion().front();
+  for (Operation &op : llvm::make_range(init.begin(), std::prev(init.end())))
+    emit(builder, op);
+  Value initial = mapping.lookup(cast<StoreOp>(init.back()).getValue());
+  StoreOp store = accumulation.store;
+  bool hasLanes = lanes && llvm::any_of(indices.indicesOf({store}), [&](const SymbolicInt &index) {
+                    return usesLoop(index, lanes, indices.names);
+                  });
+  emitStore(
+      builder, store,
+      accumulateLoops(builder, accumulation, accumulation.outermost, hasLanes ? spread(builder, initial) : initial));
+}
+
+Value Flattener::accumulateLoops(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried) {
+  Operation &only = loop.body()->front();
+  return iterate(builder, loop, carried, [&](OpBuilder &inner, Value current) {
+    auto next = dyn_cast<ForOp>(only);
+    return next ? accumulateLoops(inner, accumulation, next, current) : accumulateBlock(inner, accumulation, current);
+  });
+}
+
+Value Flattener::accumulateBlock(OpBuilder &builder, const Accumulation &accumulation, Value carried) {
+  BlockOp block = accumulation.block;
+  StoreOp store = accumulation.store;
+  auto emitBody = [&](OpBuilder &inner) {
+    mapIterators(inner, block);
+    for (Operation &op : *block.body()) {
+      auto load = dyn_cast<LoadOp>(op);
+      if (isa<InitOp>(op) || &op == store)
+        continue;
+      if (load && load.getBuffer() == store.getBuffer())
+        mapping.map(load.getResult(), carried);
+      else
+        emit(inner, op);
+    }
+    Value next = mapping.lookup(store.getValue());
+    return isa<VectorType>(carried.getType()) ? spread(inner, next) : next;
+  };
+  Value condition = conditionOf(builder, block, accumulation.outermost, /*inside=*/true);
+  if (!condition)
+    return emitBody(builder);
+  auto choice = builder.create<scf::IfOp>(loc, TypeRange(carried.getType()), condition, /*withElseRegion=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  then.create<scf::YieldOp>(loc, emitBody(then));
+  otherwise.create<scf::YieldOp>(loc, carried);
+  return choice.getResult(0);
+}

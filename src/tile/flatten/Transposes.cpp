@@ -1,0 +1,160 @@
+//===- Transposes.cpp - loads whose lanes lie across ----------------------===//
+//
+// Where the loop around the lanes is unrolled as often as there are lanes, and
+// the elements that a load reads follow one another along that loop instead of
+// along the lanes, whole vectors are loaded and transposed in registers: of n
+// iterations together, n loads and n * log2(n) shuffles instead of n * n loads.
+//
+//   tile.for %i in 8 unrolled { tile.for %j in 8 vectorized { … tile.load %in[%j, %i] … } }
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/flatten/Flattener.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+/// The columns of n rows of n elements, n a power of 2. Processors shuffle within parts of 128 bits with one
+/// instruction: first the elements within these parts go to their places, then the parts.
+class RegisterTranspose {
+public:
+  RegisterTranspose(OpBuilder &builder, Location loc, SmallVector<Value> rows)
+      : builder(builder), loc(loc), rows(std::move(rows)) {
+    auto type = cast<VectorType>(this->rows.front().getType());
+    part = std::min<int64_t>(count(), 128 / type.getElementTypeBitWidth());
+  }
+
+  SmallVector<Value> run() {
+    for (int64_t step = 1; step < count(); step *= 2)
+      exchange(step, [&](int64_t lane, bool isHigh) {
+        return step < part ? interleaved(lane, step, isHigh) : swapped(lane, step, isHigh);
+      });
+    SmallVector<Value> columns(count());
+    for (int64_t row = 0; row < count(); ++row)
+      columns[(row & ~(part - 1)) | reversed(row & (part - 1))] = rows[row];
+    return columns;
+  }
+
+private:
+  int64_t count() const { return rows.size(); }
+
+  /// Every pair of rows becomes two shuffles of both. A mask's entries: lanes of the first, then of the second.
+  void exchange(int64_t step, llvm::function_ref<int64_t(int64_t, bool)> source) {
+    for (int64_t row = 0; row < count(); ++row) {
+      if (row & step)
+        continue;
+      SmallVector<int64_t> low, high;
+      for (int64_t lane = 0; lane < count(); ++lane) {
+        low.push_back(source(lane, false));
+        high.push_back(source(lane, true));
+      }
+      Value first = rows[row], second = rows[row + step];
+      rows[row] = builder.create<vector::ShuffleOp>(loc, first, second, low);
+      rows[row + step] = builder.create<vector::ShuffleOp>(loc, first, second, high);
+    }
+  }
+
+  /// Runs of `step` elements from the first and the second in turn, of the lower or the upper half of each part.
+  int64_t interleaved(int64_t lane, int64_t step, bool isHigh) const {
+    int64_t inPart = lane % part;
+    int64_t from = lane - inPart + inPart / (2 * step) * step + inPart % step + (isHigh ? part / 2 : 0);
+    return from + (inPart / step % 2 ? count() : 0);
+  }
+
+  /// The lower run of `step` elements of the first, then that of the second; or both upper ones.
+  int64_t swapped(int64_t lane, int64_t step, bool isHigh) const {
+    int64_t from = (lane & ~step) + (isHigh ? step : 0);
+    return lane & step ? from + count() : from;
+  }
+
+  int64_t reversed(int64_t number) const {
+    int64_t result = 0;
+    for (int64_t bit = 1, mirror = part / 2; bit < part; bit *= 2, mirror /= 2)
+      result |= number & bit ? mirror : 0;
+    return result;
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<Value> rows;
+  int64_t part; // elements of 128 bits
+};
+} // namespace
+
+ForOp Flattener::lanesAcross(ForOp loop) {
+  auto inner = llvm::hasSingleElement(*loop.body()) ? dyn_cast<ForOp>(loop.body()->front()) : ForOp();
+  if (!inner || loop.getKind() != LoopKind::Unrolled || inner.getKind() != LoopKind::Vectorized)
+    return {};
+  std::optional<int64_t> count = indices.extentOf(loop).constant();
+  bool isSquare = count && llvm::isPowerOf2_64(*count) && indices.extentOf(inner).constant() == count;
+  return isSquare && !hasOpenCondition(loop) && !hasOpenCondition(inner) && canBeLanes(inner) ? inner : ForOp();
+}
+
+/// Whether it uses what is computed inside of the loop.
+static bool usesComputed(const SymbolicInt &expression, ForOp loop, const IndexNames &names) {
+  std::set<std::string> used;
+  expression.symbols(used);
+  return llvm::any_of(used, [&](const std::string &name) {
+    Value known = names.value(name);
+    return known && known.getDefiningOp() && loop->isAncestor(known.getDefiningOp());
+  });
+}
+
+/// Loads that all iterations run, of what they do not write, one element apart along the loop and further along the
+/// lanes.
+SmallVector<LoadOp> Flattener::loadsAcross(ForOp loop) {
+  SmallVector<LoadOp> loads;
+  loop.walk([&](LoadOp load) {
+    bool isWritten = llvm::any_of(accessesIn(loop, load.getBuffer()), [](const Access &a) { return a.isStore(); });
+    if (isWritten || !isa<BlockOp>(load->getParentOp()) || hasOpenCondition(cast<BlockOp>(load->getParentOp())))
+      return;
+    SymbolicInt position = positionOf({load});
+    IndexAlong along = indices.along(position, loop, load), across = indices.along(position, lanes, load);
+    if (along.isContiguous() && across.stride && !across.isUniform() && !across.isContiguous() &&
+        !usesLoop(*across.stride, loop, indices.names) && !usesComputed(position, loop, indices.names))
+      loads.push_back(load);
+  });
+  return loads;
+}
+
+bool Flattener::emitAcross(OpBuilder &builder, ForOp loop) {
+  ForOp inner = lanesAcross(loop);
+  if (!inner)
+    return false;
+  lanes = inner;
+  laneCount = *indices.extentOf(inner).constant();
+  SmallVector<LoadOp> loads = loadsAcross(loop);
+  SmallVector<SmallVector<Value>> columns;
+  for (LoadOp load : loads) {
+    Value memory = memoryOf(load.getBuffer());
+    Type stored = cast<MemRefType>(memory.getType()).getElementType();
+    SymbolicInt position = positionOf({load});
+    SmallVector<Value> rows;
+    for (int64_t lane = 0; lane < laneCount; ++lane) {
+      llvm::StringMap<SymbolicInt> place;
+      place[indices.names.nameOf(loop.variable())] = SymbolicInt(0);
+      place[indices.names.nameOf(inner.variable())] = SymbolicInt(lane);
+      SymbolicInt start = simplify(position.substitute(place), indices.rangesAround(load));
+      rows.push_back(builder.create<vector::LoadOp>(loc, cast<VectorType>(laneType(stored)), memory,
+                                                    ValueRange(value(builder, start))));
+    }
+    columns.push_back(RegisterTranspose(builder, loc, std::move(rows)).run());
+  }
+  for (int64_t i = 0; i < laneCount; ++i) {
+    mapping.map(loop.variable(), emitter.constant(i));
+    for (auto [load, column] : llvm::zip(loads, columns))
+      loaded[load] = column[i];
+    emit(builder, *inner.body());
+  }
+  loaded.clear();
+  lanes = {};
+  return true;
+}

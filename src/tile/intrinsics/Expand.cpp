@@ -1,0 +1,162 @@
+//===- Expand.cpp - intrinsics as code ------------------------------------===//
+
+#include "tile/intrinsics/Expand.h"
+
+#include "tile/Attributes.h"
+
+#include "graph/Shapes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+class Expansion {
+public:
+  Expansion(const IntrinsicMatch &match, const IntrinsicSite &site) : match(match), site(site) {}
+
+  void emitRegisters(OpBuilder &builder);
+
+  Value constant(OpBuilder &builder, int64_t value) { return builder.create<arith::ConstantIndexOp>(site.loc, value); }
+  Value compare(OpBuilder &builder, arith::CmpIPredicate predicate, Value a, Value b) {
+    return builder.create<arith::CmpIOp>(site.loc, predicate, a, b);
+  }
+  /// All conditions, of pairs of which the first is to be less than the second; null without any.
+  Value holds(OpBuilder &builder, ArrayRef<SymbolicInt> pairs);
+  /// Whether every iterator has all of its extent; null where that is known.
+  Value isWhole(OpBuilder &builder);
+
+private:
+  void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {});
+
+  const IntrinsicMatch &match;
+  const IntrinsicSite &site;
+};
+
+struct Emitter {
+  StringLiteral name;
+  void (Expansion::*emit)(OpBuilder &builder);
+  /// It knows what to do where there is less of the first iterator, and only of that.
+  bool takesFewer;
+};
+} // namespace
+
+static constexpr Emitter emitters[] = {{"registers", &Expansion::emitRegisters, /*takesFewer=*/true}};
+
+bool perpend::tile::isIntrinsicEmitter(StringRef name) {
+  return llvm::any_of(emitters, [&](const Emitter &emitter) { return emitter.name == name; });
+}
+std::string perpend::tile::intrinsicEmitterNames() {
+  return llvm::join(llvm::map_range(emitters, [](const Emitter &emitter) { return emitter.name; }), ", ");
+}
+
+StringRef perpend::tile::intrinsicOf(BlockOp block) {
+  auto name = block.getAnnotations().getAs<StringAttr>(tensorizedAnnotation);
+  return name ? name.getValue() : StringRef();
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+Value Expansion::holds(OpBuilder &builder, ArrayRef<SymbolicInt> pairs) {
+  Value all;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    Value one =
+        compare(builder, arith::CmpIPredicate::slt, site.value(builder, pairs[i]), site.value(builder, pairs[i + 1]));
+    all = all ? builder.create<arith::AndIOp>(site.loc, all, one) : one;
+  }
+  return all;
+}
+
+Value Expansion::isWhole(OpBuilder &builder) {
+  Shape pairs;
+  for (auto [extent, count] : llvm::zip(match.extents, match.counts))
+    if (count)
+      pairs.append({extent - SymbolicInt(1), *count});
+  return holds(builder, pairs);
+}
+
+//===----------------------------------------------------------------------===//
+// Emitters
+//===----------------------------------------------------------------------===//
+
+/// A tile.ukernel. Buffers are [outer, inner, rows, depth(, g)], [outer, inner, depth, cols(, g)] and [rows, cols].
+void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
+  const IntrinsicMatch::Tile &a = match.tiles[0], &b = match.tiles[1], &c = match.tiles[2];
+  Location loc = site.loc;
+  auto at = [&](const SymbolicInt &value) { return site.value(builder, value); };
+  auto offset = [&](const SymbolicInt &base, const SymbolicInt &stride) {
+    if (!firstRow)
+      return at(base);
+    Value moved = builder.createOrFold<arith::MulIOp>(loc, firstRow, at(stride));
+    return builder.createOrFold<arith::AddIOp>(loc, at(base), moved);
+  };
+  // Of packed words, depth counts elements.
+  SymbolicInt group = a.strides.size() > 4 ? a.strides[3] : SymbolicInt(1);
+  Value aOffset = offset(a.base, a.strides[2]), cOffset = offset(c.base, c.strides[0]);
+  SmallVector<Value> counts{at(match.parameter("outer")), at(match.parameter("inner"))};
+  SmallVector<Value> aSteps{at(a.strides[0]), at(a.strides[1])}, bSteps{at(b.strides[0]), at(b.strides[1])};
+  builder.create<MicroKernelOp>(loc, site.memoryOf(a.buffer), aOffset, at(a.strides[2]), site.memoryOf(b.buffer),
+                                at(b.base), site.memoryOf(c.buffer), cOffset, at(c.strides[0]),
+                                at(match.parameter("depth") * group), counts, aSteps, bSteps, rows,
+                                *match.parameter("cols").constant());
+}
+
+/// All rows; or as many as are left, if that is a number, else one by one.
+void Expansion::emitRegisters(OpBuilder &builder) {
+  int64_t rows = *match.parameter("rows").constant();
+  std::optional<SymbolicInt> count = match.counts.front();
+  if (!count)
+    return emitBlock(builder, rows);
+  Value left = site.value(builder, *count);
+  auto choice = builder.create<scf::IfOp>(
+      site.loc, compare(builder, arith::CmpIPredicate::sge, left, constant(builder, rows)), /*withElseRegion=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  emitBlock(then, rows);
+  if (std::optional<int64_t> rest = mod(*count, SymbolicInt(rows)).constant()) {
+    if (*rest == 0)
+      return;
+    Value hasRest = compare(otherwise, arith::CmpIPredicate::sgt, left, constant(otherwise, 0));
+    OpBuilder inner = otherwise.create<scf::IfOp>(site.loc, hasRest, /*withElseRegion=*/false).getThenBodyBuilder();
+    return emitBlock(inner, *rest);
+  }
+  auto loop = otherwise.create<scf::ForOp>(site.loc, constant(otherwise, 0), left, constant(otherwise, 1));
+  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  emitBlock(inner, 1, loop.getInductionVar());
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelIndices &indices,
+                                    const IntrinsicSite &site) {
+  StringRef name = intrinsicOf(block);
+  const Intrinsic *intrinsic = name.empty() ? nullptr : IntrinsicLibrary::of(block.getContext()).find(name);
+  std::string why;
+  std::optional<IntrinsicMatch> match =
+      intrinsic ? matchIntrinsic(block, *intrinsic, indices, why) : std::optional<IntrinsicMatch>();
+  if (!match)
+    return false;
+  Expansion expansion(*match, site);
+  const Emitter &emitter =
+      *llvm::find_if(emitters, [&](const Emitter &known) { return known.name == intrinsic->emitter; });
+  OpBuilder inner = builder;
+  if (Value condition = expansion.holds(builder, match->conditions))
+    inner = builder.create<scf::IfOp>(site.loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+  bool isTaken = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
+  Value isWhole = emitter.takesFewer && isTaken ? Value() : expansion.isWhole(inner);
+  if (!isWhole) {
+    (expansion.*emitter.emit)(inner);
+    return true;
+  }
+  auto choice = inner.create<scf::IfOp>(site.loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  (expansion.*emitter.emit)(then);
+  site.emitNest(otherwise);
+  return true;
+}

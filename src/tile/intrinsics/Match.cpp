@@ -1,0 +1,291 @@
+//===- Match.cpp - whether a nest computes what an intrinsic does ---------===//
+
+#include "tile/intrinsics/Match.h"
+
+#include "tile/intrinsics/Nest.h"
+#include "tile/schedule/Nests.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Which access of the nest is which of the description.
+using AccessPairs = SmallVector<std::pair<Operation *, Operation *>>;
+
+class BodyMatcher {
+public:
+  bool match(BlockOp described, BlockOp found, std::string &why);
+  AccessPairs pairs;
+
+private:
+  bool matchStore(Block &described, Block &found, std::string &why);
+  bool matchValue(Value described, Value found);
+  bool matchOperands(Operation *described, Operation *found, bool swapped);
+
+  std::string difference;
+};
+} // namespace
+
+static StoreOp onlyStore(Block &block) {
+  StoreOp found;
+  for (auto store : block.getOps<StoreOp>())
+    found = store;
+  return found;
+}
+
+static bool haveEqualAttributes(Operation *a, Operation *b) {
+  auto without = [](Operation *op) {
+    NamedAttrList list(op->getAttrs());
+    list.erase("fastmath");
+    return list.getDictionary(op->getContext());
+  };
+  return without(a) == without(b);
+}
+
+bool BodyMatcher::matchOperands(Operation *described, Operation *found, bool swapped) {
+  size_t count = described->getNumOperands(), known = pairs.size();
+  for (size_t i = 0; i < count; ++i)
+    if (!matchValue(described->getOperand(i), found->getOperand(swapped ? count - 1 - i : i))) {
+      pairs.truncate(known);
+      return false;
+    }
+  return true;
+}
+
+bool BodyMatcher::matchValue(Value described, Value found) {
+  Operation *a = described.getDefiningOp(), *b = found.getDefiningOp();
+  auto differ = [&](StringRef expected, StringRef got) {
+    difference = ("expected " + expected + ", got " + got).str();
+    return false;
+  };
+  if (!a || !b)
+    return differ(a ? a->getName().getStringRef() : "an iterator", b ? b->getName().getStringRef() : "an iterator");
+  if (a->getName() != b->getName())
+    return differ(a->getName().getStringRef(), b->getName().getStringRef());
+  if (auto load = dyn_cast<LoadOp>(a)) {
+    Type type = load.getBuffer().getType().getElementType();
+    Type other = cast<LoadOp>(b).getBuffer().getType().getElementType();
+    std::string texts[2];
+    llvm::raw_string_ostream(texts[0]) << type;
+    llvm::raw_string_ostream(texts[1]) << other;
+    if (type != other)
+      return differ("a buffer of " + texts[0], "one of " + texts[1]);
+    pairs.push_back({a, b});
+    return true;
+  }
+  if (a->getNumOperands() != b->getNumOperands() || a->getResultTypes() != b->getResultTypes() || a->getNumRegions() ||
+      b->getNumRegions() || !haveEqualAttributes(a, b))
+    return differ(("another " + a->getName().getStringRef()).str(), "one with other attributes or types");
+  bool mayBeSwapped = a->hasTrait<OpTrait::IsCommutative>() && a->getNumOperands() == 2;
+  return matchOperands(a, b, false) || (mayBeSwapped && matchOperands(a, b, true));
+}
+
+bool BodyMatcher::matchStore(Block &described, Block &found, std::string &why) {
+  StoreOp a = onlyStore(described), b = onlyStore(found);
+  bool isOne = b && llvm::hasSingleElement(found.getOps<StoreOp>());
+  if (!isOne || a.getBuffer().getType().getElementType() != b.getBuffer().getType().getElementType() ||
+      !matchValue(a.getValue(), b.getValue())) {
+    why = isOne && !difference.empty() ? difference : "expected one store of the same type";
+    return false;
+  }
+  pairs.push_back({a, b});
+  return true;
+}
+
+bool BodyMatcher::match(BlockOp described, BlockOp found, std::string &why) {
+  if (bool(described.init()) != bool(found.init()))
+    return why = described.init() ? "expected a sum from its init on"
+                                  : "expected a sum without init; "
+                                    "decompose_reduction before",
+           false;
+  if (described.init() && !matchStore(described.init().getRegion().front(), found.init().getRegion().front(), why))
+    return false;
+  return matchStore(*described.body(), *found.body(), why);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and iterators
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Tells the axes of a nest off against the iterators of a description.
+class Assignment {
+public:
+  Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &pairs);
+
+  std::optional<IntrinsicMatch> run(std::string &why);
+
+private:
+  struct Pair {
+    /// Of the description: its buffer, and of each dimension the iterator. Of the nest: the access.
+    unsigned buffer;
+    SmallVector<unsigned> iterators;
+    unsigned access;
+    std::optional<unsigned> dimensionOf(unsigned iterator) const {
+      auto found = llvm::find(iterators, iterator);
+      return found == iterators.end() ? std::nullopt : std::optional<unsigned>(found - iterators.begin());
+    }
+  };
+
+  bool assign(size_t left);
+  bool moves(const Axis &axis, unsigned iterator);
+  bool check();
+  bool fill();
+  bool checkStride(const Axis &axis, unsigned iterator, const Pair &pair);
+  bool fail(const Twine &text) {
+    reason = text.str();
+    return false;
+  }
+  std::string nameOf(unsigned iterator) {
+    StringRef name = cast<StringAttr>(intrinsic.block.getIteratorNames()[iterator]).getValue();
+    name.consume_front("v");
+    return name.str();
+  }
+
+  const Intrinsic &intrinsic;
+  Nest &nest;
+  SmallVector<Pair> pairs;
+  /// Of each iterator, the axis.
+  SmallVector<std::optional<size_t>> axisOf;
+  llvm::StringMap<SymbolicInt> parameters;
+  IntrinsicMatch match;
+  std::string reason;
+};
+} // namespace
+
+Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &found)
+    : intrinsic(intrinsic), nest(nest), axisOf(intrinsic.block.getKinds().size()) {
+  for (auto [described, real] : found) {
+    unsigned buffer = cast<BlockArgument>(Access{described}.buffer()).getArgNumber();
+    pairs.push_back({buffer, *asIterators(intrinsic.block, {described}), nest.numberOf(real)});
+  }
+}
+
+/// Of the same kind, and in the same accesses.
+bool Assignment::moves(const Axis &axis, unsigned iterator) {
+  if (axis.isReduced != (intrinsic.block.kind(iterator) == IteratorKind::Reduced))
+    return false;
+  return llvm::all_of(pairs, [&](const Pair &pair) {
+    return pair.dimensionOf(iterator) || axis.strides[pair.access] == SymbolicInt(0);
+  });
+}
+
+bool Assignment::assign(size_t left) {
+  if (left == 0)
+    return check() && fill();
+  // The innermost loop as the innermost iterator, if it can be.
+  size_t number = left - 1;
+  const Axis &axis = nest.axes[number];
+  bool found = false;
+  for (unsigned iterator = axisOf.size(); iterator-- > 0;) {
+    if (axisOf[iterator] || !moves(axis, iterator))
+      continue;
+    found = true;
+    axisOf[iterator] = number;
+    if (assign(number))
+      return true;
+    axisOf[iterator].reset();
+  }
+  return found ? false
+               : fail("the loop '" + axis.name + "' moves other accesses than each iterator that is left of " +
+                      "the description");
+}
+
+bool Assignment::checkStride(const Axis &axis, unsigned iterator, const Pair &pair) {
+  unsigned dim = *pair.dimensionOf(iterator);
+  const std::optional<SymbolicInt> &wanted = intrinsic.strides[pair.buffer][dim];
+  SymbolicInt stride = axis.strides[pair.access];
+  if (!wanted || wanted->substitute(parameters) == stride)
+    return true;
+  return fail("the loop '" + axis.name + "' as '" + nameOf(iterator) + "': expected a stride of " +
+              wanted->substitute(parameters).str() + " in the buffer " +
+              bufferName(nest.accesses[pair.access].buffer()) + ", got " + stride.str());
+}
+
+bool Assignment::check() {
+  parameters.clear();
+  Shape domain(intrinsic.block.getDomain().values());
+  for (auto [iterator, axis] : llvm::enumerate(axisOf)) {
+    SymbolicInt extent = axis ? nest.axes[*axis].extent : SymbolicInt(1);
+    std::string title = axis ? "the loop '" + nest.axes[*axis].name + "' as '" + nameOf(iterator) + "': " : "";
+    if (domain[iterator].isConstant()) {
+      if (!axis && domain[iterator] != extent)
+        return fail("no loop can be '" + nameOf(iterator) + "', of extent " + domain[iterator].str());
+      if (domain[iterator] != extent)
+        return fail(title + "expected an extent of " + domain[iterator].str() + ", got " + extent.str());
+      continue;
+    }
+    auto [known, isNew] = parameters.try_emplace(domain[iterator].str(), extent);
+    if (!isNew && known->second != extent)
+      return fail(title + "expected an extent of " + known->second.str() + ", got " + extent.str());
+  }
+  for (auto [iterator, axis] : llvm::enumerate(axisOf))
+    for (const Pair &pair : pairs)
+      if (axis && pair.dimensionOf(iterator) && !checkStride(nest.axes[*axis], iterator, pair))
+        return false;
+  for (size_t i = 0; i < intrinsic.where.size(); i += 2)
+    if (SymbolicInt least = intrinsic.where[i].substitute(parameters),
+        most = intrinsic.where[i + 1].substitute(parameters);
+        !(most - least).knownNonNegative())
+      return fail("expected " + intrinsic.where[i].str() + " <= " + intrinsic.where[i + 1].str() + ", got " +
+                  least.str() + " and " + most.str());
+  return true;
+}
+
+bool Assignment::fill() {
+  match = {&intrinsic, nest.block, {}, {}, {}, nest.conditions};
+  for (std::optional<size_t> axis : axisOf) {
+    match.extents.push_back(axis ? nest.axes[*axis].extent : SymbolicInt(1));
+    match.counts.push_back(axis ? nest.axes[*axis].count : std::nullopt);
+  }
+  match.tiles.resize(intrinsic.strides.size());
+  for (const Pair &pair : pairs) {
+    IntrinsicMatch::Tile tile{nest.accesses[pair.access].buffer(), nest.bases[pair.access], {}};
+    for (unsigned iterator : pair.iterators)
+      tile.strides.push_back(axisOf[iterator] ? nest.axes[*axisOf[iterator]].strides[pair.access] : SymbolicInt(0));
+    IntrinsicMatch::Tile &known = match.tiles[pair.buffer];
+    if (known.buffer && (known.buffer != tile.buffer || known.base != tile.base || known.strides != tile.strides))
+      return fail("the buffer " + bufferName(tile.buffer) + " is not where the description has its " +
+                  Twine(pair.buffer + 1) + ". buffer");
+    known = tile;
+  }
+  // What is written is read nowhere else: the order of an implementation is its own.
+  Value written = match.tiles[pairs.back().buffer].buffer;
+  for (auto [number, tile] : llvm::enumerate(match.tiles))
+    if (!tile.buffer || (tile.buffer == written && number != pairs.back().buffer))
+      return fail("the buffer " + bufferName(written) + " is both read and written");
+  return true;
+}
+
+std::optional<IntrinsicMatch> Assignment::run(std::string &why) {
+  if (assign(nest.axes.size()))
+    return match;
+  why = reason;
+  return std::nullopt;
+}
+
+SymbolicInt IntrinsicMatch::parameter(StringRef name) const {
+  for (auto [extent, described] : llvm::zip(extents, intrinsic->block.getDomain().values()))
+    if (described == SymbolicInt::symbol(name))
+      return extent;
+  return SymbolicInt(1);
+}
+
+std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, const Intrinsic &intrinsic,
+                                                            KernelIndices &indices, std::string &why) {
+  Nest nest(root, indices);
+  BodyMatcher bodies;
+  if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why))
+    return std::nullopt;
+  SmallVector<Axis> axes = nest.axes;
+  nest.mergeAxes();
+  if (auto match = Assignment(intrinsic, nest, bodies.pairs).run(why))
+    return match;
+  nest.axes = axes;
+  return Assignment(intrinsic, nest, bodies.pairs).run(why);
+}

@@ -1,0 +1,131 @@
+//===- Movement.cpp - the rule for operands that lie across ---------------===//
+//
+// A transpose, with whatever is computed of it on the way. Neighbours in the
+// result are far apart in an operand, and neighbours of that are far apart in
+// the result: square tiles of both, transposed in registers, read and write
+// whole vectors.
+//
+//   reorder %o, %i, %j
+//   %pad = decompose_padding %block, %i      (where it is padded)
+//   %i0, %i1 = split %i, [_, 8]              (%i: along which the operand's elements follow one another)
+//   %j0, %j1 = split %j, [_, 8]              (%j: the last)
+//   reorder %i0, %j0, %i1, %j1
+//   unroll %i1
+//   vectorize %j1
+//   %f = fuse %o, %i0                        parallel %f
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/rules/Rules.h"
+#include "tile/schedule/Nests.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+/// The loops of a kernel's one nest, and which of them are the sides of tiles.
+struct Across {
+  BlockOp block;
+  SmallVector<ForOp> loops;
+  /// Number of the loop along which operands lie across.
+  unsigned side = 0;
+  bool isPadded = false;
+  int64_t lanes = 0;
+};
+} // namespace
+
+/// Tiles of more lanes need more registers than there are.
+static constexpr int64_t mostLanes = 16, leastLanes = 4;
+
+/// The largest tile that is no larger than the extent, if that is known.
+static int64_t fitting(int64_t lanes, const SymbolicInt &extent) {
+  std::optional<int64_t> number = extent.constant();
+  while (number && lanes > *number)
+    lanes /= 2;
+  return lanes;
+}
+
+static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target) {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  if (blocks.size() != 1 || blocks.front().isReduction())
+    return std::nullopt;
+  Across across{blocks.front(), loopsAround(blocks.front()), 0, false, 0};
+  if (across.loops.size() < 2)
+    return std::nullopt;
+  KernelIndices indices;
+  ForOp last = across.loops.back();
+  unsigned widest = 1;
+  for (const Access &access : accessesIn(across.block)) {
+    SymbolicInt position = indices.positionOf(access);
+    IndexAlong alongLast = indices.along(position, last, access.op);
+    bool isChosen = access.op->getParentOp() != across.block;
+    std::set<std::string> used;
+    position.symbols(used);
+    bool isComputed = llvm::any_of(used, [&](const std::string &name) {
+      Value known = indices.names.value(name);
+      return known && known.getDefiningOp();
+    });
+    if (isComputed || !alongLast.stride || (isChosen && access.op->getParentOp()->getParentOp() != across.block))
+      return std::nullopt; // an index that was loaded, or choices of choices
+    across.isPadded |= isChosen;
+    auto type = cast<BufferType>(access.buffer().getType()).getElementType();
+    widest = std::max(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
+    if (alongLast.isUniform() || alongLast.isContiguous())
+      continue;
+    if (access.isStore())
+      return std::nullopt;
+    for (unsigned i = 0; i + 1 < across.loops.size(); ++i)
+      if (indices.along(position, across.loops[i], access.op).isContiguous()) {
+        across.side = i;
+        across.lanes = mostLanes;
+      }
+  }
+  across.lanes = std::min<int64_t>(across.lanes, target.vectorLanes(widest));
+  across.lanes = fitting(across.lanes, indices.extentOf(last));
+  across.lanes = fitting(across.lanes, indices.extentOf(across.loops[across.side]));
+  return across.lanes < leastLanes ? std::nullopt : std::optional(across);
+}
+
+static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target) {
+  return acrossOf(kernel, target).has_value();
+}
+
+/// The elements outside of what is padded, before the tiles: vectors of the last dimension.
+static LogicalResult schedulePadding(KernelSchedule &schedule, KernelSchedule::Block padding, int64_t lanes) {
+  auto columns = schedule.split(schedule.getLoops(padding).back(), lanes);
+  return failed(columns) ? failure() : schedule.vectorize(columns->second);
+}
+
+static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
+  Across across = *acrossOf(kernel, target);
+  FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
+  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(*block), outer;
+  for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))
+    if (i != across.side)
+      outer.push_back(loop);
+  KernelSchedule::Loop side = loops[across.side], last = loops.back();
+  SmallVector<KernelSchedule::Loop> order(outer);
+  order.append({side, last});
+  if (failed(schedule.reorder(order)))
+    return failure();
+  if (across.isPadded) {
+    FailureOr<KernelSchedule::Block> padding = schedule.decomposePadding(*block, side);
+    if (failed(padding) || failed(schedulePadding(schedule, *padding, across.lanes)))
+      return failure();
+  }
+  auto rows = schedule.split(side, across.lanes);
+  auto columns = schedule.split(last, across.lanes);
+  if (failed(rows) || failed(columns) ||
+      failed(schedule.reorder({rows->first, columns->first, rows->second, columns->second})) ||
+      failed(schedule.unroll(rows->second)) || failed(schedule.vectorize(columns->second)))
+    return failure();
+  if (!across.isPadded)
+    outer.push_back(rows->first);
+  if (outer.empty())
+    return success();
+  FailureOr<KernelSchedule::Loop> units = schedule.fuse(outer);
+  return failed(units) ? failure() : schedule.parallel(*units);
+}
+
+const Rule perpend::tile::movementRule = {"movement", liesAcross, scheduleMovement};

@@ -1,0 +1,21 @@
+//===- Rules.cpp - the list of rules --------------------------------------===//
+
+#include "tile/rules/Rules.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+const Rule *perpend::tile::ruleFor(func::FuncOp kernel, const target::TargetInfo &target) {
+  static const Rule *const list[] = {&contractionRule, &windowRule, &rowsRule, &movementRule};
+  for (const Rule *rule : list)
+    if (rule->applies(kernel, target))
+      return rule;
+  return nullptr;
+}
+
+SmallVector<BlockOp> perpend::tile::blocksOf(func::FuncOp kernel) {
+  SmallVector<BlockOp> blocks;
+  kernel.walk<WalkOrder::PreOrder>([&](BlockOp block) { blocks.push_back(block); });
+  return blocks;
+}

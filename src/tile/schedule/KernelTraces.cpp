@@ -1,0 +1,167 @@
+//===- KernelTraces.cpp - the traces that kernels carry -------------------===//
+
+#include "tile/schedule/KernelTraces.h"
+
+#include "tile/Attributes.h"
+#include "tile/KernelIndices.h"
+
+#include "graph/Attributes.h"
+#include "graph/Shapes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// Of a local buffer.
+static constexpr int64_t mostElements = int64_t{1} << 38;
+
+bool perpend::tile::hasTrace(func::FuncOp kernel) { return kernel->hasAttr(traceAttribute); }
+
+/// One line each; nullopt where the attribute is something else.
+static std::optional<std::string> traceText(func::FuncOp kernel) {
+  auto lines = kernel->getAttrOfType<ArrayAttr>(traceAttribute);
+  if (!lines || !llvm::all_of(lines, llvm::IsaPred<StringAttr>))
+    return std::nullopt;
+  std::string text;
+  for (Attribute line : lines)
+    text += (cast<StringAttr>(line).getValue() + "\n").str();
+  return text;
+}
+
+void perpend::tile::setTrace(func::FuncOp kernel, const KernelSchedule &schedule) {
+  Builder builder(kernel.getContext());
+  SmallVector<Attribute> lines;
+  for (const TraceInstruction &instruction : schedule.trace())
+    lines.push_back(builder.getStringAttr(instruction.str()));
+  kernel->setAttr(traceAttribute, builder.getArrayAttr(lines));
+  kernel->setAttr(scheduledAttribute, builder.getUnitAttr());
+  kernel->removeAttr(traceOriginAttribute);
+}
+
+static constexpr StringRef primitivesHint = "\nhint: docs/schedule-primitives.md says what primitives take and do";
+
+/// The text of an error, with a hint: whose mistake it is.
+static std::string withHint(const TextError &error) {
+  bool hasHint = StringRef(error.message).contains("\nhint: ");
+  return error.message + (hasHint ? "" : primitivesHint.str());
+}
+
+/// Whether every expression of an operation, and every address in 1-D memory, has code.
+static bool hasCode(Operation *op, KernelIndices &indices) {
+  auto isPoison = [](const SymbolicInt &expression) { return expression.isPoison(); };
+  if (auto alloc = dyn_cast<AllocOp>(op)) {
+    SymbolicInt count = graph::elementCount(alloc.getBuffer().getType().extents());
+    return !count.isPoison() && count.constant().value_or(0) <= mostElements;
+  }
+  if (auto loop = dyn_cast<ForOp>(op))
+    return !indices.extentOf(loop).isPoison();
+  if (auto block = dyn_cast<BlockOp>(op))
+    return llvm::none_of(indices.bindingsOf(block), isPoison) &&
+           llvm::none_of(indices.resolve(block.getConditions(), block.getVariables()), isPoison);
+  if (!isa<LoadOp, StoreOp>(op))
+    return true;
+  Access access{op};
+  Shape shape = cast<BufferType>(access.buffer().getType()).extents();
+  SymbolicInt sum;
+  for (auto [index, stride] : llvm::zip(indices.indicesOf(access), graph::rowMajorStrides(shape)))
+    sum += index * stride;
+  return !simplify(sum, indices.rangesAround(op)).isPoison();
+}
+
+/// Factors may be so large that what is computed with them leaves 64 bits: such a kernel has no code.
+static LogicalResult checkExpressions(func::FuncOp kernel) {
+  OwningOpRef<func::FuncOp> compact = kernel.clone();
+  compactBuffers(*compact);
+  KernelIndices indices;
+  WalkResult result = compact->walk([&](Operation *op) {
+    if (hasCode(op, indices))
+      return WalkResult::advance();
+    kernel.emitError("kernel '") << kernel.getSymName()
+                                 << "': behind its trace, an index or the size of a buffer is too large or too long an "
+                                    "expression\nhint: smaller factors";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &schedule) {
+  std::string title = "kernel '" + kernel.getSymName().str() + "': ";
+  std::optional<std::string> text = traceText(kernel);
+  if (!text)
+    return kernel.emitError(title) << "expected a list of texts as " << traceAttribute << ", got "
+                                   << kernel->getAttr(traceAttribute) << "\nhint: an instruction is a text";
+  TextError error;
+  std::optional<std::vector<TraceLine>> trace = parseTrace(*text, error);
+  if (trace && succeeded(replay(schedule, *trace, error)))
+    return checkExpressions(kernel);
+  TextPosition at = error.position;
+  if (auto origin = kernel->getAttrOfType<FileLineColLoc>(traceOriginAttribute))
+    return emitError(FileLineColLoc::get(origin.getFilename(), origin.getLine() + at.line - 1, at.column))
+           << title << withHint(error);
+  return kernel.emitError(title) << "instruction " << at.line << ", column " << at.column << " of " << traceAttribute
+                                 << ": " << withHint(error);
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *context, StringRef file,
+                                                                  StringRef target) {
+  auto at = [&](TextPosition position) { return FileLineColLoc::get(context, file, position.line, position.column); };
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return emitError(UnknownLoc::get(context))
+           << "cannot read '" << file << "', the schedules: " << buffer.getError().message()
+           << "\nhint: --schedules FILE, which `perpend inspect MODEL --schedules` writes";
+  TextError error;
+  auto schedules = parseSchedules((*buffer)->getBuffer(), error);
+  if (!schedules)
+    return emitError(at(error.position)) << withHint(error);
+  for (const ScheduleText &schedule : *schedules)
+    if (!schedule.target.empty() && schedule.target != target)
+      return emitError(at(schedule.position))
+             << "the schedule of @" << schedule.kernel << " is for the target '" << schedule.target
+             << "', expected one for '" << target << "'\nhint: --target " << schedule.target
+             << ", or without `for` it is for every target";
+  return std::move(*schedules);
+}
+
+static StringRef structureOf(func::FuncOp kernel) {
+  auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute);
+  return structure ? structure.getValue() : "";
+}
+
+void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedules, StringRef file) {
+  Builder builder(module.getContext());
+  for (const ScheduleText &schedule : schedules) {
+    auto position = FileLineColLoc::get(module.getContext(), file, schedule.position.line, schedule.position.column);
+    auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel);
+    bool isKernel = kernel && kernel->hasAttr(graph::kernelAttribute);
+    if (!isKernel || (!schedule.structure.empty() && schedule.structure != structureOf(kernel))) {
+      emitWarning(position) << file << ":" << schedule.position.line << ": the schedule of @" << schedule.kernel
+                            << " is not used: the model has "
+                            << (isKernel ? "a kernel of this name, with another structure" : "no kernel of this name");
+      continue;
+    }
+    SmallVector<StringRef> lines;
+    StringRef(schedule.trace).split(lines, '\n');
+    if (lines.back().empty())
+      lines.pop_back();
+    kernel->setAttr(traceAttribute, builder.getStrArrayAttr(lines));
+    kernel->setAttr(traceOriginAttribute, FileLineColLoc::get(builder.getStringAttr(file), schedule.firstLine, 1));
+  }
+}
+
+std::string perpend::tile::printSchedules(ModuleOp module, StringRef target) {
+  std::string text;
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (std::optional<std::string> trace = traceText(kernel)) {
+      ScheduleText schedule{kernel.getSymName().str(), structureOf(kernel).str(), target.str(), {}, *trace, 0};
+      text += (text.empty() ? "" : "\n") + schedule.str();
+    }
+  return text;
+}

@@ -1,0 +1,209 @@
+//===- Padding.cpp - primitives on what is padded -------------------------===//
+
+#include "tile/schedule/Nests.h"
+#include "tile/schedule/Schedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+/// The part of an iterator's domain in which a condition holds: low <= iterator < high.
+struct Inside {
+  SymbolicInt low, high;
+};
+
+/// A block that reads where a condition on its iterators holds, and elsewhere stores what it does not read.
+struct Padded {
+  scf::IfOp choice;
+  /// Of each iterator.
+  SmallVector<Inside> inside;
+};
+
+class PaddingFinder {
+public:
+  explicit PaddingFinder(BlockOp block) : block(block) {}
+
+  std::optional<Padded> find(std::string &why) {
+    Padded padded;
+    for (Operation &op : *block.body())
+      if (auto choice = dyn_cast<scf::IfOp>(op)) {
+        if (padded.choice)
+          return why = "it chooses at more than one place", std::nullopt;
+        padded.choice = choice;
+      }
+    if (!padded.choice || !padded.choice.elseBlock())
+      return why = "it does not choose between two values", std::nullopt;
+    if (readsOutside(padded.choice))
+      return why = "it reads memory outside of what is padded", std::nullopt;
+    for (const SymbolicInt &extent : block.getDomain().values())
+      padded.inside.push_back({SymbolicInt(0), extent});
+    if (!addCondition(padded.choice.getCondition(), padded.inside))
+      return why = "its condition does not say from where to where its iterators are inside", std::nullopt;
+    return padded;
+  }
+
+private:
+  static bool readsOutside(scf::IfOp choice) {
+    return choice.getElseRegion().walk([](LoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+
+  std::optional<SymbolicInt> expression(Value index) {
+    Operation *op = index.getDefiningOp();
+    if (auto constant = dyn_cast_or_null<arith::ConstantIndexOp>(op))
+      return SymbolicInt(constant.value());
+    if (auto computed = dyn_cast_or_null<IndexOp>(op))
+      return names.read(computed.getExpression(), computed.getVariables()).front();
+    return llvm::is_contained(block.iterators(), index) ? std::optional(names.symbol(index)) : std::nullopt;
+  }
+
+  bool addCondition(Value condition, SmallVectorImpl<Inside> &inside) {
+    if (auto both = condition.getDefiningOp<arith::AndIOp>())
+      return addCondition(both.getLhs(), inside) && addCondition(both.getRhs(), inside);
+    auto comparison = condition.getDefiningOp<arith::CmpIOp>();
+    if (!comparison)
+      return false;
+    std::optional<SymbolicInt> left = expression(comparison.getLhs()), right = expression(comparison.getRhs());
+    if (!left || !right)
+      return false;
+    arith::CmpIPredicate predicate = comparison.getPredicate();
+    if (predicate == arith::CmpIPredicate::slt)
+      return addNegative(*left - *right, inside);
+    return predicate == arith::CmpIPredicate::ult && addNegative(*left - *right, inside) &&
+           addNegative(SymbolicInt(-1) - *left, inside);
+  }
+
+  /// What is negative inside: a multiple of one iterator and something else.
+  bool addNegative(const SymbolicInt &difference, SmallVectorImpl<Inside> &inside) {
+    for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
+      std::string name = names.nameOf(iterator);
+      auto at = [&](int64_t number) {
+        llvm::StringMap<SymbolicInt> replacement;
+        replacement[name] = SymbolicInt(number);
+        return difference.substitute(replacement);
+      };
+      SymbolicInt first = at(0), slope = at(1) - first;
+      if (slope == SymbolicInt(0))
+        continue;
+      bool isPlain = difference == first + slope * SymbolicInt::symbol(name) && !usesIterators(first);
+      if (isPlain && slope == SymbolicInt(1)) // iterator < -first
+        inside[i].high = support::max(support::min(inside[i].high, -first), inside[i].low);
+      else if (isPlain && slope == SymbolicInt(-1)) // first < iterator
+        inside[i].low = support::min(support::max(inside[i].low, first + SymbolicInt(1)), inside[i].high);
+      else
+        return false;
+      return !inside[i].low.isPoison() && !inside[i].high.isPoison();
+    }
+    return false;
+  }
+
+  bool usesIterators(const SymbolicInt &expression) {
+    std::set<std::string> used;
+    expression.symbols(used);
+    return llvm::any_of(used, [&](const std::string &name) { return names.value(name) != nullptr; });
+  }
+
+  BlockOp block;
+  IndexNames names;
+};
+} // namespace
+
+/// The block as it is where the condition holds, or does not.
+static void takeBranch(scf::IfOp choice, bool holds) {
+  Block *branch = holds ? choice.thenBlock() : choice.elseBlock();
+  auto yield = cast<scf::YieldOp>(branch->getTerminator());
+  choice.replaceAllUsesWith(yield.getOperands());
+  Value condition = choice.getCondition();
+  yield->erase();
+  choice->getBlock()->getOperations().splice(choice->getIterator(), branch->getOperations());
+  choice->erase();
+  SmallVector<Value> unused = {condition};
+  while (!unused.empty()) {
+    Operation *op = unused.pop_back_val().getDefiningOp();
+    if (!op || !isOpTriviallyDead(op))
+      continue;
+    llvm::append_range(unused, op->getOperands());
+    op->erase();
+  }
+}
+
+FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHandle, Loop loopHandle) {
+  BlockOp block;
+  ForOp loop;
+  if (failed(find(blockHandle, loopHandle, block, loop)))
+    return failure();
+  std::string why, title = "decompose_padding " + nameOf(blockHandle) + ", " + nameOf(loopHandle) + ": ";
+  if (!loop->isAncestor(block))
+    return refuse(title + "the loop is not around the block '" + block.getName() + "'");
+  SmallVector<ForOp> loops = loopsAround(block, loop->getParentOp());
+  for (ForOp inner : loops)
+    if (inner.getKind() != LoopKind::Serial || !llvm::hasSingleElement(*inner.body()))
+      return refuse(title + "the loop '" + inner.getName() + "' is not serial, or holds more than the block");
+  std::optional<SingleStore> single = singleStoreOf(block, why);
+  std::optional<Padded> padded = single && !block.isReduction() ? PaddingFinder(block).find(why) : std::nullopt;
+  if (!padded || !block.getConditions().getDims().empty())
+    return refuse(title + "the block '" + block.getName() +
+                  "' pads nothing: " + (why.empty() ? "it is a sum, or has a condition already" : why));
+  KernelIndices indices;
+  IndexNames &names = indices.names;
+  Shape bindings = indices.bindingsOf(block), conditions;
+  std::set<std::string> shortened;
+  for (auto [i, inside] : llvm::enumerate(padded->inside)) {
+    if (inside.low == SymbolicInt(0) && inside.high == block.getDomain().values()[i])
+      continue;
+    auto own = llvm::find_if(loops, [&](ForOp l) { return usesLoop(bindings[i], l, names); });
+    if (own == loops.end()) {
+      conditions.append({inside.low - SymbolicInt(1), bindings[i], bindings[i], inside.high});
+      continue;
+    }
+    std::string variable = names.nameOf(own->variable());
+    if (bindings[i] != SymbolicInt::symbol(variable) || !shortened.insert(variable).second)
+      return refuse(title + "the iterator " + Twine(i) +
+                    " is not the variable of a loop; decompose_padding before split and fuse");
+  }
+  // The values outside, in a nest of their own before; then those inside, over less.
+  OpBuilder builder(loop);
+  llvm::StringMap<SymbolicInt> replacements = copyLoops(builder, loops, names);
+  auto fill = cast<BlockOp>(builder.clone(*block));
+  fill.setName(uniqueName(kernel, block.getName().str() + "_pad"));
+  Shape fillBindings(bindings);
+  for (SymbolicInt &binding : fillBindings)
+    binding = binding.substitute(replacements);
+  setBindings(fill, fillBindings, {}, names);
+  takeBranch(*fill.body()->getOps<scf::IfOp>().begin(), /*holds=*/false);
+  takeBranch(padded->choice, /*holds=*/true);
+  // Its iterators count from where the inside begins.
+  Shape domain(block.getDomain().values());
+  OpBuilder body = OpBuilder::atBlockBegin(block.body());
+  for (auto [i, inside] : llvm::enumerate(padded->inside)) {
+    if (inside.low == SymbolicInt(0) && inside.high == domain[i])
+      continue;
+    Value iterator = block.iterators()[i];
+    domain[i] = inside.high - inside.low;
+    replaceIndex(iterator, names.symbol(iterator) + inside.low, names, body);
+    auto own = llvm::find_if(loops, [&](ForOp inner) { return usesLoop(bindings[i], inner, names); });
+    if (own == loops.end()) {
+      bindings[i] = bindings[i] - inside.low;
+      continue;
+    }
+    SmallVector<Value> variables;
+    own->setExtentAttr(names.write(own->getContext(), domain[i], variables));
+    own->getVariablesMutable().assign(variables);
+  }
+  block.setDomainAttr(graph::ShapeAttr::get(block.getContext(), domain));
+  setBindings(block, bindings, conditions, names);
+  Block result{addHandle(fill, fill.getName())};
+  record("decompose_padding", nameOf(result), {nameOf(blockHandle), nameOf(loopHandle)});
+  return result;
+}
+
+LogicalResult KernelSchedule::canDecomposePadding(Block block, Loop loop) {
+  auto step = [&](KernelSchedule &trial) -> LogicalResult { return trial.decomposePadding(block, loop); };
+  if (failed(tryOut(step)))
+    return refuse("can_" + Twine(std::string(reason)));
+  record("can_decompose_padding", {}, {nameOf(block), nameOf(loop)});
+  return success();
+}

@@ -1,0 +1,142 @@
+"""Schedules as files: what `inspect --schedules` prints is what `compile --schedules` does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from cli.tool import DIGITS, perpend, reject, save, succeed, value
+from onnx import helper
+
+PRODUCT = """\
+%product = get_block "contract"
+%i, %j, %k = get_loops %product
+%i0, %i1 = split %i, [_, 4]   // rows
+%j0, %j1 = split %j, [_, 8]
+reorder %i0, %j0, %i1, %j1, %k
+parallel %i0
+"""
+
+
+@pytest.fixture
+def softmax(tmp_path: Path) -> Path:
+    nodes = [helper.make_node("Softmax", ["x"], ["y"], name="softmax")]
+    return save(tmp_path / "softmax.onnx", nodes, [value("x", ["n", 7])], [value("y", ["n", 7])])
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["y"], name="product")]
+    return save(tmp_path / "product.onnx", nodes, [value("a", ["n", 5]), value("b", [5, 13])], [value("y", ["n", 13])])
+
+
+def kernel_of(model: Path) -> str:
+    """The name of the kernel that is not packed."""
+    text = succeed("compile", model, "-O1", "--stop-after", "schedule", folder=model.parent)
+    return re.findall(r"func.func private @(\w+)", text)[0]
+
+
+def save_schedule(model: Path, trace: str, head: str = "") -> Path:
+    path = model.with_suffix(".schedules")
+    path.write_text(f"schedule @{kernel_of(model)} {head}{{\n{trace}}}\n")
+    return path
+
+
+def tiled(model: Path, *options: object) -> str:
+    return succeed("compile", model, "--stop-after", "tile", *options, folder=model.parent)
+
+
+def test_what_inspect_prints_is_what_was_done(softmax: Path) -> None:
+    text = succeed("inspect", softmax, "--schedules", folder=softmax.parent)
+    assert re.match(r'schedule @reduce\w+ structure "\w{16}" for "[^"]+" \{\n  %map_\d = get_block "map_\d"\n', text)
+    (softmax.parent / "all.schedules").write_text(text)
+    assert tiled(softmax, "--schedules", "all.schedules") == tiled(softmax)
+    options = ["--schedules", "all.schedules", "--symbol", "n=5"]
+    assert "agree" in succeed("check", softmax, *options, "--against", "interpreter", folder=softmax.parent)
+
+
+def test_every_kernel_of_a_model(tmp_path: Path) -> None:
+    text = succeed("inspect", DIGITS, "--schedules", folder=tmp_path)
+    (tmp_path / "all.schedules").write_text(text)
+    options = ["--stop-after", "tile"]
+    default = succeed("compile", DIGITS, *options, folder=tmp_path)
+    assert succeed("compile", DIGITS, *options, "--schedules", "all.schedules", folder=tmp_path) == default
+    kernels = re.findall(r"^schedule @(\w+)", text, re.M)
+    assert len(kernels) > 3 and all(f"func.func private @{name}(" in default for name in kernels)
+
+
+def test_a_trace_by_hand(product: Path) -> None:
+    path = save_schedule(product, PRODUCT)
+    assert "scf.for" in (text := tiled(product, "-O1", "--schedules", path))
+    assert text != tiled(product, "-O1") and '"reorder %i0, %j0, %i1, %j1, %k"' in text
+    for n in (0, 1, 11):
+        options = ["-O1", "--schedules", path, "--symbol", f"n={n}"]
+        assert "agree" in succeed("check", product, *options, "--against", "interpreter", folder=product.parent)
+
+
+def test_a_trace_in_a_module_of_text(product: Path) -> None:
+    text = succeed("compile", product, "-O1", "--stop-after", "schedule", folder=product.parent)
+    lines = ", ".join('"' + line.replace('"', "\\22") + '"' for line in PRODUCT.splitlines())
+    path = product.parent / "changed.mlir"
+    path.write_text(text.replace("tile.kernel,", f"tile.kernel, tile.trace = [{lines}],"))
+    changed = tiled(product, "-O1", "--override-phase", f"schedule:{path}")
+    assert '"reorder %i0, %j0, %i1, %j1, %k"' in changed
+    path.write_text(path.read_text().replace("parallel %i0", "parallel %k0"))
+    message = reject(
+        "compile", product, "-o", "p.so", "-O1", "--override-phase", "schedule:changed.mlir", folder=product.parent
+    )
+    assert "instruction 6, column 10 of tile.trace: parallel: %k0 is not defined before" in message
+    assert "hint: did you mean %k?" in message
+
+
+WRONG = {
+    "a primitive": ("  splt %i, [_, 4]\n", "", ":3: there is no primitive 'splt'\nhint: did you mean split?"),
+    "an operand": (
+        '  %b = get_block "contract"\n  parallel %b\n',
+        "",
+        ":3:12: kernel '@': parallel: expected a loop, got the block %b\nhint: docs/schedule-primitives.md",
+    ),
+    "a block": ('  %b = get_block "reduce"\n', "", ":2:8: kernel '@': get_block: expected one of the blocks contract"),
+    "a machine": ("", 'for "z16"', ":1:1: the schedule of @@ is for the target 'z16', expected one for 'x86-64-v3'"),
+    "numbers": (
+        '  %b = get_block "contract"\n  %i, %j, %k = get_loops %b\n  split %i, [_, 4611686018427387904]\n',
+        "",
+        "kernel '@': behind its trace, an index or the size of a buffer is too large or too long an expression",
+    ),
+    "an end": ("}\n", "", ":3:1: expected schedule @kernel structure "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong(product: Path, name: str) -> None:
+    trace, head, message = WRONG[name]
+    path = save_schedule(product, trace, head)
+    options = ["-O1", "--target", "x86-64-v3", "--schedules", path.name]
+    said = reject("compile", product, "-o", "p.so", *options, folder=product.parent)
+    assert message.replace("@@", "@" + kernel_of(product)).replace("'@'", f"'{kernel_of(product)}'") in said
+    assert not (product.parent / "p.so").exists()
+
+
+def test_what_fits_no_kernel_is_named(product: Path) -> None:
+    name = kernel_of(product)
+    text = f'schedule @nothing {{\n}}\nschedule @{name} structure "0123456789abcdef" {{\n  parallel %i\n}}\n'
+    (product.parent / "old.schedules").write_text(text)
+    done = perpend("compile", product, "-o", "p.so", "-O1", "--schedules", "old.schedules", folder=product.parent)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: old.schedules:1: the schedule of @nothing is not used: the model has no kernel of this name",
+        f"warning: old.schedules:3: the schedule of @{name} is not used: the model has a kernel of this name, "
+        "with another structure",
+    ]
+
+
+def test_schedules_that_cannot_be_read(product: Path) -> None:
+    said = reject("compile", product, "-o", "p.so", "--schedules", "none.schedules", folder=product.parent)
+    assert "cannot read 'none.schedules', the schedules: No such file or directory\nhint: " in said
+    succeed("compile", product, "--stop-after", "tile", "-o", "tiled.mlir", folder=product.parent)
+    (product.parent / "empty.schedules").write_text("// nothing\n")
+    options = ["--start-from", "plan", "--schedules", "empty.schedules"]
+    said = reject("compile", "tiled.mlir", "-o", "p.so", *options, folder=product.parent)
+    assert "--schedules is for kernels before the phase 'tile', and the compilation starts from 'plan'" in said
+    succeed("compile", product, "-o", "p.so", folder=product.parent)
+    said = reject("inspect", "p.so", "--schedules", folder=product.parent)
+    assert "option '--schedules' needs an .onnx or .mlir file, 'p.so' is compiled already" in said

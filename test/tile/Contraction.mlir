@@ -1,0 +1,57 @@
+// Products and convolutions as blocks: in registers by an intrinsic, what follows on the block that is there.
+// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | perpend-opt --tile-flatten-blocks --canonicalize --cse | FileCheck --check-prefix=FLAT %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=13
+
+#x = #graph.shape<["n", 40]>
+#y = #graph.shape<["n", 37]>
+#s = #graph.shape<["n"]>
+
+func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16xf32> {graph.name = "w"}, %b: tensor<37xf32> {graph.name = "b"},
+                %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x32xi16> {graph.name = "f"}) -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>) {
+  %0 = graph.call_kernel @product(%x, %w, %b) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>, tensor<37xf32>) -> tensor<?x37xf32, #y>
+  %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
+  return %0, %1 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>
+}
+
+// SCHEDULED-LABEL: func.func private @product
+// SCHEDULED-SAME: "compute_at %matmul, %i0_1"
+// SCHEDULED-SAME: "tensorize %{{.*}}, \22f32.block\22"
+// SCHEDULED: tile.for %[[U:.*]] in {{.*}} parallel {
+// SCHEDULED: tile.block "matmul_o" {{.*}} attributes {tensorized = "f32.block"} {
+// SCHEDULED: tile.for %{{.*}} in 6 {
+// SCHEDULED: tile.for %{{.*}} in 16 {
+// SCHEDULED: tile.for %k0 in 40 {
+// SCHEDULED: tile.block "matmul"
+// SCHEDULED: tile.block "map"
+
+// A block of all rows, or one of each row that is left; the columns that a panel has too many stay in the scratch block.
+// FLAT-LABEL: func.func private @product
+// FLAT: memref.alloca() {{.*}} : memref<96xf32>
+// FLAT: tile.ukernel {{.*}} block 6 x 16
+// FLAT: tile.ukernel {{.*}} block 1 x 16
+// FLAT-NOT: tile.ukernel
+func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b: tensor<37xf32>) -> tensor<?x37xf32, #y> attributes {graph.symbols = ["n"], tile.kernel} {
+  %0 = tile.matmul %x, %w : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>) -> tensor<?x37xf32, #y>
+  %1 = graph.broadcast %b dims [1] : tensor<37xf32> -> tensor<?x37xf32, #y>
+  %2 = graph.map (%0, %1) : (tensor<?x37xf32, #y>, tensor<?x37xf32, #y>) -> tensor<?x37xf32, #y> {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    graph.yield %r : f32
+  }
+  return %2 : tensor<?x37xf32, #y>
+}
+
+// Written where it goes: no scratch block. Depth is that of a window's row.
+// SCHEDULED-LABEL: func.func private @pairs
+// SCHEDULED: attributes {tensorized = "i16.block"}
+// FLAT-LABEL: func.func private @pairs
+// FLAT-NOT: memref.alloca
+// FLAT-DAG: %[[K:.*]] = arith.constant 24 : index
+// FLAT: tile.ukernel {{.*}} depth %[[K]] window
+func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
+  return %0 : tensor<1x7x13x16xi32>
+}

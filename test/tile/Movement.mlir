@@ -1,0 +1,69 @@
+// What lies across is transposed in registers; padding is filled before; where tiles do not divide, the rest follows; an
+// index that is computed in the block keeps a kernel out.
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=37
+
+#x = #graph.shape<["n", 24]>
+#t = #graph.shape<[24, "n"]>
+#s = #graph.shape<["n"]>
+
+func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>) {
+  %0 = graph.call_kernel @across(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
+  %1 = graph.call_kernel @padded(%i) : (tensor<2x9x13xf32>) -> tensor<2x15x9xf32>
+  %2 = graph.call_kernel @bytes(%b) : (tensor<11x16xi8>) -> tensor<16x11xi8>
+  %3 = graph.call_kernel @quotients(%p, %q) : (tensor<16x24xi32>, tensor<24x16xi32>) -> tensor<24x16xi32>
+  return %0, %1, %2, %3 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>
+}
+
+// SCHEDULED-LABEL: func.func private @across
+// SCHEDULED-SAME: "unroll %i0_1", "vectorize %i1_1"
+// FLAT-LABEL: func.func private @across
+// FLAT-COUNT-8: vector.load
+// FLAT-COUNT-24: vector.shuffle
+// FLAT: math.exp %{{.*}} : vector<8xf32>
+// FLAT: vector.store
+// FLAT: memref.load
+// FLAT: math.exp %{{.*}} : f32
+func.func private @across(%x: tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t> attributes {graph.symbols = ["n"], tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 0] : tensor<?x24xf32, #x> -> tensor<24x?xf32, #t>
+  %1 = graph.map (%0) : (tensor<24x?xf32, #t>) -> tensor<24x?xf32, #t> {
+  ^bb0(%a: f32):
+    %e = math.exp %a : f32
+    graph.yield %e : f32
+  }
+  return %1 : tensor<24x?xf32, #t>
+}
+
+// SCHEDULED-LABEL: func.func private @padded
+// SCHEDULED-SAME: "%transpose_pad = decompose_padding %transpose, %i1"
+// FLAT-LABEL: func.func private @padded
+// FLAT: vector.store %cst
+// FLAT: vector.shuffle
+func.func private @padded(%x: tensor<2x9x13xf32>) -> tensor<2x15x9xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.pad %x <[0, 0, 1]> 2.5 : f32 : tensor<2x9x13xf32> -> tensor<2x9x15xf32>
+  %1 = graph.transpose %0 [0, 2, 1] : tensor<2x9x15xf32> -> tensor<2x15x9xf32>
+  return %1 : tensor<2x15x9xf32>
+}
+
+// FLAT-LABEL: func.func private @bytes
+// FLAT: vector.load {{.*}} vector<8xi8>
+func.func private @bytes(%x: tensor<11x16xi8>) -> tensor<16x11xi8> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 0] : tensor<11x16xi8> -> tensor<16x11xi8>
+  return %0 : tensor<16x11xi8>
+}
+
+// Divisors that are 0 end nothing: quotients of vectors are defined as those of numbers.
+// FLAT-LABEL: func.func private @quotients
+// FLAT: arith.divsi %{{.*}}, %{{.*}} : vector<8xi32>
+func.func private @quotients(%p: tensor<16x24xi32>, %q: tensor<24x16xi32>) -> tensor<24x16xi32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %p [1, 0] : tensor<16x24xi32> -> tensor<24x16xi32>
+  %1 = graph.map (%0, %q) : (tensor<24x16xi32>, tensor<24x16xi32>) -> tensor<24x16xi32> {
+  ^bb0(%a: i32, %b: i32):
+    %z = arith.divsi %a, %b : i32
+    graph.yield %z : i32
+  }
+  return %1 : tensor<24x16xi32>
+}

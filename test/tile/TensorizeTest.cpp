@@ -1,0 +1,187 @@
+//===- TensorizeTest.cpp - which nests intrinsics compute, and what they say of others ===//
+//
+// Legal cases run: as operators, and with the intrinsic's code in the nest's place, to the same bits. Others are
+// refused by messages that say what differs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Module.h"
+#include "Workloads.h"
+
+#include "tile/passes/Passes.h"
+#include "tile/schedule/Schedule.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace perpend::tile;
+using mlir::succeeded;
+using perpend::interp::Module;
+using perpend::interp::Random;
+using perpend::interp::Tensor;
+
+namespace {
+using Loops = llvm::SmallVector<KernelSchedule::Loop>;
+
+struct Case {
+  const char *name, *workload;
+  void (*apply)(KernelSchedule &);
+  /// Of a refusal; empty: it is tensorized.
+  const char *message;
+  /// How many blocks of registers there are then: of whole nests, and of edges.
+  int blocks = 1;
+};
+
+Loops loopsOf(KernelSchedule &s, const char *block) { return s.getLoops(*s.getBlock(block)); }
+
+// `matmul` is contract: 7 x 6 over 5, its right operand row-major; `packed` has panels of 4 columns: matmul, 7 x 7
+// over 5.
+const Case cases[] = {
+    {"whole", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "f32.block"); }, ""},
+    {"anyOrder", "matmul",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "contract");
+       ASSERT_TRUE(succeeded(s.reorder({loops[2], loops[1], loops[0]})));
+       (void)s.tensorize(loops[2], "f32.block");
+     },
+     ""},
+    {"block", "matmul",
+     [](KernelSchedule &s) { (void)s.tensorize(*s.blockize(loopsOf(s, "contract")[1]), "f32.block"); }, ""},
+    {"fewerRows", "matmul",
+     [](KernelSchedule &s) { (void)s.tensorize(s.split(loopsOf(s, "contract")[0], 4)->second, "f32.block"); }, "", 2},
+    {"panels", "packed",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "matmul");
+       auto columns = *s.split(loops[1], 4);
+       ASSERT_TRUE(succeeded(s.reorder({columns.first, loops[0]})));
+       (void)s.tensorize(loops[0], "f32.block");
+     },
+     ""},
+    {"symbolicRows", "packedSymbolic",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "matmul");
+       auto rows = *s.split(loops[0], 3);
+       auto columns = *s.split(loops[1], 4);
+       ASSERT_TRUE(succeeded(s.reorder({columns.first, rows.second})));
+       (void)s.tensorize(rows.second, "f32.block");
+     },
+     "", 2},
+    {"unknown", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "f64.block"); },
+     "tensorize %i0, \"f64.block\": expected one of the intrinsics f32.block, i16.block, i8.block"},
+    {"acrossPanels", "packed", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "matmul")[0], "f32.block"); },
+     "the position in the buffer %arg1 is no sum of the nest's loops"},
+    {"partOfASum", "matmul",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "contract");
+       auto depth = *s.split(loops[2], 5);
+       ASSERT_TRUE(succeeded(s.reorder({depth.first, loops[0]})));
+       (void)s.tensorize(*s.blockize(loops[0]), "f32.block");
+     },
+     ""},
+    {"goesOn", "matmul",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "contract");
+       auto depth = *s.split(loops[2], 2);
+       ASSERT_TRUE(succeeded(s.reorder({depth.first, loops[0]})));
+       (void)s.tensorize(loops[0], "f32.block");
+     },
+     "the iterator vk0 of the block 'contract' is one of a reduction that goes on outside of the nest; "
+     "decompose_reduction before"},
+    {"withoutInit", "matmul",
+     [](KernelSchedule &s) {
+       auto block = *s.getBlock("contract");
+       Loops loops = s.getLoops(block);
+       ASSERT_TRUE(succeeded(s.decomposeReduction(block, loops[0])));
+       (void)s.tensorize(loops[0], "f32.block");
+     },
+     "tensorize %i0, \"f32.block\": expected a sum from its init on"},
+    {"twice", "matmul",
+     [](KernelSchedule &s) {
+       auto block = *s.blockize(loopsOf(s, "contract")[0]);
+       ASSERT_TRUE(succeeded(s.tensorize(block, "f32.block")));
+       (void)s.tensorize(block, "f32.block");
+     },
+     "the block is computed by 'f32.block' already"},
+    {"inside", "matmul",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "contract");
+       ASSERT_TRUE(succeeded(s.tensorize(loops[0], "f32.block")));
+       (void)s.split(loops[1], 2);
+     },
+     "%i1: it is inside of the block 'contract_o'; transform it before blockize"},
+    {"annotated", "matmul",
+     [](KernelSchedule &s) {
+       (void)s.annotate(*s.getBlock("contract"), "tensorized", mlir::StringAttr::get(s.context(), "f32.block"));
+     },
+     "annotate %contract: 'tensorized' is what tensorize writes"},
+    {"otherOperation", "softmax", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "reduce")[0], "f32.block"); },
+     "expected another arith.constant, got one with other attributes or types"},
+    {"twoNests", "packed",
+     [](KernelSchedule &s) {
+       Loops loops = loopsOf(s, "map");
+       ASSERT_TRUE(succeeded(s.computeAt(*s.getBlock("matmul"), loops[0])));
+       (void)s.blockize(loops[0]);
+     },
+     "blockize %i0: expected loops around a single block"},
+};
+
+class Tensorize : public ::testing::TestWithParam<Case> {};
+
+void run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
+  mlir::PassManager passes(module.getContext());
+  passes.addPass(std::move(pass));
+  ASSERT_TRUE(succeeded(passes.run(module)));
+}
+} // namespace
+
+TEST_P(Tensorize, computesTheSame) {
+  std::vector<Workload> list = workloads();
+  auto workload = llvm::find_if(list, [](const Workload &w) { return w.name == GetParam().workload; });
+  ASSERT_NE(workload, list.end());
+  Module module(workload->text());
+  Random random;
+  std::vector<std::vector<Tensor>> inputs, expected;
+  for (int64_t n : workload->sizes) {
+    inputs.emplace_back();
+    for (const TensorText &input : workload->inputs) {
+      std::vector<int64_t> shape;
+      for (const std::string &dim : input.dims)
+        shape.push_back(dim == "n" ? n : std::stoll(dim));
+      inputs.back().push_back(random.floats(module.type("f32"), shape));
+    }
+    expected.push_back(module.run(inputs.back()));
+  }
+  TileBuildBlocksOptions options;
+  options.all = true;
+  run(*module.module, createTileBuildBlocks(options));
+  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"));
+  GetParam().apply(schedule);
+  if (*GetParam().message) {
+    EXPECT_NE(schedule.refusal().find(GetParam().message), llvm::StringRef::npos) << schedule.refusal().str();
+    return;
+  }
+  ASSERT_EQ(schedule.trace().back().primitive, "tensorize") << schedule.refusal().str();
+  for (size_t i = 0; i < inputs.size(); ++i) { // the text of blocks means the same
+    std::vector<Tensor> results = module.run(inputs[i]);
+    ASSERT_EQ(results.size(), 1u) << module.messages;
+    EXPECT_TRUE(results[0].elements<float>() == expected[i][0].elements<float>());
+  }
+  if (workload->isSymbolic()) // a local buffer has a number as its size
+    module.module->walk([&](AllocOp alloc) {
+      BufferType type = alloc.getBuffer().getType();
+      Shape shape = type.extents();
+      shape[0] = SymbolicInt(13);
+      alloc.getBuffer().setType(BufferType::get(type.getContext(), shape, type.getElementType(), "local"));
+    });
+  run(*module.module, createTileFlattenBlocks());
+  int blocks = 0;
+  module.module->walk([&](MicroKernelOp) { ++blocks; });
+  EXPECT_EQ(blocks, GetParam().blocks);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<Tensor> results = module.run(inputs[i]);
+    ASSERT_EQ(results.size(), 1u) << module.messages;
+    EXPECT_TRUE(results[0].elements<float>() == expected[i][0].elements<float>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nests, Tensorize, ::testing::ValuesIn(cases),
+                         [](const auto &info) { return std::string(info.param.name); });

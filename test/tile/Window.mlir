@@ -1,0 +1,36 @@
+// Short sums whose operands' neighbours are neighbours in the result: a tile of positions by a vector, in registers.
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3
+
+func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>) {
+  %0 = graph.call_kernel @depthwise(%x, %w) : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
+  %1 = graph.call_kernel @pool(%x) : (tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32>
+  return %0, %1 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>
+}
+
+// SCHEDULED-LABEL: func.func private @depthwise
+// SCHEDULED-SAME: "%i2_0, %i2_1 = split %i2, [_, 4]", "%i3_0, %i3_1 = split %i3, [_, 8]"
+// SCHEDULED-SAME: "compute_at %conv, %i3_0"
+// SCHEDULED-SAME: "%conv_init = decompose_reduction %conv,
+// FLAT-LABEL: func.func private @depthwise
+// FLAT: memref.alloca() {alignment = 64 : i64} : memref<32xf32>
+// FLAT: arith.mulf %{{.*}}, %{{.*}} fastmath<reassoc,contract> : vector<8xf32>
+func.func private @depthwise(%x: tensor<1x11x11x20xf32>, %w: tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 20 channels_last : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
+  %1 = graph.map (%0) : (tensor<1x9x9x20xf32>) -> tensor<1x9x9x20xf32> {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    graph.yield %n : f32
+  }
+  return %1 : tensor<1x9x9x20xf32>
+}
+
+// SCHEDULED-LABEL: func.func private @pool
+// SCHEDULED-SAME: cache_write
+// FLAT-LABEL: func.func private @pool
+// FLAT: arith.maximumf %{{.*}}, %{{.*}} : vector<8xf32>
+func.func private @pool(%x: tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.window_reduce max %x window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x11x11x20xf32> -> tensor<1x5x5x20xf32>
+  return %0 : tensor<1x5x5x20xf32>
+}
