@@ -84,13 +84,25 @@ SymbolicInt SymbolicInt::poison() { return SymbolicInt(std::make_shared<const No
 
 SymbolicInt SymbolicInt::symbol(llvm::StringRef name) { return SymbolicIntBuilder::symbol(name); }
 
-SymbolicInt::SymbolicInt(int64_t value) {
-  Node result{false, {}, 1, 0, 0};
+std::shared_ptr<const SymbolicInt::Node> SymbolicIntBuilder::number(int64_t value) {
+  SymbolicInt::Node result{false, {}, 1, 0, 0};
   if (value != 0) {
     result.terms.push_back({value, {}});
     result.hash = llvm::hash_combine(result.hash, value);
   }
-  node = std::make_shared<const Node>(std::move(result));
+  return std::make_shared<const SymbolicInt::Node>(std::move(result));
+}
+
+/// The most frequent numbers exist once.
+SymbolicInt::SymbolicInt(int64_t value) {
+  static constexpr int64_t least = -1, most = 64;
+  static const auto frequent = [] {
+    std::vector<std::shared_ptr<const Node>> nodes;
+    for (int64_t number = least; number <= most; ++number)
+      nodes.push_back(SymbolicIntBuilder::number(number));
+    return nodes;
+  }();
+  node = value < least || value > most ? SymbolicIntBuilder::number(value) : frequent[value - least];
 }
 
 static bool isBefore(const SymbolicTerm &a, const SymbolicTerm &b) {
@@ -221,6 +233,8 @@ static llvm::SmallVector<SymbolicFactor, 2> multiplyMonomials(llvm::ArrayRef<Sym
 SymbolicInt SymbolicIntBuilder::product(const SymbolicInt &a, const SymbolicInt &b) {
   if (a.isPoison() || b.isPoison())
     return SymbolicInt::poison();
+  if (a.constant() == 1 || b.constant() == 1)
+    return a.constant() == 1 ? b : a;
   std::vector<SymbolicTerm> terms;
   terms.reserve(a.terms().size() * b.terms().size());
   for (const SymbolicTerm &left : a.terms())
@@ -283,8 +297,18 @@ static SymbolicInt substituteAtom(const SymbolicAtom &atom, const llvm::StringMa
   return SymbolicRewriter().apply(atom.kind(), operands);
 }
 
+static bool usesAny(const SymbolicInt &value, const llvm::StringMap<SymbolicInt> &replacements) {
+  return llvm::any_of(value.terms(), [&](const SymbolicTerm &term) {
+    return llvm::any_of(term.factors, [&](const SymbolicFactor &factor) {
+      return (factor.atom.kind() == SymbolicAtomKind::Symbol && replacements.contains(factor.atom.name())) ||
+             llvm::any_of(factor.atom.operands(),
+                          [&](const SymbolicInt &operand) { return usesAny(operand, replacements); });
+    });
+  });
+}
+
 SymbolicInt SymbolicInt::substitute(const llvm::StringMap<SymbolicInt> &replacements) const {
-  if (isPoison())
+  if (isPoison() || !usesAny(*this, replacements))
     return *this;
   SymbolicInt result = 0;
   for (const SymbolicTerm &term : terms()) {

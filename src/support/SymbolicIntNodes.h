@@ -36,6 +36,7 @@ struct SymbolicInt::Node {
 struct SymbolicIntBuilder {
   /// Sorts the terms, adds equal monomials, drops zeros, checks the limits.
   static SymbolicInt polynomial(std::vector<SymbolicTerm> terms);
+  static std::shared_ptr<const SymbolicInt::Node> number(int64_t value);
   static SymbolicInt symbol(llvm::StringRef name);
   static SymbolicInt binary(SymbolicAtomKind kind, const SymbolicInt &a, const SymbolicInt &b);
   /// Min or Max: flattens, sorts, removes duplicates.

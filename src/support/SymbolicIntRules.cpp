@@ -346,6 +346,42 @@ SymbolicInt SymbolicRewriter::multiply(const SymbolicInt &a, const SymbolicInt &
   return simplifySum(SymbolicIntBuilder::product(a, b));
 }
 
+namespace {
+/// Results of whole operations: analyses of loops ask for the same ones again and again. One entry for each hash.
+class OperationCache {
+public:
+  static OperationCache &ofThread() {
+    static thread_local OperationCache cache;
+    return cache;
+  }
+
+  SymbolicInt find(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
+                   llvm::function_ref<SymbolicInt()> compute) {
+    size_t hash = llvm::hash_combine(kind, llvm::hash_combine_range(operands.begin(), operands.end()));
+    Entry &entry = entries[hash % entries.size()];
+    if (entry.kind == kind && operands == llvm::ArrayRef(entry.operands))
+      return entry.result;
+    SymbolicInt result = compute();
+    entry = {kind, {operands.begin(), operands.end()}, result};
+    return result;
+  }
+
+private:
+  struct Entry {
+    SymbolicAtomKind kind = SymbolicAtomKind::Symbol;
+    llvm::SmallVector<SymbolicInt, 2> operands;
+    SymbolicInt result;
+  };
+  std::vector<Entry> entries = std::vector<Entry>(1024);
+};
+} // namespace
+
+/// Applies no more rules than are left of the operation around it, which the result of another need not keep to.
+SymbolicInt SymbolicRewriter::remember(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
+                                       llvm::function_ref<SymbolicInt()> compute) {
+  return nesting == 0 ? OperationCache::ofThread().find(kind, operands, compute) : compute();
+}
+
 SymbolicInt SymbolicRewriter::floorDiv(const SymbolicInt &a, const SymbolicInt &b) {
   if (!usesRules)
     return SymbolicIntBuilder::binary(SymbolicAtomKind::FloorDiv, a, b);
@@ -355,10 +391,11 @@ SymbolicInt SymbolicRewriter::floorDiv(const SymbolicInt &a, const SymbolicInt &
     std::optional<int64_t> quotient = floorDivide(*a.constant(), *b.constant());
     return quotient ? SymbolicInt(*quotient) : SymbolicInt::poison();
   }
-  Operation operation(*this);
-  if (std::optional<SymbolicInt> result = applyRules(SymbolicSyntaxKind::FloorDiv, {a, b}))
-    return *result;
-  return SymbolicIntBuilder::binary(SymbolicAtomKind::FloorDiv, a, b);
+  return remember(SymbolicAtomKind::FloorDiv, {a, b}, [&] {
+    Operation operation(*this);
+    std::optional<SymbolicInt> result = applyRules(SymbolicSyntaxKind::FloorDiv, {a, b});
+    return result ? *result : SymbolicIntBuilder::binary(SymbolicAtomKind::FloorDiv, a, b);
+  });
 }
 
 SymbolicInt SymbolicRewriter::ceilDiv(const SymbolicInt &a, const SymbolicInt &b) {
@@ -374,10 +411,11 @@ SymbolicInt SymbolicRewriter::mod(const SymbolicInt &a, const SymbolicInt &b) {
     return SymbolicInt::poison();
   if (a.isConstant() && b.isConstant())
     return *floorModulo(*a.constant(), *b.constant());
-  Operation operation(*this);
-  if (std::optional<SymbolicInt> result = applyRules(SymbolicSyntaxKind::Mod, {a, b}))
-    return *result;
-  return SymbolicIntBuilder::binary(SymbolicAtomKind::Mod, a, b);
+  return remember(SymbolicAtomKind::Mod, {a, b}, [&] {
+    Operation operation(*this);
+    std::optional<SymbolicInt> result = applyRules(SymbolicSyntaxKind::Mod, {a, b});
+    return result ? *result : SymbolicIntBuilder::binary(SymbolicAtomKind::Mod, a, b);
+  });
 }
 
 static SymbolicSyntaxKind syntaxKindOf(SymbolicAtomKind kind) {
@@ -405,11 +443,13 @@ SymbolicInt SymbolicRewriter::extremum(SymbolicAtomKind kind, llvm::ArrayRef<Sym
   const SymbolicAtom *atom = SymbolicIntBuilder::asAtom(exact, kind);
   if (!usesRules || !atom)
     return exact;
-  Operation operation(*this);
-  std::vector<SymbolicInt> rest = atom->operands().vec();
-  while (rest.size() > 1 && replaceOnePair(kind, rest)) {
-  }
-  return SymbolicIntBuilder::extremum(kind, rest);
+  return remember(kind, atom->operands(), [&] {
+    Operation operation(*this);
+    std::vector<SymbolicInt> rest = atom->operands().vec();
+    while (rest.size() > 1 && replaceOnePair(kind, rest)) {
+    }
+    return SymbolicIntBuilder::extremum(kind, rest);
+  });
 }
 
 SymbolicInt SymbolicRewriter::apply(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {

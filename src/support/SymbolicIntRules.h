@@ -46,6 +46,8 @@ private:
   std::optional<SymbolicInt> applyRules(SymbolicSyntaxKind kind, llvm::ArrayRef<SymbolicInt> operands);
   std::optional<SymbolicInt> applyRule(const SymbolicRule &rule, llvm::ArrayRef<SymbolicInt> operands);
   SymbolicInt simplifySum(const SymbolicInt &sum);
+  SymbolicInt remember(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
+                       llvm::function_ref<SymbolicInt()> compute);
   bool replaceOnePair(SymbolicAtomKind kind, std::vector<SymbolicInt> &operands);
 
   /// False while a pattern is compared with an expression.

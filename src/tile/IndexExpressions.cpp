@@ -135,15 +135,27 @@ public:
   SymbolicInt run(const SymbolicInt &expression) {
     std::set<std::string> names;
     expression.symbols(names);
+    bool isPolynomial = llvm::all_of(expression.terms(), hasOnlySymbols);
     llvm::StringMap<SymbolicInt> replacements;
-    for (const std::string &name : names)
-      if (auto range = ranges.find(name); range != ranges.end() && range->second != SymbolicInt(0))
+    for (const std::string &name : names) {
+      auto range = ranges.find(name);
+      if (range == ranges.end() || range->second == SymbolicInt(0))
+        continue;
+      // All that a range says of a sum of products is that its only element is 0.
+      if (!isPolynomial || range->second == SymbolicInt(1))
         replacements[name] = limited(name, range->second);
+    }
     SymbolicInt simple = replacements.empty() ? expression : restore(expression.substitute(replacements));
     return simple.isPoison() ? expression : simple;
   }
 
 private:
+  static bool hasOnlySymbols(const SymbolicTerm &term) {
+    return llvm::all_of(term.factors, [](const support::SymbolicFactor &factor) {
+      return factor.atom.kind() == SymbolicAtomKind::Symbol;
+    });
+  }
+
   static SymbolicInt limited(StringRef name, const SymbolicInt &extent) {
     return support::mod(SymbolicInt::symbol(name), extent);
   }
@@ -288,6 +300,20 @@ std::optional<IndexBounds> perpend::tile::boundsOf(const SymbolicInt &expression
   // Simplified, an expression may divide by an extent that could be 0.
   std::optional<IndexBounds> bounds = BoundsFinder(ranges).of(simplify(expression, ranges));
   return bounds ? bounds : BoundsFinder(ranges).of(expression);
+}
+
+IndexAlong perpend::tile::along(const SymbolicInt &expression, StringRef variable, const IndexRanges &ranges) {
+  SymbolicInt simple = simplify(expression, ranges);
+  llvm::StringMap<SymbolicInt> atZero;
+  atZero[variable] = SymbolicInt(0);
+  SymbolicInt first = simple.substitute(atZero);
+  std::optional<SymbolicInt> stride = support::exactDiv(simple - first, SymbolicInt::symbol(variable));
+  std::set<std::string> used;
+  if (stride)
+    stride->symbols(used);
+  if (used.count(variable.str()))
+    stride = std::nullopt;
+  return {first, stride};
 }
 
 //===----------------------------------------------------------------------===//

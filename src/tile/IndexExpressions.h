@@ -56,6 +56,15 @@ struct IndexBounds {
 };
 std::optional<IndexBounds> boundsOf(const SymbolicInt &expression, const IndexRanges &ranges);
 
+/// An expression in terms of a variable: first + stride * variable. No stride: it is something else.
+struct IndexAlong {
+  SymbolicInt first;
+  std::optional<SymbolicInt> stride;
+  bool isUniform() const { return stride == SymbolicInt(0); }
+  bool isContiguous() const { return stride == SymbolicInt(1); }
+};
+IndexAlong along(const SymbolicInt &expression, llvm::StringRef variable, const IndexRanges &ranges = {});
+
 /// An atom of an expression as an expression.
 SymbolicInt expressionOf(const support::SymbolicAtom &atom);
 

@@ -67,21 +67,6 @@ SymbolicInt KernelIndices::positionOf(const Access &access) {
   return simplify(sum, rangesAround(access.op));
 }
 
-IndexAlong KernelIndices::along(const SymbolicInt &expression, ForOp loop, Operation *at) {
-  IndexRanges ranges = rangesAround(at);
-  std::string variable = names.nameOf(loop.variable());
-  auto inIteration = [&](int64_t number) {
-    llvm::StringMap<SymbolicInt> replacement;
-    replacement[variable] = SymbolicInt(number);
-    return simplify(expression.substitute(replacement), ranges);
-  };
-  IndexAlong index{inIteration(0), std::nullopt};
-  SymbolicInt stride = inIteration(1) - index.first;
-  if (simplify(expression, ranges) == index.first + stride * SymbolicInt::symbol(variable))
-    index.stride = stride;
-  return index;
-}
-
 IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {
   IndexRanges ranges;
   for (Operation *around = op; around && around != outermost; around = around->getParentOp())

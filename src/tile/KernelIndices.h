@@ -26,14 +26,6 @@ struct Access {
 /// The accesses below an operation (itself included), in order; of one buffer, if one is given.
 llvm::SmallVector<Access> accessesIn(mlir::Operation *root, mlir::Value buffer = {});
 
-/// An expression in terms of a loop's iterations: first + stride * iteration. No stride: it is something else.
-struct IndexAlong {
-  SymbolicInt first;
-  std::optional<SymbolicInt> stride;
-  bool isUniform() const { return stride == SymbolicInt(0); }
-  bool isContiguous() const { return stride == SymbolicInt(1); }
-};
-
 class KernelIndices {
 public:
   IndexNames names;
@@ -43,11 +35,13 @@ public:
   Shape indicesOf(const Access &access) { return resolve(access.indices(), access.variables()); }
   Shape bindingsOf(BlockOp block) { return resolve(block.getBindings(), block.getVariables()); }
   SymbolicInt extentOf(ForOp loop) { return resolve(loop.getExtent(), loop.getVariables()).front(); }
-  /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
   /// Where the element lies when its buffer is row-major.
   SymbolicInt positionOf(const Access &access);
-  /// `expression` is one of the operation `at`, inside of the loop.
-  IndexAlong along(const SymbolicInt &expression, ForOp loop, mlir::Operation *at);
+  /// In terms of the loop's iterations; `expression` is one of the operation `at`, inside of the loop.
+  IndexAlong along(const SymbolicInt &expression, ForOp loop, mlir::Operation *at) {
+    return tile::along(expression, names.nameOf(loop.variable()), rangesAround(at));
+  }
+  /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
   IndexRanges rangesAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
 
 private:

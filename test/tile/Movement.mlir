@@ -10,12 +10,13 @@
 #t = #graph.shape<[24, "n"]>
 #s = #graph.shape<["n"]>
 
-func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>) {
+func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>) {
   %0 = graph.call_kernel @across(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %1 = graph.call_kernel @padded(%i) : (tensor<2x9x13xf32>) -> tensor<2x15x9xf32>
   %2 = graph.call_kernel @bytes(%b) : (tensor<11x16xi8>) -> tensor<16x11xi8>
   %3 = graph.call_kernel @quotients(%p, %q) : (tensor<16x24xi32>, tensor<24x16xi32>) -> tensor<24x16xi32>
-  return %0, %1, %2, %3 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>
+  %4 = graph.call_kernel @tangents(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
+  return %0, %1, %2, %3, %4 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>
 }
 
 // SCHEDULED-LABEL: func.func private @across
@@ -66,4 +67,17 @@ func.func private @quotients(%p: tensor<16x24xi32>, %q: tensor<24x16xi32>) -> te
     graph.yield %z : i32
   }
   return %1 : tensor<24x16xi32>
+}
+
+// A function of libm takes numbers: `check` compiles and runs it.
+// FLAT-LABEL: func.func private @tangents
+// FLAT: math.tan %{{.*}} : vector<8xf32>
+func.func private @tangents(%x: tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t> attributes {graph.symbols = ["n"], tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 0] : tensor<?x24xf32, #x> -> tensor<24x?xf32, #t>
+  %1 = graph.map (%0) : (tensor<24x?xf32, #t>) -> tensor<24x?xf32, #t> {
+  ^bb0(%a: f32):
+    %e = math.tan %a : f32
+    graph.yield %e : f32
+  }
+  return %1 : tensor<24x?xf32, #t>
 }

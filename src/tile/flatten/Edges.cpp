@@ -28,22 +28,14 @@ public:
   /// nullopt: there is no such number, or it is not known.
   std::optional<SymbolicInt> wholeIterations(BlockOp block, const SymbolicInt &left, const SymbolicInt &right,
                                              bool &isExact) {
-    std::string variable = indices.names.nameOf(loop.variable());
-    SymbolicInt difference = simplify(left - right, indices.rangesAround(block));
-    auto at = [&](int64_t number) {
-      llvm::StringMap<SymbolicInt> replacement;
-      replacement[variable] = SymbolicInt(number);
-      return difference.substitute(replacement);
-    };
-    SymbolicInt first = at(0), slope = at(1) - first;
-    std::optional<int64_t> step = slope.constant();
-    if (!step || *step <= 0 || difference != first + slope * SymbolicInt::symbol(variable))
+    auto [first, slope] = indices.along(left - right, loop, block);
+    if (!slope || !slope->isConstant() || *slope->constant() <= 0)
       return std::nullopt;
     std::optional<IndexBounds> bounds = boundsOf(first, indices.rangesAround(block, loop));
     if (!bounds)
       return std::nullopt;
     isExact &= bounds->low == bounds->high;
-    SymbolicInt whole = support::ceilDiv(-bounds->high, slope);
+    SymbolicInt whole = support::ceilDiv(-bounds->high, *slope);
     return whole.isPoison() ? std::nullopt : std::optional(whole);
   }
 

@@ -79,16 +79,10 @@ private:
   /// What is negative inside: a multiple of one iterator and something else.
   bool addNegative(const SymbolicInt &difference, SmallVectorImpl<Inside> &inside) {
     for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
-      std::string name = names.nameOf(iterator);
-      auto at = [&](int64_t number) {
-        llvm::StringMap<SymbolicInt> replacement;
-        replacement[name] = SymbolicInt(number);
-        return difference.substitute(replacement);
-      };
-      SymbolicInt first = at(0), slope = at(1) - first;
+      auto [first, slope] = along(difference, names.nameOf(iterator));
       if (slope == SymbolicInt(0))
         continue;
-      bool isPlain = difference == first + slope * SymbolicInt::symbol(name) && !usesIterators(first);
+      bool isPlain = !usesIterators(first);
       if (isPlain && slope == SymbolicInt(1)) // iterator < -first
         inside[i].high = support::max(support::min(inside[i].high, -first), inside[i].low);
       else if (isPlain && slope == SymbolicInt(-1)) // first < iterator
