@@ -276,14 +276,21 @@ SymbolicInt max(const SymbolicInt &a, const SymbolicInt &b) {
   return SymbolicRewriter().extremum(SymbolicAtomKind::Max, {a, b});
 }
 
+bool SymbolicInt::anySymbol(llvm::function_ref<bool(llvm::StringRef name)> holds) const {
+  return llvm::any_of(terms(), [&](const SymbolicTerm &term) {
+    return llvm::any_of(term.factors, [&](const SymbolicFactor &factor) {
+      return (factor.atom.kind() == SymbolicAtomKind::Symbol && holds(factor.atom.name())) ||
+             llvm::any_of(factor.atom.operands(), [&](const SymbolicInt &operand) { return operand.anySymbol(holds); });
+    });
+  });
+}
+
+bool SymbolicInt::uses(llvm::StringRef symbol) const {
+  return anySymbol([&](llvm::StringRef name) { return name == symbol; });
+}
+
 void SymbolicInt::symbols(std::set<std::string> &names) const {
-  for (const SymbolicTerm &term : terms())
-    for (const SymbolicFactor &factor : term.factors) {
-      if (factor.atom.kind() == SymbolicAtomKind::Symbol)
-        names.insert(factor.atom.name().str());
-      for (const SymbolicInt &operand : factor.atom.operands())
-        operand.symbols(names);
-    }
+  anySymbol([&](llvm::StringRef name) { return names.insert(name.str()), false; });
 }
 
 static SymbolicInt substituteAtom(const SymbolicAtom &atom, const llvm::StringMap<SymbolicInt> &replacements) {
@@ -297,18 +304,8 @@ static SymbolicInt substituteAtom(const SymbolicAtom &atom, const llvm::StringMa
   return SymbolicRewriter().apply(atom.kind(), operands);
 }
 
-static bool usesAny(const SymbolicInt &value, const llvm::StringMap<SymbolicInt> &replacements) {
-  return llvm::any_of(value.terms(), [&](const SymbolicTerm &term) {
-    return llvm::any_of(term.factors, [&](const SymbolicFactor &factor) {
-      return (factor.atom.kind() == SymbolicAtomKind::Symbol && replacements.contains(factor.atom.name())) ||
-             llvm::any_of(factor.atom.operands(),
-                          [&](const SymbolicInt &operand) { return usesAny(operand, replacements); });
-    });
-  });
-}
-
 SymbolicInt SymbolicInt::substitute(const llvm::StringMap<SymbolicInt> &replacements) const {
-  if (isPoison() || !usesAny(*this, replacements))
+  if (isPoison() || !anySymbol([&](llvm::StringRef name) { return replacements.contains(name); }))
     return *this;
   SymbolicInt result = 0;
   for (const SymbolicTerm &term : terms()) {

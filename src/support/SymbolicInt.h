@@ -20,6 +20,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -100,6 +101,9 @@ public:
   /// The sum of their products is the value. Empty for 0 and for poison.
   llvm::ArrayRef<SymbolicTerm> terms() const;
 
+  /// Whether a symbol with such a name occurs.
+  bool anySymbol(llvm::function_ref<bool(llvm::StringRef name)> holds) const;
+  bool uses(llvm::StringRef symbol) const;
   /// Adds the name of each symbol that occurs.
   void symbols(std::set<std::string> &names) const;
   /// Replaces symbols; the replacements must be >= 0 where they are used.

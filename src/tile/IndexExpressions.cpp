@@ -37,6 +37,13 @@ Value IndexNames::value(StringRef name) const {
   return isOperand(name, number) && number < values.size() ? values[number] : Value();
 }
 
+bool IndexNames::anyValue(const SymbolicInt &expression, llvm::function_ref<bool(Value)> holds) const {
+  return expression.anySymbol([&](StringRef name) {
+    Value known = value(name);
+    return known && holds(known);
+  });
+}
+
 Shape IndexNames::read(graph::ShapeAttr expressions, ValueRange operands) {
   Shape list(expressions.values());
   if (operands.empty())
@@ -308,10 +315,7 @@ IndexAlong perpend::tile::along(const SymbolicInt &expression, StringRef variabl
   atZero[variable] = SymbolicInt(0);
   SymbolicInt first = simple.substitute(atZero);
   std::optional<SymbolicInt> stride = support::exactDiv(simple - first, SymbolicInt::symbol(variable));
-  std::set<std::string> used;
-  if (stride)
-    stride->symbols(used);
-  if (used.count(variable.str()))
+  if (stride && stride->uses(variable))
     stride = std::nullopt;
   return {first, stride};
 }

@@ -29,6 +29,8 @@ public:
   std::string nameOf(mlir::Value value);
   /// Null for a symbol of the model.
   mlir::Value value(llvm::StringRef name) const;
+  /// Whether such an index value occurs.
+  bool anyValue(const SymbolicInt &expression, llvm::function_ref<bool(mlir::Value)> holds) const;
 
   /// The expressions of an attribute whose operands these are.
   Shape read(graph::ShapeAttr expressions, mlir::ValueRange operands);

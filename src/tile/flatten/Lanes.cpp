@@ -89,12 +89,7 @@ private:
 
   /// An index that was loaded is known as the same for all lanes, or not at all.
   bool usesVarying(const SymbolicInt &expression) {
-    std::set<std::string> used;
-    expression.symbols(used);
-    return llvm::any_of(used, [&](const std::string &name) {
-      Value known = indices.names.value(name);
-      return known && varies(known);
-    });
+    return indices.names.anyValue(expression, [&](Value value) { return varies(value); });
   }
 
   bool isPossibleFor(const Access &access) {

@@ -17,15 +17,12 @@ using namespace perpend::tile;
 
 bool Flattener::isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> loops) {
   for (const SymbolicInt &index : indices.indicesOf({access})) {
-    std::set<std::string> used;
-    index.symbols(used);
-    for (ForOp loop : loops)
-      if (used.count(indices.names.nameOf(loop.variable())))
-        return false;
+    if (llvm::any_of(loops, [&](ForOp loop) { return usesLoop(index, loop, indices.names); }))
+      return false;
     // Values computed inside of the block may differ from instance to instance.
-    for (const std::string &name : used)
-      if (Value known = indices.names.value(name); known && block->isAncestor(known.getParentRegion()->getParentOp()))
-        return false;
+    if (indices.names.anyValue(index,
+                               [&](Value value) { return block->isAncestor(value.getParentRegion()->getParentOp()); }))
+      return false;
   }
   return true;
 }
@@ -77,11 +74,9 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
       return std::nullopt;
   }
   for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
-    std::set<std::string> used;
-    binding.symbols(used);
-    for (const std::string &name : used)
-      if (block.kind(i) == IteratorKind::Reduced && indices.names.value(name) && !inside.count(name))
-        return std::nullopt;
+    if (block.kind(i) == IteratorKind::Reduced &&
+        binding.anySymbol([&](StringRef name) { return indices.names.value(name) && !inside.count(name); }))
+      return std::nullopt;
   }
   return Accumulation{loop, block, store};
 }

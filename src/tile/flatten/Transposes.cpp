@@ -100,12 +100,8 @@ ForOp Flattener::lanesAcross(ForOp loop) {
 
 /// Whether it uses what is computed inside of the loop.
 static bool usesComputed(const SymbolicInt &expression, ForOp loop, const IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::any_of(used, [&](const std::string &name) {
-    Value known = names.value(name);
-    return known && known.getDefiningOp() && loop->isAncestor(known.getDefiningOp());
-  });
+  return names.anyValue(expression,
+                        [&](Value value) { return value.getDefiningOp() && loop->isAncestor(value.getDefiningOp()); });
 }
 
 /// Loads that all iterations run, of what they do not write, one element apart along the loop and further along the

@@ -41,10 +41,7 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  bool isFixed = llvm::none_of(used, [&](const std::string &name) { return indices.names.value(name); });
-  if (isFixed)
+  if (!usesIndices(expression, indices.names))
     return emitter.extent(builder, loc, expression);
   return graph::emitSymbolicInt(builder, loc, expression, [&](StringRef name) {
     Value known = indices.names.value(name);

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Buffers.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 
@@ -55,22 +56,16 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
     return std::nullopt;
   KernelIndices indices;
   ForOp last = across.loops.back();
-  unsigned widest = 1;
+  int64_t widest = 1;
   for (const Access &access : accessesIn(across.block)) {
     SymbolicInt position = indices.positionOf(access);
     IndexAlong alongLast = indices.along(position, last, access.op);
     bool isChosen = access.op->getParentOp() != across.block;
-    std::set<std::string> used;
-    position.symbols(used);
-    bool isComputed = llvm::any_of(used, [&](const std::string &name) {
-      Value known = indices.names.value(name);
-      return known && known.getDefiningOp();
-    });
+    bool isComputed = indices.names.anyValue(position, [](Value value) { return value.getDefiningOp(); });
     if (isComputed || !alongLast.stride || (isChosen && access.op->getParentOp()->getParentOp() != across.block))
       return std::nullopt; // an index that was loaded, or choices of choices
     across.isPadded |= isChosen;
-    auto type = cast<BufferType>(access.buffer().getType()).getElementType();
-    widest = std::max(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
+    widest = std::max(widest, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
     if (alongLast.isUniform() || alongLast.isContiguous())
       continue;
     if (access.isStore())

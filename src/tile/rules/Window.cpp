@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Buffers.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 
@@ -32,11 +33,6 @@ struct Window {
   int64_t positions = 0, lanes = 0;
 };
 } // namespace
-
-static unsigned bytesOf(Value buffer) {
-  Type type = cast<BufferType>(buffer.getType()).getElementType();
-  return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8;
-}
 
 /// The loops of the reduced iterators stand inside of the others.
 static std::optional<unsigned> spatialLoops(BlockOp block) {
@@ -97,10 +93,10 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
       !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]) ||
       indices.extentOf(last) != indices.extentOf(rootLast))
     return std::nullopt;
-  unsigned widest = 1;
+  int64_t widest = 1;
   for (BlockOp block : blocks)
     for (const Access &access : accessesIn(block))
-      widest = std::max(widest, bytesOf(access.buffer()));
+      widest = std::max(widest, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
   window.lanes = target.vectorLanes(widest);
   std::optional<int64_t> columns = indices.extentOf(last).constant(),
                          rows = indices.extentOf(rootLoops[*count - 2]).constant();

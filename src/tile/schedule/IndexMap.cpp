@@ -21,9 +21,7 @@ static std::optional<unsigned> inputNumber(StringRef name) {
 }
 
 static bool usesInputs(const SymbolicInt &expression) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::any_of(used, [](const std::string &name) { return inputNumber(name).has_value(); });
+  return expression.anySymbol([](StringRef name) { return inputNumber(name).has_value(); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -253,9 +253,7 @@ static std::optional<Access> readOfAnother(ForOp loop, KernelIndices &indices, c
       if (load.isStore() || load.buffer() != store.buffer())
         continue;
       for (auto [at, from] : llvm::zip(stored, indices.indicesOf(load))) {
-        std::set<std::string> used;
-        at.symbols(used);
-        if (used.count(variable) && at != from)
+        if (at.uses(variable) && at != from)
           return load;
       }
     }
@@ -277,9 +275,7 @@ LogicalResult KernelSchedule::checkIndependent(ForOp loop) {
   WalkResult result = loop.walk([&](BlockOp block) {
     bool isSpatial = false;
     for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
-      std::set<std::string> used;
-      binding.symbols(used);
-      if (!used.count(variable))
+      if (!binding.uses(variable))
         continue;
       isSpatial |= block.kind(i) == IteratorKind::Spatial;
       if (block.kind(i) == IteratorKind::Spatial)

@@ -167,24 +167,18 @@ std::optional<SmallVector<ForOp>> perpend::tile::loopsOfIterators(BlockOp block,
 }
 
 bool perpend::tile::usesLoop(const SymbolicInt &expression, ForOp loop, IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return used.count(names.nameOf(loop.variable()));
+  return expression.uses(names.nameOf(loop.variable()));
 }
 
 bool perpend::tile::usesIndices(const SymbolicInt &expression, const IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::any_of(used, [&](const std::string &name) { return names.value(name); });
+  return names.anyValue(expression, [](Value) { return true; });
 }
 
 bool perpend::tile::isOutside(const SymbolicInt &expression, Operation *loop, const IndexNames &names) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return llvm::all_of(used, [&](const std::string &name) {
-    auto variable = dyn_cast_or_null<BlockArgument>(names.value(name));
+  return !names.anyValue(expression, [&](Value value) {
+    auto variable = dyn_cast<BlockArgument>(value);
     Operation *owner = variable ? variable.getOwner()->getParentOp() : nullptr;
-    return !names.value(name) || (isa_and_nonnull<ForOp>(owner) && owner->isAncestor(loop));
+    return !isa_and_nonnull<ForOp>(owner) || !owner->isAncestor(loop);
   });
 }
 
@@ -318,7 +312,7 @@ Shape perpend::tile::createLoops(OpBuilder &builder, Location loc, ArrayRef<Symb
   return variables;
 }
 
-BlockOp perpend::tile::createCopy(OpBuilder builder, Location loc, Value from, Value to, StringRef name) {
+BlockOp perpend::tile::createFill(OpBuilder builder, Location loc, Value to, StringRef name, ElementBody element) {
   IndexNames names;
   Shape shape = cast<BufferType>(to.getType()).extents();
   BlockHead head;
@@ -330,8 +324,15 @@ BlockOp perpend::tile::createCopy(OpBuilder builder, Location loc, Value from, V
   Shape index;
   for (Value iterator : block.iterators())
     index.push_back(names.symbol(iterator));
-  createStore(builder, loc, createLoad(builder, loc, from, index, names), to, index, names);
+  createStore(builder, loc, element(builder, block, index, names), to, index, names);
   return block;
+}
+
+BlockOp perpend::tile::createCopy(OpBuilder builder, Location loc, Value from, Value to, StringRef name) {
+  return createFill(builder, loc, to, name,
+                    [&](OpBuilder &inner, BlockOp, ArrayRef<SymbolicInt> index, IndexNames &names) {
+                      return createLoad(inner, loc, from, index, names);
+                    });
 }
 
 std::string perpend::tile::uniqueName(func::FuncOp kernel, StringRef stem) {

@@ -116,7 +116,13 @@ void shiftIterator(BlockOp block, unsigned iterator, const SymbolicInt &start);
 /// A loop for each dimension (none for an extent of 1); `builder` moves inside. Returns their variables.
 Shape createLoops(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<SymbolicInt> extents,
                   llvm::StringRef stem, IndexNames &names);
-/// Fills all of a buffer from one that is as large, or larger.
+/// The value of the element at `index`, which the block's iterators are.
+using ElementBody =
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, BlockOp, llvm::ArrayRef<SymbolicInt> index, IndexNames &)>;
+/// A nest that fills all of a buffer.
+BlockOp createFill(mlir::OpBuilder builder, mlir::Location loc, mlir::Value to, llvm::StringRef name,
+                   ElementBody element);
+/// From a buffer that is as large, or larger.
 BlockOp createCopy(mlir::OpBuilder builder, mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name);
 /// A name that neither a block nor a buffer of the kernel has.
 std::string uniqueName(mlir::func::FuncOp kernel, llvm::StringRef stem);

@@ -61,30 +61,24 @@ static bool isZeroBeyond(const Einsum &einsum, unsigned iterator) {
 /// A copy with zeros where an index is not below its extent.
 static BlockOp createPadded(OpBuilder builder, Location loc, Value from, Value to, ArrayRef<SymbolicInt> extents,
                             StringRef name) {
-  IndexNames names;
-  Shape shape = cast<BufferType>(to.getType()).extents(), index;
-  BlockHead head;
-  head.name = name;
-  for (auto [i, variable] : llvm::enumerate(createLoops(builder, loc, shape, "ax", names)))
-    head.add(IteratorKind::Spatial, shape[i], variable, "v" + std::to_string(i));
-  BlockOp block = createBlock(builder, loc, head, names);
-  builder.setInsertionPointToStart(block.body());
-  Value isInside;
-  for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
-    index.push_back(names.symbol(iterator));
-    if (shape[i] == extents[i])
-      continue;
-    Value below =
-        builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, iterator, names.emit(builder, loc, extents[i]));
-    isInside = isInside ? builder.create<arith::AndIOp>(loc, isInside, below).getResult() : below;
-  }
-  Type type = cast<BufferType>(from.getType()).scalarType();
-  auto choice = builder.create<scf::IfOp>(loc, TypeRange(type), isInside, /*withElseRegion=*/true);
-  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
-  then.create<scf::YieldOp>(loc, createLoad(then, loc, from, index, names));
-  otherwise.create<scf::YieldOp>(loc, otherwise.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)).getResult());
-  createStore(builder, loc, choice.getResult(0), to, index, names);
-  return block;
+  Shape shape = cast<BufferType>(to.getType()).extents();
+  auto element = [&](OpBuilder &inner, BlockOp block, ArrayRef<SymbolicInt> index, IndexNames &names) {
+    Value isInside;
+    for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
+      if (shape[i] == extents[i])
+        continue;
+      Value below =
+          inner.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, iterator, names.emit(inner, loc, extents[i]));
+      isInside = isInside ? inner.create<arith::AndIOp>(loc, isInside, below).getResult() : below;
+    }
+    Type type = cast<BufferType>(from.getType()).scalarType();
+    auto choice = inner.create<scf::IfOp>(loc, TypeRange(type), isInside, /*withElseRegion=*/true);
+    OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+    then.create<scf::YieldOp>(loc, createLoad(then, loc, from, index, names));
+    otherwise.create<scf::YieldOp>(loc, otherwise.create<arith::ConstantOp>(loc, inner.getZeroAttr(type)).getResult());
+    return choice.getResult(0);
+  };
+  return createFill(builder, loc, to, name, element);
 }
 
 /// Memory of this shape for what lies in `buffer`, before `statement`.

@@ -82,7 +82,7 @@ private:
       auto [first, slope] = along(difference, names.nameOf(iterator));
       if (slope == SymbolicInt(0))
         continue;
-      bool isPlain = !usesIterators(first);
+      bool isPlain = !usesIndices(first, names);
       if (isPlain && slope == SymbolicInt(1)) // iterator < -first
         inside[i].high = support::max(support::min(inside[i].high, -first), inside[i].low);
       else if (isPlain && slope == SymbolicInt(-1)) // first < iterator
@@ -92,12 +92,6 @@ private:
       return !inside[i].low.isPoison() && !inside[i].high.isPoison();
     }
     return false;
-  }
-
-  bool usesIterators(const SymbolicInt &expression) {
-    std::set<std::string> used;
-    expression.symbols(used);
-    return llvm::any_of(used, [&](const std::string &name) { return names.value(name) != nullptr; });
   }
 
   BlockOp block;

@@ -29,9 +29,7 @@ struct ElementPattern {
 static SymbolicInt iterator(unsigned number) { return SymbolicInt::symbol("%" + std::to_string(number)); }
 
 static bool uses(const SymbolicInt &expression, unsigned number) {
-  std::set<std::string> used;
-  expression.symbols(used);
-  return used.count("%" + std::to_string(number));
+  return expression.uses("%" + std::to_string(number));
 }
 
 /// The indices of an access over the symbols of the iterators; nullopt where they use anything else.

@@ -139,11 +139,7 @@ bool Blockizer::divideConditions(std::string &why) {
 
 /// The expression with iterators of the new block, as symbols #0, #1, … that are replaced when it is there.
 std::optional<SymbolicInt> Blockizer::inTermsOfOuter(const SymbolicInt &expression) {
-  auto isFixed = [&](const SymbolicInt &part) {
-    std::set<std::string> used;
-    part.symbols(used);
-    return llvm::none_of(used, [&](const std::string &name) { return bool(indices.names.value(name)); });
-  };
+  auto isFixed = [&](const SymbolicInt &part) { return !usesIndices(part, indices.names); };
   if (isFixed(expression))
     return expression;
   for (auto [number, outer] : llvm::enumerate(outers))
