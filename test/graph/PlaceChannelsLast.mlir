@@ -26,6 +26,18 @@ func.func @transposed(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x3x3xf32>) -> tenso
   return %r : tensor<1x2x9x9xf32>
 }
 
+// An extent of 0 stays one, also where the result has more rows than the elements reach.
+// CHECK-LABEL: func.func @transposed_rows
+// CHECK: graph.generate {{.*}} -> tensor<1x?x4x3xf32, #graph.shape<[1, "2*h", 4, 3]>>
+// CHECK: graph.pad {{.*}} -> tensor<1x?x9x3xf32, #graph.shape<[1, "2*h + 2", 9, 3]>>
+#rows = #graph.shape<[1, 3, "h", 4]>
+#spread = #graph.shape<[1, 2, "2*h", 7]>
+func.func @transposed_rows(%x: tensor<1x3x?x4xf32, #rows>, %w: tensor<2x3x3x3xf32>) -> tensor<1x2x?x7xf32, #spread> {
+  %r = graph.conv %x, %w strides [1, 1] pad [1, 1] dilations [1, 1] input_dilation [2, 2] groups 1
+    : (tensor<1x3x?x4xf32, #rows>, tensor<2x3x3x3xf32>) -> tensor<1x2x?x7xf32, #spread>
+  return %r : tensor<1x2x?x7xf32, #spread>
+}
+
 // A maximum is padded by the lowest value, a sum by 0.
 // CHECK-LABEL: func.func @pools
 // CHECK: graph.pad {{.*}} 0xFF800000 : f32

@@ -475,3 +475,13 @@ def test_declared_shapes_and_types_that_contradict_the_model():
     for name, kind in others.items():
         with pytest.raises(perpend.CompileError, match=f"'y' is declared as {name} and is f32"):
             compile_declared([2, 3], lambda model, kind=kind: model.graph.output[0].type.CopyFrom(kind))
+
+
+def test_transposed_convolution_of_no_rows():
+    """What stood between its rows had -1 of them, and so no size."""
+    attributes = {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}
+    node = ("ConvTranspose", ["x", "w"], ["y"], attributes)
+    model, _ = build([node], {"x": (ramp(1, 2, 3, 5), [1, 2, "h", 5])}, ["y"], {"w": ramp(2, 3, 3, 3)})
+    for level in range(4):
+        compiled = perpend.compile(model, opt_level=level)
+        assert compiled(np.zeros((1, 2, 0, 5), np.float32)).shape == (1, 3, 0, 10)

@@ -40,11 +40,10 @@ static SmallVector<int64_t> toChannelsFirst(size_t rank) {
   return permutation;
 }
 
-/// Puts `step - 1` zeros between neighbours along dimension `dim`.
+/// Puts `step - 1` zeros behind each element along dimension `dim`; of no elements it makes none.
 static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t step) {
   Shape shape = shapeOf(input);
-  SymbolicInt extentOfInput = shape[dim];
-  shape[dim] = (shape[dim] - SymbolicInt(1)) * SymbolicInt(step) + SymbolicInt(1);
+  shape[dim] *= SymbolicInt(step);
   Type type = tensorTypeOf(input).getElementType();
   return builder.generate({input}, shape, type, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
     Value stepValue = b.create<arith::ConstantIndexOp>(loc, step);
