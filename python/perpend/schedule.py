@@ -10,12 +10,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _perpend
+from . import Model, _limit, _perpend, check_options, import_model
 from ._perpend import ScheduleError
 from .temporary_folders import TemporaryFolder
-
-if TYPE_CHECKING:
-    from . import Model
 
 
 class Value:
@@ -71,6 +68,25 @@ def _text(kind: str, value: Any) -> str:
     return str(int(value)) if hasattr(value, "__index__") else repr(value)
 
 
+class Kernel(Model):
+    """A kernel alone. An extent that no dimension of its inputs gives is passed by its name, as a number."""
+
+    def _with_extents(self, named: dict[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        extents = {info.name for info in self.inputs if info.dtype == "i8" and info.shape[1:] == [0]}
+        return {
+            name: np.empty((value, 0), np.int8) if name in extents and isinstance(value, int) else value
+            for name, value in named.items()
+        }
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return super().__call__(*inputs, **self._with_extents(named))
+
+    def profile(self, *inputs: Any, **named: Any) -> list[tuple[str, int, int]]:
+        return super().profile(*inputs, **self._with_extents(named))
+
+
 class Schedule:
     """A kernel of a model as loops around blocks, and what has been done to it. Its methods are the primitives.
 
@@ -124,19 +140,18 @@ class Schedule:
             )
         self._scheduler.replay(trace)
 
-    def build(self, threads: int | None = None, **options: bool | int | str) -> Model:
+    def build(self, threads: int | None = None, **options: bool | int | str) -> Kernel:
         """A model of this kernel only, compiled: call it with arrays.
 
-        threads, options: as in `perpend.compile`. What are constants of the model are no inputs.
+        threads, options: as in `perpend.compile`. What are constants of the model are no inputs. An extent that no
+            dimension of an input gives, such as t where one has floordiv(t + 1, 2), is one: `run(x, t=33)`.
         """
-        from . import Model, _limit, check_options
-
         check_options(options, ("threads",))
         limit, folder = _limit(threads), TemporaryFolder()
         try:
             path = str(Path(folder.name) / "kernel.so")
             report = self._scheduler.compile(path, options)
-            model = Model(path, limit)
+            model = Kernel(path, limit)
         except BaseException:
             folder.cleanup()
             raise
@@ -150,8 +165,6 @@ class Schedule:
 
 
 def _module(model: Any, arguments: dict[str, Any]) -> _perpend.Module:
-    from . import import_model
-
     if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
         return _perpend.Module.from_text(Path(model).read_text())
     return import_model(model, **arguments)

@@ -8,6 +8,8 @@
 #include "graph/Attributes.h"
 #include "graph/Graph.h"
 #include "graph/KernelSymbols.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "support/Nearest.h"
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
@@ -20,6 +22,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -94,6 +97,29 @@ static std::string inputName(Value operand, unsigned number) {
   return name ? name.str() : "input" + std::to_string(number);
 }
 
+/// A symbol of the kernel that no input has as a dimension, such as t where one has floordiv(t + 1, 2), gets an input
+/// [t, 0] of its name, which takes no memory.
+static void addInputsOfSymbols(func::FuncOp main, func::FuncOp kernel) {
+  std::vector<std::string> known = graph::symbolsOf(main);
+  auto sources = graph::symbolSourcesOf(main);
+  mlir::Builder builder(main.getContext());
+  llvm::StringSet<> names;
+  for (unsigned i = 0; i < main.getNumArguments(); ++i)
+    names.insert(main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute).getValue());
+  for (StringRef symbol : graph::symbolsOfKernel(kernel)) {
+    auto found = llvm::find(known, symbol);
+    if (found != known.end() && sources[found - known.begin()])
+      continue;
+    std::string name = symbol.str();
+    while (!names.insert(name).second)
+      name += "_";
+    Type type = graph::tensorType({graph::SymbolicInt::symbol(symbol), graph::SymbolicInt(0)}, builder.getI8Type());
+    unsigned number = main.getNumArguments();
+    main.insertArgument(number, type, {}, main.getLoc());
+    main.setArgAttr(number, graph::nameAttribute, builder.getStringAttr(name));
+  }
+}
+
 /// A module whose main is one call of the kernel, as the first one in its module: constants stay what they are.
 static OwningOpRef<ModuleOp> modelOf(func::FuncOp kernel) {
   auto original = kernel->getParentOfType<ModuleOp>();
@@ -129,6 +155,7 @@ static OwningOpRef<ModuleOp> modelOf(func::FuncOp kernel) {
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     main.setResultAttr(i, graph::nameAttribute, builder.getStringAttr("output" + std::to_string(i)));
   main.eraseArguments(isConstant);
+  addInputsOfSymbols(main, kernel);
   return module;
 }
 

@@ -181,6 +181,34 @@ def test_local_memory_of_any_size() -> None:
     np.testing.assert_allclose(schedule.build()(a, b), a @ b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("bias", "extent"), [("b", "t"), ("t", "t_")])
+def test_an_extent_that_no_dimension_gives_is_an_input(bias: str, extent: str) -> None:
+    """softmax(x[::2] w + b): the second kernel sees floordiv(t + 1, 2) rows."""
+    bounds = {"start": np.array([0]), "end": np.array([2**31]), "axis": np.array([0]), "step": np.array([2])}
+    nodes = [
+        helper.make_node("Slice", ["x", *bounds], ["half"]),
+        helper.make_node("MatMul", ["half", "w"], ["p"]),
+        helper.make_node("Add", ["p", bias], ["s"]),
+        helper.make_node("Softmax", ["s"], ["y"]),
+    ]
+    weights = {"w": DATA.standard_normal((5, 7), np.float32), **bounds}
+    model = model_of(nodes, [value("x", ["t", 5]), value(bias, [7])], weights)
+    with pytest.raises(perpend.CompileError, match="the model has 2 kernels") as error:
+        perpend.Schedule(model)
+    name = next(word for word in str(error.value).replace(",", " ").split() if "reduce" in word)
+    run = perpend.Schedule(model, name).build()
+    assert [info.name for info in run.inputs] == ["input0", bias, extent]
+    for t in (0, 1, 32, 33):
+        p, b = DATA.standard_normal(((t + 1) // 2, 7), np.float32), DATA.standard_normal(7, np.float32)
+        expected = np.exp(p + b) / np.exp(p + b).sum(1, keepdims=True)
+        np.testing.assert_allclose(run(p, b, **{extent: t}), expected, rtol=1e-4)
+        assert run.profile(p, b, **{extent: t})
+    with pytest.raises(ValueError, match="input 'input0', dimension 0: expected 4, got 5"):
+        run(np.zeros((5, 7), np.float32), b, **{extent: 8})
+    with pytest.raises(TypeError, match=f"input '{extent}' is missing"):
+        run(p, b)
+
+
 def test_what_cannot_be_built() -> None:
     schedule = perpend.Schedule(product())
     schedule.split(schedule.get_loops(schedule.get_block("contract"))[0], [None, 2**62])
