@@ -161,6 +161,10 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   }
   arguments.push_back("--compile-option=--target=" + options.compiler.target);
   arguments.push_back("--compile-option=-O" + std::to_string(options.compiler.optLevel));
+  if (!options.compiler.schedules.empty())
+    arguments.push_back("--compile-option=--schedules=" + options.compiler.schedules);
+  if (options.compiler.unpacked)
+    arguments.push_back("--compile-option=--unpacked");
   return arguments;
 }
 
@@ -230,6 +234,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "schedules", "unpacked"});
+  list.needSource({"dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
@@ -244,6 +249,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   if (!kind)
     return UserError;
   options.source.kind = *kind;
+  if (*kind == ModelKind::Library && !list.checkCompiled(options.source.path))
+    return UsageError;
   return options.against.empty() ? benchAlone(options, threads) : benchAgainst(options);
 }
 } // namespace perpend::cli

@@ -92,7 +92,7 @@ static void printUsage(llvm::raw_ostream &out) {
          "example: perpend compile model.onnx -o model.so\n";
 }
 
-std::optional<int> parseArguments(const Command &command, const OptionList &options, ArrayRef<StringRef> arguments,
+std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
                                   size_t positionalCount, std::vector<std::string> &positional) {
   if (llvm::is_contained(arguments, "--help") || llvm::is_contained(arguments, "-h")) {
     llvm::outs() << "usage: " << command.usage << "\n\n" << command.summary << "\n\n";
@@ -113,8 +113,9 @@ std::optional<int> parseArguments(const Command &command, const OptionList &opti
 }
 
 int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
+  OptionList list;
   std::vector<std::string> positional;
-  if (std::optional<int> code = parseArguments(command, {}, arguments, 0, positional))
+  if (std::optional<int> code = parseArguments(command, list, arguments, 0, positional))
     return *code;
   std::vector<StringRef> names = target::targetNames();
   names.insert(names.begin(), "host");

@@ -23,7 +23,7 @@ ArrayRef<Command> commands();
 
 /// Parses `arguments`; the exit code when the command is done (--help, errors). `positionalCount` other arguments are
 /// expected.
-std::optional<int> parseArguments(const Command &command, const OptionList &options, ArrayRef<StringRef> arguments,
+std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
                                   size_t positionalCount, std::vector<std::string> &positional);
 
 int runCompile(const Command &command, ArrayRef<StringRef> arguments);

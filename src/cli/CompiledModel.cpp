@@ -44,11 +44,8 @@ SessionOwner createSession(perpend_model *model, int64_t threads) {
 }
 
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder) {
-  if (source.kind == ModelKind::Library) {
-    if (!source.dimensions.empty())
-      return fail("option '--dim' needs an .onnx file, which is not compiled yet"), nullptr;
+  if (source.kind == ModelKind::Library)
     return loadLibrary(source.path);
-  }
   std::string library = folder.pathOf("model.so");
   if (!compileModel(source, options, ArtifactKind::SharedLibrary, library))
     return nullptr;

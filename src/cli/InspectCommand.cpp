@@ -29,8 +29,6 @@ static int writeHtml(const ModelReport &report, const ModelSource &source, const
 }
 
 static int printOneStage(const ModelSource &source, const CompileOptions &options, StringRef stage) {
-  if (source.kind == ModelKind::Library)
-    return fail("option '--stage' needs an .onnx or .mlir file, '" + source.path + "' is compiled already");
   std::optional<std::string> text = printStage(source, options, stage);
   if (!text)
     return UserError;
@@ -40,8 +38,6 @@ static int printOneStage(const ModelSource &source, const CompileOptions &option
 
 /// What `perpend compile --schedules` reads.
 static int printTraces(const ModelSource &source, CompileOptions options) {
-  if (source.kind == ModelKind::Library)
-    return fail("option '--schedules' needs an .onnx or .mlir file, '" + source.path + "' is compiled already");
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target);
   if (!target)
     return fail(target.takeError());
@@ -70,6 +66,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O", "unpacked"});
+  list.needSource({"stage", "schedules", "dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
@@ -87,6 +84,8 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   if (!kind)
     return UserError;
   source.kind = *kind;
+  if (*kind == ModelKind::Library && !list.checkCompiled(source.path))
+    return UsageError;
   if (wantsSchedules)
     return printTraces(source, options);
   if (!stage.empty())

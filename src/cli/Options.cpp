@@ -106,22 +106,39 @@ static std::string wordsOf(StringRef member) {
 }
 
 void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) {
+  size_t first = this->options.size();
 #define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
   if (only.empty() || llvm::is_contained(only, flag))                                                                  \
     add(flag, options.member, valueName, help);                                                                        \
   if (StringRef(flag).size() == 1 && (only.empty() || llvm::is_contained(only, flag)))                                 \
     add(wordsOf(#member), options.member, valueName, "");
 #include "Options.def"
+  for (Option &option : llvm::drop_begin(this->options, first))
+    option.needsSource = true;
   outputs.push_back([&options] {
     return options.dumpPhases.empty() ? llvm::Error::success() : support::checkWritableFolder(options.dumpPhases);
   });
+}
+
+void OptionList::needSource(ArrayRef<StringRef> flags) {
+  for (Option &option : options)
+    option.needsSource |= llvm::is_contained(flags, option.flag);
+}
+
+bool OptionList::checkCompiled(StringRef path) const {
+  for (const Option &option : options)
+    if (option.needsSource && option.isGiven)
+      return fail("option '" + option.spelling() + "' needs an .onnx or .mlir file, '" + path + "' is compiled already",
+                  "give the file that it was compiled from, or leave " + option.spelling() + " out"),
+             false;
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
 // Parsing
 //===----------------------------------------------------------------------===//
 
-const OptionList::Option *OptionList::find(StringRef argument, std::optional<StringRef> &value) const {
+OptionList::Option *OptionList::find(StringRef argument, std::optional<StringRef> &value) {
   if (argument.consume_front("--")) {
     auto [flag, text] = argument.split('=');
     if (flag.size() != argument.size())
@@ -131,7 +148,7 @@ const OptionList::Option *OptionList::find(StringRef argument, std::optional<Str
     return found == options.end() ? nullptr : &*found;
   }
   argument = argument.drop_front();
-  for (const Option &option : options)
+  for (Option &option : options)
     if (option.flag.size() == 1 && argument.starts_with(option.flag)) {
       if (argument.size() > 1)
         value = argument.drop_front();
@@ -154,7 +171,7 @@ bool OptionList::reportUnknown(StringRef argument) const {
   return false;
 }
 
-bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) const {
+bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     StringRef argument = arguments[i];
     if (!argument.starts_with("-") || argument == "-") {
@@ -162,9 +179,10 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
       continue;
     }
     std::optional<StringRef> value;
-    const Option *option = find(argument, value);
+    Option *option = find(argument, value);
     if (!option)
       return reportUnknown(argument);
+    option->isGiven = true;
     bool isSwitch = option->valueName.empty();
     if (isSwitch && value)
       return fail("option '" + option->spelling() + "' takes no value, got '" + *value + "'"), false;

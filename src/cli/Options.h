@@ -48,9 +48,13 @@ public:
   void add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help);
   /// Every option of src/Options.def, or those named.
   void addCompiler(CompileOptions &options, ArrayRef<StringRef> only = {});
+  /// These, too, say how to compile a model, or what to show of its way there.
+  void needSource(ArrayRef<StringRef> flags);
 
   /// Sets the options and collects the other arguments. False: an error was printed.
-  bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional) const;
+  bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional);
+  /// For a model that is compiled already. False: one of the options needs its source, an error was printed.
+  bool checkCompiled(StringRef path) const;
   /// False: an error was printed.
   bool checkOutputs() const;
   void print(llvm::raw_ostream &out) const;
@@ -61,12 +65,13 @@ private:
     std::string expected; ///< of a value, for errors
     /// False: the text is not a value of this option.
     std::function<bool(StringRef)> set;
+    bool needsSource = false, isGiven = false;
 
     std::string spelling() const { return (flag.size() == 1 ? "-" : "--") + flag; }
   };
   void add(StringRef flag, StringRef valueName, StringRef help, std::function<bool(StringRef)> set,
            StringRef expected = "");
-  const Option *find(StringRef argument, std::optional<StringRef> &value) const;
+  Option *find(StringRef argument, std::optional<StringRef> &value);
   bool reportUnknown(StringRef argument) const;
 
   std::vector<Option> options;

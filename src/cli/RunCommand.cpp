@@ -51,6 +51,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O", "schedules", "unpacked", "checked"});
+  list.needSource({"dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
@@ -61,6 +62,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   if (!kind)
     return UserError;
   source.kind = *kind;
+  if (*kind == ModelKind::Library && !list.checkCompiled(source.path))
+    return UsageError;
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(source, options, folder);
   if (!model)

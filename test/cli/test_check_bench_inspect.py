@@ -198,13 +198,15 @@ def test_bench_against_without_onnxruntime(tmp_path: Path, tiny: Path, monkeypat
 
 
 def test_bench_against_compiles_as_it_is_told(tmp_path: Path, tiny: Path) -> None:
-    options = ["--target", "x86-64-v3", "-O0", "--dim", "n=3", "--seed", 4, "--threads", 1, "--json", "b.json"]
+    (tmp_path / "s").write_text("// nothing\n")
+    compiling = ["--target=x86-64-v3", "-O0", "--dim=n=3", "--schedules=s", "--unpacked"]
+    options = [*compiling, "--seed", 4, "--threads", 1, "--json", "b.json"]
     done = perpend("bench", tiny, "--against", "onnxruntime", *options, folder=tmp_path)
     assert done.returncode == GOOD and f"| {tiny.stem} | 3x5 | 1 |" in done.stdout, done.stderr
     content = json.loads((tmp_path / "b.json").read_text())
     assert content["rows"][0]["timings"]["perpend"]["error"] is None
-    for option in ["--compile-option=--target=x86-64-v3", "--compile-option=-O0", "--compile-option=--dim=n=3"]:
-        assert option in content["machine"]["command"]
+    for option in compiling:
+        assert f"--compile-option={option}" in content["machine"]["command"]
 
 
 def test_bench_against_names_dimensions_as_other_commands(tmp_path: Path) -> None:

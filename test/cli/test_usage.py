@@ -88,3 +88,20 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
     assert "such as 1,2" in usage("bench", tiny, "--json", "no/x.json", "--threads", "a")
     assert "'--exe' is not for --stop-after" in usage("compile", tiny, "--stop-after", "fuse", "--exe", "-o", "x")
     assert perpend(folder=tmp_path).returncode == USAGE_ERROR
+
+
+COMPILING = {
+    "run": ["-O1", "--opt-level 1", "--target host", "--schedules s", "--unpacked", "--checked", "--dim n=3"],
+    "bench": ["-O1", "--target host", "--schedules s", "--unpacked", "--dim n=3", "--operators o.json"],
+    "inspect": ["-O1", "--target host", "--unpacked", "--schedules", "--stage tile", "--dim n=3", "--operators o.json"],
+}
+
+
+def test_options_that_need_the_source_of_a_model(tmp_path: Path, tiny: Path) -> None:
+    succeed("compile", tiny, "-o", "m.so", folder=tmp_path)
+    for command, options in COMPILING.items():
+        for option in options:
+            said = reject(command, "m.so", *option.split(), folder=tmp_path, code=USAGE_ERROR)
+            name = "-O" if option == "-O1" else option.split()[0]
+            assert f"option '{name}' needs an .onnx or .mlir file, 'm.so' is compiled already\nhint: " in said
+        assert succeed(command, "m.so", *(["--time", 0] if command == "bench" else []), folder=tmp_path)
