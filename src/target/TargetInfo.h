@@ -34,6 +34,8 @@ struct TargetInfo {
   unsigned integersPerWord = 1;
   bool accumulatesDots = false; ///< that instruction also adds them to earlier sums
   double bytesPerSecond = 0;    ///< reading memory with one thread
+  /// The memories of a kernel's own: what schedules may name beside `global`, that of the kernel's caller.
+  std::vector<std::string> scopes = {"local"};
   double cyclesPerSecond = 0;
 
   bool hasIsa(llvm::StringRef extension) const;

@@ -50,7 +50,7 @@ SUM = """\
 %u = add_unit_loop %product
 %f = fuse %i, %j
 unannotate %f, "note"
-set_scope %part, "l1"
+set_scope %part, "local"
 %all = get_output_blocks
 """
 

@@ -115,6 +115,9 @@ REFUSALS = {
     "parallel: expected a value such as %i0, got 3": lambda s, i, b: s.parallel(3),
     "split: expected a list such as [_, 8], got 8": lambda s, i, b: s.split(i, 8),
     "split %i0: expected a factor of at least 1, got -1": lambda s, i, b: s.split(i, [None, -1]),
+    "cache_write %contract: expected one of the target's scopes local, got 'shared'": lambda s, i, b: s.cache_write(
+        b, "shared"
+    ),
     "cache_write: expected a text in quotes, got 7": lambda s, i, b: s.cache_write(b, 7),
     "get_block: expected one of the blocks contract, got 'reduce'": lambda s, i, b: s.get_block("reduce"),
     "line 1, column 1: get_block: expected one of the blocks contract, got '": lambda s, i, b: s.replay(

@@ -129,8 +129,8 @@ const Refusal refusals[] = {
     {"cache_read", "matmul", [](KernelSchedule &s) { (void)s.cacheRead(*s.getBlock("contract"), 2, "local"); },
      "cache_read %contract: the block 'contract' reads 2 buffers that it does not write, got number 2"},
     {"cache_write", "matmul", [](KernelSchedule &s) { (void)s.cacheWrite(*s.getBlock("contract"), "global"); },
-     "cache_write %contract: expected a scope other than global, got 'global'"},
-    {"set_scope", "matmul", [](KernelSchedule &s) { (void)s.setScope(*s.getBlock("contract"), "l1"); },
+     "cache_write %contract: expected one of the target's scopes local, got 'global'"},
+    {"set_scope", "matmul", [](KernelSchedule &s) { (void)s.setScope(*s.getBlock("contract"), "local"); },
      "set_scope %contract: the block writes a buffer of the kernel's caller; cache_write it before"},
     {"reindex", "gather", [](KernelSchedule &s) { (void)s.reindex(*s.getBlock("reduce"), "read", 1); },
      "the block 'reduce': it accesses %arg0 at an index that is no expression of its iterators"},
@@ -251,11 +251,11 @@ std::string page() {
             info.sentence.str() + " |\n";
   return text;
 }
-} // namespace
 
-TEST_P(SchedulePrimitives, refuses) {
+/// The kernel of a workload, as blocks.
+void onBlocksOf(const char *name, llvm::function_ref<void(mlir::func::FuncOp)> check) {
   std::vector<Workload> list = workloads();
-  auto workload = llvm::find_if(list, [](const Workload &w) { return w.name == GetParam().workload; });
+  auto workload = llvm::find_if(list, [&](const Workload &w) { return w.name == name; });
   ASSERT_NE(workload, list.end());
   Module module(workload->text());
   mlir::PassManager passes(&module.context);
@@ -263,13 +263,42 @@ TEST_P(SchedulePrimitives, refuses) {
   options.all = true;
   passes.addPass(createTileBuildBlocks(options));
   ASSERT_TRUE(mlir::succeeded(passes.run(*module.module)));
-  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"));
-  GetParam().apply(schedule);
-  EXPECT_NE(schedule.refusal().find(GetParam().message), llvm::StringRef::npos) << schedule.refusal().str();
+  check(module.module->lookupSymbol<mlir::func::FuncOp>("k"));
+}
+} // namespace
+
+TEST_P(SchedulePrimitives, refuses) {
+  onBlocksOf(GetParam().workload, [](mlir::func::FuncOp kernel) {
+    KernelSchedule schedule(kernel);
+    GetParam().apply(schedule);
+    EXPECT_NE(schedule.refusal().find(GetParam().message), llvm::StringRef::npos) << schedule.refusal().str();
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Refusals, SchedulePrimitives, ::testing::ValuesIn(refusals),
                          [](const auto &info) { return std::string(info.param.primitive); });
+
+TEST(SchedulePrimitivesScopes, areThoseOfTheTarget) {
+  onBlocksOf("matmul", [](mlir::func::FuncOp kernel) {
+    KernelSchedule schedule(kernel, {"local", "l1"});
+    KernelSchedule::Block block = *schedule.getBlock("contract");
+    KernelSchedule::Loop loop = schedule.getLoops(block)[0];
+    for (llvm::StringRef scope : {"l2", "global", ""}) {
+      EXPECT_TRUE(mlir::failed(schedule.cacheRead(block, 0, scope)) &&
+                  mlir::failed(schedule.cacheWrite(block, scope)) && mlir::failed(schedule.setScope(block, scope)) &&
+                  mlir::failed(schedule.readAt(loop, block, 0, scope)) &&
+                  mlir::failed(schedule.writeAt(loop, block, scope)) &&
+                  mlir::failed(schedule.reindexCacheRead(block, 0, scope, "(i, j, k) -> (i, k)")) &&
+                  mlir::failed(schedule.reindexCacheWrite(block, 0, scope, "(i, j, k) -> (i, j)")));
+      EXPECT_NE(schedule.refusal().find("expected one of the target's scopes local, l1, got '" + scope.str() + "'"),
+                llvm::StringRef::npos)
+          << schedule.refusal().str();
+    }
+    EXPECT_TRUE(mlir::succeeded(schedule.cacheRead(block, 0, "l1")));
+    EXPECT_TRUE(mlir::succeeded(schedule.cacheWrite(block, "local")));
+    EXPECT_TRUE(mlir::succeeded(schedule.setScope(block, "l1")));
+  });
+}
 
 /// get_output_blocks has nothing to refuse.
 TEST(SchedulePrimitivesTable, eachHasARefusal) {

@@ -203,7 +203,7 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     if (!rule)
       return {};
     func::FuncOp trial = built.clone();
-    KernelSchedule schedule(trial);
+    KernelSchedule schedule(trial, target.scopes);
     bool isScheduled = succeeded(rule->schedule(schedule, trial, target));
     compactBuffers(trial);
     trial.walk([&](AllocOp alloc) {

@@ -32,7 +32,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       bool isBlocks = llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>);
       if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks || kernel->hasAttr(scheduledAttribute))
         continue;
-      KernelSchedule schedule(kernel);
+      KernelSchedule schedule(kernel, target.scopes);
       if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
         return signalPassFailure();
       setTrace(kernel, schedule);

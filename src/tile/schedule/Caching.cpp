@@ -15,7 +15,11 @@ static Value allocateLike(func::FuncOp kernel, Value buffer, StringRef scope, Op
   return builder.create<AllocOp>(statement->getLoc(), local, builder.getStringAttr(uniqueName(kernel, stem)));
 }
 
-static bool isScope(StringRef scope) { return !scope.empty() && scope != "global"; }
+LogicalResult KernelSchedule::checkScope(StringRef scope, const std::string &title) {
+  if (llvm::is_contained(scopes, scope))
+    return success();
+  return refuse(title + "expected one of the target's scopes " + llvm::join(scopes, ", ") + ", got '" + scope + "'");
+}
 
 FailureOr<Value> KernelSchedule::findBuffer(BlockOp block, StringRef access, int64_t number, const std::string &title) {
   if (access != "read" && access != "write")
@@ -35,8 +39,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, int64_t
     return failure();
   BlockOp block = *found;
   std::string title = "cache_read " + nameOf(handle) + ": ";
-  if (!isScope(scope))
-    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  if (failed(checkScope(scope, title)))
+    return failure();
   FailureOr<Value> read = findBuffer(block, "read", number, title);
   if (failed(read))
     return failure();
@@ -61,8 +65,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
     return failure();
   BlockOp block = *found;
   std::string title = "cache_write " + nameOf(handle) + ": ";
-  if (!isScope(scope))
-    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  if (failed(checkScope(scope, title)))
+    return failure();
   llvm::SetVector<Value> written = buffersOf(block, /*isWritten=*/true);
   if (written.size() != 1)
     return refuse(title + "the block '" + block.getName() + "' writes " + Twine(written.size()) +
@@ -95,8 +99,8 @@ KernelSchedule::cacheInplace(Block handle, int64_t number, StringRef scope) {
   FailureOr<Value> written = findBuffer(block, "write", number, title);
   if (failed(written))
     return failure();
-  if (!isScope(scope))
-    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  if (failed(checkScope(scope, title)))
+    return failure();
   Value buffer = *written;
   Operation *statement = statementIn(scopeOf(buffer), block);
   bool isRead = llvm::any_of(accessesIn(block, buffer), [](const Access &access) { return !access.isStore(); });
@@ -124,8 +128,8 @@ LogicalResult KernelSchedule::setScope(Block handle, StringRef scope) {
   if (failed(found))
     return failure();
   std::string title = "set_scope " + nameOf(handle) + ": ";
-  if (!isScope(scope))
-    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  if (failed(checkScope(scope, title)))
+    return failure();
   for (const Access &access : accessesIn(*found)) {
     if (!access.isStore())
       continue;

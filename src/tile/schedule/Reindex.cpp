@@ -149,8 +149,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::copyReindexed(Block handle, Str
   bool isWritten = access == "write";
   if (failed(buffer))
     return failure();
-  if (scope.empty() || scope == "global")
-    return refuse(title + "expected a scope other than global, got '" + scope + "'");
+  if (failed(checkScope(scope, title)))
+    return failure();
   Operation *statement = statementIn(scopeOf(*buffer), block);
   std::string why = whyNotMoved(kernel, block, *buffer, isWritten, statement);
   if (!why.empty())

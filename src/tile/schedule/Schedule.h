@@ -36,7 +36,9 @@ inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' |
 
 class KernelSchedule {
 public:
-  explicit KernelSchedule(mlir::func::FuncOp kernel) : kernel(kernel) {}
+  /// `scopes`: those of the target.
+  explicit KernelSchedule(mlir::func::FuncOp kernel, std::vector<std::string> scopes = {"local"})
+      : kernel(kernel), scopes(std::move(scopes)) {}
 
   /// A number that stands for a block or a loop; valid until a primitive consumes it.
   struct Block {
@@ -203,6 +205,7 @@ private:
   void record(llvm::StringRef primitive, llvm::ArrayRef<std::string> results, llvm::ArrayRef<std::string> operands);
   mlir::LogicalResult setKind(Loop handle, LoopKind kind, llvm::StringRef primitive);
   mlir::LogicalResult checkIndependent(ForOp loop);
+  mlir::LogicalResult checkScope(llvm::StringRef scope, const std::string &title);
   mlir::FailureOr<mlir::Value> findBuffer(BlockOp block, llvm::StringRef access, int64_t number,
                                           const std::string &title);
   /// Tries steps on a copy of the kernel, with a handle more for another operation.
@@ -232,6 +235,7 @@ private:
   void erase(mlir::Operation *op);
 
   mlir::func::FuncOp kernel;
+  std::vector<std::string> scopes;
   llvm::SmallVector<mlir::Operation *> handles;
   llvm::SmallVector<std::string> handleNames;
   /// What each of them is or was.
