@@ -88,7 +88,8 @@ inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
 
 /// Annotation, a string: the thread that the loop's iterations are (bind): blockIdx.x.
 inline constexpr llvm::StringLiteral threadAnnotation = "thread";
-/// Unit, of a tile.alloc: the extents hold strides that were asked for (storage_align), so they stay.
+/// Integer, of a tile.alloc: from this dimension on the extents hold strides that were asked for (storage_align), and
+/// stay.
 inline constexpr llvm::StringLiteral alignedAttribute = "tile.aligned";
 /// Unit, of a tile.alloc: elements are written again when nobody reads them any more (rolling_buffer).
 inline constexpr llvm::StringLiteral rolledAttribute = "tile.rolled";

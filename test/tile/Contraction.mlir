@@ -7,13 +7,16 @@
 
 #x = #graph.shape<["n", 40]>
 #y = #graph.shape<["n", 37]>
+#z = #graph.shape<["n", 9]>
 #s = #graph.shape<["n"]>
 
 func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16xf32> {graph.name = "w"}, %b: tensor<37xf32> {graph.name = "b"},
-                %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x32xi16> {graph.name = "f"}) -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>) {
+                %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x32xi16> {graph.name = "f"},
+                %v: tensor<1x40x16xf32> {graph.name = "v"}) -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>) {
   %0 = graph.call_kernel @product(%x, %w, %b) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>, tensor<37xf32>) -> tensor<?x37xf32, #y>
   %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
-  return %0, %1 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>
+  %2 = graph.call_kernel @narrow(%x, %v) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
+  return %0, %1, %2 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>
 }
 
 // SCHEDULED-LABEL: func.func private @product
@@ -32,7 +35,7 @@ func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16x
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>
 // FLAT: tile.ukernel {{.*}} block 6 x 16
 // FLAT: tile.ukernel {{.*}} block 1 x 16
-// FLAT-NOT: tile.ukernel
+// FLAT-NOT: {{tile.ukernel|arith.mulf}}
 func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b: tensor<37xf32>) -> tensor<?x37xf32, #y> attributes {graph.symbols = ["n"], tile.kernel} {
   %0 = tile.matmul %x, %w : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>) -> tensor<?x37xf32, #y>
   %1 = graph.broadcast %b dims [1] : tensor<37xf32> -> tensor<?x37xf32, #y>
@@ -54,4 +57,19 @@ func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b
 func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
   return %0 : tensor<1x7x13x16xi32>
+}
+
+// A panel wider than the product: its block has room for all columns.
+// SCHEDULED-LABEL: func.func private @narrow
+// SCHEDULED-SAME: "storage_align %{{.*}}, 0, 0, 16, 0"
+// SCHEDULED: tile.alloc "matmul_out_local" {{.*}} : !tile.buffer<[n, 16] x f32, local>
+// SCHEDULED: attributes {tensorized = "f32.block"}
+// FLAT-LABEL: func.func private @narrow
+// FLAT: memref.alloca() {{.*}} : memref<96xf32>
+// FLAT: tile.ukernel {{.*}} block 6 x 16
+// FLAT-NOT: arith.mulf
+
+func.func private @narrow(%x: tensor<?x40xf32, #x>, %w: tensor<1x40x16xf32>) -> tensor<?x9xf32, #z> attributes {graph.symbols = ["n"], tile.kernel} {
+  %0 = tile.matmul %x, %w : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
+  return %0 : tensor<?x9xf32, #z>
 }

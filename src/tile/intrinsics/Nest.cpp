@@ -154,9 +154,10 @@ bool Nest::readConditions(std::string &why) {
 }
 
 /// Iterations beyond the end of an axis do no harm where all that they read is there, and what they write is a buffer
-/// of this place alone.
+/// of this place alone. Indices that the axis does not move stay what they are.
 bool Nest::isHarmless(const Axis &axis) {
   Value written;
+  size_t number = &axis - axes.data();
   for (const Access &access : accesses) {
     if (access.isStore())
       written = access.buffer();
@@ -168,6 +169,8 @@ bool Nest::isHarmless(const Axis &axis) {
       // Where each index is one loop's, different points are different elements.
       if (access.isStore() && (!linear || llvm::count_if(linear->coefficients, isZero) + 1 < int64_t(variables.size())))
         return false;
+      if (linear && isZero(linear->coefficients[number]))
+        continue;
       if (!bounds || !bounds->low.knownNonNegative() || !(extent - SymbolicInt(1) - bounds->high).knownNonNegative())
         return false;
     }

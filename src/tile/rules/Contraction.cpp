@@ -205,10 +205,8 @@ LogicalResult ContractionRule::tensorize() {
 LogicalResult ContractionRule::run() {
   if (!numbers.rows || !findBlocks())
     return failure();
-  // A panel that is cut is not written whole; and the sums of a single one that is cut have no room for it.
+  // A panel that is cut is not written whole.
   SymbolicInt columns = cast<BufferType>(sumBuffer.getType()).extents().back();
-  if (columns.isConstant() && *columns.constant() < numbers.cols)
-    return failure();
   if (root == product && support::mod(columns, SymbolicInt(numbers.cols)) != SymbolicInt(0)) {
     FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
     FailureOr<KernelSchedule::Block> copy = schedule.cacheWrite(*handle, "local");
@@ -224,6 +222,10 @@ LogicalResult ContractionRule::run() {
   if (root != product) {
     FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
     if (failed(schedule.computeAt(*handle, inUnit.empty() ? *unit : inUnit.back())))
+      return failure();
+    // The sums of a single panel that is cut get room for the others.
+    if (columns.isConstant() && *columns.constant() < numbers.cols &&
+        failed(schedule.storageAlign(*handle, 0, cast<BufferType>(sumBuffer.getType()).rank() - 2, numbers.cols, 0)))
       return failure();
   }
   return tensorize();

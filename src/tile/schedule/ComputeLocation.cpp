@@ -55,12 +55,15 @@ void perpend::tile::compactBuffer(AllocOp alloc, bool mayWrap) {
   KernelIndices indices;
   SmallVector<Access> accesses = accessesIn(alloc->getParentOp(), buffer);
   auto region = regionOf(accesses, indices, alloc->getParentOp());
-  if (accesses.empty() || !region || alloc->hasAttr(alignedAttribute))
+  if (accesses.empty() || !region)
     return;
+  auto aligned = alloc->getAttrOfType<IntegerAttr>(alignedAttribute);
+  int64_t free = aligned ? aligned.getInt() : type.rank(); // dimensions of which no stride depends
   Shape shape, origin;
   for (auto [bounds, extent] : llvm::zip(*region, type.extents())) {
     SymbolicInt count = bounds.high - bounds.low + SymbolicInt(1);
-    bool isLess = (extent - count).knownNonNegative() || (count.isConstant() && !extent.isConstant());
+    bool isLess = int64_t(shape.size()) < free &&
+                  ((extent - count).knownNonNegative() || (count.isConstant() && !extent.isConstant()));
     bool isSmaller = !usesIndices(count, indices.names) && count != extent && isLess;
     shape.push_back(isSmaller ? count : extent);
     origin.push_back(isSmaller ? bounds.low : SymbolicInt(0));

@@ -55,7 +55,10 @@ LogicalResult KernelSchedule::storageAlign(Block handle, int64_t number, int64_t
     return refuse(title + "no multiple of " + Twine(*step) + " elements is " + Twine(offset) + " modulo " +
                   Twine(factor) + "; align the axis " + Twine(dim + 1) + " before");
   shape[dim + 1] = SymbolicInt(*aligned);
-  buffer->getDefiningOp()->setAttr(alignedAttribute, UnitAttr::get(type.getContext()));
+  Operation *alloc = buffer->getDefiningOp();
+  auto known = alloc->getAttrOfType<IntegerAttr>(alignedAttribute);
+  alloc->setAttr(alignedAttribute,
+                 OpBuilder(alloc).getI64IntegerAttr(known ? std::min(known.getInt(), dim + 1) : dim + 1));
   buffer->setType(BufferType::get(type.getContext(), shape, type.getElementType(), type.getScope().getValue()));
   record(
       "storage_align", {},
