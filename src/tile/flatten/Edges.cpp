@@ -20,23 +20,26 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The iterations of one loop in which one condition, left < right, holds.
+/// The iterations of a loop before `whole` meet a condition, those from `end` on do not.
+struct Iterations {
+  SymbolicInt whole, end;
+};
+
+/// Where in one loop a condition, left < right, holds.
 class EdgeFinder {
 public:
   EdgeFinder(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
 
-  /// nullopt: there is no such number, or it is not known.
-  std::optional<SymbolicInt> wholeIterations(BlockOp block, const SymbolicInt &left, const SymbolicInt &right,
-                                             bool &isExact) {
+  /// nullopt: there are no such numbers, or they are not known.
+  std::optional<Iterations> find(BlockOp block, const SymbolicInt &left, const SymbolicInt &right) {
     auto [first, slope] = indices.along(left - right, loop, block);
     if (!slope || !slope->isConstant() || *slope->constant() <= 0)
       return std::nullopt;
     std::optional<IndexBounds> bounds = boundsOf(first, indices.rangesAround(block, loop));
     if (!bounds)
       return std::nullopt;
-    isExact &= bounds->low == bounds->high;
-    SymbolicInt whole = support::ceilDiv(-bounds->high, *slope);
-    return whole.isPoison() ? std::nullopt : std::optional(whole);
+    Iterations found{support::ceilDiv(-bounds->high, *slope), support::ceilDiv(-bounds->low, *slope)};
+    return found.whole.isPoison() || found.end.isPoison() ? std::nullopt : std::optional(found);
   }
 
 private:
@@ -46,32 +49,37 @@ private:
 } // namespace
 
 std::optional<Edge> Flattener::edgeOf(ForOp loop) {
-  Edge edge{indices.extentOf(loop), true, {}};
+  SymbolicInt extent = indices.extentOf(loop);
+  Edge edge{extent, SymbolicInt(0), true, {}};
   EdgeFinder finder(loop, indices);
   std::optional<SymbolicInt> first; // the iterations of the first block
   loop.walk([&](BlockOp innermost) {
     if (innermost.walk([&](BlockOp inner) { return WalkResult(failure(inner != innermost)); }).wasInterrupted())
       return; // those inside do its work
-    SymbolicInt own = indices.extentOf(loop);
+    Iterations own{extent, extent};
     for (BlockOp block = innermost; block && loop->isAncestor(block); block = block->getParentOfType<BlockOp>()) {
       Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
       for (unsigned i = 0; i < conditions.size(); i += 2) {
         if (assumed.contains({block, i}) ||
             !(usesLoop(conditions[i], loop, indices.names) || usesLoop(conditions[i + 1], loop, indices.names)))
           continue;
-        std::optional<SymbolicInt> whole =
-            finder.wholeIterations(block, conditions[i], conditions[i + 1], edge.isExact);
-        if (!whole)
+        std::optional<Iterations> found = finder.find(block, conditions[i], conditions[i + 1]);
+        if (!found)
           continue;
-        own = support::min(own, *whole);
+        edge.isExact &= found->whole == found->end;
+        own = {support::min(own.whole, found->whole), support::min(own.end, found->end)};
         edge.conditions.push_back({block, i});
       }
     }
-    edge.isExact &= !first || *first == own;
-    first = own;
-    edge.whole = support::min(edge.whole, own);
+    edge.isExact &= !first || *first == own.whole;
+    first = own.whole;
+    edge.whole = support::min(edge.whole, own.whole);
+    edge.end = support::max(edge.end, own.end);
   });
   edge.whole = support::max(edge.whole, SymbolicInt(0));
+  // What is unrolled stays so.
+  if (edge.end.isPoison() || loop.getKind() == LoopKind::Unrolled)
+    edge.end = extent;
   if (edge.conditions.empty() || edge.whole.isPoison())
     return std::nullopt;
   return edge;
@@ -135,15 +143,16 @@ static bool isWorthCutting(ForOp loop) {
 }
 
 void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart) {
-  SymbolicInt extent = indices.extentOf(loop);
   std::optional<Edge> edge = edgeOf(loop);
-  if (!edge || (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop))))
-    return emitPart(SymbolicInt(0), extent);
-  bool isCut = !edge->isExact && edge->whole != extent;
+  if (!edge)
+    return emitPart(SymbolicInt(0), indices.extentOf(loop));
+  if (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop)))
+    return emitPart(SymbolicInt(0), edge->end);
+  bool isCut = !edge->isExact && edge->whole != edge->end;
   cuts += isCut;
   assume(*edge, [&] { emitPart(SymbolicInt(0), edge->whole); });
   if (isCut)
-    emitPart(edge->whole, extent);
+    emitPart(edge->whole, edge->end);
   cuts -= isCut;
 }
 

@@ -31,6 +31,8 @@ struct Accumulation {
 struct Edge {
   /// In the iterations before this one all of `conditions` hold.
   SymbolicInt whole;
+  /// From this one on no block runs.
+  SymbolicInt end;
   /// No block runs in the others.
   bool isExact = false;
   llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> conditions;
