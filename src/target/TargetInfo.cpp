@@ -114,19 +114,25 @@ double differences(const CacheSizes &a, const CacheSizes &b) {
   return sum;
 }
 
-/// The entry with vectors as wide, the most features in common, and then the nearest caches.
+/// What no generated code has, so that asking for it would only make artifacts refuse machines.
+bool isUnused(StringRef feature) { return feature == "amx" || feature.starts_with("amx-"); }
+
+/// Of those that generated code may have.
+size_t isaDifferences(const StringMap<bool> &a, const StringMap<bool> &b) {
+  return llvm::count_if(isaNames, [&](StringRef name) { return !isUnused(name) && a.lookup(name) != b.lookup(name); });
+}
+
+/// The entry with vectors as wide, the most instruction sets in common, and then other features (of which virtual
+/// machines hide some), and then the nearest caches.
 const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes &caches) {
   auto unlikeness = [&](const Machine &machine) {
     const StringMap<bool> own = featuresOf(machine.name);
-    return std::tuple(vectorBytesOf(own) != vectorBytesOf(features), differences(own, features),
-                      differences(cachesOf(machine), caches));
+    return std::tuple(vectorBytesOf(own) != vectorBytesOf(features), isaDifferences(own, features),
+                      differences(own, features), differences(cachesOf(machine), caches));
   };
   return *llvm::min_element(machines,
                             [&](const Machine &a, const Machine &b) { return unlikeness(a) < unlikeness(b); });
 }
-
-/// What no generated code has, so that asking for it would only make artifacts refuse machines.
-bool isUnused(StringRef feature) { return feature == "amx" || feature.starts_with("amx-"); }
 
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
   const bool on = feature.consume_front("+");

@@ -123,6 +123,8 @@ TEST(Host, DiffersFromTheEntryMostLikeIt) {
   const TargetInfo virtualRapids =
       of(machineLike("sapphirerapids", {48, 2048, 107520}, {"uintr", "enqcmd", "sgx", "pconfig", "invpcid"}));
   EXPECT_EQ(virtualRapids.name, "sapphirerapids,l3=105M");
+  EXPECT_EQ(describeHost(machineLike("znver5", {48, 1024, 32768}, {"movdiri", "movdir64b", "prefetchi", "invpcid"})),
+            "znver5");
   EXPECT_EQ(virtualRapids.l3Bytes, 105u << 20);
   const TargetInfo withoutTiles =
       of(machineLike("sapphirerapids", {48, 2048, 32768}, {"amx-tile", "amx-int8", "amx-bf16"}));
