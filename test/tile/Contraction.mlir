@@ -12,11 +12,13 @@
 
 func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16xf32> {graph.name = "w"}, %b: tensor<37xf32> {graph.name = "b"},
                 %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x32xi16> {graph.name = "f"},
-                %v: tensor<1x40x16xf32> {graph.name = "v"}) -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>) {
+                %v: tensor<1x40x16xf32> {graph.name = "v"}, %c: tensor<1x9x18x8xf32> {graph.name = "c"}, %u: tensor<1x1x3x3x8x1xf32> {graph.name = "u"})
+    -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>) {
   %0 = graph.call_kernel @product(%x, %w, %b) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>, tensor<37xf32>) -> tensor<?x37xf32, #y>
   %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
   %2 = graph.call_kernel @narrow(%x, %v) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
-  return %0, %1, %2 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>
+  %3 = graph.call_kernel @column(%c, %u) : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>
+  return %0, %1, %2, %3 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @product
@@ -30,10 +32,11 @@ func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16x
 // SCHEDULED: tile.block "matmul"
 // SCHEDULED: tile.block "map"
 
-// A block of all rows, or one of each row that is left; the columns that a panel has too many stay in the scratch block.
+// A block of all rows, or four of those that are left, then single ones; the columns that a panel has too many stay in the scratch block.
 // FLAT-LABEL: func.func private @product
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>
 // FLAT: tile.ukernel {{.*}} block 6 x 16
+// FLAT: tile.ukernel {{.*}} block 4 x 16
 // FLAT: tile.ukernel {{.*}} block 1 x 16
 // FLAT-NOT: {{tile.ukernel|arith.mulf}}
 func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b: tensor<37xf32>) -> tensor<?x37xf32, #y> attributes {graph.symbols = ["n"], tile.kernel} {
@@ -72,4 +75,14 @@ func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x32xi16>)
 func.func private @narrow(%x: tensor<?x40xf32, #x>, %w: tensor<1x40x16xf32>) -> tensor<?x9xf32, #z> attributes {graph.symbols = ["n"], tile.kernel} {
   %0 = tile.matmul %x, %w : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
   return %0 : tensor<?x9xf32, #z>
+}
+
+// A single column, written where it goes.
+// FLAT-LABEL: func.func private @column
+// FLAT-NOT: memref.alloca
+// FLAT: tile.ukernel {{.*}} depth %{{.*}} window(%c1, %c3) {{.*}} block 8 x 1
+// FLAT-NOT: arith.mulf
+func.func private @column(%x: tensor<1x9x18x8xf32>, %w: tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>
+  return %0 : tensor<1x7x16x1xf32>
 }

@@ -35,7 +35,8 @@ struct Block {
   std::string name() const { return llvm::formatv("block_{0}x{1}", rows, cols); }
 };
 
-const std::vector<Block> blocks = {{1, 4}, {1, 32}, {3, 8}, {5, 24}, {8, 32}, {4, 48}, {14, 16}, {2, 64}};
+const std::vector<Block> blocks = {{1, 1},  {1, 4},  {8, 1},  {1, 32},  {3, 8},
+                                   {5, 24}, {8, 32}, {4, 48}, {14, 16}, {2, 64}};
 
 std::string sourceOf(const Block &block, const char *type) {
   return llvm::formatv(R"(

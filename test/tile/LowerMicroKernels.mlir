@@ -52,6 +52,25 @@ func.func @narrow(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: i
 
 // -----
 
+// One column: lanes along the depth, then four words of it, then single ones.
+
+// CHECK: func.func private @ukernel_f32_3x1
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-4: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK: vector.insert_strided_slice
+// CHECK: vector.load {{.*}} vector<1xf32>
+// CHECK-COUNT-3: vector.reduction <add>
+func.func @column(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %one] depth %k window(%one, %one) steps(%zero, %zero)(%zero, %zero) block 3 x 1
+    : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
 func.func @strided(%a: memref<?x4xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
   %zero = arith.constant 0 : index
   // expected-error @below {{expected contiguous one-dimensional buffers, got 'memref<?x4xf32>'; hint: address a part of a buffer by the offset operands}}

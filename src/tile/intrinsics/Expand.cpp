@@ -106,7 +106,10 @@ void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
                                 *match.parameter("cols").constant());
 }
 
-/// All rows; or as many as are left, if that is a number, else one by one.
+/// Rows that are left of a block, as long as there are so many, before they are done one by one.
+static constexpr int64_t fewRows = 4;
+
+/// All rows; or as many as are left, if that is a number, else few at a time.
 void Expansion::emitRegisters(OpBuilder &builder) {
   int64_t rows = *match.parameter("rows").constant();
   std::optional<SymbolicInt> count = match.counts.front();
@@ -124,9 +127,19 @@ void Expansion::emitRegisters(OpBuilder &builder) {
     OpBuilder inner = otherwise.create<scf::IfOp>(site.loc, hasRest, /*withElseRegion=*/false).getThenBodyBuilder();
     return emitBlock(inner, *rest);
   }
-  auto loop = otherwise.create<scf::ForOp>(site.loc, constant(otherwise, 0), left, constant(otherwise, 1));
-  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-  emitBlock(inner, 1, loop.getInductionVar());
+  Value from = constant(otherwise, 0);
+  for (int64_t few : {fewRows, int64_t(1)}) {
+    if (few >= rows)
+      continue;
+    Value to = few == 1
+                   ? left
+                   : otherwise.create<arith::SubIOp>(
+                         site.loc, left, otherwise.create<arith::RemSIOp>(site.loc, left, constant(otherwise, few)));
+    auto loop = otherwise.create<scf::ForOp>(site.loc, from, to, constant(otherwise, few));
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    emitBlock(inner, few, loop.getInductionVar());
+    from = to;
+  }
 }
 
 //===----------------------------------------------------------------------===//

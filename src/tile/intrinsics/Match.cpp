@@ -283,7 +283,7 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why))
     return std::nullopt;
   SmallVector<Axis> axes = nest.axes;
-  nest.mergeAxes();
+  nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // the elements of a word
   if (auto match = Assignment(intrinsic, nest, bodies.pairs).run(why))
     return match;
   nest.axes = axes;

@@ -188,15 +188,15 @@ bool Nest::read(std::string &why) {
 }
 
 /// Two axes are one where each access ends, along the inner one, where the outer one takes it.
-void Nest::mergeAxes() {
+void Nest::mergeAxes(size_t kept) {
   auto continues = [](const Axis &outer, const Axis &inner) {
     if (outer.isReduced != inner.isReduced || outer.count || inner.count)
       return false;
     return llvm::all_of(llvm::zip(outer.strides, inner.strides),
                         [&](const auto &pair) { return std::get<0>(pair) == std::get<1>(pair) * inner.extent; });
   };
-  for (size_t i = 0; i < axes.size(); ++i)
-    for (size_t j = 0; j < axes.size(); ++j)
+  for (size_t i = 0; i + kept < axes.size(); ++i)
+    for (size_t j = 0; j + kept < axes.size(); ++j)
       if (i != j && continues(axes[i], axes[j])) {
         axes[j].name = axes[i].name + " and " + axes[j].name;
         axes[j].extent *= axes[i].extent;

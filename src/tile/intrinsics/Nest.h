@@ -29,7 +29,8 @@ public:
 
   /// False: it is none, and `why`.
   bool read(std::string &why);
-  void mergeAxes();
+  /// But for the last ones.
+  void mergeAxes(size_t kept);
 
   BlockOp block;
   llvm::SmallVector<Access> accesses;

@@ -10,6 +10,9 @@
 // cover the latency of the multiply-add, consecutive steps go to separate sets of accumulators, which are added at the
 // end.
 //
+// A block of one column has its lanes along the depth, of rows and column alike, and sums them at the end; of the words
+// that are left, a few at a time are in the first lanes.
+//
 //   tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %k window(%h, %w) steps(%ah, %aw)(%bh, %bw) block 8 x 32
 // becomes
 //   func.call @ukernel_f32_8x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
@@ -51,12 +54,15 @@ constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
 constexpr int64_t prefetchDistance = 8;
 constexpr int64_t wordsPerCacheLine = 16;
+/// Words of a column, of those that do not fill a vector, in one step.
+constexpr int64_t fewLanes = 4;
 
 /// How a block is laid out in vector registers.
 struct RegisterBlock {
   int64_t rows, cols;
   int64_t lanes;   // words of one vector
   int64_t vectors; // vectors of one row
+  int64_t words;   // of the depth, in one step
   int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
@@ -64,8 +70,9 @@ struct RegisterBlock {
   /// first, and needs registers for all.
   RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
       : rows(rows), cols(cols), sets(1) {
-    lanes = cols < registerLanes ? cols : std::gcd(cols, registerLanes);
-    vectors = cols / lanes;
+    lanes = cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
+    vectors = llvm::divideCeil(cols, lanes);
+    words = isColumn() ? lanes : 1;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
     while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
@@ -73,6 +80,7 @@ struct RegisterBlock {
   }
 
   int64_t accumulators() const { return rows * vectors; }
+  bool isColumn() const { return cols == 1; }
 };
 
 /// The arguments of the emitted function, in order.
@@ -103,6 +111,7 @@ private:
   Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
   void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetch(Value bIndex, int64_t step);
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
@@ -128,37 +137,63 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
   Values rowBases;
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.aStride, constant(row))));
-  auto emitSteps = [&](int64_t count) {
-    return [this, count, &rowBases, bBase](Value k, ValueRange current) {
+  using Steps = function_ref<void(ValueRange aIndices, Value bIndex, MutableArrayRef<Value> sums)>;
+  Values sums(accumulators);
+  Value from = constant(0);
+  // As many times `count` words as are left.
+  auto emitSteps = [&](int64_t count, Steps emitBody) {
+    int64_t elements = count * words.group;
+    Value to = arguments.depth;
+    if (count > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(elements)), constant(elements));
+    sums = emitLoop(from, to, elements, sums, [&](Value k, ValueRange current) {
       Values aIndices, next(current);
       for (Value base : rowBases)
         aIndices.push_back(add(base, k));
-      Value bIndex = add(bBase, multiply(k, constant(block.cols)));
+      emitBody(aIndices, add(bBase, multiply(k, constant(block.cols))), next);
+      return next;
+    });
+    from = to;
+  };
+  auto emitWhole = [&](int64_t count) {
+    emitSteps(count * block.words, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
       for (int64_t step = 0; step < count; ++step)
         emitStep(aIndices, bIndex, step, next);
-      return next;
-    };
+    });
   };
-  Value mainDepth = arguments.depth;
-  const int64_t body = block.unroll * words.group;
+  emitWhole(block.unroll);
   if (block.unroll > 1)
-    mainDepth = multiply(builder.create<arith::DivUIOp>(arguments.depth, constant(body)), constant(body));
-  Values sums = emitLoop(constant(0), mainDepth, body, accumulators, emitSteps(block.unroll));
-  return block.unroll == 1 ? sums : emitLoop(mainDepth, arguments.depth, words.group, sums, emitSteps(1));
+    emitWhole(1);
+  for (int64_t lanes : {fewLanes, int64_t(1)})
+    if (lanes < block.words)
+      emitSteps(lanes, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+        emitFirstLanes(aIndices, bIndex, lanes, next);
+      });
+  return sums;
+}
+
+/// A few words of a column for all rows.
+void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes,
+                                        MutableArrayRef<Value> accumulators) {
+  Value column = words.loadFirst(arguments.b, bIndex, lanes);
+  for (auto [index, accumulator] : llvm::zip(aIndices, accumulators))
+    accumulator = words.multiplyAdd(words.loadFirst(arguments.a, index, lanes), column, accumulator);
 }
 
 /// One word along k for all rows and columns. The indices belong to the first step of the loop's body.
 void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators) {
-  emitPrefetch(bIndex, step);
+  if (!block.isColumn())
+    emitPrefetch(bIndex, step);
   Values bRow;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    int64_t position = (step * block.cols + vector * block.lanes) * words.group;
+    int64_t position = (step * block.words * block.cols + vector * block.lanes) * words.group;
     bRow.push_back(words.loadVector(arguments.b, add(bIndex, position)));
   }
   MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
-    Value word = words.loadWord(arguments.a, add(aIndices[row], step * words.group));
+    Value index = add(aIndices[row], step * block.words * words.group);
+    Value word = block.isColumn() ? words.loadVector(arguments.a, index) : words.loadWord(arguments.a, index);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
       accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
@@ -188,6 +223,10 @@ MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) 
 void MicroKernelEmitter::emitStores(ValueRange accumulators) {
   for (int64_t row = 0; row < block.rows; ++row) {
     Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
+    if (block.isColumn()) {
+      builder.create<memref::StoreOp>(words.sum(accumulators[row]), arguments.c, rowIndex);
+      continue;
+    }
     for (int64_t vector = 0; vector < block.vectors; ++vector)
       builder.create<vector::StoreOp>(accumulators[row * block.vectors + vector], arguments.c,
                                       add(rowIndex, vector * block.lanes));

@@ -32,11 +32,13 @@ using graph::shapeOf;
 using graph::SymbolicInt;
 
 /// Columns of a panel: one to four vectors, the least padding first, then two (enough accumulators for any number of
-/// rows).
+/// rows); a single one is a panel of its own.
 static int64_t chooseCols(const SymbolicInt &columns, int64_t lanes) {
   std::optional<int64_t> count = columns.constant();
   if (!count)
     return 2 * lanes;
+  if (*count == 1)
+    return 1;
   for (int64_t narrow = 4; narrow < lanes; narrow *= 2)
     if (*count <= narrow)
       return narrow;

@@ -37,6 +37,9 @@ static constexpr double leastSecondsOfPart = 4e-6;
 /// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
 static constexpr int64_t wantedUnits = 16;
 
+/// Rows of a block of one column: enough multiply-adds at a time, and each ends with a sum of its lanes.
+static constexpr int64_t mostColumnRows = 8;
+
 namespace {
 class Scheduler {
 public:
@@ -171,6 +174,8 @@ private:
     int64_t most = std::min<int64_t>(24, (target.vectorRegisters - others) / vectors);
     if (vectors == 2)
       most = std::min<int64_t>(most, target.gemmRows);
+    if (schedule.cols == 1)
+      most = std::min<int64_t>(most, mostColumnRows);
     most = std::max<int64_t>(most, 1);
     std::optional<int64_t> count = extent.constant();
     return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;

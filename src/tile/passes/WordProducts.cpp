@@ -29,6 +29,12 @@ Value WordProducts::loadVector(Value buffer, Value index) {
   return builder.create<vector::LoadOp>(vectorOf(lanes), buffer, index);
 }
 
+Value WordProducts::loadFirst(Value buffer, Value index, int64_t words) {
+  Value zeros = builder.create<arith::ConstantOp>(builder.getZeroAttr(vectorOf(lanes)));
+  Value first = builder.create<vector::LoadOp>(vectorOf(words), buffer, index);
+  return builder.create<vector::InsertStridedSliceOp>(first, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
 Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
   if (group == 1)
     return builder.create<vector::FMAOp>(word, vector, sums);
@@ -39,4 +45,9 @@ Value WordProducts::add(Value x, Value y) {
   if (group == 1)
     return builder.create<arith::AddFOp>(x, y);
   return builder.create<arith::AddIOp>(x, y);
+}
+
+Value WordProducts::sum(Value sums) {
+  auto reassociated = group == 1 ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+  return builder.create<vector::ReductionOp>(vector::CombiningKind::ADD, sums, reassociated);
 }

@@ -25,8 +25,10 @@ public:
 
   mlir::Value loadWord(mlir::Value buffer, mlir::Value index);   ///< the word at an element, in every lane
   mlir::Value loadVector(mlir::Value buffer, mlir::Value index); ///< consecutive words
+  mlir::Value loadFirst(mlir::Value buffer, mlir::Value index, int64_t words); ///< so many words, and zeros
   mlir::Value multiplyAdd(mlir::Value word, mlir::Value vector, mlir::Value sums);
   mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sum(mlir::Value sums); ///< of all lanes
 
 private:
   mlir::VectorType vectorOf(int64_t words) const;

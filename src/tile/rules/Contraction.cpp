@@ -125,8 +125,6 @@ LogicalResult ContractionRule::divide() {
   SmallVector<std::optional<Loop>> dims;
   for (unsigned i = 0; i < rank; ++i)
     dims.push_back(loopOf(loops, root, i));
-  if (!dims.back())
-    return failure(); // a single column
   Loops inner, reduced(ArrayRef(loops).drop_front(llvm::count_if(dims, [](const auto &dim) { return bool(dim); })));
   auto split = [&](Loop loop, ArrayRef<KernelSchedule::Factor> factors) { return schedule.split(loop, factors); };
   for (unsigned i = 0; i + 2 < rank; ++i) {
@@ -157,11 +155,13 @@ LogicalResult ContractionRule::divide() {
       units.push_back(parts->front());
     inner.push_back(parts->back());
   }
-  auto columns = split(*dims.back(), columnFactors());
-  if (failed(columns))
-    return failure();
-  inner.push_back(columns->pop_back_val());
-  units.append(*columns);
+  if (dims.back()) {
+    auto columns = split(*dims.back(), columnFactors());
+    if (failed(columns))
+      return failure();
+    inner.push_back(columns->pop_back_val());
+    units.append(*columns);
+  }
   Loops order(units);
   order.append(inUnit);
   order.append(inner);
@@ -197,7 +197,8 @@ LogicalResult ContractionRule::tensorize() {
       return failure();
     FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
     Loops loops = schedule.getLoops(*handle);
-    return schedule.tensorize(loops[1 + inUnit.size()], intrinsic->name);
+    size_t outer = inUnit.size() + !units.empty();
+    return outer < loops.size() ? schedule.tensorize(loops[outer], intrinsic->name) : failure();
   }
   return failure();
 }
@@ -216,6 +217,8 @@ LogicalResult ContractionRule::run() {
   }
   if (failed(divide()))
     return failure();
+  if (units.empty())
+    return tensorize(); // a single sum
   FailureOr<Loop> unit = schedule.fuse(units);
   if (failed(unit) || failed(schedule.parallel(*unit)))
     return failure();
