@@ -57,6 +57,23 @@ public:
     builder.setInsertionPointToStart(next);
   }
 
+  /// A memref over the memory at `address`. Only checked kernels ask for its extent.
+  mlir::Value memory(mlir::Value address, mlir::MemRefType type, mlir::Value extent = {}) {
+    mlir::Type one = mlir::LLVM::LLVMArrayType::get(i64, 1);
+    auto descriptorType =
+        mlir::LLVM::LLVMStructType::getLiteral(builder.getContext(), {pointer, pointer, i64, one, one});
+    mlir::Value descriptor = builder.create<mlir::LLVM::UndefOp>(loc, descriptorType);
+    auto insert = [&](mlir::Value value, mlir::ArrayRef<int64_t> position) {
+      descriptor = builder.create<mlir::LLVM::InsertValueOp>(loc, descriptor, value, position);
+    };
+    insert(address, {0});
+    insert(address, {1});
+    insert(integer(0), {2});
+    insert(extent ? extent : integer(0), {3, 0});
+    insert(integer(1), {4, 0});
+    return builder.create<mlir::UnrealizedConversionCastOp>(loc, type, descriptor).getResult(0);
+  }
+
   /// `value` as i64, with symbols read from the array `symbols`. `isTooLarge`: see emitSymbolicInt.
   mlir::Value evaluate(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names,
                        mlir::Value *isTooLarge = nullptr) {

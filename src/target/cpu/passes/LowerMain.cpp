@@ -44,22 +44,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::target;
 
-/// A memref over the memory at `address`. Only checked kernels ask for its extent.
-static Value buffer(FunctionEmitter &f, Value address, MemRefType type, Value extent = {}) {
-  Type one = LLVM::LLVMArrayType::get(f.i64, 1);
-  auto descriptorType = LLVM::LLVMStructType::getLiteral(type.getContext(), {f.pointer, f.pointer, f.i64, one, one});
-  Value descriptor = f.builder.create<LLVM::UndefOp>(f.loc, descriptorType);
-  auto insert = [&](Value value, ArrayRef<int64_t> position) {
-    descriptor = f.builder.create<LLVM::InsertValueOp>(f.loc, descriptor, value, position);
-  };
-  insert(address, {0});
-  insert(address, {1});
-  insert(f.integer(0), {2});
-  insert(extent ? extent : f.integer(0), {3, 0});
-  insert(f.integer(1), {4, 0});
-  return f.builder.create<UnrealizedConversionCastOp>(f.loc, type, descriptor).getResult(0);
-}
-
 /// What the function says of itself in LLVM IR.
 static void mark(func::FuncOp function, StringRef attribute) {
   function->setAttr("passthrough", Builder(function.getContext()).getStrArrayAttr({attribute}));
@@ -114,7 +98,7 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   unsigned symbols = abi.symbols(), recordPosition = symbols + 1 + (abi.scratchCount() ? 2 : 0);
   auto add = [&](Value address, Value extent) {
     auto type = cast<MemRefType>(kernel.getArgumentTypes()[arguments.size()]);
-    arguments.push_back(buffer(f, address, type, extent));
+    arguments.push_back(f.memory(address, type, extent));
   };
   for (unsigned i = 0; i < symbols; ++i)
     add(f.loadPointer(f.argument(0), i), isChecked ? f.load(f.i64, f.argument(0), recordPosition + 1 + i) : Value());
