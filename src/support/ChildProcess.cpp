@@ -1,0 +1,90 @@
+#include "support/ChildProcess.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace perpend::support {
+namespace {
+/// What the exit status says.
+enum Status { Done = 0, Stopped = 3 };
+} // namespace
+
+static void writeAll(int file, llvm::StringRef text) {
+  while (!text.empty()) {
+    ssize_t count = write(file, text.data(), text.size());
+    if (count <= 0)
+      return;
+    text = text.drop_front(static_cast<size_t>(count));
+  }
+}
+
+static std::string readAll(int file) {
+  constexpr size_t mostBytes = 1 << 16; // a child may print for ever
+  std::string text;
+  char part[4096];
+  for (ssize_t count; (count = read(file, part, sizeof part)) > 0;)
+    if (text.size() < mostBytes)
+      text.append(part, static_cast<size_t>(count));
+  return text;
+}
+
+/// Nothing of this process' own handlers runs: they would remove its files.
+static void becomeChild(unsigned seconds, int out) {
+  for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGXCPU, SIGALRM, SIGTERM, SIGINT, SIGSYS})
+    std::signal(signal, SIG_DFL);
+  rlimit none = {0, 0}, time = {seconds, seconds + 1};
+  setrlimit(RLIMIT_CORE, &none);
+  setrlimit(RLIMIT_CPU, &time);
+  alarm(4 * seconds); // where it waits
+  dup2(out, STDERR_FILENO);
+  dup2(out, STDOUT_FILENO);
+  llvm::remove_fatal_error_handler();
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    writeAll(STDERR_FILENO, reason);
+    _exit(Stopped);
+  });
+}
+
+static std::string describe(int status, unsigned seconds) {
+  if (!WIFSIGNALED(status))
+    return "it ends the process";
+  if (int signal = WTERMSIG(status); signal != SIGXCPU && signal != SIGALRM && signal != SIGKILL)
+    return std::string("it ends with signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  return "it takes longer than " + std::to_string(seconds) + " s";
+}
+
+ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return {false, std::string("no pipe: ") + std::strerror(errno)};
+  pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    becomeChild(seconds, ends[1]);
+    std::string text = body();
+    writeAll(ends[1], llvm::StringRef("\0", 1)); // behind what libraries have printed
+    writeAll(ends[1], text);
+    _exit(Done);
+  }
+  close(ends[1]);
+  std::string text = child < 0 ? "" : readAll(ends[0]);
+  close(ends[0]);
+  int status = 0;
+  if (child < 0)
+    return {false, std::string("no process: ") + std::strerror(errno)};
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == Done)
+    return {true, llvm::StringRef(text).rsplit('\0').second.str()};
+  bool isStopped = WIFEXITED(status) && WEXITSTATUS(status) == Stopped;
+  return {false, isStopped ? text : describe(status, seconds)};
+}
+
+} // namespace perpend::support
