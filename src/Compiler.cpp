@@ -9,6 +9,7 @@
 #include "Compiler.h"
 
 #include "Description.h"
+#include "Intrinsics.h"
 #include "Operators.h"
 #include "Pipeline.h"
 #include "VerifyModule.h"
@@ -87,6 +88,7 @@ private:
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
   LogicalResult readSchedules();
+  LogicalResult readIntrinsics();
   void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   LogicalResult inferRequirements();
   LogicalResult writeObjects(target::ScratchDirectory &scratch, std::vector<std::string> &objects);
@@ -98,6 +100,7 @@ private:
   CompileReport *report;
   std::optional<target::TargetInfo> target;
   std::vector<tile::ScheduleText> schedules;
+  std::optional<tile::IntrinsicScope> intrinsics;
   ModelDescription description;
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
@@ -132,7 +135,8 @@ LogicalResult Compilation::lower() {
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
   if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
     return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
-  if (!options.schedules.empty() && failed(readSchedules()))
+  if ((!options.intrinsics.empty() && failed(readIntrinsics())) ||
+      (!options.schedules.empty() && failed(readSchedules())))
     return failure();
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
     if (next.name == options.startFrom && (failed(checkGiven(phase)) || failed(inferRequirements())))
@@ -142,6 +146,13 @@ LogicalResult Compilation::lower() {
     return failure();
   return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked}, options.startFrom,
                    options.stopAfter, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+}
+
+LogicalResult Compilation::readIntrinsics() {
+  auto library = perpend::readIntrinsics(module.getContext(), options.intrinsics, *target);
+  if (succeeded(library))
+    intrinsics.emplace(module.getContext(), *library);
+  return success(succeeded(library));
 }
 
 /// They are for kernels as they are before the phase `tile`.

@@ -95,15 +95,25 @@ class Schedule:
     target: the machine to compile for.
     packed: whether products and convolutions take operands in the form of micro-kernels, as `perpend.compile` makes
         them; otherwise they are plain blocks.
+    intrinsics: a file of tensor intrinsics that `tensorize` may name, beside the compiler's
+        (docs/howto/add-an-intrinsic.md). Each is compared with its description on random data.
     arguments: those of `perpend.import_model`.
     Errors: ScheduleError where a primitive refuses (and has done nothing); CompileError where the model or the
         kernel cannot be opened.
     """
 
     def __init__(
-        self, model: Any, kernel: str | None = None, *, target: str = "host", packed: bool = False, **arguments: Any
+        self,
+        model: Any,
+        kernel: str | None = None,
+        *,
+        target: str = "host",
+        packed: bool = False,
+        intrinsics: str | PathLike[str] | None = None,
+        **arguments: Any,
     ) -> None:
-        self._scheduler = _perpend.Scheduler.open(_module(model, arguments), kernel or "", target, packed)
+        module, path = _module(model, arguments), fspath(intrinsics or "")
+        self._scheduler = _perpend.Scheduler.open(module, kernel or "", target, packed, path)
 
     @property
     def kernel(self) -> str:

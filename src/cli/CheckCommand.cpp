@@ -126,7 +126,8 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler, {"target", "O", "override-phase", "schedules", "unpacked", "checked"});
+  list.addCompiler(options.compiler,
+                   {"target", "O", "override-phase", "schedules", "intrinsics", "unpacked", "checked"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

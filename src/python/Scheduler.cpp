@@ -4,6 +4,7 @@
 #include "python/ProgramState.h"
 
 #include "Compiler.h"
+#include "Intrinsics.h"
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
 #include "graph/Graph.h"
@@ -56,7 +57,16 @@ struct Scheduler::State {
   std::string name;
   target::TargetInfo target;
   tile::KernelSchedule schedule;
+  /// Those that the user brings, and the compiler's; null: only these.
+  std::shared_ptr<tile::IntrinsicLibrary> intrinsics;
 };
+
+/// While it lives, primitives know the schedule's intrinsics.
+using Scope = std::optional<tile::IntrinsicScope>;
+static void enter(Scope &scope, ModuleOp module, std::shared_ptr<tile::IntrinsicLibrary> intrinsics) {
+  if (intrinsics)
+    scope.emplace(module.getContext(), std::move(intrinsics));
+}
 
 static SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
   SmallVector<func::FuncOp> kernels;
@@ -189,13 +199,22 @@ Scheduler::~Scheduler() {
 }
 
 std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &name, const std::string &target,
-                                           bool isPacked, std::string &error) {
+                                           bool isPacked, const std::string &intrinsics, std::string &error) {
   Program::State &internals = program.internals();
   ErrorText errors(*internals.module->getContext());
   llvm::Expected<target::TargetInfo> machine = target::resolveTarget(target);
   if (!machine) {
     error = llvm::toString(machine.takeError());
     return nullptr;
+  }
+  std::shared_ptr<tile::IntrinsicLibrary> library;
+  if (!intrinsics.empty()) {
+    auto read = readIntrinsics(internals.module->getContext(), intrinsics, *machine);
+    if (failed(read)) {
+      error = errors.take("the intrinsics cannot be read");
+      return nullptr;
+    }
+    library = *read;
   }
   OwningOpRef<ModuleOp> copy = internals.module->clone();
   func::FuncOp kernel;
@@ -214,6 +233,7 @@ std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &
     return nullptr;
   }
   auto state = std::make_unique<State>(std::move(model), std::move(blocks), found, *machine);
+  state->intrinsics = std::move(library);
   return std::unique_ptr<Scheduler>(new Scheduler(program, std::move(state)));
 }
 
@@ -223,6 +243,8 @@ std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &
 
 std::optional<Scheduler::Results> Scheduler::apply(const std::string &primitive,
                                                    const std::vector<std::string> &operands, std::string &error) {
+  Scope scope;
+  enter(scope, *state->blocks, state->intrinsics);
   tile::TraceInstruction instruction;
   instruction.primitive = primitive;
   instruction.operands.assign(operands.begin(), operands.end());
@@ -235,6 +257,8 @@ std::optional<Scheduler::Results> Scheduler::apply(const std::string &primitive,
 }
 
 bool Scheduler::replay(const std::string &text, std::string &error) {
+  Scope scope;
+  enter(scope, *state->blocks, state->intrinsics);
   tile::TextError wrong;
   std::optional<std::vector<tile::TraceLine>> trace = tile::parseTrace(text, wrong);
   if (trace && succeeded(tile::replay(state->schedule, *trace, wrong)))
@@ -270,6 +294,8 @@ std::string Scheduler::schedule() const {
 
 bool Scheduler::compile(const OptionValues &values, const std::string &output, Report &report,
                         std::string &error) const {
+  Scope scope;
+  enter(scope, *state->blocks, state->intrinsics);
   OwningOpRef<ModuleOp> copy = state->model->clone();
   tile::setTrace(state->kernelIn(*copy), state->schedule);
   state->kernelIn(*copy)->removeAttr(tile::scheduledAttribute); // it will be

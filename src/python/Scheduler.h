@@ -36,8 +36,9 @@ public:
   ~Scheduler();
 
   /// The kernel of this name, or the only one if it is empty. isPacked: as the compiler packs operands by default.
+  /// intrinsics: a file of them, or empty.
   static std::unique_ptr<Scheduler> open(Program &program, const std::string &kernel, const std::string &target,
-                                         bool isPacked, std::string &error);
+                                         bool isPacked, const std::string &intrinsics, std::string &error);
 
   using Results = std::vector<std::string>;
   /// The names of the results, such as %i0.

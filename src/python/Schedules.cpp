@@ -38,13 +38,13 @@ static void throwCompileError(const std::string &error) {
 }
 
 static std::unique_ptr<Scheduler> openKernel(Program &program, const std::string &kernel, const std::string &target,
-                                             bool isPacked) {
+                                             bool isPacked, const std::string &intrinsics) {
   std::string error;
   std::unique_ptr<Scheduler> scheduler;
   {
     nb::gil_scoped_release unlocked;
     auto lock = program.lock();
-    scheduler = Scheduler::open(program, kernel, target, isPacked, error);
+    scheduler = Scheduler::open(program, kernel, target, isPacked, intrinsics, error);
   }
   if (!scheduler)
     throwCompileError(error);
@@ -105,7 +105,8 @@ void bindSchedules(nb::module_ &module) {
   module.def("primitives", &describePrimitives);
   module.def("quoted", &quoted, "text"_a);
   nb::class_<Scheduler>(module, "Scheduler", "A kernel while it is scheduled.")
-      .def_static("open", &openKernel, "program"_a, "kernel"_a, "target"_a, "packed"_a, nb::keep_alive<0, 1>())
+      .def_static("open", &openKernel, "program"_a, "kernel"_a, "target"_a, "packed"_a, "intrinsics"_a,
+                  nb::keep_alive<0, 1>())
       .def("apply", &apply, "primitive"_a, "operands"_a)
       .def("replay", &replay, "trace"_a)
       .def("compile", &compile, "path"_a, "options"_a)

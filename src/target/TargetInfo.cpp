@@ -150,9 +150,8 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
       changes[part.str()] = on;
     return Error::success();
   }
-  if (!llvm::is_contained(isaNames, feature))
-    return createStringError(formatv("target '{0}': unknown feature '{1}'\nhint: {2}features: amx, {3}", text, feature,
-                                     guess(feature, isaNameList()), join(isaNameList(), ", ")));
+  if (Error error = checkFeature(feature))
+    return createStringError(formatv("target '{0}': {1}", text, toString(std::move(error))));
   changes[feature.str()] = on;
   return Error::success();
 }
@@ -243,6 +242,13 @@ std::string TargetInfo::describe() const {
                  "per product, {8:F0} GFLOP/s and {9:F0} GB/s per thread, isa {10}",
                  name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemmRows,
                  integersPerWord, flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
+}
+
+Error checkFeature(StringRef name) {
+  if (llvm::is_contained(isaNames, name))
+    return Error::success();
+  return createStringError(formatv("unknown feature '{0}'\nhint: {1}features: amx, {2}", name,
+                                   guess(name, isaNameList()), join(isaNameList(), ", ")));
 }
 
 std::vector<StringRef> targetNames() {

@@ -56,6 +56,9 @@ std::vector<llvm::StringRef> targetNames();
 /// on, no size of a cache.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 
+/// Whether there is a feature of this name in runtime/IsaX86.def. Errors: none, with the nearest.
+llvm::Error checkFeature(llvm::StringRef name);
+
 } // namespace perpend::target
 
 #endif

@@ -63,6 +63,13 @@ LogicalResult MicroKernelOp::verify() {
   return success();
 }
 
+LogicalResult CallIntrinsicOp::verify() {
+  if (getBuffers().empty() || getBases().size() != getBuffers().size())
+    return emitOpError("C1: expected a base for each of at least one buffer, got ")
+           << getBases().size() << " for " << getBuffers().size();
+  return success();
+}
+
 LogicalResult DotOp::verify() {
   VectorType words = cast<VectorType>(getLhs().getType()), sums = cast<VectorType>(getSums().getType());
   if (words.getNumElements() == sums.getNumElements() * elementsPerWord(words.getElementType()))

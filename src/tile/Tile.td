@@ -93,6 +93,21 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments]> {
+  let summary = "A tensor intrinsic with an implementation of its own, on parts of buffers";
+  let description = [{
+    Computes what the intrinsic of this name describes (intrinsics/Intrinsic.h) on buffers whose first elements lie at bases, in elements; strides
+    are those of all dimensions of the first buffer, then of the second, and so on; extents are the values of the
+    intrinsic's parameters in the order of their names. Effects: reads all buffers, writes the last. Errors: C1 lengths of lists.
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<AnyMemRef>:$buffers, Variadic<Index>:$bases, Variadic<Index>:$strides,
+                       Variadic<Index>:$extents);
+  let assemblyFormat = [{
+    $name $buffers `at` `(` $bases `)` `strides` `(` $strides `)` `extents` `(` $extents `)` attr-dict `:` type($buffers)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Intrinsics on vectors
 //===----------------------------------------------------------------------===//

@@ -19,6 +19,8 @@ public:
   Expansion(const IntrinsicMatch &match, const IntrinsicSite &site) : match(match), site(site) {}
 
   void emitRegisters(OpBuilder &builder);
+  /// A tile.call_intrinsic of all of the block.
+  void emitCall(OpBuilder &builder);
 
   Value constant(OpBuilder &builder, int64_t value) { return builder.create<arith::ConstantIndexOp>(site.loc, value); }
   Value compare(OpBuilder &builder, arith::CmpIPredicate predicate, Value a, Value b) {
@@ -142,6 +144,19 @@ void Expansion::emitRegisters(OpBuilder &builder) {
   }
 }
 
+void Expansion::emitCall(OpBuilder &builder) {
+  SmallVector<Value> buffers, bases, strides, extents;
+  for (const IntrinsicMatch::Tile &tile : match.tiles) {
+    buffers.push_back(site.memoryOf(tile.buffer));
+    bases.push_back(site.value(builder, tile.base));
+    for (const SymbolicInt &stride : tile.strides)
+      strides.push_back(site.value(builder, stride));
+  }
+  for (const std::string &parameter : match.intrinsic->parameters)
+    extents.push_back(site.value(builder, match.parameter(parameter)));
+  builder.create<CallIntrinsicOp>(site.loc, match.intrinsic->name, buffers, bases, strides, extents);
+}
+
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
@@ -156,20 +171,24 @@ bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelInd
   if (!match)
     return false;
   Expansion expansion(*match, site);
-  const Emitter &emitter =
-      *llvm::find_if(emitters, [&](const Emitter &known) { return known.name == intrinsic->emitter; });
+  const Emitter *emitter =
+      llvm::find_if(emitters, [&](const Emitter &known) { return known.name == intrinsic->emitter; });
+  bool takesFewer = !intrinsic->implementation && emitter->takesFewer;
+  auto emit = [&](OpBuilder &at) {
+    intrinsic->implementation ? expansion.emitCall(at) : (expansion.*emitter->emit)(at);
+  };
   OpBuilder inner = builder;
   if (Value condition = expansion.holds(builder, match->conditions))
     inner = builder.create<scf::IfOp>(site.loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
   bool isTaken = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
-  Value isWhole = emitter.takesFewer && isTaken ? Value() : expansion.isWhole(inner);
+  Value isWhole = takesFewer && isTaken ? Value() : expansion.isWhole(inner);
   if (!isWhole) {
-    (expansion.*emitter.emit)(inner);
+    emit(inner);
     return true;
   }
   auto choice = inner.create<scf::IfOp>(site.loc, isWhole, /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
-  (expansion.*emitter.emit)(then);
+  emit(then);
   site.emitNest(otherwise);
   return true;
 }

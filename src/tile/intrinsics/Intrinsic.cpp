@@ -3,85 +3,168 @@
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "tile/Attributes.h"
+#include "tile/KernelEmitter.h"
 #include "tile/schedule/Nests.h"
 
-#include "target/Intrinsics.h"
-
-#include "mlir/Parser/Parser.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+static constexpr StringLiteral hint = "\nhint: docs/howto/add-an-intrinsic.md shows one";
+
 namespace {
 class Reader {
 public:
-  explicit Reader(func::FuncOp function) : function(function) { intrinsic.description = function; }
+  Reader(func::FuncOp function, const target::TargetInfo *target) : function(function), target(target) {
+    intrinsic.description = function;
+  }
 
   FailureOr<Intrinsic> run() {
     intrinsic.name = function.getSymName();
-    if (function.isDeclaration() || !isDescribed() || !areEntriesRead() || !isImplemented())
+    if (!isNest() || !isDescribed() || !areEntriesRead() || !isImplemented())
       return failure();
     return std::move(intrinsic);
   }
 
 private:
-  bool fail(const Twine &message) {
-    function.emitError("intrinsic '") << function.getSymName() << "': " << message.str()
-                                      << "\nhint: src/tile/intrinsics/Intrinsic.h shows one";
+  bool fail(const Twine &message, Operation *at = nullptr) {
+    std::string text = message.str();
+    (at ? at : function.getOperation())->emitError("intrinsic '")
+        << function.getSymName() << "': " << text << (StringRef(text).contains("\nhint: ") ? "" : hint.data());
     return false;
   }
+  bool isEntry(StringRef name, Attribute value);
 
+  // What it computes
+  bool isNest();
   bool isDescribed();
+  bool isAccessDescribed(const Access &access);
+  bool isBodyDescribed();
+  // The attribute
   bool areEntriesRead();
   bool readStrides(Attribute value);
   bool readWhere(Attribute value);
+  bool readFeatures(Attribute value);
+  std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
+  // How
   bool isImplemented();
-  std::optional<SymbolicInt> expression(StringRef text, StringRef entry);
+  bool isImplementation();
 
   func::FuncOp function;
+  const target::TargetInfo *target;
   Intrinsic intrinsic;
 };
 } // namespace
 
-/// One block in loops, each access at different iterators of it, on buffers that are arguments.
-bool Reader::isDescribed() {
+//===----------------------------------------------------------------------===//
+// What it computes
+//===----------------------------------------------------------------------===//
+
+/// A body of loops around one block, on buffers that are arguments, and nothing else.
+bool Reader::isNest() {
   SmallVector<BlockOp> blocks;
   function.walk([&](BlockOp block) { blocks.push_back(block); });
-  if (blocks.size() != 1 || !llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<BufferType>))
+  bool isOnBuffers = llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<BufferType>);
+  if (function.isDeclaration() || blocks.size() != 1 || !isOnBuffers || function.getNumResults() != 0)
     return fail("expected a function on buffers with one block, got " + Twine(blocks.size()) + " blocks");
   intrinsic.block = blocks.front();
   std::string why;
-  if (!singleStoreOf(intrinsic.block, why))
-    return fail("the block '" + intrinsic.block.getName() + "' cannot be matched: " + why);
-  for (const Access &access : accessesIn(intrinsic.block))
-    if (!asIterators(intrinsic.block, access))
-      return fail("expected each index to be another iterator of the block");
-  std::set<std::string> symbols;
-  for (Type type : function.getArgumentTypes())
-    for (const SymbolicInt &extent : cast<BufferType>(type).extents())
-      extent.symbols(symbols);
-  for (const SymbolicInt &extent : intrinsic.block.getDomain().values()) {
-    std::set<std::string> used;
-    extent.symbols(used);
-    if (!extent.isConstant() && (used.size() != 1 || extent != SymbolicInt::symbol(*used.begin())))
-      return fail("expected extents that are a number or a symbol, got " + extent.str());
-  }
-  intrinsic.parameters.assign(symbols.begin(), symbols.end());
+  Block &body = function.getBody().front();
+  bool isAlone = function.getBody().hasOneBlock() && llvm::hasSingleElement(body.without_terminator());
+  if (!isAlone || !loopsOfIterators(intrinsic.block, why) || nestOf(intrinsic.block) != &body.front() ||
+      !intrinsic.block.getConditions().values().empty())
+    return fail("expected nothing but a loop for each iterator, of its extent, around the block '" +
+                    intrinsic.block.getName() + "'",
+                intrinsic.block);
   return true;
 }
 
-std::optional<SymbolicInt> Reader::expression(StringRef text, StringRef entry) {
+/// Each index is another iterator, of the extent that the buffer has there.
+bool Reader::isAccessDescribed(const Access &access) {
+  std::optional<SmallVector<unsigned>> iterators = asIterators(intrinsic.block, access);
+  if (!isa<BlockArgument>(access.buffer()) || !iterators)
+    return fail("expected each index to be another iterator of the block", access.op);
+  Shape extents = cast<BufferType>(access.buffer().getType()).extents();
+  for (auto [iterator, extent] : llvm::zip(*iterators, extents))
+    if (intrinsic.block.getDomain().values()[iterator] != extent)
+      return fail("expected an iterator in " + extent.str() + " as the index of that dimension, got one in " +
+                      intrinsic.block.getDomain().values()[iterator].str(),
+                  access.op);
+  return true;
+}
+
+/// Scalar operations, one store of the last buffer, and one in the init.
+bool Reader::isBodyDescribed() {
+  Value last = function.getArguments().back();
+  auto storesOnce = [&](Block &body) {
+    auto stores = body.getOps<StoreOp>();
+    return llvm::hasSingleElement(stores) && (*stores.begin()).getBuffer() == last;
+  };
+  InitOp init = intrinsic.block.init();
+  if (!storesOnce(*intrinsic.block.body()) || (init && !storesOnce(init.getRegion().front())))
+    return fail("expected one store in the block, and one in its init, of the last buffer", intrinsic.block);
+  WalkResult result = intrinsic.block.walk([&](Operation *op) {
+    bool isScalar = isa<BlockOp, InitOp, LoadOp, StoreOp>(op) ||
+                    (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumRegions() == 0);
+    return isScalar
+               ? WalkResult::advance()
+               : (fail("'" + op->getName().getStringRef() + "' is no scalar operation", op), WalkResult::interrupt());
+  });
+  return !result.wasInterrupted();
+}
+
+bool Reader::isDescribed() {
+  std::string why;
+  if (!singleStoreOf(intrinsic.block, why))
+    return fail("the block '" + intrinsic.block.getName() + "' cannot be matched: " + why, intrinsic.block);
+  llvm::SmallPtrSet<Value, 4> used;
+  for (const Access &access : accessesIn(intrinsic.block)) {
+    if (!isAccessDescribed(access))
+      return false;
+    used.insert(access.buffer());
+  }
+  if (used.size() != function.getNumArguments())
+    return fail("expected every buffer to be read or written");
+  std::set<std::string> symbols;
+  for (const SymbolicInt &extent : intrinsic.block.getDomain().values()) {
+    std::set<std::string> names;
+    extent.symbols(names);
+    if (!extent.isConstant() && (names.size() != 1 || extent != SymbolicInt::symbol(*names.begin())))
+      return fail("expected extents that are a number or a symbol, got " + extent.str());
+    symbols.insert(names.begin(), names.end());
+  }
+  std::set<std::string> ofBuffers;
+  for (Type type : function.getArgumentTypes())
+    for (const SymbolicInt &extent : cast<BufferType>(type).extents())
+      extent.symbols(ofBuffers);
+  if (symbols != ofBuffers)
+    return fail("expected every symbol to be an extent of a buffer");
+  intrinsic.parameters.assign(symbols.begin(), symbols.end());
+  return isBodyDescribed();
+}
+
+//===----------------------------------------------------------------------===//
+// The attribute
+//===----------------------------------------------------------------------===//
+
+std::optional<SymbolicInt> Reader::expression(StringRef text, StringRef entry, ArrayRef<std::string> others) {
   std::string error;
   std::optional<SymbolicInt> value = SymbolicInt::parse(text, &error);
-  if (!value)
-    return fail(entry + ": \"" + text + "\": " + error), std::nullopt;
+  if (!value || value->isPoison())
+    return fail(entry + ": \"" + text + "\": " + (value ? "too long" : error)), std::nullopt;
+  SmallVector<std::string> known(intrinsic.parameters);
+  known.append(others.begin(), others.end());
   std::set<std::string> used;
   value->symbols(used);
   for (const std::string &name : used)
-    if (!llvm::is_contained(intrinsic.parameters, name))
-      return fail(entry + ": expected some of " + llvm::join(intrinsic.parameters, ", ") + ", got " + name),
-             std::nullopt;
+    if (!llvm::is_contained(known, name))
+      return fail(entry + ": expected some of " + llvm::join(known, ", ") + ", got " + name), std::nullopt;
   return value;
 }
 
@@ -118,74 +201,121 @@ bool Reader::readWhere(Attribute value) {
   return true;
 }
 
-bool Reader::areEntriesRead() {
-  auto entries = function->getAttrOfType<DictionaryAttr>(intrinsicAttribute);
-  if (!entries || !entries.get("strides"))
-    return fail("expected the attribute tile.intrinsic with strides");
-  for (NamedAttribute entry : entries) {
-    StringRef name = entry.getName();
-    auto text = dyn_cast<StringAttr>(entry.getValue());
-    if (name == "strides" || name == "where") {
-      if (!(name == "strides" ? readStrides(entry.getValue()) : readWhere(entry.getValue())))
-        return false;
-    } else if (name == "emitter" && text) {
-      intrinsic.emitter = text.str();
-    } else {
-      return fail("'" + name + "' is no entry, or has a value of another kind: expected strides, where and emitter");
-    }
+bool Reader::readFeatures(Attribute value) {
+  auto texts = dyn_cast<ArrayAttr>(value);
+  if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>))
+    return fail("features: expected a list of texts");
+  for (auto text : texts.getAsRange<StringAttr>()) {
+    if (llvm::Error error = target::checkFeature(text.getValue()))
+      return fail("features: " + llvm::toString(std::move(error)));
+    intrinsic.features.push_back(text.str());
+    if (target && !target->hasIsa(text.getValue()))
+      intrinsic.lacks += (intrinsic.lacks.empty() ? "" : ", ") + text.str();
   }
   return true;
 }
 
+bool Reader::isEntry(StringRef name, Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  if (name == "strides")
+    return readStrides(value);
+  if (name == "where")
+    return readWhere(value);
+  if (name == "features")
+    return readFeatures(value);
+  if (name == "cycles" && text) {
+    intrinsic.cycles = expression(text, "cycles", {"lanes", "fmas"});
+    return intrinsic.cycles.has_value();
+  }
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value); name == "implementation" && symbol) {
+    intrinsic.implementation = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue());
+    return intrinsic.implementation || fail("the text has no function @" + symbol.getValue());
+  }
+  if (name == "emitter" && text && !target) {
+    intrinsic.emitter = text.str();
+    return true;
+  }
+  return fail("'" + name +
+              "' is no entry, or has a value of another kind: expected strides, where, features, cycles and "
+              "implementation");
+}
+
+bool Reader::areEntriesRead() {
+  auto entries = function->getAttrOfType<DictionaryAttr>(intrinsicAttribute);
+  if (!entries || !entries.get("strides"))
+    return fail("expected the attribute tile.intrinsic with strides");
+  return llvm::all_of(entries, [&](NamedAttribute entry) { return isEntry(entry.getName(), entry.getValue()); });
+}
+
+//===----------------------------------------------------------------------===//
+// How it is computed
+//===----------------------------------------------------------------------===//
+
+BufferType Intrinsic::bufferType(unsigned buffer) const {
+  return cast<BufferType>(description.getArgumentTypes()[buffer]);
+}
+
+MemRefType Intrinsic::memoryType(unsigned buffer) const {
+  auto number = [](const std::optional<SymbolicInt> &value) {
+    return value && value->isConstant() ? *value->constant() : ShapedType::kDynamic;
+  };
+  SmallVector<int64_t> extents, steps;
+  for (const SymbolicInt &extent : bufferType(buffer).extents())
+    extents.push_back(number(extent));
+  for (const std::optional<SymbolicInt> &stride : strides[buffer])
+    steps.push_back(number(stride));
+  auto layout = StridedLayoutAttr::get(description.getContext(), ShapedType::kDynamic, steps);
+  return MemRefType::get(extents, tile::bufferType(bufferType(buffer).getElementType()).getElementType(), layout);
+}
+
+/// What the phase `lower` may find in a function that stands alone.
+static bool isCode(Operation *op) {
+  if (isa<func::ReturnOp, memref::LoadOp, memref::StoreOp, memref::CastOp, memref::DimOp, memref::SubViewOp,
+          memref::AllocaOp, memref::PrefetchOp, memref::ExtractAlignedPointerAsIndexOp,
+          memref::ExtractStridedMetadataOp>(op))
+    return true;
+  bool isOperation = isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
+                                     LLVM::LLVMDialect>(op->getDialect());
+  auto refersTo = [](NamedAttribute attribute) { return isa<SymbolRefAttr>(attribute.getValue()); };
+  return isOperation && llvm::none_of(op->getAttrs(), refersTo) && !op->hasTrait<OpTrait::SymbolTable>();
+}
+
+bool Reader::isImplementation() {
+  func::FuncOp code = intrinsic.implementation;
+  SmallVector<Type> expected;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    expected.push_back(intrinsic.memoryType(i));
+  auto type = FunctionType::get(function.getContext(), expected, {});
+  if (code.getFunctionType() != type) {
+    std::string texts[2];
+    llvm::raw_string_ostream(texts[0]) << type;
+    llvm::raw_string_ostream(texts[1]) << code.getFunctionType();
+    return fail("expected an implementation of type " + texts[0] + ", got " + texts[1], code);
+  }
+  if (code.isDeclaration() || !code.getBody().hasOneBlock() || code->hasAttr(intrinsicAttribute))
+    return fail("expected a body of one block as the implementation", code);
+  WalkResult result = code.getBody().walk([&](Operation *op) {
+    if (isCode(op))
+      return WalkResult::advance();
+    fail("'" + op->getName().getStringRef() +
+             "' is no operation of an implementation: expected some of arith, math, memref, scf, vector and llvm, "
+             "without calls",
+         op);
+    return WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
 bool Reader::isImplemented() {
+  if (intrinsic.implementation)
+    return isImplementation();
+  if (target)
+    return fail("expected the entry implementation, the name of a function");
   if (!isIntrinsicEmitter(intrinsic.emitter))
     return fail("expected one of the emitters " + intrinsicEmitterNames() + ", got '" + intrinsic.emitter + "'");
   return true;
 }
 
-FailureOr<Intrinsic> perpend::tile::readIntrinsic(func::FuncOp description) { return Reader(description).run(); }
-
-//===----------------------------------------------------------------------===//
-// The library
-//===----------------------------------------------------------------------===//
-
-IntrinsicLibrary &IntrinsicLibrary::of(MLIRContext *context) {
-  auto *dialect = context->getLoadedDialect<TileDialect>();
-  if (!dialect->intrinsics) {
-    dialect->intrinsics = std::make_shared<IntrinsicLibrary>(context);
-    for (const target::IntrinsicText &text : target::intrinsicTexts())
-      if (failed(dialect->intrinsics->add(text.file, text.text)))
-        llvm::report_fatal_error("perpend bug: an intrinsic of the compiler cannot be read");
-  }
-  return *dialect->intrinsics;
-}
-
-LogicalResult IntrinsicLibrary::add(StringRef file, StringRef text) {
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, context, file);
-  if (!module)
-    return failure();
-  SmallVector<std::unique_ptr<Intrinsic>> read;
-  for (auto function : module->getOps<func::FuncOp>()) {
-    if (!function->hasAttr(intrinsicAttribute))
-      continue;
-    FailureOr<Intrinsic> intrinsic = readIntrinsic(function);
-    if (failed(intrinsic))
-      return failure();
-    if (find(intrinsic->name))
-      return function.emitError("intrinsic '") << intrinsic->name << "': there is one of this name already";
-    read.push_back(std::make_unique<Intrinsic>(std::move(*intrinsic)));
-  }
-  if (read.empty())
-    return module->emitError("expected a function with the attribute tile.intrinsic\n"
-                             "hint: src/tile/intrinsics/Intrinsic.h shows one");
-  texts.push_back(std::move(module));
-  llvm::move(read, std::back_inserter(intrinsics));
-  return success();
-}
-
-const Intrinsic *IntrinsicLibrary::find(StringRef name) const {
-  for (const std::unique_ptr<Intrinsic> &intrinsic : intrinsics)
-    if (intrinsic->name == name)
-      return intrinsic.get();
-  return nullptr;
+FailureOr<Intrinsic> perpend::tile::readIntrinsic(func::FuncOp description, const target::TargetInfo *target) {
+  return Reader(description, target).run();
 }

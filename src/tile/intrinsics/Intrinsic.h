@@ -6,27 +6,39 @@
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is any
 //     where = ["rows <= 64"],        what must hold of the extents
-//     emitter = "registers"          code in C++ (Expand.cpp) for a whole family
+//     features = ["avx2"],           what the processor must have (runtime/IsaX86.def)
+//     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and fmas, the vector multiply-adds
+//     in a cycle implementation = @f32.code     a function of the same text, or emitter = "registers"          code in
+//     C++ (Expand.cpp) for a whole family, of the compiler's own intrinsics
 //   }} { … }
 //
 // The symbols of its shapes are parameters. Buffers have no layout but the
-// strides: what a nest reads need not be as the description's shapes say.
+// strides: what a nest reads need not be as the description's shapes say. The last
+// buffer is the one that is written.
+//
+// An implementation takes a memref for each buffer, with the description's extents
+// and strides where they are numbers, and consists of operations that the phase
+// `lower` lowers:
+//
+//   func.func private @f32.code(%a: memref<?x?xf32, strided<[?, 1], offset: ?>>, …) { … }
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_INTRINSICS_INTRINSIC_H
 #define PERPEND_TILE_INTRINSICS_INTRINSIC_H
 
+#include "target/TargetInfo.h"
 #include "tile/KernelIndices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace perpend::tile {
 
 struct Intrinsic {
   std::string name;
-  mlir::func::FuncOp description;
+  mutable mlir::func::FuncOp description;
   /// The one block of the description (operations have no const).
   mutable BlockOp block;
   /// Symbols of the description, sorted.
@@ -35,33 +47,53 @@ struct Intrinsic {
   llvm::SmallVector<llvm::SmallVector<std::optional<SymbolicInt>>> strides;
   /// Pairs of which the first is at most the second.
   Shape where;
-  /// How it is carried out.
+  std::vector<std::string> features;
+  std::optional<SymbolicInt> cycles;
+  /// How it is carried out: an emitter, or the implementation.
   std::string emitter;
+  mutable mlir::func::FuncOp implementation;
+  /// Why the machine cannot; empty where it can.
+  std::string lacks;
 
   unsigned rank(unsigned buffer) const { return strides[buffer].size(); }
+  BufferType bufferType(unsigned buffer) const;
+  /// What the implementation takes for a buffer.
+  mlir::MemRefType memoryType(unsigned buffer) const;
 };
 
-/// The intrinsics of a context.
+/// The intrinsics that schedules may name.
 class IntrinsicLibrary {
 public:
-  explicit IntrinsicLibrary(mlir::MLIRContext *context) : context(context) {}
-  /// That of the context, with what the targets bring.
+  /// Those in use in a context: what the targets bring, unless an IntrinsicScope says otherwise.
   static IntrinsicLibrary &of(mlir::MLIRContext *context);
 
-  /// Adds those of a text, or none: errors go to the context's handler, with the file's name.
-  mlir::LogicalResult add(llvm::StringRef file, llvm::StringRef text);
+  /// Adds those of a text, or none: errors go to the context's handler, with the file's name. Without a target they are
+  /// the compiler's own.
+  mlir::LogicalResult add(mlir::MLIRContext *context, llvm::StringRef file, llvm::StringRef text,
+                          const target::TargetInfo *target = nullptr);
   const Intrinsic *find(llvm::StringRef name) const;
   /// In the order in which they were added.
-  llvm::ArrayRef<std::unique_ptr<Intrinsic>> list() const { return intrinsics; }
+  llvm::ArrayRef<std::shared_ptr<const Intrinsic>> list() const { return intrinsics; }
+
+private:
+  llvm::SmallVector<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> texts;
+  llvm::SmallVector<std::shared_ptr<const Intrinsic>> intrinsics;
+};
+
+/// While it lives, a library is in use in a context.
+class IntrinsicScope {
+public:
+  IntrinsicScope(mlir::MLIRContext *context, std::shared_ptr<IntrinsicLibrary> library);
+  IntrinsicScope(const IntrinsicScope &) = delete;
+  ~IntrinsicScope();
 
 private:
   mlir::MLIRContext *context;
-  llvm::SmallVector<mlir::OwningOpRef<mlir::ModuleOp>> texts;
-  llvm::SmallVector<std::unique_ptr<Intrinsic>> intrinsics;
+  std::shared_ptr<IntrinsicLibrary> previous;
 };
 
 /// What the attribute and the function say. Errors are emitted at the function: "intrinsic 'x': …".
-mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description);
+mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description, const target::TargetInfo *target = nullptr);
 /// The names of emitters in C++ (Expand.h).
 bool isIntrinsicEmitter(llvm::StringRef name);
 std::string intrinsicEmitterNames();

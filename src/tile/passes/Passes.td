@@ -64,6 +64,12 @@ def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
   let options = [TargetOption];
 }
 
+def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
+  let summary = "Calls of the implementations of tensor intrinsics";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 def TileVerifyAccesses : Pass<"tile-verify-accesses", "::mlir::ModuleOp"> {
   let summary = "Accesses outside of their memory do not happen, and are noted";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",

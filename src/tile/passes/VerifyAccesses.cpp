@@ -115,6 +115,7 @@ private:
   Value countOf(ImplicitLocOpBuilder &b, Value memory);
   LogicalResult guard(Operation *op, const Access &access);
   LogicalResult passOn(func::CallOp call);
+  void guardPart(func::CallOp call, Value part, Value root);
 
   func::FuncOp function, note;
   Value record, own;
@@ -207,6 +208,24 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   return success();
 }
 
+/// A function that gets a part of a memory stays inside of the part; here, the part must be inside of the memory.
+void CheckedFunction::guardPart(func::CallOp call, Value part, Value root) {
+  ImplicitLocOpBuilder b(call.getLoc(), call);
+  auto metadata = b.create<memref::ExtractStridedMetadataOp>(part);
+  Value last = metadata.getOffset(), isEmpty = b.create<arith::ConstantIntOp>(0, 1);
+  for (auto [extent, stride] : llvm::zip(metadata.getSizes(), metadata.getStrides())) {
+    Value steps = b.create<arith::SubIOp>(extent, b.create<arith::ConstantIndexOp>(1));
+    last = b.create<arith::AddIOp>(last, b.create<arith::MulIOp>(steps, stride));
+    isEmpty = b.create<arith::OrIOp>(isEmpty, b.create<arith::CmpIOp>(arith::CmpIPredicate::sle, extent, own));
+  }
+  Value count = countOf(b, root);
+  Value isWhole = b.create<arith::AndIOp>(isInside(b, metadata.getOffset(), count, 1), isInside(b, last, count, 1));
+  auto choice = b.create<scf::IfOp>(b.create<arith::OrIOp>(isEmpty, isWhole), /*withElseRegion=*/true);
+  call->moveBefore(choice.thenBlock()->getTerminator());
+  b.setInsertionPointToStart(choice.elseBlock());
+  b.create<func::CallOp>(note, ValueRange{record, numberOf(root), last});
+}
+
 LogicalResult CheckedFunction::passOn(func::CallOp call) {
   if (!hasMemory(call.getOperandTypes()))
     return success();
@@ -219,6 +238,8 @@ LogicalResult CheckedFunction::passOn(func::CallOp call) {
     if (!root)
       return call.emitError("perpend bug: cannot tell whose memory this call gets");
     added.push_back(numberOf(root));
+    if (isView && call.getNumResults() == 0)
+      guardPart(call, operand, root);
   }
   call->insertOperands(call->getNumOperands(), added);
   return success();

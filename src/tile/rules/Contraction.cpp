@@ -190,7 +190,7 @@ LogicalResult ContractionRule::tensorize() {
     llvm::sort(types, [](Type a, Type b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); });
     return types;
   };
-  for (const std::unique_ptr<Intrinsic> &intrinsic : IntrinsicLibrary::of(kernel.getContext()).list()) {
+  for (const auto &intrinsic : IntrinsicLibrary::of(kernel.getContext()).list()) {
     if (typesOf(intrinsic->block) != typesOf(product))
       continue;
     if (failed(splitWords(*intrinsic)))

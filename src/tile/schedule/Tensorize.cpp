@@ -222,10 +222,12 @@ LogicalResult KernelSchedule::tensorize(Place place, StringRef name) {
   const Intrinsic *intrinsic = library.find(name);
   if (!intrinsic) {
     std::string known;
-    for (const std::unique_ptr<Intrinsic> &one : library.list())
+    for (const auto &one : library.list())
       known += (known.empty() ? "" : ", ") + one->name;
     return refuse(title + "expected one of the intrinsics " + known);
   }
+  if (!intrinsic->lacks.empty())
+    return refuse(title + "the machine has no " + intrinsic->lacks);
   auto outer = dyn_cast<BlockOp>(*found);
   if (outer && !intrinsicOf(outer).empty())
     return refuse(title + "the block is computed by '" + intrinsicOf(outer) + "' already");

@@ -1,0 +1,267 @@
+//===- IntrinsicDraws.cpp - intrinsics on random data ---------------------===//
+
+#include "IntrinsicDraws.h"
+
+#include "graph/Attributes.h"
+#include "graph/Graph.h"
+#include "graph/SubstituteSymbols.h"
+#include "interp/Interpreter.h"
+#include "tile/Attributes.h"
+#include "tile/schedule/Nests.h"
+
+#include <numeric>
+#include <random>
+
+using namespace mlir;
+
+namespace perpend {
+using interp::Tensor;
+using tile::Intrinsic;
+using Buffer = IntrinsicDraw::Buffer;
+using support::SymbolicInt;
+
+namespace {
+constexpr int callCount = 10, attempts = 400;
+constexpr int64_t extentsToTry[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64};
+/// Points of the block in a call: the interpreter takes a microsecond for each.
+constexpr int64_t mostPoints = 1 << 15;
+/// Elements beside those that a call may touch.
+constexpr int64_t guardElements = 128;
+
+class Draws {
+public:
+  explicit Draws(const Intrinsic &intrinsic) : intrinsic(intrinsic) {}
+
+  FailureOr<std::vector<IntrinsicDraw>> run();
+
+private:
+  LogicalResult fail(const Twine &message) {
+    return intrinsic.description.emitError("intrinsic '") << intrinsic.name << "': " << message.str();
+  }
+  int64_t integer(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
+  std::optional<int64_t> valueOf(const SymbolicInt &expression) { return expression.substitute(values).constant(); }
+
+  bool drawExtents(IntrinsicDraw &draw);
+  bool areAllowed();
+  LogicalResult drawBuffer(unsigned number, Buffer &buffer);
+  void placeFreely(unsigned number, Buffer &buffer);
+  void fill(Tensor &tensor);
+  bool shareElements(Buffer &buffer);
+  OwningOpRef<ModuleOp> moduleOf();
+  LogicalResult interpretInto(IntrinsicDraw &draw);
+
+  const Intrinsic &intrinsic;
+  std::mt19937_64 engine{20261123};
+  /// Of the parameters.
+  llvm::StringMap<SymbolicInt> values;
+  /// Integers of all sizes, rather than small ones.
+  bool isWide = false;
+};
+} // namespace
+
+std::vector<int64_t> Buffer::positions() const {
+  std::vector<int64_t> list{base};
+  for (auto [extent, stride] : llvm::zip(tensor.shape, strides)) {
+    std::vector<int64_t> next;
+    for (int64_t position : list)
+      for (int64_t i = 0; i < extent; ++i)
+        next.push_back(position + i * stride);
+    list = std::move(next);
+  }
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// The conditions hold, and the call is not too long.
+bool Draws::areAllowed() {
+  for (size_t i = 0; i < intrinsic.where.size(); i += 2) {
+    std::optional<int64_t> least = valueOf(intrinsic.where[i]), most = valueOf(intrinsic.where[i + 1]);
+    if (!least || !most || *least > *most)
+      return false;
+  }
+  int64_t points = 1;
+  for (const SymbolicInt &extent : intrinsic.block.getDomain().values()) {
+    int64_t count = valueOf(extent).value_or(-1);
+    if (count < 0 || count > mostPoints || points > mostPoints / std::max<int64_t>(count, 1))
+      return false;
+    points *= std::max<int64_t>(count, 1);
+  }
+  return true;
+}
+
+bool Draws::drawExtents(IntrinsicDraw &draw) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    draw.extents.clear();
+    draw.text.clear();
+    for (const std::string &name : intrinsic.parameters) {
+      draw.extents.push_back(extentsToTry[integer(0, std::size(extentsToTry) - 1)]);
+      values[name] = SymbolicInt(draw.extents.back());
+      draw.text += (draw.text.empty() ? "with " : ", ") + name + " = " + std::to_string(draw.extents.back());
+    }
+    if (areAllowed())
+      return true;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// Strides that may be any: dimensions in any order, with gaps; of what is read, sometimes the same element again.
+void Draws::placeFreely(unsigned number, Buffer &buffer) {
+  int64_t span = 1;
+  SmallVector<unsigned> freely;
+  for (auto [dim, stride] : llvm::enumerate(intrinsic.strides[number])) {
+    if (!stride)
+      freely.push_back(dim);
+    else
+      span += std::max<int64_t>(buffer.tensor.shape[dim] - 1, 0) * std::abs(buffer.strides[dim]);
+  }
+  std::shuffle(freely.begin(), freely.end(), engine);
+  bool isRead = number + 1 < intrinsic.strides.size();
+  for (unsigned dim : freely) {
+    bool isRepeated = isRead && integer(0, 7) == 0;
+    buffer.strides[dim] = isRepeated ? 0 : span + (integer(0, 2) == 0 ? integer(1, 5) : 0);
+    span += std::max<int64_t>(buffer.tensor.shape[dim] - 1, 0) * buffer.strides[dim];
+  }
+}
+
+/// Small halves, or small integers, or integers of any size.
+void Draws::fill(Tensor &tensor) {
+  interp::ElementFormat format = tensor.format();
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    int64_t small = integer(-8, 8);
+    float single = static_cast<float>(small) / 2;
+    double twice = single;
+    int64_t whole = isWide ? static_cast<int64_t>(engine()) : small;
+    const void *value = format.kind == interp::RegisterKind::Single   ? static_cast<const void *>(&single)
+                        : format.kind == interp::RegisterKind::Double ? static_cast<const void *>(&twice)
+                                                                      : static_cast<const void *>(&whole);
+    interp::writeElements(format, value, 1, tensor.mutableData() + i * format.bytes());
+  }
+}
+
+LogicalResult Draws::drawBuffer(unsigned number, Buffer &buffer) {
+  tile::BufferType type = intrinsic.bufferType(number);
+  SmallVector<int64_t> shape;
+  for (const SymbolicInt &extent : type.extents())
+    shape.push_back(valueOf(extent).value_or(0));
+  std::optional<Tensor> tensor = Tensor::allocate(type.getElementType(), shape);
+  if (!tensor)
+    return fail("elements of the " + Twine(number + 1) + ". buffer have no values here");
+  buffer.tensor = *tensor;
+  fill(buffer.tensor);
+  for (const std::optional<SymbolicInt> &stride : intrinsic.strides[number])
+    buffer.strides.push_back(stride ? valueOf(*stride).value_or(-1) : 0);
+  placeFreely(number, buffer);
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip(shape, buffer.strides)) {
+    if (stride < 0 || stride > mostPoints)
+      return fail("expected strides of the " + Twine(number + 1) + ". buffer from 0 to " + Twine(mostPoints) +
+                  ", got " + Twine(stride));
+    last += std::max<int64_t>(extent - 1, 0) * stride;
+  }
+  buffer.base = guardElements + integer(0, 7);
+  buffer.memory = buffer.base + last + 1 + guardElements;
+  if (!shareElements(buffer) && number + 1 == intrinsic.strides.size())
+    return fail("elements of the last buffer lie on one another");
+  return success();
+}
+
+/// Elements at one place are equal. Returns whether there are none.
+bool Draws::shareElements(Buffer &buffer) {
+  llvm::DenseMap<int64_t, size_t> first;
+  unsigned bytes = buffer.tensor.format().bytes();
+  std::byte *data = buffer.tensor.mutableData();
+  for (auto [i, position] : llvm::enumerate(buffer.positions()))
+    if (auto [known, isNew] = first.try_emplace(position, i); !isNew)
+      std::memcpy(data + i * bytes, data + known->second * bytes, bytes);
+  return int64_t(first.size()) == buffer.tensor.elementCount();
+}
+
+//===----------------------------------------------------------------------===//
+// What is right
+//===----------------------------------------------------------------------===//
+
+/// A sum of nothing is what its init says.
+static void separateInit(func::FuncOp kernel) {
+  tile::BlockOp block;
+  kernel.walk([&](tile::BlockOp found) { block = found; });
+  SmallVector<tile::ForOp> loops = tile::loopsAround(block);
+  std::string why;
+  if (block.init() && block.isReduction() && !loops.empty())
+    (void)tile::decomposeReduction(kernel, block, loops.front(), why);
+}
+
+/// Main with a call of the description as a kernel. Where the last buffer is read before it is written, an input says
+/// what it holds.
+OwningOpRef<ModuleOp> Draws::moduleOf() {
+  Location loc = intrinsic.description.getLoc();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto kernel = cast<func::FuncOp>(builder.insert(intrinsic.description.clone()));
+  kernel.setSymName("description");
+  kernel->setDiscardableAttrs(
+      builder.getDictionaryAttr(builder.getNamedAttr(graph::kernelAttribute, builder.getUnitAttr())));
+  graph::substituteSymbols(kernel.getBody(), values);
+  separateInit(kernel);
+  unsigned last = kernel.getNumArguments() - 1;
+  Block &body = kernel.getBody().front();
+  if (!intrinsic.block.init()) {
+    Value before = body.insertArgument(last, body.getArgument(last).getType(), loc);
+    tile::createCopy(OpBuilder::atBlockBegin(&body), loc, before, body.getArguments().back(), "before");
+  }
+  kernel.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), {}));
+  SmallVector<Type> types;
+  for (Type type : body.getArgumentTypes()) {
+    auto buffer = cast<tile::BufferType>(type);
+    SmallVector<int64_t> shape;
+    for (const SymbolicInt &extent : buffer.extents())
+      shape.push_back(*extent.constant());
+    types.push_back(RankedTensorType::get(shape, buffer.getElementType()));
+  }
+  Type result = types.pop_back_val();
+  auto main = builder.create<func::FuncOp>(loc, "main", builder.getFunctionType(types, result));
+  builder.setInsertionPointToStart(main.addEntryBlock());
+  auto call = builder.create<graph::CallKernelOp>(loc, result, "description", main.getArguments());
+  builder.create<func::ReturnOp>(loc, call.getResults());
+  return module;
+}
+
+LogicalResult Draws::interpretInto(IntrinsicDraw &draw) {
+  OwningOpRef<ModuleOp> module = moduleOf();
+  SmallVector<Tensor> inputs;
+  for (const Buffer &buffer : draw.buffers)
+    inputs.push_back(buffer.tensor);
+  if (intrinsic.block.init())
+    inputs.pop_back();
+  auto results = interp::interpret(module->lookupSymbol<func::FuncOp>("main"), inputs);
+  if (failed(results))
+    return failure();
+  draw.expected = results->front();
+  return success();
+}
+
+FailureOr<std::vector<IntrinsicDraw>> Draws::run() {
+  std::vector<IntrinsicDraw> draws;
+  for (int number = 0; number < callCount; ++number) {
+    IntrinsicDraw &draw = draws.emplace_back();
+    isWide = number % 2 == 1;
+    if (!drawExtents(draw))
+      return fail("no extents up to 64 that were tried fulfil the conditions\nhint: where is a list of texts such as "
+                  "\"rows <= 8\"");
+    for (unsigned i = 0; i < intrinsic.strides.size(); ++i)
+      if (failed(drawBuffer(i, draw.buffers.emplace_back())))
+        return failure();
+    if (failed(interpretInto(draw)))
+      return failure();
+  }
+  return draws;
+}
+
+FailureOr<std::vector<IntrinsicDraw>> drawCalls(const Intrinsic &intrinsic) { return Draws(intrinsic).run(); }
+} // namespace perpend

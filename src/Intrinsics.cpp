@@ -1,0 +1,398 @@
+//===- Intrinsics.cpp - tensor intrinsics that users bring ----------------===//
+//
+// An implementation is compared with its description before it is used: compiled
+// with a function around it that takes everything by address, linked, loaded, and
+// called on random data, on which the interpreter says what is right. Both LLVM
+// and the code run in processes of their own, since either may end them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Intrinsics.h"
+
+#include "IntrinsicDraws.h"
+#include "Pipeline.h"
+#include "support/ChildProcess.h"
+#include "target/Link.h"
+#include "target/cpu/EmitObject.h"
+#include "target/cpu/FunctionEmitter.h"
+#include "tile/KernelEmitter.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <cmath>
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+using namespace mlir;
+
+namespace perpend {
+using tile::Intrinsic;
+
+namespace {
+constexpr unsigned secondsToCompile = 60, secondsToRun = 2;
+constexpr StringLiteral entryName = "perpend_module_call";
+/// Gets the addresses of buffers; bases, strides and extents.
+using Entry = void(void *const *buffers, const int64_t *numbers);
+
+/// An implementation of which nothing is known yet.
+class Implementation {
+public:
+  Implementation(const Intrinsic &intrinsic, StringRef file) : intrinsic(intrinsic), file(file) {}
+
+  LogicalResult verify(const target::TargetInfo &target, const target::TargetInfo &host);
+
+private:
+  LogicalResult fail(const Twine &message, Location loc) {
+    return emitError(loc, "intrinsic '") << intrinsic.name << "': " << message.str();
+  }
+  LogicalResult fail(const Twine &message) { return fail(message, intrinsic.implementation.getLoc()); }
+
+  OwningOpRef<ModuleOp> moduleWithEntry();
+  std::string emitObject(const target::TargetInfo &machine);
+  LogicalResult compile(const target::TargetInfo &machine);
+  FailureOr<Entry *> load(const target::TargetInfo &machine);
+  LogicalResult compare(Entry *entry);
+  LogicalResult compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before, ArrayRef<std::byte *> after);
+
+  const Intrinsic &intrinsic;
+  StringRef file;
+  llvm::SmallString<128> folder;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+OwningOpRef<ModuleOp> Implementation::moduleWithEntry() {
+  Location loc = intrinsic.implementation.getLoc();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  Type pointer = target::FunctionEmitter::pointerType(*module);
+  target::FunctionEmitter f(*module, entryName, FunctionType::get(module->getContext(), {pointer, pointer}, {}), loc);
+  int64_t read = 0;
+  auto numbers = [&](size_t count) {
+    SmallVector<Value> list;
+    for (size_t i = 0; i < count; ++i)
+      list.push_back(f.toIndex(f.load(f.i64, f.argument(1), read++)));
+    return list;
+  };
+  SmallVector<Value> buffers;
+  size_t ranks = 0;
+  for (unsigned i = 0; i < intrinsic.strides.size(); ++i) {
+    ranks += intrinsic.rank(i);
+    MemRefType type = tile::bufferType(intrinsic.bufferType(i).getElementType());
+    buffers.push_back(f.memory(f.loadPointer(f.argument(0), i), type));
+  }
+  SmallVector<Value> bases = numbers(buffers.size()), strides = numbers(ranks),
+                     extents = numbers(intrinsic.parameters.size());
+  f.builder.create<tile::CallIntrinsicOp>(loc, intrinsic.name, buffers, bases, strides, extents);
+  f.builder.create<func::ReturnOp>(loc);
+  return module;
+}
+
+/// "LINE COLUMN text", of where the diagnostic is in the file.
+static std::string withPlace(Location location, const Twine &text) {
+  auto place = location->findInstanceOf<FileLineColLoc>();
+  return llvm::formatv("{0} {1} ", place ? place.getLine() : 0, place ? place.getColumn() : 0).str() + text.str();
+}
+
+/// The phase `lower`, and LLVM. Returns an error.
+std::string Implementation::emitObject(const target::TargetInfo &machine) {
+  MLIRContext *context = intrinsic.description.getContext();
+  std::string error;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      error = withPlace(diagnostic.getLocation(), diagnostic.str());
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = moduleWithEntry();
+  PassManager passes(context);
+  phases().back().build(passes, {machine});
+  if (failed(passes.run(*module)) || failed(phases().back().check(*module)))
+    return error.empty() ? "0 0 it cannot be lowered" : error;
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  llvm::LLVMContext llvmContext;
+  llvmContext.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo *info, void *text) {
+        llvm::raw_string_ostream out(*static_cast<std::string *>(text));
+        if (llvm::DiagnosticPrinterRawOStream printer(out); info->getSeverity() == llvm::DS_Error) {
+          out << (out.str().empty() ? "0 0 " : "; ");
+          info->print(printer);
+        }
+      },
+      &error);
+  std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*module, llvmContext);
+  if (!ir || !error.empty())
+    return error.empty() ? "0 0 it has no translation to LLVM" : error;
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  if (llvm::Error failed = target::emitObject(*ir, machine, /*optLevel=*/3, stream))
+    return "0 0 " + llvm::toString(std::move(failed));
+  std::error_code code;
+  llvm::raw_fd_ostream((folder + "/code.o").str(), code) << stream.str();
+  return code ? "0 0 " + code.message() : error;
+}
+
+LogicalResult Implementation::compile(const target::TargetInfo &machine) {
+  support::ChildResult result = support::runInChild(secondsToCompile, [&] { return emitObject(machine); });
+  if (result.isDone && result.text.empty())
+    return success();
+  std::string title = "its implementation does not compile for " + machine.name + ": ";
+  if (!result.isDone)
+    return fail(title + "LLVM stops: " + StringRef(result.text).trim() +
+                "\nhint: features names what instructions the processor must have");
+  auto [line, rest] = StringRef(result.text).split(' ');
+  auto [column, text] = rest.split(' ');
+  unsigned numbers[2] = {0, 0};
+  (void)line.getAsInteger(10, numbers[0]);
+  (void)column.getAsInteger(10, numbers[1]);
+  Location loc = intrinsic.implementation.getLoc();
+  if (numbers[0])
+    loc = FileLineColLoc::get(loc.getContext(), file, numbers[0], numbers[1]);
+  text.consume_front("perpend bug: ");
+  return fail(title + text.split("\nhint: ").first, loc);
+}
+
+/// Stays loaded: nothing tells when the code is not needed any more.
+FailureOr<Entry *> Implementation::load(const target::TargetInfo &machine) {
+  target::LinkRequest request;
+  request.objects = {(folder + "/code.o").str()};
+  request.output = (folder + "/code.so").str();
+  request.exports = {entryName.str()};
+  if (llvm::Error error = target::linkSharedLibrary(request, machine))
+    return fail("its implementation needs what is not there: " + llvm::toString(std::move(error)));
+  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return fail(StringRef("its implementation cannot be loaded: ") + dlerror());
+  return reinterpret_cast<Entry *>(dlsym(library, entryName.data()));
+}
+
+//===----------------------------------------------------------------------===//
+// Comparing
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Memory that a child process shares.
+class SharedMemory {
+public:
+  explicit SharedMemory(size_t bytes) : bytes(bytes) {
+    void *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    start = address == MAP_FAILED ? nullptr : static_cast<std::byte *>(address);
+  }
+  SharedMemory(const SharedMemory &) = delete;
+  ~SharedMemory() {
+    if (start)
+      munmap(start, bytes);
+  }
+  std::byte *start;
+
+private:
+  size_t bytes;
+};
+
+double valueAt(interp::ElementFormat format, const std::byte *memory) {
+  float single = 0;
+  double twice = 0;
+  if (format.kind == interp::RegisterKind::Single)
+    return interp::readElements(format, memory, 1, &single), single;
+  return interp::readElements(format, memory, 1, &twice), twice;
+}
+
+std::string textAt(interp::ElementFormat format, const std::byte *memory) {
+  int64_t whole = 0;
+  if (format.isFloat())
+    return llvm::formatv("{0}", llvm::format("%.6g", valueAt(format, memory)));
+  interp::readElements(format, memory, 1, &whole);
+  return std::to_string(whole);
+}
+
+/// Of floats of so many bits: what other orders of sums and approximations of functions may change.
+double toleranceOf(interp::ElementFormat format) {
+  return !format.isFloat() ? 0 : format.width == 64 ? 1e-12 : format.width == 32 ? 1e-5 : format.isBrain ? 1e-2 : 2e-3;
+}
+
+bool areEqual(interp::ElementFormat format, const std::byte *got, const std::byte *expected) {
+  if (!format.isFloat())
+    return std::memcmp(got, expected, format.bytes()) == 0;
+  double a = valueAt(format, got), b = valueAt(format, expected);
+  return a == b || (std::isnan(a) && std::isnan(b)) ||
+         std::abs(a - b) <= toleranceOf(format) * std::max(1.0, std::abs(b));
+}
+} // namespace
+
+static std::string indexText(ArrayRef<int64_t> shape, int64_t position) {
+  std::string text;
+  for (int64_t extent : llvm::reverse(shape)) {
+    text = std::to_string(position % extent) + (text.empty() ? "" : ", ") + text;
+    position /= extent;
+  }
+  return "[" + text + "]";
+}
+
+/// Of the last buffer, the elements are those expected; all other memory is as before.
+LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before,
+                                      ArrayRef<std::byte *> after) {
+  std::string with = draw.text.empty() ? "" : " " + draw.text;
+  for (auto [number, buffer] : llvm::enumerate(draw.buffers)) {
+    interp::ElementFormat format = buffer.tensor.format();
+    bool isLast = number + 1 == draw.buffers.size();
+    std::vector<int64_t> positions = buffer.positions();
+    std::vector<bool> isWritten(static_cast<size_t>(buffer.memory));
+    for (size_t i = 0; isLast && i < positions.size(); ++i) {
+      const std::byte *got = after[number] + positions[i] * format.bytes(),
+                      *expected = draw.expected.data() + static_cast<int64_t>(i) * format.bytes();
+      isWritten[static_cast<size_t>(positions[i])] = true;
+      if (!areEqual(format, got, expected))
+        return fail(llvm::formatv("its implementation does not compute what its description says{0}: expected element "
+                                  "{1} of buffer {2} to be {3}, got {4}\nhint: the data are random; strides and bases "
+                                  "are, where the description leaves them free",
+                                  with, indexText(buffer.tensor.shape, static_cast<int64_t>(i)), number + 1,
+                                  textAt(format, expected), textAt(format, got))
+                        .str());
+    }
+    for (int64_t i = 0; i < buffer.memory; ++i)
+      if (!isWritten[static_cast<size_t>(i)] &&
+          std::memcmp(before[number] + i * format.bytes(), after[number] + i * format.bytes(), format.bytes()) != 0)
+        return fail(llvm::formatv("its implementation writes{0} where nothing is to be written: {1} elements {2} the "
+                                  "first of buffer {3}\nhint: only the elements of the last buffer are written",
+                                  with, std::abs(i - buffer.base), i < buffer.base ? "before" : "behind", number + 1)
+                        .str());
+  }
+  return success();
+}
+
+static std::vector<int64_t> numbersOf(const IntrinsicDraw &draw) {
+  std::vector<int64_t> numbers;
+  for (const IntrinsicDraw::Buffer &buffer : draw.buffers)
+    numbers.push_back(buffer.base);
+  for (const IntrinsicDraw::Buffer &buffer : draw.buffers)
+    numbers.insert(numbers.end(), buffer.strides.begin(), buffer.strides.end());
+  numbers.insert(numbers.end(), draw.extents.begin(), draw.extents.end());
+  return numbers;
+}
+
+/// What a buffer's memory takes where buffers stand behind one another.
+static int64_t bytesOf(const IntrinsicDraw::Buffer &buffer) {
+  constexpr int64_t alignment = 64;
+  return (buffer.memory * buffer.tensor.format().bytes() + alignment - 1) / alignment * alignment;
+}
+
+/// The memory of a draw's buffers, from `start` on, which moves behind it.
+static SmallVector<std::byte *> placesOf(const IntrinsicDraw &draw, std::byte *&start) {
+  SmallVector<std::byte *> places;
+  for (const IntrinsicDraw::Buffer &buffer : draw.buffers) {
+    places.push_back(start);
+    start += bytesOf(buffer);
+  }
+  return places;
+}
+
+/// The elements at their places, with other values around.
+static void fillMemory(const IntrinsicDraw &draw, ArrayRef<std::byte *> places) {
+  for (auto [buffer, place] : llvm::zip(draw.buffers, places)) {
+    unsigned bytes = buffer.tensor.format().bytes();
+    std::fill_n(place, buffer.memory * bytes, std::byte{0x3c});
+    for (auto [i, position] : llvm::enumerate(buffer.positions()))
+      std::memcpy(place + position * bytes, buffer.tensor.data() + i * bytes, bytes);
+  }
+}
+
+LogicalResult Implementation::compare(Entry *entry) {
+  FailureOr<std::vector<IntrinsicDraw>> draws = drawCalls(intrinsic);
+  if (failed(draws))
+    return failure();
+  size_t bytes = 0;
+  for (const IntrinsicDraw &draw : *draws)
+    for (const IntrinsicDraw::Buffer &buffer : draw.buffers)
+      bytes += static_cast<size_t>(bytesOf(buffer));
+  SharedMemory memory(bytes + sizeof(int64_t));
+  std::vector<std::byte> copy(bytes);
+  if (!memory.start)
+    return fail("no memory to compare its implementation with its description");
+  auto *done = reinterpret_cast<int64_t *>(memory.start + bytes);
+  std::vector<SmallVector<std::byte *>> before, after;
+  std::byte *inCopy = copy.data(), *inMemory = memory.start;
+  for (const IntrinsicDraw &draw : *draws) {
+    before.push_back(placesOf(draw, inCopy));
+    after.push_back(placesOf(draw, inMemory));
+    fillMemory(draw, before.back());
+    fillMemory(draw, after.back());
+  }
+  support::ChildResult result = support::runInChild(secondsToRun, [&] {
+    for (; *done < static_cast<int64_t>(draws->size()); ++*done) {
+      auto number = static_cast<size_t>(*done);
+      entry(reinterpret_cast<void *const *>(after[number].data()), numbersOf((*draws)[number]).data());
+    }
+    return std::string();
+  });
+  for (size_t i = 0; i < static_cast<size_t>(*done); ++i)
+    if (failed(compare((*draws)[i], before[i], after[i])))
+      return failure();
+  if (result.isDone)
+    return success();
+  const std::string &text = (*draws)[static_cast<size_t>(*done)].text;
+  return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " + result.text +
+              "\nhint: elements are at multiples of their own size, no more; strides and bases are random");
+}
+
+LogicalResult Implementation::verify(const target::TargetInfo &target, const target::TargetInfo &host) {
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend-intrinsics", folder))
+    return fail("cannot create a temporary folder: " + error.message());
+  auto removed = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
+  auto hasAll = [](const target::TargetInfo &machine, ArrayRef<std::string> features) {
+    return llvm::all_of(features, [&](const std::string &feature) { return machine.hasIsa(feature); });
+  };
+  if (failed(compile(target)))
+    return failure();
+  const target::TargetInfo *machine = hasAll(host, target.isa) ? &target : &host;
+  if (machine == &host && !hasAll(host, intrinsic.features)) {
+    Location loc = intrinsic.implementation.getLoc();
+    emitWarning(loc) << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this "
+                     << "machine has no " << llvm::join(intrinsic.features, ", ");
+    return success();
+  }
+  if (machine == &host && failed(compile(host)))
+    return failure();
+  FailureOr<Entry *> entry = load(*machine);
+  return failed(entry) ? failure() : compare(*entry);
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *context, StringRef file,
+                                                                  const target::TargetInfo &target) {
+  auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!text)
+    return emitError(UnknownLoc::get(context))
+           << "cannot read '" << file << "', the intrinsics: " << text.getError().message()
+           << "\nhint: --intrinsics FILE, which docs/howto/add-an-intrinsic.md describes";
+  context->loadAllAvailableDialects(); // those of the functions around implementations
+  llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
+  if (!host)
+    return emitError(UnknownLoc::get(context)) << llvm::toString(host.takeError());
+  auto library = std::make_shared<tile::IntrinsicLibrary>(tile::IntrinsicLibrary::of(context));
+  size_t known = library->list().size();
+  if (failed(library->add(context, file, (*text)->getBuffer(), &target)))
+    return failure();
+  tile::IntrinsicScope scope(context, library);
+  for (const auto &intrinsic : library->list().drop_front(known))
+    if (intrinsic->lacks.empty() && failed(Implementation(*intrinsic, file).verify(target, *host)))
+      return failure();
+  return library;
+}
+} // namespace perpend

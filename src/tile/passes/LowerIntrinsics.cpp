@@ -1,0 +1,117 @@
+//===- LowerIntrinsics.cpp - calls of the implementations of intrinsics -----===//
+//
+// Runs first of the phase `lower`, so that what an implementation holds is lowered
+// with the kernels: behind the phases that write modules which may be read again,
+// no text of theirs holds code of a machine. Each implementation becomes one
+// function, which LLVM puts into its callers.
+//
+//   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
+// becomes
+//   %0 = memref.reinterpret_cast %a to offset: [%i], sizes: [4], strides: [1] : … to memref<4xi8, strided<[1], offset:
+//   ?>> func.call @intrinsic_i8.dot(%0, …)
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILELOWERINTRINSICS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntrinsics> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(CallIntrinsicOp op);
+  func::FuncOp functionOf(const Intrinsic &intrinsic);
+  Value partOf(OpBuilder &builder, CallIntrinsicOp op, const Intrinsic &intrinsic, unsigned buffer);
+
+  llvm::DenseMap<const Intrinsic *, func::FuncOp> functions;
+};
+} // namespace
+
+func::FuncOp LowerIntrinsics::functionOf(const Intrinsic &intrinsic) {
+  func::FuncOp &function = functions[&intrinsic];
+  if (function)
+    return function;
+  function = intrinsic.implementation.clone();
+  Builder builder(&getContext());
+  function->setDiscardableAttrs(builder.getDictionaryAttr({
+      builder.getNamedAttr("passthrough", builder.getStrArrayAttr({"alwaysinline"})),
+      builder.getNamedAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal)),
+  }));
+  function.setPrivate();
+  function.setSymName("intrinsic_" + intrinsic.name);
+  SymbolTable(getOperation()).insert(function); // under another name, if there is one of this
+  return function;
+}
+
+/// Whether the lists are as long as the description says, and the buffers of its types.
+static bool fits(CallIntrinsicOp op, const Intrinsic &intrinsic) {
+  size_t buffers = intrinsic.strides.size(), ranks = 0;
+  if (op.getBuffers().size() != buffers || op.getExtents().size() != intrinsic.parameters.size())
+    return false;
+  for (unsigned i = 0; i < buffers; ++i) {
+    ranks += intrinsic.rank(i);
+    auto given = dyn_cast<MemRefType>(op.getBuffers()[i].getType());
+    if (!given || given.getElementType() != intrinsic.memoryType(i).getElementType())
+      return false;
+  }
+  return op.getStrides().size() == ranks;
+}
+
+Value LowerIntrinsics::partOf(OpBuilder &builder, CallIntrinsicOp op, const Intrinsic &intrinsic, unsigned buffer) {
+  MemRefType type = intrinsic.memoryType(buffer);
+  size_t first = 0;
+  for (unsigned i = 0; i < buffer; ++i)
+    first += intrinsic.rank(i);
+  SmallVector<int64_t> steps;
+  int64_t offset;
+  (void)getStridesAndOffset(type, steps, offset);
+  SmallVector<OpFoldResult> extents, strides;
+  for (auto [dim, extent] : llvm::enumerate(intrinsic.bufferType(buffer).extents())) {
+    if (extent.isConstant()) {
+      extents.push_back(builder.getIndexAttr(*extent.constant()));
+    } else {
+      size_t number = llvm::find(intrinsic.parameters, extent.str()) - intrinsic.parameters.begin();
+      extents.push_back(op.getExtents()[number]);
+    }
+    bool isFree = ShapedType::isDynamic(steps[dim]);
+    strides.push_back(isFree ? OpFoldResult(op.getStrides()[first + dim]) : builder.getIndexAttr(steps[dim]));
+  }
+  return builder.create<memref::ReinterpretCastOp>(op.getLoc(), type, op.getBuffers()[buffer],
+                                                   OpFoldResult(op.getBases()[buffer]), extents, strides);
+}
+
+LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
+  const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
+  if (!intrinsic || !intrinsic->implementation || !intrinsic->lacks.empty() || !fits(op, *intrinsic))
+    return op.emitError("'") << op.getName()
+                             << "' is no intrinsic with an implementation for this machine, or has other operands\n"
+                                "hint: --intrinsics FILE, where FILE describes it as when the module was made";
+  OpBuilder builder(op);
+  SmallVector<Value> parts;
+  for (unsigned i = 0; i < op.getBuffers().size(); ++i)
+    parts.push_back(partOf(builder, op, *intrinsic, i));
+  builder.create<func::CallOp>(op.getLoc(), functionOf(*intrinsic), parts);
+  op.erase();
+  return success();
+}

@@ -1,0 +1,216 @@
+"""Tensor intrinsics in a file: used by schedules, and compared with their descriptions before."""
+
+import re
+from pathlib import Path
+
+import pytest
+from cli.test_schedules import save_schedule
+from cli.tool import perpend, reject, save, succeed, value
+from onnx import helper
+
+# The sums of eight columns, along all rows.
+INTRINSIC = """\
+func.func private @columns(%a: !tile.buffer<[depth] x f32>, %b: !tile.buffer<[depth, 8] x f32>,
+                           %c: !tile.buffer<[8] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["1"], ["_", "1"], ["1"]],
+    where = ["depth <= 4096"],
+    cycles = "depth",
+    implementation = @columns.code
+  }} {
+  tile.for %j in 8 { tile.for %k in depth {
+    tile.block "sum" spatial(%vj in 8 = %j) reduced(%vk in depth = %k) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vj] : !tile.buffer<[8] x f32>
+      }
+      %sum = tile.load %c[%vj] : !tile.buffer<[8] x f32>
+      %x = tile.load %a[%vk] : !tile.buffer<[depth] x f32>
+      %y = tile.load %b[%vk, %vj] : !tile.buffer<[depth, 8] x f32>
+      %product = arith.mulf %x, %y : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vj] : !tile.buffer<[8] x f32>
+    }
+  } }
+  return
+}
+func.func private @columns.code(%a: memref<?xf32, strided<[1], offset: ?>>,
+                                %b: memref<?x8xf32, strided<[?, 1], offset: ?>>,
+                                %c: memref<8xf32, strided<[1], offset: ?>>) {
+  %first = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %zeros = arith.constant dense<0.0> : vector<8xf32>
+  %depth = memref.dim %a, %first : memref<?xf32, strided<[1], offset: ?>>
+  %sums = scf.for %k = %first to %depth step %step iter_args(%sum = %zeros) -> vector<8xf32> {
+    %number = memref.load %a[%k] : memref<?xf32, strided<[1], offset: ?>>
+    %x = vector.broadcast %number : f32 to vector<8xf32>
+    %y = vector.load %b[%k, %first] : memref<?x8xf32, strided<[?, 1], offset: ?>>, vector<8xf32>
+    %next = vector.fma %x, %y, %sum : vector<8xf32>
+    scf.yield %next : vector<8xf32>
+  }
+  vector.store %sums, %c[%first] : memref<8xf32, strided<[1], offset: ?>>, vector<8xf32>
+  return
+}
+"""
+TRACE = """\
+%product = get_block "contract"
+%i, %j, %k = get_loops %product
+%j0, %j1 = split %j, [_, 8]
+tensorize %j1, "columns"
+"""
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["y"], name="product")]
+    model = save(
+        tmp_path / "product.onnx", nodes, [value("a", ["n", 5]), value("b", [5, "m"])], [value("y", ["n", "m"])]
+    )
+    (tmp_path / "columns.mlir").write_text(INTRINSIC)
+    save_schedule(model, TRACE)
+    return model
+
+
+OPTIONS = ["-O1", "--schedules", "product.schedules", "--intrinsics", "columns.mlir"]
+
+
+def tiled(model: Path, *options: object) -> str:
+    return succeed("compile", model, "--stop-after", "tile", *OPTIONS, *options, folder=model.parent)
+
+
+def test_a_schedule_uses_it(product: Path) -> None:
+    assert tiled(product).count('tile.call_intrinsic "columns"') == 1
+    for n, m in [(0, 3), (1, 8), (4, 0), (5, 29), (3, 64)]:
+        symbols = ["--symbol", f"n={n}", "--symbol", f"m={m}", "--against", "interpreter"]
+        assert "agree" in succeed("check", product, *OPTIONS, *symbols, folder=product.parent)
+        assert "agree" in succeed("check", product, *OPTIONS, "--checked", *symbols, folder=product.parent)
+
+
+def test_what_is_written_between_phases_names_it(product: Path) -> None:
+    tiled(product, "-o", "tiled.mlir")
+    restart = ["compile", "tiled.mlir", "-o", "p.so", "--start-from", "plan"]
+    succeed(*restart, "--intrinsics", "columns.mlir", folder=product.parent)
+    said = reject(*restart, folder=product.parent)
+    assert (
+        "'columns' is no intrinsic with an implementation for this machine, or has other operands\nhint: --intr" in said
+    )
+
+
+def test_the_machine_must_have_its_features(product: Path) -> None:
+    path = product.parent / "columns.mlir"
+    path.write_text(INTRINSIC.replace("cycles", 'features = ["fma", "avx512f"],\n    cycles'))
+    said = reject("compile", product, "-o", "p.so", *OPTIONS, "--target", "x86-64-v3", folder=product.parent)
+    assert 'tensorize %j1, "columns": the machine has no avx512f\n' in said
+
+
+DESCRIPTION, CODE = "columns.mlir:1:1: intrinsic 'columns': ", "columns.mlir:25:1: intrinsic 'columns': "
+DIFFERS = CODE + "its implementation does not compute what its description says with depth = "
+WRONG = {
+    "no MLIR": ("tile.for %j", "tile.four %j", "columns.mlir:9:3: "),
+    "no intrinsic": ("tile.intrinsic", "tile.other", "columns.mlir:1:1: expected functions with the attribute tile.in"),
+    "another function": (
+        "func.func private @columns(",
+        "func.func private @other()\nfunc.func private @columns(",
+        "columns.mlir:1:1: expected functions with the attribute tile.intrinsic, and their implementations",
+    ),
+    "a name of the compiler's": ("@columns(", "@f32.block(", "1:1: intrinsic 'f32.block': there is one of this name"),
+    "no implementation": (
+        ",\n    implementation = @columns.code",
+        "",
+        DESCRIPTION + "expected the entry implementation, the name of a function",
+    ),
+    "no such function": ("= @columns.code", "= @nothing", DESCRIPTION + "the text has no function @nothing"),
+    "an emitter": (
+        "implementation = @columns.code",
+        'emitter = "registers"',
+        DESCRIPTION + "'emitter' is no entry, or has a value of another kind: expected strides, where, features, cycl",
+    ),
+    "strides": ('["_", "1"]', '["1"]', DESCRIPTION + "strides: expected a text for each of 2 dimensions"),
+    "a stride": ('["_", "1"]', '["width", "1"]', DESCRIPTION + "strides: expected some of depth, got width"),
+    "a condition": ("depth <= 4096", "depth", DESCRIPTION + 'where: "": '),
+    "no extents": ("depth <= 4096", "99 <= depth", DESCRIPTION + "no extents up to 64 that were tried fulfil the cond"),
+    "cycles": ('"depth"', '"depth *"', DESCRIPTION + 'cycles: "depth *": '),
+    "features": (
+        "cycles",
+        'features = ["avx512_vnni"],\n    cycles',
+        DESCRIPTION + "features: unknown feature 'avx512_vnni'\nhint: did you mean 'avx512vnni'? ",
+    ),
+    "an extent": ("tile.for %j in 8", "tile.for %j in 4", "10:5: intrinsic 'columns': expected nothing but a loop for"),
+    "an index": (
+        "load %a[%vk]",
+        "load %a[%vk + 1]",
+        "16:12: intrinsic 'columns': expected each index to be another it",
+    ),
+    "what is stored": (
+        "tile.store %next, %c[%vj] : !tile.buffer<[8] x f32>",
+        "tile.store %next, %c[%vk] : !tile.buffer<[8] x f32>",
+        "intrinsic 'columns': the block 'sum' cannot be matched: ",
+    ),
+    "the type": (
+        "%c: memref<8xf32, strided<[1], offset: ?>>",
+        "%c: memref<8xf32>",
+        "columns.mlir:",
+    ),
+    "an operation": (
+        "%first = arith.constant 0 : index\n",
+        "%first = arith.constant 0 : index\n"
+        "  func.call @columns.code(%a, %b, %c) : (memref<?xf32, strided<[1], offset: ?>>, "
+        "memref<?x8xf32, strided<[?, 1], offset: ?>>, memref<8xf32, strided<[1], offset: ?>>) -> ()\n",
+        "columns.mlir:29:3: intrinsic 'columns': 'func.call' is no operation of an implementation: expected some of ar",
+    ),
+    "an instruction": (
+        "vector.fma %x, %y, %sum : vector<8xf32>",
+        'llvm.call_intrinsic "llvm.x86.nothing"(%x, %y, %sum) : (vector<8xf32>, vector<8xf32>, vector<8xf32>) -> '
+        "vector<8xf32>",
+        "columns.mlir:36:13: intrinsic 'columns': its implementation does not compile for ",
+    ),
+    "the result": ("vector.fma %x, %y, %sum", "vector.fma %x, %x, %sum", DIFFERS),
+    "the first of the sums": ("dense<0.0>", "dense<0.5>", DIFFERS + "1: expected element [0] of buffer 3 to be "),
+    "other strides": ("%b[%k, %first]", "%b[%first, %k]", DIFFERS),
+    "memory that is not its own": (
+        "vector.store %sums",
+        "%one = arith.constant 1.0 : f32\n"
+        "  memref.store %one, %a[%first] : memref<?xf32, strided<[1], offset: ?>>\n  vector.store %sums",
+        CODE + "its implementation writes with depth = ",
+    ),
+    "a crash": (
+        "vector.store %sums",
+        "%bits = arith.constant 1 : i64\n  %null = llvm.mlir.zero : !llvm.ptr\n"
+        "  llvm.store volatile %bits, %null : i64, !llvm.ptr\n  vector.store %sums",
+        "its implementation does not come back with depth = ",
+    ),
+    "an endless loop": ("step %step", "step %first", "its implementation does not come back with depth = "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong(product: Path, name: str) -> None:
+    old, new, message = WRONG[name]
+    assert old in INTRINSIC
+    (product.parent / "columns.mlir").write_text(INTRINSIC.replace(old, new, 1))
+    said = reject("compile", product, "-o", "p.so", *OPTIONS, folder=product.parent)
+    assert message in said
+    assert re.match(r"error: columns.mlir:\d+:\d+: ", said)
+    assert not (product.parent / "p.so").exists()
+
+
+def test_files_that_cannot_be_read(product: Path) -> None:
+    said = reject("compile", product, "-o", "p.so", "--intrinsics", "none.mlir", folder=product.parent)
+    assert said.startswith("error: cannot read 'none.mlir', the intrinsics: No such file or directory\nhint: ")
+    (product.parent / "empty.mlir").write_text("// nothing\n")
+    said = reject("compile", product, "-o", "p.so", "--intrinsics", "empty.mlir", folder=product.parent)
+    assert said.startswith("error: empty.mlir: expected a function with the attribute tile.intrinsic\nhint: ")
+
+
+def test_intrinsics_of_another_machine_are_not_compared(product: Path) -> None:
+    """There is none that has every feature."""
+    path = product.parent / "columns.mlir"
+    path.write_text(INTRINSIC.replace("cycles", 'features = ["avxvnniint16", "avx512fp16"],\n    cycles'))
+    done = perpend(
+        "compile", product, "-o", "p.so", *OPTIONS, "--target", "sapphirerapids,+avxvnniint16", folder=product.parent
+    )
+    assert done.returncode == 0
+    assert done.stderr == (
+        "warning: columns.mlir: intrinsic 'columns' is not compared with its description: this machine has no "
+        "avxvnniint16, avx512fp16\n"
+    )
