@@ -140,9 +140,11 @@ LogicalResult SymbolBinder::checkExtents() {
 LogicalResult SymbolBinder::checkRequirements() {
   auto given = main->getAttrOfType<ShapeAttr>(graph::requirementsAttribute);
   std::vector<std::string> texts = describeRequirements(main, /*eachEquationOnce=*/false);
-  for (auto [number, requirement] : llvm::enumerate(given ? given.values() : Shape()))
+  Shape all = given ? given.values() : Shape();
+  for (auto [number, requirement] : llvm::enumerate(all))
     if (std::optional<int64_t> rest = requirement.evaluate(environment.symbols); rest && *rest < 0) {
-      std::optional<int64_t> got = support::Inequality(requirement).left.evaluate(environment.symbols);
+      support::Inequality inequality(requirement, llvm::is_contained(all, -requirement));
+      std::optional<int64_t> got = inequality.left.evaluate(environment.symbols);
       return main.emitError("inputs: their shapes do not fit together: ")
              << texts[number] << ", got " << got.value_or(*rest);
     }

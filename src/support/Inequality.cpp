@@ -15,11 +15,28 @@ static SymbolicInt positivePart(const SymbolicInt &value) {
   return SymbolicIntBuilder::polynomial(terms);
 }
 
-/// "a >= 1 or b >= 2" where the larger of two must not be negative.
-static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands) {
+static int64_t constantOf(const SymbolicInt &value) {
+  for (const SymbolicTerm &term : value.terms())
+    if (term.factors.empty())
+      return term.coefficient;
+  return 0;
+}
+
+/// "a >= 1 or b >= 2" where the larger of two must not be negative, "a other than b" where their difference must not
+/// be 0: that is max(a - b, b - a) - 1.
+static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands, SymbolicInt &left) {
+  if (operands.size() == 2 && operands[0] + operands[1] == SymbolicInt(-2)) {
+    SymbolicInt difference = operands[0] + 1;
+    left = positivePart(difference);
+    SymbolicInt right = left - difference;
+    if (left.isConstant())
+      std::swap(left, right);
+    return left.str() + " other than " + right.str();
+  }
   std::string text;
   for (const SymbolicInt &operand : operands)
     text += (text.empty() ? "" : " or ") + Inequality(operand).text;
+  left = Inequality(operands[0]).left; // of n <= 4 or n >= 7, n
   return text;
 }
 
@@ -45,9 +62,46 @@ static SymbolicInt divisible(const SymbolicInt &value, int64_t &divisor) {
   return SymbolicInt::poison();
 }
 
-/// For value = sign * r + constant, where r = x + mod(-x, c) is x rounded up to a multiple of c: a condition of x alone
-/// that says the same; else poison. (What is rounded down is -r for -x.)
-static SymbolicInt withoutRounding(const SymbolicInt &value) {
+namespace {
+/// A value that is factor * atom + constant.
+struct ShiftedAtom {
+  ShiftedAtom(const SymbolicInt &value, SymbolicAtomKind kind) {
+    for (const SymbolicTerm &term : value.terms())
+      if (term.factors.empty()) {
+        constant = term.coefficient;
+      } else if (factor || term.factors.size() != 1 || term.factors[0].power != 1 ||
+                 term.factors[0].atom.kind() != kind) {
+        operands = {};
+        return;
+      } else {
+        operands = term.factors[0].atom.operands();
+        factor = term.coefficient;
+      }
+  }
+  /// Of a quotient or a remainder; 0 where that is no number of at least 2, or out of bounds.
+  int64_t divisor() const {
+    constexpr int64_t limit = int64_t(1) << 30;
+    const int64_t number = operands.size() == 2 ? operands[1].constant().value_or(0) : 0;
+    return number >= 2 && number <= limit && std::abs(constant) <= limit ? number : 0;
+  }
+
+  llvm::ArrayRef<SymbolicInt> operands; ///< none: it is not
+  int64_t factor = 0, constant = 0;
+};
+} // namespace
+
+/// For value = sign * floordiv(x, c) + constant: a condition of x; else poison.
+static SymbolicInt withoutQuotient(const SymbolicInt &value) {
+  const ShiftedAtom quotient(value, SymbolicAtomKind::FloorDiv);
+  const int64_t c = quotient.divisor();
+  if (c == 0 || std::abs(quotient.factor) != 1)
+    return SymbolicInt::poison();
+  return quotient.operands[0] * quotient.factor + quotient.constant * c + (quotient.factor < 0 ? c - 1 : 0);
+}
+
+/// For value = sign * r + constant, where r = x + mod(-x, c) is x rounded up to a multiple of c: a condition of x
+/// alone; else poison. (What is rounded down is -r for -x.)
+static SymbolicInt withoutMultiple(const SymbolicInt &value) {
   for (const SymbolicTerm &term : value.terms()) {
     const int64_t sign = term.coefficient;
     if (term.factors.size() != 1 || term.factors[0].power != 1 || std::abs(sign) != 1 ||
@@ -56,10 +110,7 @@ static SymbolicInt withoutRounding(const SymbolicInt &value) {
     llvm::ArrayRef<SymbolicInt> operands = term.factors[0].atom.operands();
     const int64_t c = operands[1].constant().value_or(0);
     SymbolicInt rest = value - SymbolicIntBuilder::fromTerm(term);
-    int64_t constant = 0;
-    for (const SymbolicTerm &part : rest.terms())
-      if (part.factors.empty())
-        constant = part.coefficient;
+    const int64_t constant = constantOf(rest);
     SymbolicInt x = (rest - constant) * sign;
     constexpr int64_t limit = int64_t(1) << 40;
     if (c < 2 || c > limit || std::abs(constant) > limit || mod(operands[0] + x, c) != SymbolicInt(0))
@@ -68,6 +119,32 @@ static SymbolicInt withoutRounding(const SymbolicInt &value) {
     return sign < 0 ? downTo(constant) - x : x - (downTo(c - 1 - constant) - c + 1);
   }
   return SymbolicInt::poison();
+}
+
+SymbolicInt withoutRounding(const SymbolicInt &value) {
+  for (const SymbolicInt &plain : {withoutQuotient(value), withoutMultiple(value)})
+    if (!plain.isPoison())
+      return withoutRounding(plain);
+  return value;
+}
+
+/// "n from 6 to 8" for floordiv(n, 3) = 2; nothing where rounding does not say so.
+static std::string fromTo(const SymbolicInt &value, SymbolicInt &x) {
+  SymbolicInt atLeast = withoutRounding(value), atMost = withoutRounding(-value), both = atLeast + atMost;
+  if (atLeast == value || atMost == -value || both.constant().value_or(-1) < 0)
+    return "";
+  if (atLeast.terms().front().coefficient < 0)
+    std::swap(atLeast, atMost);
+  const int64_t low = -constantOf(atLeast), high = constantOf(atMost);
+  x = atLeast + low;
+  return x.str() + " from " + std::to_string(low) + " to " + std::to_string(high);
+}
+
+/// x where the value >= 0 says that x is not divisible by a number: mod(x, c) - 1; else poison.
+static SymbolicInt indivisible(const SymbolicInt &value, int64_t &divisor) {
+  const ShiftedAtom remainder(value, SymbolicAtomKind::Mod);
+  divisor = remainder.divisor();
+  return divisor && remainder.factor == 1 && remainder.constant == -1 ? remainder.operands[0] : SymbolicInt::poison();
 }
 
 /// For value = sign * (s - 1) * (s - other) with a symbol s: s, and `other`; else poison.
@@ -93,11 +170,18 @@ Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positiv
     text = x.str() + " divisible by " + std::to_string(number);
     return;
   }
-  SymbolicInt other;
-  if (SymbolicInt plain = withoutRounding(value); !isEquality && !plain.isPoison()) {
+  if (isEquality && !(text = fromTo(value, left)).empty())
+    return;
+  if (SymbolicInt x = indivisible(value, number); !isEquality && !x.isPoison()) {
+    left = x;
+    text = x.str() + " not divisible by " + std::to_string(number);
+    return;
+  }
+  if (SymbolicInt plain = withoutRounding(value); !isEquality && plain != value) {
     *this = Inequality(plain);
     return;
   }
+  SymbolicInt other;
   if (SymbolicInt s = betweenOne(value, number, other); !s.isPoison()) {
     left = s;
     std::string low = "1", high = other.str();
@@ -108,9 +192,12 @@ Inequality::Inequality(const SymbolicInt &value, bool isEquality) : left(positiv
                                    : " <= " + low + " or " + s.str() + " >= " + high);
     return;
   }
-  if (const SymbolicAtom *largest = SymbolicIntBuilder::asAtom(value, SymbolicAtomKind::Max); largest && !isEquality) {
-    text = alternatives(largest->operands());
-    left = Inequality(largest->operands()[0]).left; // of n <= 4 or n >= 6, n
+  const ShiftedAtom largest(value, SymbolicAtomKind::Max);
+  if (!isEquality && largest.factor == 1 && !largest.operands.empty()) {
+    std::vector<SymbolicInt> shifted;
+    for (const SymbolicInt &operand : largest.operands)
+      shifted.push_back(operand + largest.constant);
+    text = alternatives(shifted, left);
     return;
   }
   SymbolicInt right = SymbolicIntBuilder::sum(left, SymbolicIntBuilder::product(value, -1));

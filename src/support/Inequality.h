@@ -16,6 +16,10 @@ struct Inequality {
   /// What the text begins with, n in the example: "got" is its value.
   SymbolicInt left;
 };
+
+/// What is at least 0 just where the value is, with fewer quotients and remainders: n - 6 for floordiv(n, 2) - 3, 8 - n
+/// for 8 - n - mod(-n, 8), which is 8 less n rounded up.
+SymbolicInt withoutRounding(const SymbolicInt &value);
 } // namespace perpend::support
 
 #endif

@@ -32,8 +32,12 @@ TEST(Inequality, ReadsFromLeftToRight) {
   EXPECT_EQ(text("-n"), "n <= 0");
   EXPECT_EQ(text("n - m + 4", true), "n + 4 = m");
   EXPECT_EQ(text("4 - n", true), "n = 4");
-  EXPECT_EQ(text("n // 2 - 1"), "floordiv(n, 2) >= 1");
+  EXPECT_EQ(text("n // m - 1"), "floordiv(n, m) >= 1");
   EXPECT_EQ(text("Max(n - 1, 3 - m)"), "m <= 3 or n >= 1");
+  EXPECT_EQ(text("Max(n, m) - 4"), "m >= 4 or n >= 4");
+  EXPECT_EQ(text("Max(n - m - 1, m - n - 1)"), "n other than m");
+  EXPECT_EQ(text("Max(n - 6, 4 - n)"), "n other than 5");
+  EXPECT_EQ(Inequality(parsed("Max(n - 6, 4 - n)")).left.str(), "n");
   EXPECT_EQ(Inequality(parsed("n - m - 4")).left.str(), "n");
   EXPECT_EQ(text("4*n - m - 4", true), "4*n = m + 4");
   EXPECT_EQ(Inequality(parsed("4 - n")).left.str(), "n");
@@ -49,12 +53,14 @@ TEST(Inequality, SaysWhatIsDivisible) {
   }
   EXPECT_EQ(text("h - 3*floordiv(h + 1, 3)"), "h >= 3*floordiv(h + 1, 3)") << "a remainder of 1 will do";
   EXPECT_EQ(text("h - 4*floordiv(h + 1, 2)"), "h >= 4*floordiv(h + 1, 2)");
-  EXPECT_EQ(text("mod(h, 3) - 1"), "mod(h, 3) >= 1");
+  EXPECT_EQ(text("mod(h, 3) - 1"), "h not divisible by 3");
+  EXPECT_EQ(text("mod(h, 3) - 1", true), "mod(h, 3) = 1");
+  EXPECT_EQ(text("mod(h, 3) - 2"), "mod(h, 3) >= 2");
   EXPECT_EQ(Inequality(parsed("h - 2*floordiv(h + 1, 2)")).left.str(), "h");
 }
 
 TEST(Inequality, SaysWhatIsRounded) {
-  auto text = [](llvm::StringRef value) { return Inequality(parsed(value)).text; };
+  auto text = [](llvm::StringRef value, bool isEquality = false) { return Inequality(parsed(value), isEquality).text; };
   EXPECT_EQ(text("8 - n - mod(7*n, 8)"), "n <= 8");
   EXPECT_EQ(text("20 - n - mod(7*n, 8)"), "n <= 16") << "n is rounded up";
   EXPECT_EQ(text("n + mod(-n, 8) - 9"), "n >= 9");
@@ -63,6 +69,27 @@ TEST(Inequality, SaysWhatIsRounded) {
   EXPECT_EQ(text("n - mod(n, 8) - 9"), "n >= 16");
   EXPECT_EQ(text("8 - n - mod(5*n, 8)"), "n + mod(5*n, 8) <= 8");
   EXPECT_EQ(Inequality(parsed("8 - n - mod(7*n, 8)")).left.str(), "n");
+  EXPECT_EQ(text("n // 2 - 1"), "n >= 2");
+  EXPECT_EQ(text("3 - (n + m) // 4"), "m + n <= 15");
+  EXPECT_EQ(text("3 - (n + 1) // 2 // 4"), "n <= 30");
+  EXPECT_EQ(text("2 * (n // 4) - 6"), "2*floordiv(n, 4) >= 6");
+  for (llvm::StringRef value : {"n // 3 - 2", "2 - n // 3"})
+    EXPECT_EQ(text(value, true), "n from 6 to 8");
+  EXPECT_EQ(text("(n + 7) // 8 - 1", true), "n from 1 to 8");
+  EXPECT_EQ(text("n + mod(-n, 8) - 16", true), "n from 9 to 16");
+  EXPECT_EQ(text("n + mod(-n, 8) - 9", true), "n + mod(7*n, 8) = 9") << "never";
+}
+
+TEST(Inequality, HoldsWithoutRoundingWhereItHeld) {
+  for (llvm::StringRef text : {"8 - n - mod(-n, 8)", "n + mod(-n, 8) - 9", "10 - n + mod(n, 8)", "n - mod(n, 8) - 9",
+                               "n // 3 - 2", "2 - (n + 1) // 3", "3 - (n + 1) // 2 // 4", "(2*n - 5) // 7 - 1"}) {
+    SymbolicInt plain = withoutRounding(parsed(text));
+    EXPECT_EQ(plain.str().find("floordiv") & plain.str().find("mod"), std::string::npos) << plain.str();
+    for (int64_t n = 0; n < 60; ++n) {
+      const llvm::StringMap<int64_t> values = {{"n", n}};
+      EXPECT_EQ(*plain.evaluate(values) >= 0, *parsed(text).evaluate(values) >= 0) << text.str() << ", n = " << n;
+    }
+  }
 }
 
 TEST(Inequality, SaysBetweenWhatAnExtentIs) {

@@ -148,9 +148,10 @@ private:
   void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
     Value value = f.evaluateOr(requirement, f.argument(1), symbols, -1), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, value, f.integer(0));
-    Value got = f.evaluate(support::Inequality(requirement).left, f.argument(1), symbols);
+    support::Inequality inequality(requirement, llvm::is_contained(all, -requirement));
+    Value got = f.evaluate(inequality.left, f.argument(1), symbols);
     int64_t input = -1, dim = -1;
-    if (std::optional<Condition> condition = conditionOf(requirement, all)) {
+    if (std::optional<Condition> condition = conditionOf(support::withoutRounding(requirement), all)) {
       input = condition->source.input, dim = condition->source.dim;
       got = f.load(types.getI64Type(), f.loadPointer(f.argument(0), input), dim);
       expected = f.evaluate(max(condition->extent, SymbolicInt(0)), f.argument(1), symbols);

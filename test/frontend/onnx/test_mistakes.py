@@ -191,7 +191,8 @@ def test_extents_that_do_not_fit_when_they_are_bound() -> None:
 def test_requirements_read_as_inequalities() -> None:
     text = "f (float[n, m] x) => (float[p] y) { s = Constant <value_ints = [6]> () y = Reshape (x, s) }"
     compiled, _ = refused(text, (2, 4))
-    assert "node 'y' needs m*n = 6, got 8" in compiled
+    where = "where n = 2 (input 'x', dimension 0), m = 4 (input 'x', dimension 1)"
+    assert f"node 'y' needs m*n = 6, got 8, {where}; hint: choose extents" in compiled
 
 
 SHAPED = "f (float[n, 4] x, int64[2] s, float[3, 4] z) => (float[p, q] y) "
@@ -234,7 +235,8 @@ def test_what_must_be_divisible_is_said_so() -> None:
       half = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (x)
       by = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> () whole = Resize (half, , by) y = Add (x, whole) }"""
     compiled, _ = refused(text, (1, 1, 5, 4))
-    assert "node 'y' needs h divisible by 2, got 5" in compiled
+    said = "input 'x', dimension 2: node 'y' needs h divisible by 2, got 5; hint: its shape is [1, 1, h, 4]"
+    assert said in compiled
 
 
 def test_an_operator_of_a_user() -> None:
