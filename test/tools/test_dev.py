@@ -45,6 +45,7 @@ def test_what_is_built(tmp_path: Path, command: str, expected: list[str]) -> Non
     environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "RECORD": str(record)}
     done = subprocess.run(["./dev", command], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "==> Building\n" in done.stderr and "\033" not in done.stderr, "a pipe is no terminal"
     assert [line.rstrip() for line in record.read_text().splitlines()] == expected
 
 
