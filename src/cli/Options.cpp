@@ -62,13 +62,25 @@ void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, String
       ", a whole number of at least " + std::to_string(least));
 }
 
+/// "--dim n=3 --dim t=33", where one --dim got "n=3,t=33"; else nothing.
+static std::string separately(StringRef spelling, StringRef text) {
+  std::string each;
+  for (StringRef pair : llvm::split(text, ','))
+    if (!pair.contains('='))
+      return "";
+    else
+      each += (each.empty() ? "" : " ") + (spelling + " " + pair).str();
+  return text.contains(',') ? each : "";
+}
+
 /// Whether `text` is NAME=VALUE, or NAME=N with N at least 0, where `form` says so. A name may have a '=' itself.
 static bool hasForm(StringRef text, StringRef form) {
   if (!form.starts_with("NAME="))
     return !text.empty();
   auto [name, value] = text.rsplit('=');
   int64_t number = 0;
-  return !name.empty() && !value.empty() && (form != "NAME=N" || (!value.getAsInteger(10, number) && number >= 0));
+  return !name.empty() && !value.empty() && separately("", text).empty() &&
+         (form != "NAME=N" || (!value.getAsInteger(10, number) && number >= 0));
 }
 
 void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef valueName, StringRef help) {
@@ -192,7 +204,8 @@ bool OptionList::parse(ArrayRef<StringRef> arguments, std::vector<std::string> &
       value = arguments[++i];
     }
     if (!option->set(value.value_or("")))
-      return fail("option '" + option->spelling() + "': expected " + option->expected + ", got '" + *value + "'"),
+      return fail("option '" + option->spelling() + "': expected " + option->expected + ", got '" + *value + "'",
+                  StringRef(option->valueName).starts_with("NAME=") ? separately(option->spelling(), *value) : ""),
              false;
   }
   return true;

@@ -80,6 +80,9 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
     for pair in ["n", "=3", "n=", "n=-1", "n=m"]:
         message = usage("run", tiny, "--symbol", pair)
         assert f"option '--symbol': expected NAME=N with N at least 0, got '{pair}'" in message
+    for option in ("--dim", "--symbol"):
+        message = usage("run", tiny, option, "n=3,t=33")
+        assert f"got 'n=3,t=33'\nhint: {option} n=3 {option} t=33\n" in message
     for output in [["-o", "x.so"], ["-o", "x.a"]]:
         assert "--stop-after writes text, which is no library" in usage(
             "compile", tiny, "--stop-after", "fuse", *output
