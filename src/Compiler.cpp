@@ -241,9 +241,11 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
       return module.emitError(llvm::toString(std::move(failed)));
   }
   // The last moment at which main says what its values are called and where they lie.
-  if (phase.name == "plan")
-    return describeModel(module, options.name, description);
-  return success();
+  if (phase.name != "plan")
+    return success();
+  if (report)
+    report->kernels = kernelFactsOf(module);
+  return describeModel(module, options.name, description);
 }
 
 //===----------------------------------------------------------------------===//

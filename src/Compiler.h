@@ -3,6 +3,8 @@
 #ifndef PERPEND_COMPILER_H
 #define PERPEND_COMPILER_H
 
+#include "KernelFacts.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -33,6 +35,7 @@ struct PhaseTime {
 struct CompileReport {
   std::vector<PhaseTime> times;
   std::string descriptor; ///< JSON, see perpend_module.h
+  std::vector<KernelFacts> kernels;
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
 };

@@ -3,6 +3,7 @@
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
 #include "cli/Inputs.h"
+#include "cli/Profile.h"
 #include "cli/Python.h"
 #include "support/WriteFile.h"
 
@@ -65,58 +66,6 @@ static bool measure(std::vector<Lane> &lanes, double totalMs) {
   for (Lane &lane : lanes)
     llvm::sort(lane.times);
   return true;
-}
-
-namespace {
-struct KernelProfile {
-  StringRef name;
-  int64_t calls;             ///< in all runs
-  std::vector<double> times; ///< of all calls of a run, in us
-
-  double median() const { return times[times.size() / 2]; }
-};
-} // namespace
-
-/// Some runs in which each kernel's time is taken; its medians, as those of whole runs, do not mind interruptions.
-static std::vector<KernelProfile> profile(perpend_model *model, const Lane &lane) {
-  constexpr size_t leastRuns = 20;
-  constexpr double leastMs = 100;
-  std::vector<KernelProfile> kernels;
-  for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i)
-    kernels.push_back({perpend_model_kernel_name(model, i), 0, {}});
-  lane.execution->run(); // caches may have another lane's data
-  size_t runs = 0;
-  for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs) {
-    perpend_session_profile(lane.session.get(), 1); // from 0
-    lane.execution->run();
-    for (auto [i, kernel] : llvm::enumerate(kernels)) {
-      int64_t timeNs = 0, calls = 0;
-      perpend_session_kernel_profile(lane.session.get(), static_cast<int32_t>(i), &timeNs, &calls);
-      kernel.times.push_back(static_cast<double>(timeNs) / 1e3);
-      kernel.calls += calls;
-    }
-  }
-  perpend_session_profile(lane.session.get(), 0);
-  for (KernelProfile &kernel : kernels)
-    llvm::sort(kernel.times);
-  llvm::sort(kernels, [](const KernelProfile &a, const KernelProfile &b) {
-    return std::make_tuple(b.median(), a.name) < std::make_tuple(a.median(), b.name);
-  });
-  return kernels;
-}
-
-static void printProfile(perpend_model *model, const Lane &lane) {
-  std::vector<KernelProfile> kernels = profile(model, lane);
-  double total = 0;
-  for (const KernelProfile &kernel : kernels)
-    total += kernel.median();
-  llvm::outs() << "\nkernels, " << lane.threads << " threads: in one run, the median of "
-               << (kernels.empty() ? 0 : kernels[0].times.size()) << "\n   calls  median us      %  name\n";
-  for (const KernelProfile &kernel : kernels)
-    llvm::outs() << llvm::format("%8lld %10.2f %6.1f  ",
-                                 static_cast<long long>(kernel.calls / static_cast<int64_t>(kernel.times.size())),
-                                 kernel.median(), total > 0 ? 100 * kernel.median() / total : 0)
-                 << kernel.name << "\n";
 }
 
 static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
@@ -193,7 +142,8 @@ static int benchAgainst(const BenchOptions &options) {
 
 static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   TemporaryFolder folder;
-  ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
+  CompileReport report;
+  ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
   if (!model)
     return UserError;
   std::optional<Inputs> inputs = makeInputs(model.get(), options.source, options.inputs);
@@ -216,9 +166,12 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   for (const Lane &lane : lanes)
     llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),
                                  lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
-  if (options.wantsProfile)
+  if (options.wantsProfile) {
+    Profiler profiler(model.get(), inputs->arrays, report.kernels);
     for (const Lane &lane : lanes)
-      printProfile(model.get(), lane);
+      if (!profiler.print(lane.threads, lane.session.get(), *lane.execution, llvm::outs()))
+        return UserError;
+  }
   return options.json.empty() || writeJson(options.json, options.source.path, lanes) ? Good : UserError;
 }
 
@@ -228,7 +181,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("against", options.against, "ENGINES", "other engines, separated by commas: onnxruntime, openvino");
   list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
   list.addOutputFile("json", options.json, "FILE", "write the times as JSON");
-  list.add("profile", options.wantsProfile, "", "print the time of each kernel");
+  list.add("profile", options.wantsProfile, "",
+           "print the time of each kernel, what it computes, and what part of the machine's speed it reaches");
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");

@@ -43,11 +43,12 @@ SessionOwner createSession(perpend_model *model, int64_t threads) {
   return SessionOwner(session);
 }
 
-ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder) {
+ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
+                         CompileReport *report) {
   if (source.kind == ModelKind::Library)
     return loadLibrary(source.path);
   std::string library = folder.pathOf("model.so");
-  if (!compileModel(source, options, ArtifactKind::SharedLibrary, library))
+  if (!compileModel(source, options, ArtifactKind::SharedLibrary, library, report))
     return nullptr;
   return loadLibrary(library);
 }

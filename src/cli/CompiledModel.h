@@ -38,7 +38,8 @@ private:
 ModelOwner loadLibrary(StringRef path);
 SessionOwner createSession(perpend_model *model, int64_t threads);
 /// A library is loaded; anything else is compiled into `folder` first.
-ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder);
+ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
+                         CompileReport *report = nullptr);
 /// Compiles a module, which is consumed.
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder);
 

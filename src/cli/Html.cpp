@@ -100,8 +100,8 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
   printTable(out, "Operators", {"operator", "count"}, rows);
   rows.clear();
   for (const KernelReport &kernel : report.kernels)
-    rows.push_back({kernel.name, kernel.schedule});
-  printTable(out, "Kernels", {"kernel", "schedule"}, rows);
+    rows.push_back({kernel.name, kernel.nodes, kernel.operations, kernel.bytes, kernel.schedule});
+  printTable(out, "Kernels", {"kernel", "nodes", "operations", "bytes", "schedule"}, rows);
   printPlan(report, out);
   if (!stages.empty())
     out << "<h2>Stages</h2>\n";

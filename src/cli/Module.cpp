@@ -6,6 +6,7 @@
 #include "VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
+#include "graph/NodeNames.h"
 #include "graph/Shapes.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
@@ -48,19 +49,8 @@ std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
 // Diagnostics
 //===----------------------------------------------------------------------===//
 
-static void collectNames(Location location, llvm::SmallVectorImpl<StringRef> &names) {
-  if (auto name = dyn_cast<NameLoc>(location))
-    names.push_back(name.getName());
-  else if (auto fused = dyn_cast<FusedLoc>(location))
-    for (Location part : fused.getLocations())
-      collectNames(part, names);
-  else if (auto call = dyn_cast<CallSiteLoc>(location))
-    collectNames(call.getCallee(), names);
-}
-
 std::string describeLocation(Location location) {
-  llvm::SmallVector<StringRef> names;
-  collectNames(location, names);
+  llvm::SmallVector<StringRef> names = graph::nodeNames(location);
   if (!names.empty())
     return "node '" + names[0].str() + "'" +
            (names.size() > 1 ? " (with " + std::to_string(names.size() - 1) + " more)" : "");

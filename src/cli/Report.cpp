@@ -124,13 +124,16 @@ static void collectOperators(func::FuncOp main, ModelReport &report) {
 }
 
 static void collectKernels(ModuleOp module, ModelReport &report) {
-  for (auto kernel : module.getOps<func::FuncOp>()) {
-    if (!kernel->hasAttr(graph::kernelAttribute))
-      continue;
-    std::string schedule;
-    if (Attribute attribute = kernel->getAttr(tile::scheduleAttribute))
-      llvm::raw_string_ostream(schedule) << attribute;
-    report.kernels.push_back({kernel.getSymName().str(), schedule});
+  for (const KernelFacts &facts : kernelFactsOf(module)) {
+    KernelReport kernel{facts.name, "", "", "", ""};
+    if (Attribute attribute = module.lookupSymbol(facts.name)->getAttr(tile::scheduleAttribute))
+      llvm::raw_string_ostream(kernel.schedule) << attribute;
+    kernel.nodes = support::readable(llvm::join(facts.nodes, ", "));
+    if (facts.work) {
+      kernel.operations = support::readable(facts.work->operations.str());
+      kernel.bytes = support::readable(facts.work->bytes.str());
+    }
+    report.kernels.push_back(kernel);
   }
 }
 
@@ -223,7 +226,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   for (int32_t i = 0; i < perpend_model_output_count(model.get()); ++i)
     add(report.outputs, perpend_model_output(model.get(), i));
   for (int32_t i = 0; i < perpend_model_kernel_count(model.get()); ++i)
-    report.kernels.push_back({perpend_model_kernel_name(model.get(), i), ""});
+    report.kernels.push_back({perpend_model_kernel_name(model.get(), i), "", "", "", ""});
   llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model.get()));
   if (!descriptor)
     return llvm::consumeError(descriptor.takeError()), report;

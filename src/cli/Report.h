@@ -23,6 +23,8 @@ struct OperatorReport {
 
 struct KernelReport {
   std::string name, schedule;
+  std::string nodes;             ///< of the model, separated by commas
+  std::string operations, bytes; ///< expressions; empty: not counted
 };
 
 struct BufferReport {

@@ -2,6 +2,7 @@
 
 #include "graph/Requirements.h"
 #include "graph/Attributes.h"
+#include "graph/NodeNames.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
@@ -61,11 +62,6 @@ void Requirements::addAll(Operation *op) {
 //===----------------------------------------------------------------------===//
 // Those of main
 //===----------------------------------------------------------------------===//
-
-StringRef perpend::graph::nodeName(Operation *op) {
-  auto name = op->getLoc()->findInstanceOf<NameLoc>();
-  return name ? name.getName().getValue() : "";
-}
 
 BindingRequirements::BindingRequirements(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) {
   auto given = main->getAttrOfType<ShapeAttr>(requirementsAttribute);

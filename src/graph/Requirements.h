@@ -31,9 +31,6 @@ private:
   void addDivisors(const SymbolicInt &value);
 };
 
-/// The model's name for what became this operator, "" without one.
-llvm::StringRef nodeName(mlir::Operation *op);
-
 /// The requirements of main, each with the node that assumes it: what binding checks (graph.requirements and
 /// graph.requirement_subjects). Begins with those that main has.
 class BindingRequirements {

@@ -43,6 +43,11 @@ struct TargetInfo {
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
+  /// Reading so much again and again with one thread: what a cache holds is not read from memory.
+  double bytesPerSecondOf(double bytes) const {
+    constexpr double speedupOfL2 = 2.5, speedupOfL3 = 1.6;
+    return bytesPerSecond * (bytes <= double(l2Bytes) ? speedupOfL2 : bytes <= double(l3Bytes) ? speedupOfL3 : 1.0);
+  }
   /// One line for people.
   std::string describe() const;
 };

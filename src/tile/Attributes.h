@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
 inline constexpr llvm::StringLiteral scratchAttribute = "tile.scratch";
 /// Unit: the kernel records accesses that would leave its memory (CheckedAccesses.h).
 inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
+/// #graph.shape of three expressions: arithmetic operations and bytes (KernelWork.h).
+inline constexpr llvm::StringLiteral workAttribute = "tile.work";
 /// Integer: the kernel's position in the artifact's list.
 inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
 

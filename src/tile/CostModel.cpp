@@ -18,8 +18,6 @@ namespace perpend::tile {
 static constexpr int64_t assumedExtent = 32;
 /// Kernels reach this part of the machine's peak: blocks at edges, loads, and what follows a product.
 static constexpr double reachedPartOfPeak = 0.5;
-/// Memory that the second-level cache holds is read and written this many times faster.
-static constexpr double cachedSpeedup = 2.5;
 /// One element at a time: read at a stride, or at an index that is computed.
 static constexpr double secondsPerScatteredElement = 0.3e-9;
 
@@ -114,7 +112,6 @@ double estimateSeconds(func::FuncOp kernel, const target::TargetInfo &target) {
   for (Value input : kernel.getArguments())
     bytes += bytesReadOf(input);
   bytes += result;
-  double speed = target.bytesPerSecond * (bytes <= target.l2Bytes ? cachedSpeedup : 1.0);
-  return std::max(seconds, bytes / speed);
+  return std::max(seconds, bytes / target.bytesPerSecondOf(bytes));
 }
 } // namespace perpend::tile

@@ -158,6 +158,29 @@ def test_bench(tmp_path: Path, library: Path) -> None:
     assert all(row["runs"] > 0 and row["median_ms"] >= row["least_ms"] > 0 for row in rows)
 
 
+def test_profile_of_a_model(tmp_path: Path) -> None:
+    """What a kernel computes: the nodes, and 2 * 48 * 64 * n operations of the product and n * 64 sums."""
+    weights = [
+        numpy_helper.from_array(np.ones((48, 64), np.float32), "w"),
+        numpy_helper.from_array(np.ones(64, np.float32), "b"),
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"], "product"),
+        helper.make_node("Add", ["p", "b"], ["y"], "bias"),
+    ]
+    save(tmp_path / "m.onnx", nodes, [value("x", ["n", 48])], [value("y", ["n", 64])], weights)
+    text = succeed("bench", "m.onnx", "--symbol", "n=96", "--time", 100, "--profile", folder=tmp_path)
+    header, row = text.split("\nkernels, ")[1].splitlines()[1:]
+    assert header.split() == ["calls", "median", "us", "%", "GFLOP/s", "GB/s", "roof", "name", "nodes"]
+    calls, us, _, gflops, gigabytes, roof, name, *nodes_of_kernel = row.split()
+    assert (calls, name[:11], nodes_of_kernel) == ("1", "matmul_add_", ["bias,", "product"])
+    assert float(gflops) * float(us) == pytest.approx((2 * 48 + 1) * 64 * 96 / 1e3, rel=0.1)
+    assert float(gigabytes) * float(us) == pytest.approx(4 * (96 * 48 + 48 * 64 + 64 + 96 * 64) / 1e3, rel=0.1)
+    assert 0 < float(roof.rstrip("%")) < 200
+    page = succeed("inspect", "m.onnx", "--html", "m.html", folder=tmp_path) and (tmp_path / "m.html").read_text()
+    assert "<code>bias, product</code></td><td><code>6208*n</code>" in page
+
+
 def test_bench_runs_once_without_time(tmp_path: Path, library: Path) -> None:
     inputs, header, row = succeed("bench", library, "--time", 0, folder=tmp_path).splitlines()
     assert inputs == "input  x: f32 [2, 5]"

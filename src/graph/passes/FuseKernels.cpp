@@ -217,8 +217,11 @@ void KernelFuser::outline(Operation *root) {
   func::FuncOp kernel = createKernel(root, operators.getArrayRef(), inputs.getArrayRef());
   listSymbols(kernel);
   OpBuilder builder(root);
-  auto call =
-      builder.create<CallKernelOp>(root->getLoc(), root->getResultTypes(), kernel.getSymName(), inputs.getArrayRef());
+  SetVector<Location> nodes; // the root's first
+  for (Operation *op : llvm::reverse(operators))
+    nodes.insert(op->getLoc());
+  auto call = builder.create<CallKernelOp>(builder.getFusedLoc(nodes.getArrayRef()), root->getResultTypes(),
+                                           kernel.getSymName(), inputs.getArrayRef());
   setSymbolValuesAt(call, symbolsOfKernel(kernel));
   call.setKernel(shared(kernel).getSymName());
   root->replaceAllUsesWith(call);

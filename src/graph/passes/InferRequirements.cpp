@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"

@@ -19,6 +19,7 @@
 
 #include "tile/Attributes.h"
 #include "tile/BlockEmitter.h"
+#include "tile/KernelWork.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/KernelTraces.h"
@@ -142,6 +143,9 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
       if (build.obstacle() || !(all || hasTrace(kernel) || chain || movesOneValue(kernel) || sumsWindows(kernel)))
         continue;
       func::FuncOp built = build.run();
+      KernelWork work = workOf(built);
+      for (func::FuncOp form : {kernel, built})
+        work.attachTo(form);
       func::FuncOp scheduled = all || hasTrace(kernel) ? func::FuncOp() : trySchedule(built, chain, target);
       bool isKept = all || hasTrace(kernel) || scheduled;
       (isKept ? kernel : built).erase();

@@ -60,7 +60,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     auto lowered = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(), loweredType(kernel));
     lowered.setPrivate();
     lowered->setAttr(graph::kernelAttribute, builder.getUnitAttr());
-    for (StringRef kept : {graph::symbolsAttribute, graph::structureAttribute, scheduleAttribute})
+    for (StringRef kept : {graph::symbolsAttribute, graph::structureAttribute, scheduleAttribute, workAttribute})
       if (Attribute attribute = kernel->getAttr(kept))
         lowered->setAttr(kept, attribute);
     Block *body = lowered.addEntryBlock();

@@ -1,0 +1,44 @@
+//===- KernelFacts.cpp - what a report says of a kernel -------------------===//
+
+#include "KernelFacts.h"
+
+#include "graph/Attributes.h"
+#include "graph/Graph.h"
+#include "graph/KernelSymbols.h"
+#include "graph/NodeNames.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace perpend {
+
+static void addCall(graph::CallKernelOp call, func::FuncOp kernel, KernelFacts &facts) {
+  for (StringRef node : graph::nodeNames(call.getLoc()))
+    if (!llvm::is_contained(facts.nodes, node))
+      facts.nodes.push_back(node.str());
+  bool isFirst = facts.calls++ == 0;
+  std::optional<tile::KernelWork> own = tile::KernelWork::of(kernel);
+  if (!own || (!isFirst && !facts.work))
+    return facts.work.reset();
+  tile::KernelWork here = own->substitute(graph::symbolsAt(call, kernel));
+  tile::KernelWork before = facts.work.value_or(tile::KernelWork());
+  facts.work = {before.operations + here.operations, before.operationBytes + here.operationBytes,
+                before.bytes + here.bytes};
+}
+
+std::vector<KernelFacts> kernelFactsOf(ModuleOp module) {
+  std::vector<KernelFacts> list;
+  llvm::StringMap<size_t> numbers;
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (kernel->hasAttr(graph::kernelAttribute)) {
+      numbers[kernel.getSymName()] = list.size();
+      list.push_back({kernel.getSymName().str(), {}, 0, std::nullopt});
+    }
+  module.walk([&](graph::CallKernelOp call) {
+    if (auto known = numbers.find(call.getKernel()); known != numbers.end())
+      addCall(call, module.lookupSymbol<func::FuncOp>(call.getKernel()), list[known->second]);
+  });
+  return list;
+}
+} // namespace perpend
