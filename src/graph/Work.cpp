@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static double workOfOperation(Operation &op) {
+double workOf(Operation &op) {
   if (isa<math::MathDialect>(op.getDialect()))
     return 20;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(op))
@@ -20,7 +20,7 @@ static double workOfOperation(Operation &op) {
 double scalarWork(Operation &op) {
   double work = 0;
   for (Region &region : op.getRegions())
-    region.walk([&](Operation *inner) { work += workOfOperation(*inner); });
+    region.walk([&](Operation *inner) { work += workOf(*inner); });
   return work;
 }
 } // namespace perpend::graph

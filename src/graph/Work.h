@@ -7,6 +7,9 @@
 
 namespace perpend::graph {
 
+/// Of one operation of scalar code; divisions and functions take longer than an addition does.
+double workOf(mlir::Operation &op);
+
 /// Of one element, in units of an addition where vectors are computed: the scalar code in an operator's regions.
 double scalarWork(mlir::Operation &op);
 } // namespace perpend::graph

@@ -10,6 +10,10 @@
 
 namespace perpend::tile {
 
+/// A part of a kernel that is given to another thread is at least this long: handing it over takes about a microsecond
+/// while the thread polls, and what it writes lies in another core's cache when the next kernel reads it.
+inline constexpr double leastSecondsOfPart = 4e-6;
+
 /// A symbolic extent counts as 32; nothing counts as less than 1.
 int64_t estimate(const graph::SymbolicInt &value);
 

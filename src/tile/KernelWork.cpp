@@ -39,9 +39,7 @@ static bool isArithmetic(Operation &op) {
              arith::MinSIOp, arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op);
 }
 
-/// What a reduction computes of elements of a byte, machines compute of bytes, whatever the sum has; anything else is
-/// as wide as its result.
-static int64_t elementBytesOf(BlockOp block) {
+int64_t perpend::tile::elementBytesOf(BlockOp block) {
   Value result;
   for (const Access &access : accessesIn(block))
     if (access.isStore())
@@ -53,7 +51,7 @@ static int64_t elementBytesOf(BlockOp block) {
   return most ? most : elementBytes(cast<BufferType>(result.getType()).getElementType());
 }
 
-static int64_t operationsOf(BlockOp block) {
+int64_t perpend::tile::operationsOf(BlockOp block) {
   int64_t count = 0;
   block.walk([&](Operation *op) { count += isArithmetic(*op) && !op->getParentOfType<InitOp>(); });
   return count;

@@ -4,6 +4,7 @@
 #define PERPEND_TILE_KERNELWORK_H
 
 #include "graph/Shapes.h"
+#include "tile/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -24,6 +25,11 @@ struct KernelWork {
   KernelWork substitute(const llvm::StringMap<graph::SymbolicInt> &symbols) const;
 };
 
+/// Of one instance of a block, its init apart.
+int64_t operationsOf(BlockOp block);
+/// What a reduction computes of elements of a byte, machines compute of bytes, whatever the sum has; anything else is
+/// as wide as its widest operand.
+int64_t elementBytesOf(BlockOp block);
 /// Of a kernel of plain loops around blocks, as BuildBlocks makes it.
 KernelWork workOf(mlir::func::FuncOp kernel);
 } // namespace perpend::tile

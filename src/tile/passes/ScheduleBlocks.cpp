@@ -8,6 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
+#include "tile/CostModel.h"
+#include "tile/Schedule.h"
+#include "tile/cost/BlockCost.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/KernelTraces.h"
@@ -30,13 +33,23 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       bool isBlocks = llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>);
-      if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks || kernel->hasAttr(scheduledAttribute))
+      if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks)
         continue;
-      KernelSchedule schedule(kernel, target.scopes);
-      if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
-        return signalPassFailure();
-      setTrace(kernel, schedule);
+      if (!kernel->hasAttr(scheduledAttribute)) {
+        KernelSchedule schedule(kernel, target.scopes);
+        if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
+          return signalPassFailure();
+        setTrace(kernel, schedule);
+      }
+      setGrain(kernel);
     }
+  }
+
+  void setGrain(func::FuncOp kernel) {
+    Schedule numbers = Schedule::of(kernel);
+    BlockCost cost = costOf(kernel, target);
+    numbers.grain = cost.unitsForSeconds(leastSecondsOfPart);
+    numbers.attachTo(kernel);
   }
 
   LogicalResult applyRule(func::FuncOp kernel, KernelSchedule &schedule) {

@@ -31,9 +31,6 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// A part of a kernel that is given to another thread is at least this long: handing it over takes about a microsecond
-/// while the thread polls, and what it writes lies in another core's cache when the next kernel reads it.
-static constexpr double leastSecondsOfPart = 4e-6;
 /// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
 static constexpr int64_t wantedUnits = 16;
 

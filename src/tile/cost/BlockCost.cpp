@@ -1,0 +1,217 @@
+//===- BlockCost.cpp - how long scheduled blocks take ---------------------===//
+
+#include "tile/cost/BlockCost.h"
+
+#include "graph/Work.h"
+#include "tile/Buffers.h"
+#include "tile/KernelWork.h"
+#include "tile/cost/Footprint.h"
+#include "tile/intrinsics/Expand.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// What the processors of Targets.def sustain, about.
+static constexpr double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16, accessesPerCycle = 2, cyclesOfSum = 4;
+/// Sums that LLVM makes of one where a loop carries it.
+static constexpr double interleavedSums = 4;
+/// Of the peak, in the code of an intrinsic.
+static constexpr double reachedByIntrinsics = 0.85;
+
+namespace {
+/// How the instances of one block run.
+struct Instances {
+  double count = 1; ///< of vectors, or of scalars
+  double lanes = 1;
+  double registersOf(double elementBytes, double vectorBytes) const {
+    return std::max(1.0, std::ceil(lanes * elementBytes / vectorBytes));
+  }
+};
+
+class CostFinder {
+public:
+  CostFinder(func::FuncOp kernel, const target::TargetInfo &target)
+      : kernel(kernel), target(target), footprints(kernel) {}
+
+  BlockCost run() {
+    Block &body = kernel.getBody().front();
+    kernel.walk([&](BlockOp block) {
+      bool isInner = block.walk([&](BlockOp inner) { return WalkResult(failure(inner != block)); }).wasInterrupted();
+      if (!isInner)
+        addBlock(block);
+    });
+    double cycles = target.cyclesPerSecond;
+    cost.fromL2 = moved(body, double(target.l1Bytes)) / (bytesPerCycleOfL2 * cycles);
+    cost.fromL3 = moved(body, double(target.l2Bytes)) / (bytesPerCycleOfL3 * cycles);
+    cost.fromMemory = moved(body, double(target.l3Bytes)) / target.bytesPerSecond;
+    if (footprints.of(body).bytes() <= double(target.l3Bytes))
+      cost.fromMemory = 0; // it is there from the kernel before
+    if (footprints.of(body).bytes() <= double(target.l2Bytes))
+      cost.fromL3 = 0;
+    for (Operation &statement : body)
+      if (auto loop = dyn_cast<ForOp>(statement); loop && loop.getKind() == LoopKind::Parallel)
+        cost.units = std::max(cost.units, footprints.trips(loop));
+    return cost;
+  }
+
+private:
+  /// Bytes that come into a cache, or leave it.
+  double moved(Block &body, double cacheBytes) {
+    Footprint all = footprints.of(body);
+    if (double bytes = all.bytes(); bytes <= cacheBytes)
+      return bytes;
+    double sum = 0;
+    for (Operation &statement : body) {
+      if (isa<BlockOp>(statement))
+        sum += footprints.of(&statement).bytes();
+      if (auto loop = dyn_cast<ForOp>(statement))
+        sum += moved(loop, cacheBytes);
+    }
+    return sum;
+  }
+
+  double moved(ForOp loop, double cacheBytes) {
+    Footprint one = footprints.of(*loop.body());
+    double trips = footprints.trips(loop);
+    if (one.bytes() > cacheBytes)
+      return trips * moved(*loop.body(), cacheBytes);
+    double sum = 0; // what one iteration has read, the next one finds
+    for (const auto &[buffer, whole] : footprints.of(loop).boxes) {
+      auto type = cast<BufferType>(buffer.getType());
+      sum += std::min(whole.bytes(type), trips * one.boxes.lookup(buffer).bytes(type));
+    }
+    return sum;
+  }
+
+  void addBlock(BlockOp block) {
+    double width = static_cast<double>(elementBytesOf(block));
+    SmallVector<ForOp> loops;
+    bool isIntrinsic = false;
+    for (Operation *around = block->getParentOp(); around != kernel; around = around->getParentOp()) {
+      if (auto loop = dyn_cast<ForOp>(around))
+        loops.push_back(loop); // from inside
+      if (auto outer = dyn_cast<BlockOp>(around))
+        isIntrinsic |= !intrinsicOf(outer).empty();
+    }
+    Instances instances;
+    for (ForOp loop : loops)
+      instances.count *= footprints.trips(loop);
+    if (isIntrinsic) {
+      double work = instances.count * static_cast<double>(operationsOf(block)) * width / 4;
+      cost.arithmetic += work / (target.flopsPerSecond() * reachedByIntrinsics);
+      return;
+    }
+    ForOp lanes = lanesOf(block, loops, width, instances);
+    addArithmetic(block, loops, width, instances);
+    addAccesses(block, loops, lanes, instances);
+  }
+
+  /// The loop whose iterations are lanes: the schedule's, or the innermost one where LLVM finds that it can be.
+  ForOp lanesOf(BlockOp block, ArrayRef<ForOp> loops, double width, Instances &instances) {
+    for (ForOp loop : loops)
+      if (loop.getKind() == LoopKind::Vectorized) {
+        instances.lanes = footprints.trips(loop);
+        instances.count /= instances.lanes;
+        return loop;
+      }
+    if (loops.empty())
+      return {};
+    double wanted = std::floor(target.vectorBytes / width);
+    bool canBe = footprints.trips(loops.front()) >= wanted;
+    for (const Access &access : accessesIn(block)) {
+      IndexAlong index = along(access, loops.front());
+      canBe &= index.isUniform() || index.isContiguous();
+    }
+    if (canBe) {
+      instances.lanes = wanted;
+      instances.count /= wanted;
+    }
+    return loops.front();
+  }
+
+  IndexAlong along(const Access &access, ForOp loop) {
+    auto [position, isNew] = positions.try_emplace(access.op);
+    if (isNew)
+      position->second = footprints.indices.positionOf(access);
+    return footprints.indices.along(position->second, loop, access.op);
+  }
+
+  void addArithmetic(BlockOp block, ArrayRef<ForOp> loops, double width, const Instances &instances) {
+    double slots = 0, products = 0, sums = 0;
+    block.walk([&](Operation *op) {
+      if (op->getParentOfType<InitOp>() || isa<LoadOp, StoreOp, IndexOp, BlockOp, InitOp>(op) ||
+          op->hasTrait<OpTrait::IsTerminator>())
+        return;
+      slots += graph::workOf(*op);
+      products += isa<arith::MulFOp>(op);
+      sums += isa<arith::AddFOp, arith::SubFOp>(op);
+    });
+    if (target.fusesMultiplyAdds)
+      slots -= std::min(products, sums);
+    double registers = instances.registersOf(width, target.vectorBytes);
+    double cycles = instances.count * registers * slots / std::max(1u, target.fmaPerCycle);
+    if (block.isReduction() && !loops.empty() && carriesSum(block, loops.front())) {
+      double chains = registers;
+      for (ForOp loop : loops)
+        if (loop.getKind() == LoopKind::Unrolled)
+          chains *= footprints.trips(loop);
+      cycles = std::max(cycles, instances.count * registers * cyclesOfSum / std::max(chains, interleavedSums));
+    }
+    cost.arithmetic += cycles / target.cyclesPerSecond;
+  }
+
+  /// Whether the sum stays where it is from one iteration to the next.
+  bool carriesSum(BlockOp block, ForOp innermost) {
+    return llvm::all_of(accessesIn(block), [&](const Access &access) {
+      return !access.isStore() || along(access, innermost).isUniform();
+    });
+  }
+
+  void addAccesses(BlockOp block, ArrayRef<ForOp> loops, ForOp lanes, const Instances &instances) {
+    double cycles = 0;
+    for (const Access &access : accessesIn(block)) {
+      if (access.op->getParentOfType<InitOp>() || (!loops.empty() && loops.front() != lanes && isKept(access, loops)))
+        continue;
+      double vectors = instances.count;
+      for (ForOp loop : loops) // the copies of an unrolled loop's body share what they load
+        if (loop.getKind() == LoopKind::Unrolled && along(access, loop).isUniform())
+          vectors /= footprints.trips(loop);
+      cycles += vectors * accessesOf(access, loops, lanes, instances) / accessesPerCycle;
+    }
+    cost.accesses += cycles / target.cyclesPerSecond;
+  }
+
+  /// To load or store one vector.
+  double accessesOf(const Access &access, ArrayRef<ForOp> loops, ForOp lanes, const Instances &instances) {
+    IndexAlong index = lanes ? along(access, lanes) : IndexAlong{SymbolicInt(0), SymbolicInt(0)};
+    if (index.isUniform())
+      return 1;
+    int64_t width = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
+    if (index.isContiguous())
+      return instances.registersOf(static_cast<double>(width), target.vectorBytes);
+    bool isTransposed = llvm::any_of(loops, [&](ForOp loop) {
+      return loop.getKind() == LoopKind::Unrolled && footprints.trips(loop) == instances.lanes &&
+             along(access, loop).isContiguous();
+    });
+    return isTransposed ? 1 + std::log2(instances.lanes) // shuffles
+                        : 2 * instances.lanes;           // a load each, and putting it into its lane
+  }
+
+  /// In a register, from one iteration of the innermost loop to the next.
+  bool isKept(const Access &access, ArrayRef<ForOp> loops) { return along(access, loops.front()).isUniform(); }
+
+  func::FuncOp kernel;
+  const target::TargetInfo &target;
+  FootprintFinder footprints;
+  llvm::DenseMap<Operation *, SymbolicInt> positions;
+  BlockCost cost;
+};
+} // namespace
+
+BlockCost perpend::tile::costOf(func::FuncOp kernel, const target::TargetInfo &target) {
+  return CostFinder(kernel, target).run();
+}
