@@ -2,6 +2,7 @@
 // rule's variables; matches() then decides from the text of the rule alone, so a
 // wrong proposal can lose a simplification but never make a wrong one.
 #include "support/SymbolicIntRules.h"
+#include "support/SymbolicIntCache.h"
 #include "support/SymbolicIntNodes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -345,36 +346,6 @@ SymbolicInt SymbolicRewriter::add(const SymbolicInt &a, const SymbolicInt &b) {
 SymbolicInt SymbolicRewriter::multiply(const SymbolicInt &a, const SymbolicInt &b) {
   return simplifySum(SymbolicIntBuilder::product(a, b));
 }
-
-namespace {
-/// Results of whole operations: analyses of loops ask for the same ones again and again. One entry for each hash.
-class OperationCache {
-public:
-  static OperationCache &ofThread() {
-    static thread_local OperationCache cache;
-    return cache;
-  }
-
-  SymbolicInt find(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
-                   llvm::function_ref<SymbolicInt()> compute) {
-    size_t hash = llvm::hash_combine(kind, llvm::hash_combine_range(operands.begin(), operands.end()));
-    Entry &entry = entries[hash % entries.size()];
-    if (entry.kind == kind && operands == llvm::ArrayRef(entry.operands))
-      return entry.result;
-    SymbolicInt result = compute();
-    entry = {kind, {operands.begin(), operands.end()}, result};
-    return result;
-  }
-
-private:
-  struct Entry {
-    SymbolicAtomKind kind = SymbolicAtomKind::Symbol;
-    llvm::SmallVector<SymbolicInt, 2> operands;
-    SymbolicInt result;
-  };
-  std::vector<Entry> entries = std::vector<Entry>(1024);
-};
-} // namespace
 
 /// Applies no more rules than are left of the operation around it, which the result of another need not keep to.
 SymbolicInt SymbolicRewriter::remember(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
