@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-
-pytest.importorskip("expecttest", reason="PyTorch's table of tests imports it")
-
 import torch_operators as tool
 from torch_samples import Case, Sample
 

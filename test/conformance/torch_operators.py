@@ -2,10 +2,9 @@
 
 Two counts, each against eager PyTorch through torch.export and perpend.compile: the overloads that PyTorch tags as
 core ATen, and the entries of PyTorch's own table of tests (op_db), whose first two samples of type float32 must be
-right. Prints what is not right, grouped by the reason, then the totals. Needs the package `expecttest`, which PyTorch's
-table imports. Operators that write into an argument get a copy of it. A case whose results are random, or memory that
-nothing was written to, is compared by shapes and types; complex results as pairs of real numbers; where signs or an
-order are free, as PyTorch's table says.
+right. Prints what is not right, grouped by the reason, then the totals. Operators that write into an argument get a
+copy of it. A case whose results are random, or memory that nothing was written to, is compared by shapes and types;
+complex results as pairs of real numbers; where signs or an order are free, as PyTorch's table says.
 """
 
 from __future__ import annotations
