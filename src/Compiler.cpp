@@ -13,6 +13,7 @@
 #include "Operators.h"
 #include "Pipeline.h"
 #include "VerifyModule.h"
+#include "graph/Attributes.h"
 #include "graph/Graph.h"
 #include "graph/passes/Passes.h"
 #include "support/MappedFile.h"
@@ -24,6 +25,7 @@
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 #include "tile/Buffers.h"
+#include "tile/VerifyKernel.h"
 #include "tile/schedule/KernelTraces.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -84,6 +86,8 @@ public:
   LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:
+  /// That of the option; a module with kernels of blocks is behind `schedule`.
+  StringRef findFirst();
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
@@ -98,6 +102,7 @@ private:
   ModuleOp module;
   const CompileOptions &options;
   CompileReport *report;
+  StringRef first; ///< phase to run; empty: all
   std::optional<target::TargetInfo> target;
   std::vector<tile::ScheduleText> schedules;
   std::optional<tile::IntrinsicScope> intrinsics;
@@ -111,6 +116,13 @@ private:
 
 static constexpr StringRef overrideHint =
     "\nhint: --override-phase PHASE:FILE, where FILE is one that --dump-phases DIR wrote and you changed";
+
+StringRef Compilation::findFirst() {
+  bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
+  });
+  return options.startFrom.empty() && isOfBlocks ? StringRef("tile") : StringRef(options.startFrom);
+}
 
 LogicalResult Compilation::lower() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
@@ -135,17 +147,18 @@ LogicalResult Compilation::lower() {
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
   if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
     return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
+  first = findFirst();
   if ((!options.intrinsics.empty() && failed(readIntrinsics())) ||
       (!options.schedules.empty() && failed(readSchedules())))
     return failure();
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
-    if (next.name == options.startFrom && (failed(checkGiven(phase)) || failed(inferRequirements())))
+    if (next.name == first && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
   // The phase behind which the module is described has run before.
-  if (options.startFrom == phases().back().name && failed(describeModel(module, options.name, description)))
+  if (first == phases().back().name && failed(describeModel(module, options.name, description)))
     return failure();
-  return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked}, options.startFrom,
-                   options.stopAfter, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+  return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked}, first, options.stopAfter,
+                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 
 LogicalResult Compilation::readIntrinsics() {
@@ -160,7 +173,7 @@ LogicalResult Compilation::readSchedules() {
   for (const Phase &phase : llvm::reverse(phases())) {
     if (phase.name == "tile")
       break;
-    if (phase.name == options.startFrom)
+    if (phase.name == first)
       return module.emitError("the option --schedules is for kernels before the phase 'tile', and the compilation "
                               "starts from '")
              << phase.name << "'\nhint: leave out --schedules, or start from an earlier phase";
@@ -169,7 +182,7 @@ LogicalResult Compilation::readSchedules() {
   if (failed(read))
     return failure();
   schedules = std::move(*read);
-  if (options.startFrom == "tile")
+  if (first == "tile")
     attachSchedules();
   return success();
 }

@@ -72,6 +72,49 @@ static LogicalResult verifyOnTensors(func::FuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
+// Of blocks
+//===----------------------------------------------------------------------===//
+
+bool isOnBlocks(func::FuncOp kernel) { return llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>); }
+
+/// Buffers of the caller, and loops around blocks on them.
+static LogicalResult verifyOnBlocks(func::FuncOp kernel) {
+  auto isCallers = [](Type type) {
+    auto buffer = dyn_cast<BufferType>(type);
+    return buffer && buffer.isGlobal();
+  };
+  if (kernel.getNumResults() != 0 || !llvm::all_of(kernel.getArgumentTypes(), isCallers))
+    return fail(kernel, kernel,
+                "expected buffers only, got type " + llvm::formatv("{0}", kernel.getFunctionType()).str(),
+                "(!tile.buffer<[n] x f32>, ...) -> ()");
+  WalkResult result = kernel.getBody().walk([&](Operation *op) {
+    if (isa<func::ReturnOp, ForOp, BlockOp, InitOp, LoadOp, StoreOp, IndexOp, AllocOp>(op) ||
+        isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(op->getDialect()))
+      return WalkResult::advance();
+    (void)fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operation of a kernel of blocks",
+               "a kernel of blocks holds tile.for, tile.block, buffers, and arithmetic in the blocks");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Whether the buffers have the types and shapes of the call's values, with what the kernel's symbols are there.
+static bool areBuffersOf(Operation *call, func::FuncOp kernel) {
+  SmallVector<Type> values(call->getOperandTypes());
+  llvm::append_range(values, call->getResultTypes());
+  llvm::StringMap<graph::SymbolicInt> symbols = graph::symbolsAt(call, kernel);
+  return values.size() == kernel.getNumArguments() &&
+         llvm::all_of(llvm::zip(values, kernel.getArgumentTypes()), [&](auto pair) {
+           auto tensor = cast<RankedTensorType>(std::get<0>(pair));
+           auto buffer = cast<BufferType>(std::get<1>(pair));
+           graph::Shape shape;
+           for (const graph::SymbolicInt &extent : buffer.extents())
+             shape.push_back(extent.substitute(symbols));
+           return buffer.getElementType() == tensor.getElementType() && shape == graph::shapeOf(tensor);
+         });
+}
+
+//===----------------------------------------------------------------------===//
 // On buffers
 //===----------------------------------------------------------------------===//
 
@@ -139,7 +182,7 @@ LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
   for (TypeRange types : {TypeRange(call->getOperandTypes()), TypeRange(call->getResultTypes())})
     for (Type type : types)
       expected.push_back(bufferType(cast<RankedTensorType>(type).getElementType()));
-  if (llvm::equal(expected, outerBuffers(kernel)))
+  if (isOnBlocks(kernel) ? areBuffersOf(call, kernel) : llvm::equal(expected, outerBuffers(kernel)))
     return success();
   return call->emitError("the call of kernel '")
          << kernel.getSymName() << "', whose type is " << kernel.getFunctionType()
@@ -151,9 +194,10 @@ static LogicalResult verifySymbols(func::FuncOp kernel) {
   SmallVector<StringRef> own = graph::symbolsOfKernel(kernel);
   std::set<std::string> used;
   graph::collectSymbols(kernel, used);
-  for (const std::string &name : used)
-    if (!llvm::is_contained(own, name))
-      return fail(kernel, kernel, "expected one of its symbols (" + llvm::join(own, ", ") + "), got '" + name + "'",
+  for (StringRef name : used)
+    if (!name.starts_with("%") && !llvm::is_contained(own, name)) // %0 is an operand
+      return fail(kernel, kernel,
+                  "expected one of its symbols (" + llvm::join(own, ", ") + "), got '" + name.str() + "'",
                   "list it in its attribute graph.symbols, and its value in that of each call");
   return success();
 }
@@ -163,6 +207,8 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
     return fail(kernel, kernel, "expected a body of one block", "loops of a kernel are scf.for");
   if (failed(verifySymbols(kernel)))
     return failure();
+  if (isOnBlocks(kernel))
+    return verifyOnBlocks(kernel);
   return isOnBuffers(kernel) ? verifyOnBuffers(kernel) : verifyOnTensors(kernel);
 }
 } // namespace perpend::tile

@@ -10,8 +10,11 @@ namespace perpend::tile {
 inline constexpr int64_t mostStackElements = 1 << 16;
 
 /// Whether a function with the attribute tile.kernel is what the passes behind fusion work on: operators on tensors
-/// with one result, or loops on buffers. Errors: a diagnostic, with advice.
+/// with one result, loops around blocks, or loops on buffers. Errors: a diagnostic, with advice.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// Whether the kernel is loops around blocks.
+bool isOnBlocks(mlir::func::FuncOp kernel);
 
 /// Whether the kernel works on buffers by now.
 bool isOnBuffers(mlir::func::FuncOp kernel);

@@ -5,10 +5,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from cli.tool import ROOT, perpend, reject, save, save_tiny, succeed, value
-from onnx import helper
+from cli.tool import BUILD, ROOT, perpend, reject, save, save_tiny, succeed, value
+from onnx import helper, numpy_helper
 
 N = '#graph.shape<["n"]>'
 
@@ -93,6 +94,28 @@ def test_extents_in_kernels_are_requirements(tmp_path: Path, phase: str) -> None
     succeed("run", "x.so", "--symbol", "n=5", "--symbol", "m=5", folder=tmp_path)
     message = reject("run", "x.so", "--symbol", "n=5", "--symbol", "m=4", folder=tmp_path)
     assert "expected 5, got 4" in message or "m = n" in message, message
+
+
+@pytest.mark.parametrize("schedule", [[], ["--tile-schedule-blocks"]])
+def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Softmax", ["p"], ["y"])]
+    weights = [numpy_helper.from_array(np.ones((5, 7), np.float32), "w")]
+    model = save(tmp_path / "rows.onnx", nodes, [value("x", ["n", 5])], [value("y", None)], weights)
+    options = ["--unpacked", "--stop-after", "schedule", "-o", "rows.mlir"]
+    succeed("compile", model, *options, folder=tmp_path)
+    command = [str(BUILD / "bin" / "perpend-opt"), "--tile-build-blocks=all", *schedule, "rows.mlir"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    blocks = write(tmp_path, done.stdout)
+    assert done.stdout.count("tile.block") == 6
+    for n in (0, 1, 5):
+        assert "the outputs agree" in succeed("check", blocks, "--symbol", f"n={n}", folder=tmp_path)
+    succeed("compile", blocks, "-o", "rows.so", "--start-from", "tile", folder=tmp_path)
+    succeed("run", "rows.so", "--symbol", "n=3", folder=tmp_path)
+    text = done.stdout.replace("tile.buffer<[n, 7] x f32>", "tile.buffer<[n, 8] x f32>")
+    assert "has other operands and results" in reject("check", write(tmp_path, text), folder=tmp_path)
+    text = re.sub(r"math\.exp (%\w+) : f32", r"llvm.intr.exp(\1) : (f32) -> f32", done.stdout)
+    message = reject("check", write(tmp_path, text), folder=tmp_path)
+    assert "'llvm.intr.exp' is no operation of a kernel of blocks" in message
 
 
 # --- Symbols ---------------------------------------------------------------------------------------------------------
