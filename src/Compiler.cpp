@@ -67,10 +67,11 @@ public:
   Compilation(ModuleOp module, const CompileOptions &options, CompileReport *report)
       : module(module), options(options), report(report) {
     module.walk([&](graph::ConstantOp constant) {
-      original.insert(constant.getValue());
       if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
-        if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+        if (AsmResourceBlob *blob = resource.getRawHandle().getBlob()) {
+          original.insert(blob);
           watch.add(blob->getData().data());
+        }
     });
   }
 
@@ -110,7 +111,7 @@ private:
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
   /// The constants that the caller's module came with; others made from it may still use them.
-  llvm::DenseSet<Attribute> original;
+  llvm::DenseSet<AsmResourceBlob *> original;
 };
 } // namespace
 

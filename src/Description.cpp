@@ -8,6 +8,7 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "support/MappedFile.h"
 #include "support/ReadableText.h"
 #include "tile/Buffers.h"
 
@@ -16,6 +17,10 @@
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 using namespace mlir;
 
@@ -29,11 +34,16 @@ std::vector<target::WeightBlob> ModelDescription::blobs() {
   return result;
 }
 
-void ModelDescription::releaseWeights(const llvm::DenseSet<Attribute> &kept) {
+void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &kept) {
   for (auto &[offset, value] : weights)
-    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value); resource && !kept.contains(value))
-      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob(); blob && !kept.contains(blob))
         *blob = AsmResourceBlob();
+  for (AsmResourceBlob *blob : kept)
+    support::forgetPages(blob->getData().data(), blob->getData().size());
+#ifdef __GLIBC__
+  malloc_trim(0); // a heap whose end is in use keeps what lies before it
+#endif
   weights.clear();
   converted.clear();
 }

@@ -7,6 +7,7 @@
 #include "target/WeightsObject.h"
 #include "target/cpu/ModuleTable.h"
 
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -38,9 +39,9 @@ struct ModelDescription {
   std::vector<std::vector<char>> converted;
 
   std::vector<target::WeightBlob> blobs();
-  /// Frees the memory of all weights but those `kept`: they are in the object file, and linking needs room for two
-  /// more copies.
-  void releaseWeights(const llvm::DenseSet<mlir::Attribute> &kept);
+  /// Frees the memory of all weights but those `kept`, of which it forgets the pages that can be read from their file
+  /// again: they are in the object file, and linking needs room for two more copies.
+  void releaseWeights(const llvm::DenseSet<mlir::AsmResourceBlob *> &kept);
 };
 
 /// `name` as a name in C.

@@ -163,6 +163,15 @@ llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &pa
   return std::make_unique<MappedBuffer>(mapping, static_cast<const char *>(begin), static_cast<size_t>(status.st_size));
 }
 
+void forgetPages(const void *bytes, size_t sizeBytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto from = reinterpret_cast<uintptr_t>(bytes);
+  const Mapping *mapping = findMapping(from);
+  const uintptr_t mask = pageBytes() - 1, begin = (from + mask) & ~mask, end = (from + sizeBytes) & ~mask;
+  if (mapping && end <= mapping->end.load() && begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
 /// A handler that others put in this one's place while there is a watch passes signals on or wants them for itself.
 FileWatch::FileWatch() : thread(std::this_thread::get_id()) {
   const std::lock_guard<std::mutex> lock(mutex);

@@ -21,6 +21,10 @@ namespace perpend::support {
 /// The content of a file: mapped, or read where that cannot be (empty files, pipes).
 llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &path);
 
+/// Gives the pages of a mapped file back to the system, which reads them again when they are used. Does nothing for
+/// bytes that lie elsewhere.
+void forgetPages(const void *bytes, size_t sizeBytes);
+
 /// Whoever reads mapped files has one while reading, and asks it at the end, before the result is used.
 class FileWatch {
 public:

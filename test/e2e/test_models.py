@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from e2e.models import (
@@ -17,6 +18,7 @@ from e2e.models import (
     run_library,
     run_tool,
 )
+from onnx import TensorProto, helper, numpy_helper
 
 ITEMS = [1, 2, 7]  # of a batch
 # Shapes of one image each, by folder; what the text detector adds up halves five times.
@@ -57,6 +59,19 @@ def test_golden(tmp_path: Path, model: Model) -> None:
     assert_close(run_library(tmp_path / "model.so", inputs, list(outputs)), outputs)
     weights = model.path.stat().st_size
     assert peak <= 2 * weights + 500_000_000, f"the compiler took {peak >> 20} MiB for {weights >> 20} MiB of weights"
+
+
+def test_weights_are_in_memory_twice_at_most(tmp_path: Path) -> None:
+    """Packed weights replace those of the file, where elements are not aligned, and those the object file's."""
+    size, count = 2400, 8
+    weights = np.random.default_rng(0).standard_normal((size, size), np.float32)
+    tensors = [numpy_helper.from_array(weights + i, f"w{i}") for i in range(count)]
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(count)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, size]) for name in ("x0", f"x{count}")]
+    graph = helper.make_graph(nodes, "odd", ends[:1], ends[1:], tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "m.onnx")
+    peak = peak_bytes("compile", "m.onnx", "-o", "m.so", folder=tmp_path)
+    assert peak <= 2 * count * weights.nbytes + 200_000_000, f"{peak >> 20} MiB"
 
 
 @pytest.mark.parametrize("model", parameters(GOLDEN))

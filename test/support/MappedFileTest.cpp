@@ -157,6 +157,17 @@ TEST_F(MappedFile, ACutFileReadsAsZerosBelowAnotherHandler) {
   sigaction(SIGBUS, &before, nullptr);
 }
 
+/// Memory of anybody else's stays what it is.
+TEST_F(MappedFile, ForgottenPagesAreReadAgain) {
+  auto file = mapFile(path);
+  ASSERT_TRUE(file);
+  const std::string content = (*file)->getBuffer().str();
+  forgetPages((*file)->getBufferStart(), content.size());
+  EXPECT_EQ((*file)->getBuffer(), content);
+  forgetPages(content.data(), content.size());
+  EXPECT_EQ((*file)->getBuffer(), content);
+}
+
 TEST_F(MappedFile, SaysWhyAFileCannotBeRead) {
   EXPECT_EQ(mapFile(path + ".none").getError(), std::errc::no_such_file_or_directory);
   EXPECT_EQ(mapFile("/").getError(), std::errc::is_a_directory);

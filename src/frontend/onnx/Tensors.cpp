@@ -267,11 +267,11 @@ static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef by
                              std::shared_ptr<llvm::MemoryBuffer> owner) {
   uint64_t alignment = storedSize(type.getElementType());
   ArrayRef<char> data(bytes.data(), bytes.size());
+  // Where a file has them, elements need not be aligned: whoever computes with some copies those.
   bool isAligned = llvm::isAddrAligned(llvm::Align(alignment), bytes.data());
-  AsmResourceBlob blob = owner && isAligned
-                             ? AsmResourceBlob(
-                                   data, alignment, [owner](void *, size_t, size_t) {}, false)
-                             : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, std::max<uint64_t>(alignment, 64));
+  AsmResourceBlob blob = owner ? AsmResourceBlob(
+                                     data, isAligned ? alignment : 1, [owner](void *, size_t, size_t) {}, false)
+                               : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, std::max<uint64_t>(alignment, 64));
   return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
 }
 

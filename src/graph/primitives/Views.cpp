@@ -10,6 +10,8 @@
 #include "graph/primitives/Constraints.h"
 #include "graph/primitives/IndexMath.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
+
 using namespace mlir;
 using namespace perpend::graph;
 
@@ -143,9 +145,13 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
-OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+/// A constant's elements stay where they are.
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType())
     return getInput();
+  if (auto constant = dyn_cast_or_null<DenseResourceElementsAttr>(adaptor.getInput());
+      constant && getType().hasStaticShape())
+    return DenseResourceElementsAttr::get(cast<RankedTensorType>(getType()), constant.getRawHandle());
   auto producer = getInput().getDefiningOp<ReshapeOp>();
   if (!producer)
     return {};
