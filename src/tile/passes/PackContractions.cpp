@@ -176,7 +176,7 @@ Value Packer::contract(graph::ContractOp op) {
   SymbolicInt columns = product(right, rightFree);
   if (columns == SymbolicInt(1) || op.getLhsContracted().empty())
     return {};
-  // To [batch, rows, depth] and [batch, depth, columns]; no batch dimension when there is none.
+  // To [batch..., rows, depth] and [batch..., depth, columns].
   auto ordered = [&](Value value, std::initializer_list<ArrayRef<int64_t>> parts) {
     SmallVector<int64_t> permutation;
     for (ArrayRef<int64_t> part : parts)
@@ -184,9 +184,9 @@ Value Packer::contract(graph::ContractOp op) {
     return builder.transpose(value, permutation);
   };
   Shape lhsShape, rhsShape;
-  if (!op.getLhsBatch().empty()) {
-    lhsShape.push_back(product(left, op.getLhsBatch()));
-    rhsShape.push_back(lhsShape[0]);
+  for (auto [leftDim, rightDim] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch())) {
+    lhsShape.push_back(left[leftDim]);
+    rhsShape.push_back(right[rightDim]);
   }
   lhsShape.append({product(left, leftFree), product(left, op.getLhsContracted())});
   rhsShape.append({lhsShape.back(), columns});
