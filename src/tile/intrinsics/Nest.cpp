@@ -153,17 +153,18 @@ bool Nest::readConditions(std::string &why) {
   return true;
 }
 
-/// Iterations beyond the end of an axis do no harm where all that they read is there, and what they write is a buffer
-/// of this place alone. Indices that the axis does not move stay what they are.
+/// Iterations beyond the end of an axis do no harm where all that they read is there, and what they write is there,
+/// too, and read by nobody: a buffer of this place alone, or elements behind those that others touch. Indices that the
+/// axis does not move stay what they are.
 bool Nest::isHarmless(const Axis &axis) {
   Value written;
+  std::optional<std::pair<unsigned, SymbolicInt>> moved; // a dimension of what is written, and its index
   size_t number = &axis - axes.data();
   for (const Access &access : accesses) {
     if (access.isStore())
       written = access.buffer();
     Shape extents = cast<BufferType>(access.buffer().getType()).extents();
-    for (auto [index, extent] : llvm::zip(indices.indicesOf(access), extents)) {
-      std::optional<IndexBounds> bounds = boundsOf(index, ranges);
+    for (auto [dim, index, extent] : llvm::enumerate(indices.indicesOf(access), extents)) {
       std::optional<Linear> linear = linearIn(simplify(index, ranges), variables);
       auto isZero = [](const SymbolicInt &coefficient) { return coefficient == SymbolicInt(0); };
       // Where each index is one loop's, different points are different elements.
@@ -171,13 +172,33 @@ bool Nest::isHarmless(const Axis &axis) {
         return false;
       if (linear && isZero(linear->coefficients[number]))
         continue;
+      if (access.isStore())
+        moved = {dim, index};
+      std::optional<IndexBounds> bounds = boundsOf(index, ranges);
       if (!bounds || !bounds->low.knownNonNegative() || !(extent - SymbolicInt(1) - bounds->high).knownNonNegative())
         return false;
     }
   }
   auto kernel = root->getParentOfType<func::FuncOp>();
   Operation *alloc = written ? written.getDefiningOp() : nullptr;
-  return alloc && alloc->getBlock() == root->getBlock() && writersOf(kernel, written).size() == 1 && !axis.isReduced;
+  if (!alloc || writersOf(kernel, written).size() != 1 || axis.isReduced)
+    return false;
+  return alloc->getBlock() == root->getBlock() || (moved && isReadBefore(kernel, written, moved->first, moved->second));
+}
+
+/// Whether a condition says where the index ends, of a dimension of which nobody reads what is behind.
+bool Nest::isReadBefore(func::FuncOp kernel, Value buffer, unsigned dim, const SymbolicInt &index) {
+  Shape pairs = indices.resolve(block.getConditions(), block.getVariables());
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (simplify(pairs[i] - index, ranges) != SymbolicInt(0))
+      continue;
+    return llvm::all_of(accessesIn(kernel, buffer), [&](const Access &access) {
+      std::optional<IndexBounds> bounds = boundsOf(indices.indicesOf(access)[dim], indices.rangesAround(access.op));
+      return block->isAncestor(access.op) ||
+             (bounds && (pairs[i + 1] - SymbolicInt(1) - bounds->high).knownNonNegative());
+    });
+  }
+  return false;
 }
 
 bool Nest::read(std::string &why) {

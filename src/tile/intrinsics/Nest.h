@@ -48,6 +48,7 @@ private:
   bool readAccesses(std::string &why);
   bool readConditions(std::string &why);
   bool isHarmless(const Axis &axis);
+  bool isReadBefore(mlir::func::FuncOp kernel, mlir::Value buffer, unsigned dim, const SymbolicInt &index);
 
   mlir::Operation *root;
   KernelIndices &indices;

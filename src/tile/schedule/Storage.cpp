@@ -48,13 +48,15 @@ LogicalResult KernelSchedule::storageAlign(Block handle, int64_t number, int64_t
   for (const SymbolicInt &extent : ArrayRef(shape).drop_front(dim + 2))
     stride *= extent;
   std::optional<int64_t> extent = shape[dim + 1].constant(), step = stride.constant();
-  if (!extent || !step || *extent > INT32_MAX || *step > INT32_MAX)
+  bool isSymbolic = !extent && step == 1 && offset == 0;
+  if (!isSymbolic && (!extent || !step || *extent > INT32_MAX || *step > INT32_MAX))
     return refuse(title + "the stride of the axis is not a number: " + (shape[dim + 1] * stride).str());
-  std::optional<int64_t> aligned = alignedExtent(*extent, *step, factor, offset);
+  std::optional<int64_t> aligned = isSymbolic ? 0 : alignedExtent(*extent, *step, factor, offset);
   if (!aligned)
     return refuse(title + "no multiple of " + Twine(*step) + " elements is " + Twine(offset) + " modulo " +
                   Twine(factor) + "; align the axis " + Twine(dim + 1) + " before");
-  shape[dim + 1] = SymbolicInt(*aligned);
+  shape[dim + 1] =
+      isSymbolic ? support::ceilDiv(shape[dim + 1], SymbolicInt(factor)) * SymbolicInt(factor) : SymbolicInt(*aligned);
   Operation *alloc = buffer->getDefiningOp();
   auto known = alloc->getAttrOfType<IntegerAttr>(alignedAttribute);
   alloc->setAttr(alignedAttribute,
