@@ -22,10 +22,18 @@ bool perpend::graph::movesLastDimension(Operation *op) {
   return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
+bool perpend::graph::isProduct(Operation *op) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return element && element.needsStoredOperands() && isa<ReductionInterface>(op) && isa<DimensionFlowInterface>(op) &&
+         op->getNumOperands() == 2 && isa<FloatType>(tensorTypeOf(op->getResult(0)).getElementType());
+}
+
 bool perpend::graph::isReadOften(Value value) {
   if (!value.hasOneUse())
     return true;
   Operation *user = *value.user_begin();
+  if (isProduct(user))
+    return true;
   if (!isView(user))
     return false;
   auto flow = dyn_cast<DimensionFlowInterface>(user);
@@ -45,7 +53,7 @@ public:
   ChainFinder(Operation *root, int64_t mostBytes) : mostBytes(mostBytes) { chain.root = root; }
 
   std::optional<RowChain> find() {
-    if (!isRowwise(chain.root) || !findRowDims())
+    if (!isRowwise(chain.root) || !findRowDims() || (isProduct(chain.root) && !joins(chain.root)))
       return std::nullopt;
     for (bool grows = true; grows;) {
       grows = addProducers(chain.root);
@@ -53,8 +61,9 @@ public:
         grows |= addProducers(chain.members[i]);
     }
     releaseCheap();
-    bool combines =
-        isa<ReductionInterface>(chain.root) || llvm::any_of(chain.members, llvm::IsaPred<ReductionInterface>);
+    if (!canRunProducts())
+      return std::nullopt;
+    bool combines = combinesRows(chain.root) || llvm::any_of(chain.members, combinesRows);
     bool needsRows = combines && llvm::any_of(chain.members, [](Operation *op) {
                        return !isView(op) && isReadOften(op->getResult(0));
                      });
@@ -67,8 +76,19 @@ private:
   /// As reading a row that was kept, and writing it before: an operation or two, and the end of their region.
   static constexpr double cheapWork = 3;
 
-  /// A reduction that reads each element once: what reads them again wants blocks, not rows.
+  /// What a product reads again for each block of rows, against what need not be stored: elements of its other side.
+  static constexpr int64_t mostSharedElements = 256;
+  /// Values of fewer bytes stay in a cache from one kernel to the next.
+  static constexpr int64_t leastSavedBytes = 1 << 18;
+  /// A block of a product has at least so many rows.
+  static constexpr int64_t leastBlockRows = 8;
+
+  static bool combinesRows(Operation *op) { return isa<ReductionInterface>(op) && !isProduct(op); }
+
+  /// A reduction that reads each element once, or a product: what else reads them again wants blocks, not rows.
   static bool isRowwise(Operation *op) {
+    if (isProduct(op))
+      return true;
     auto element = dyn_cast<ElementInterface>(op);
     if (!element || element.needsStoredOperands() || op->getNumResults() != 1)
       return false;
@@ -91,15 +111,59 @@ private:
       Operation *op = open.pop_back_val();
       if (!seen.insert(op).second)
         continue;
-      if (auto reduction = dyn_cast<ReductionInterface>(op)) {
+      if (combinesRows(op)) {
         chain.rowDims = tensorTypeOf(op->getResult(0)).getRank();
         return true;
       }
-      for (Value operand : op->getOperands())
+      for (Value operand : rowOperands(op))
         if (Operation *producer = operand.getDefiningOp(); producer && isCandidate(producer))
           open.push_back(producer);
     }
     return false;
+  }
+
+  /// The operands of which a row needs a row: of a product, the left one.
+  static ValueRange rowOperands(Operation *op) {
+    ValueRange operands = op->getOperands();
+    return isProduct(op) ? operands.take_front(1) : operands;
+  }
+
+  /// Whether it pays to have a product in the chain: its rows are those of the chain, and what it reads for each block
+  /// of them is little.
+  bool joins(Operation *op) const {
+    bool isLast = op == chain.root || combinesBefore(op->getOperand(0));
+    Shape result = shapeOf(op->getResult(0)), rows = shapeOf(op->getOperand(0));
+    std::optional<int64_t> shared = (isLast ? result : rows).back().constant();
+    std::optional<int64_t> saved = elementCount(isLast ? rows : result).constant();
+    return result.size() == chain.rowDims + 1 && shared && *shared <= mostSharedElements &&
+           (!saved || *saved * 4 >= leastSavedBytes);
+  }
+
+  /// Whether a value is computed from rows that are combined, without a product in between.
+  bool combinesBefore(Value value) const {
+    SmallVector<Value> open{value};
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    while (!open.empty() && seen.size() < mostOperators) {
+      Operation *producer = open.pop_back_val().getDefiningOp();
+      if (!producer || !isCandidate(producer) || isProduct(producer) || !seen.insert(producer).second)
+        continue;
+      if (combinesRows(producer))
+        return true;
+      llvm::append_range(open, producer->getOperands());
+    }
+    return false;
+  }
+
+  /// What a product reads must be there as it is: kept rows, or memory seen through views that only move dimensions.
+  bool canRunProducts() const {
+    auto isReadable = [&](Operation *op) {
+      Operation *producer = op->getOperand(0).getDefiningOp();
+      while (producer && chain.members.contains(producer) && isView(producer) && !chain.kept.contains(producer))
+        producer = movesDimensions(producer) ? producer->getOperand(0).getDefiningOp() : chain.root;
+      return !producer || !chain.members.contains(producer) || chain.kept.contains(producer);
+    };
+    return llvm::all_of(chain.members, [&](Operation *op) { return !isProduct(op) || isReadable(op); }) &&
+           (!isProduct(chain.root) || isReadable(chain.root));
   }
 
   bool isCandidate(Operation *op) const { return op->getBlock() == chain.root->getBlock() && isRowwise(op); }
@@ -125,9 +189,11 @@ private:
 
   bool addProducers(Operation *user) {
     bool added = false;
-    for (Value operand : user->getOperands()) {
+    for (Value operand : rowOperands(user)) {
       Operation *producer = operand.getDefiningOp();
       if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators)
+        continue;
+      if (isReadByProduct(user) && !(isView(producer) ? movesDimensions(producer) : combinesBefore(operand)))
         continue;
       bool isOwn = llvm::all_of(operand.getUses(),
                                 [&](OpOperand &use) { return isInChain(use.getOwner()) && followsRows(use); });
@@ -137,8 +203,28 @@ private:
     return added;
   }
 
+  /// A product, or a view through which one reads.
+  bool isReadByProduct(Operation *op) const {
+    return isProduct(op) || (isView(op) && llvm::all_of(op->getResult(0).getUsers(),
+                                                        [&](Operation *user) { return isReadByProduct(user); }));
+  }
+
+  /// A view of which each dimension is one of the operand.
+  static bool movesDimensions(Operation *op) {
+    auto flow = dyn_cast<DimensionFlowInterface>(op);
+    if (!flow || !flow.keepsDimensions() || op->getNumOperands() != 1)
+      return false;
+    Shape shape = shapeOf(op->getOperand(0));
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      if (extent != SymbolicInt(1) && !flow.followingDim(op->getOpOperand(0), dim))
+        return false;
+    return true;
+  }
+
   /// Whether there is room for a row of the value, or it can do without.
   bool admit(Operation *op) {
+    if (isProduct(op) && !joins(op))
+      return false;
     if (!isWorthKeeping(op))
       return true;
     if (refused.contains(op))
@@ -146,7 +232,9 @@ private:
     std::optional<int64_t> count = elementCount(chain.rowOf(op->getResult(0))).constant();
     Type element = tensorTypeOf(op->getResult(0)).getElementType();
     int64_t elementBytes = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
-    if (!count || (*count <= mostBytes && bytes + *count * elementBytes <= mostBytes)) {
+    isOfBlocks |= isProduct(op) || isProduct(chain.root);
+    int64_t most = isOfBlocks ? mostBytes / leastBlockRows : mostBytes;
+    if (!count || (*count <= most && bytes + *count * elementBytes <= most)) {
       bytes += count.value_or(0) * elementBytes;
       chain.kept.insert(op);
       return true;
@@ -176,7 +264,8 @@ private:
       for (OpOperand &operand : op->getOpOperands())
         addOperand(operand, costs, again);
       bool isCheap = again.work <= cheapWork && again.rows.size() <= 1 && !again.isScattered;
-      if (isCheap && !isa<ReductionInterface>(op) && !isOneInRow(op->getResult(0)))
+      bool isMultiplied = llvm::any_of(op->getUsers(), [&](Operation *user) { return isReadByProduct(user); });
+      if (isCheap && !isa<ReductionInterface>(op) && !isOneInRow(op->getResult(0)) && !isMultiplied)
         chain.kept.remove(op);
       costs[op] = std::move(again);
     }
@@ -216,6 +305,8 @@ private:
   RowChain chain;
   int64_t mostBytes, bytes = 0;
   unsigned recomputed = 0;
+  /// There is a product, so that as many rows are kept as a block of it has.
+  bool isOfBlocks = false;
   llvm::SmallPtrSet<Operation *, 8> refused;
 };
 } // namespace

@@ -32,6 +32,10 @@ struct RowChain {
 /// A view of whose elements neighbours lie apart.
 bool movesLastDimension(mlir::Operation *op);
 
+/// A sum of products that an intrinsic computes in blocks: rows of its left operand times columns of the other, which
+/// is the same for all rows.
+bool isProduct(mlir::Operation *op);
+
 /// Whether elements of a value are read again and again where its users are computed element by element: it has several
 /// uses, or one that repeats it, be it behind views.
 bool isReadOften(mlir::Value value);

@@ -214,6 +214,12 @@ static Value zeroOf(OpBuilder &builder, Location loc, Value result) {
   return perpend::graph::initialValue(builder, loc, perpend::graph::ReductionKind::Sum, sum);
 }
 
+std::optional<unsigned> MatmulOp::followingDim(OpOperand &operand, unsigned dim) {
+  unsigned own = operand.getOperandNumber() == 0 ? 1 : 3; // dimensions of a row, or of a panel's matrix
+  return dim + own < static_cast<unsigned>(perpend::graph::tensorTypeOf(operand.get()).getRank()) ? std::optional(dim)
+                                                                                                  : std::nullopt;
+}
+
 Shape MatmulOp::reducedExtents() { return {shapeOf(getLhs()).back()}; }
 
 Value MatmulOp::initial(OpBuilder &builder, Location loc) { return zeroOf(builder, loc, getResult()); }

@@ -37,14 +37,14 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemon
 /// The operands lie in memory; the second is packed: blocks of cols columns, one after another, of words of 32 bits. A
 /// word holds g elements that follow one another in the sum: one f32, two i16, or four i8 (the left operand is ui8 then).
 /// Integers are summed as i32, modulo 2^32.
-class Tile_PackedOp<string mnemonic>
-    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
-                         DeclareOpInterfaceMethods<ReductionInterface>,
-                         DeclareOpInterfaceMethods<RequirementInterface>]> {
+class Tile_PackedOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
+                                             DeclareOpInterfaceMethods<ReductionInterface>,
+                                             DeclareOpInterfaceMethods<RequirementInterface>])> {
   let hasVerifier = 1;
 }
 
-def MatmulOp : Tile_PackedOp<"matmul"> {
+def MatmulOp : Tile_PackedOp<"matmul", [DeclareOpInterfaceMethods<DimensionFlowInterface>]> {
   let summary = "Matrix product with a packed right-hand side";
   let description = [{
     result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k / g, (n mod cols) * g + k mod g].

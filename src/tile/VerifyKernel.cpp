@@ -8,11 +8,13 @@
 #include "tile/VerifyKernel.h"
 
 #include "graph/KernelSymbols.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelEmitter.h"
+#include "tile/Schedule.h"
 #include "tile/Scratch.h"
 #include "tile/Tile.h"
 
@@ -36,7 +38,8 @@ static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &messa
 // On tensors
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRange roots) {
+static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRange roots,
+                                    const std::optional<graph::RowChain> &chain) {
   if (auto constant = dyn_cast<graph::ConstantOp>(op))
     return constant.isOneNumber()
                ? success()
@@ -49,7 +52,10 @@ static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRan
     return fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operator of a kernel",
                 "a kernel holds operators whose elements are computed from an index, or together");
   auto element = dyn_cast<graph::ElementInterface>(op);
-  auto isInput = [](Value operand) { return isa<BlockArgument>(operand); };
+  auto isInput = [&](Value operand) {
+    bool isRows = chain && operand == op->getOperand(0) && (op == chain->root || chain->members.contains(op));
+    return isa<BlockArgument>(operand) || isRows;
+  };
   if (element && element.needsStoredOperands() && !llvm::all_of(op->getOperands(), isInput))
     return fail(kernel, op, "the operands of '" + op->getName().getStringRef() + "' must lie in memory",
                 "make them inputs of the kernel");
@@ -65,8 +71,9 @@ static LogicalResult verifyOnTensors(func::FuncOp kernel) {
                 "expected inputs and results that are tensors, got type " +
                     llvm::formatv("{0}", kernel.getFunctionType()).str(),
                 "a kernel that works on tensors returns some of them");
+  std::optional<graph::RowChain> chain = rowChainOf(kernel);
   for (Operation &op : kernel.getBody().front().without_terminator())
-    if (failed(verifyOperator(kernel, &op, end->getOperands())))
+    if (failed(verifyOperator(kernel, &op, end->getOperands(), chain)))
       return failure();
   return verifyResults(kernel);
 }

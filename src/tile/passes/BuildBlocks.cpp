@@ -50,14 +50,15 @@ public:
   KernelBuilder(func::FuncOp kernel, std::optional<graph::RowChain> chain)
       : kernel(kernel), chain(std::move(chain)), builder(kernel) {}
 
-  /// An operator without elements (sequences have none yet), or one that needs operands in memory and computes them;
-  /// null: blocks can be built.
+  /// An operator without elements (sequences have none yet), or one that needs operands in memory and computes them,
+  /// outside of a chain; null: blocks can be built.
   Operation *obstacle() {
     for (Operation &op : kernel.getBody().front().without_terminator()) {
       auto element = dyn_cast<graph::ElementInterface>(op);
+      bool isInChain = chain && (&op == chain->root || chain->members.contains(&op));
       bool isPossible =
-          isa<graph::ConstantOp>(op) ||
-          (element && (!element.needsStoredOperands() || llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>)));
+          isa<graph::ConstantOp>(op) || (element && (!element.needsStoredOperands() || isInChain ||
+                                                     llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>)));
       if (!isPossible)
         return &op;
     }
@@ -147,7 +148,10 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
       for (func::FuncOp form : {kernel, built})
         work.attachTo(form);
       func::FuncOp scheduled = all || hasTrace(kernel) ? func::FuncOp() : trySchedule(built, chain, target);
-      bool isKept = all || hasTrace(kernel) || scheduled;
+      bool isOfProducts = chain && (graph::isProduct(chain->root) || llvm::any_of(chain->members, graph::isProduct));
+      bool isKept = all || hasTrace(kernel) || scheduled || isOfProducts;
+      if (isOfProducts && !scheduled && !all && !hasTrace(kernel))
+        setTrace(built, KernelSchedule(built)); // operators cannot do without these blocks
       (isKept ? kernel : built).erase();
       if (!scheduled)
         continue;
@@ -186,16 +190,14 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     return kernel.getNumResults() == 1 && llvm::count_if(kernel.getBody().front(), isReduction) == 1;
   }
 
-  /// Whether a local buffer is no more than a few rows of a value that the chain keeps.
+  /// Whether a local buffer is no more than a few rows of a value that the chain keeps; rows may be as long as whole
+  /// panels.
   static bool isOfRows(BufferType buffer, const graph::RowChain &chain) {
-    static constexpr int64_t mostRows = 64;
+    static constexpr int64_t mostRows = 64, mostColumns = 64;
     graph::SymbolicInt count = graph::elementCount(buffer.extents());
     return llvm::any_of(chain.kept, [&](Operation *op) {
-      graph::SymbolicInt row = graph::elementCount(chain.rowOf(op->getResult(0))), rest = count;
-      int64_t rows = 0;
-      for (; rows < mostRows && rest != graph::SymbolicInt(0); ++rows)
-        rest = rest - row;
-      return rest == graph::SymbolicInt(0);
+      graph::SymbolicInt row = graph::elementCount(chain.rowOf(op->getResult(0)));
+      return ((row + graph::SymbolicInt(mostColumns)) * graph::SymbolicInt(mostRows) - count).knownNonNegative();
     });
   }
 

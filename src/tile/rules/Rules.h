@@ -32,6 +32,9 @@ extern const Rule contractionRule;
 /// Rows.cpp: a chain of reductions over the same rows, each value in a nest of its own: all of them for one row, then
 /// the next.
 extern const Rule rowsRule;
+/// RowBlocks.cpp: such a chain with products: all of it for a block of rows, and of that, row by row what is no
+/// product.
+extern const Rule rowBlocksRule;
 /// Movement.cpp: one value, some of whose operands lie across: the elements that are neighbours in it are apart there.
 extern const Rule movementRule;
 /// Window.cpp: a short sum whose operands' neighbours are neighbours in the result (a depthwise convolution, a pool),

@@ -1,0 +1,275 @@
+//===- RowBlocks.cpp - the rule for chains of rows with products ----------===//
+//
+//   %h, %i, %j, %k = get_loops %product_1
+//   %b, %i0, %i1 = split %i, [_, 4, 8]       a block of rows; of it, blocks in registers
+//   %j0, %j1 = split %j, [_, 32]             panels
+//   reorder %h, %b, %j0, %i0, %i1, %j1, %k
+//   %u = fuse %h, %b
+//   compute_at %quotients, %u                the rows that the product reads, then what they are made of, row by row
+//   %v, %r, %c = get_loops %quotients
+//   compute_at %exponentials, %r
+//   compute_at %product, %u                  divided as the other one
+//   storage_align %product, 0, -2, 32, 0     room for whole panels
+//   tensorize %i1, "f32.block"
+//   parallel %u
+//
+// So the rows of one block (of scores, of what becomes of them) stay in the
+// second-level cache, and the right operands are read again for each block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/rules/Rules.h"
+
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/schedule/Nests.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// Rows of a block where nothing says how long they are, and at most.
+static constexpr int64_t usualRows = 32, mostRows = 64;
+
+namespace {
+/// A sum of products of rows of one operand with columns of another.
+struct Product {
+  mutable BlockOp block;
+  int64_t columnsOfPanel;
+};
+
+class RowBlocksRule {
+public:
+  RowBlocksRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), target(target) {}
+
+  bool find();
+  LogicalResult run();
+
+private:
+  using Loop = KernelSchedule::Loop;
+  using Block = KernelSchedule::Block;
+  using Loops = SmallVector<Loop>;
+
+  const Product *productOf(BlockOp block) const;
+  bool isReadByProduct(BlockOp block) const;
+  int64_t registerRows(int64_t columns, int64_t rows) const;
+  int64_t chooseRows();
+  LogicalResult copyPartOfPanel();
+  LogicalResult divideRoot();
+  LogicalResult placeBlocks();
+  LogicalResult divide(const Product &product);
+  LogicalResult tensorize(const Product &product, unsigned row);
+
+  KernelSchedule &schedule;
+  func::FuncOp kernel;
+  const target::TargetInfo &target;
+  SmallVector<BlockOp> blocks;
+  SmallVector<Product> products;
+  unsigned rowDims = 0;
+  int64_t rows = 0; ///< of a block
+  Loop unit{0};
+  /// Of the nest that computes row by row, if there is one.
+  std::optional<Loop> anchor;
+};
+} // namespace
+
+/// The row and the column are the last two spatial iterators; each operand depends on one of them.
+static std::optional<Product> asProduct(BlockOp block) {
+  std::string why;
+  std::optional<SingleStore> single = block.isReduction() ? singleStoreOf(block, why) : std::nullopt;
+  std::optional<Combination> sum = single ? combinationOf(block, *single, why) : std::nullopt;
+  Operation *product = sum ? sum->contribution().getDefiningOp() : nullptr;
+  if (!isa_and_nonnull<arith::MulFOp>(product) || single->iterators.size() < 2)
+    return std::nullopt;
+  IndexNames names;
+  auto uses = [&](LoadOp load, unsigned iterator) {
+    std::set<std::string> used;
+    for (const SymbolicInt &index : names.read(load.getIndices(), load.getVariables()))
+      index.symbols(used);
+    return used.count(names.nameOf(block.iterators()[iterator])) != 0;
+  };
+  auto left = product->getOperand(0).getDefiningOp<LoadOp>(), right = product->getOperand(1).getDefiningOp<LoadOp>();
+  unsigned column = single->iterators.back(), row = single->iterators[single->iterators.size() - 2];
+  if (!left || !right || uses(left, column) || uses(right, row) || !uses(right, column))
+    return std::nullopt;
+  std::optional<int64_t> columns = right.getBuffer().getType().extents().back().constant();
+  return columns ? std::optional(Product{block, *columns}) : std::nullopt;
+}
+
+bool RowBlocksRule::find() {
+  blocks = blocksOf(kernel);
+  for (BlockOp block : blocks)
+    if (std::optional<Product> product = asProduct(block)) {
+      std::string why;
+      products.push_back(*product);
+      rowDims = singleStoreOf(block, why)->iterators.size() - 1;
+    }
+  return !products.empty() && blocks.size() > products.size() + 1;
+}
+
+const Product *RowBlocksRule::productOf(BlockOp block) const {
+  auto found = llvm::find_if(products, [&](const Product &product) { return product.block == block; });
+  return found == products.end() ? nullptr : found;
+}
+
+bool RowBlocksRule::isReadByProduct(BlockOp block) const {
+  auto written = buffersOf(block, /*isWritten=*/true);
+  return llvm::any_of(products, [&](const Product &product) {
+    return product.block != block && llvm::is_contained(buffersOf(product.block, /*isWritten=*/false), written[0]);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// As many accumulators as registers allow, spread evenly over the rows there are.
+int64_t RowBlocksRule::registerRows(int64_t columns, int64_t rows) const {
+  int64_t vectors = std::max<int64_t>(1, columns / target.vectorLanes(4));
+  int64_t most = std::min<int64_t>(24, (target.vectorRegisters - vectors - 1) / vectors);
+  if (vectors == 2)
+    most = std::min<int64_t>(most, target.gemmRows);
+  most = std::max<int64_t>(most, 1);
+  return rows > 0 ? llvm::divideCeil(rows, llvm::divideCeil(rows, most)) : most;
+}
+
+/// What is kept of them takes half the second-level cache, and they are spread evenly over the blocks.
+int64_t RowBlocksRule::chooseRows() {
+  int64_t rowBytes = 0;
+  kernel.walk([&](AllocOp alloc) {
+    Shape extents = alloc.getBuffer().getType().extents();
+    if (extents.size() > rowDims)
+      rowBytes += 4 * extents.back().constant().value_or(0);
+  });
+  int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
+  int64_t inRegisters = registerRows(products.front().columnsOfPanel, 0);
+  int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
+  std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
+  if (!count || *count == 0)
+    return most;
+  int64_t even = llvm::divideCeil(*count, llvm::divideCeil(*count, most));
+  return *count > inRegisters ? llvm::alignTo(even, inRegisters) : *count;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// A panel that is cut is not written whole: what comes last is then a copy.
+LogicalResult RowBlocksRule::copyPartOfPanel() {
+  const Product *last = productOf(blocks.back());
+  if (!last)
+    return success();
+  SymbolicInt columns = last->block.getDomain().values()[rowDims];
+  if (support::mod(columns, SymbolicInt(last->columnsOfPanel)) == SymbolicInt(0))
+    return success();
+  FailureOr<Block> handle = schedule.getBlock(last->block.getName());
+  FailureOr<Block> copy = schedule.cacheWrite(*handle, "local");
+  if (failed(copy))
+    return failure();
+  blocks.push_back(schedule.operation(*copy));
+  return success();
+}
+
+/// Units are blocks of rows.
+LogicalResult RowBlocksRule::divideRoot() {
+  FailureOr<Block> root = schedule.getBlock(blocks.back().getName());
+  Loops loops = schedule.getLoops(*root), units;
+  KernelIndices indices;
+  Shape bindings = indices.bindingsOf(blocks.back());
+  unsigned next = 0;
+  for (unsigned dim = 0; dim < rowDims; ++dim) {
+    if (next == loops.size() || bindings[dim] != indices.names.symbol(schedule.operation(loops[next]).variable()))
+      continue;
+    if (dim + 1 < rowDims) {
+      units.push_back(loops[next++]);
+      continue;
+    }
+    auto parts = schedule.split(loops[next], {std::nullopt, rows});
+    if (failed(parts))
+      return failure();
+    units.push_back((*parts)[0]);
+    anchor = (*parts)[1];
+  }
+  FailureOr<Loop> fused = units.empty() ? schedule.addUnitLoop(*root) : schedule.fuse(units);
+  if (failed(fused))
+    return failure();
+  unit = *fused;
+  return success();
+}
+
+/// What a product reads or computes is there for the whole block of rows; the rest where it is read, row by row.
+LogicalResult RowBlocksRule::placeBlocks() {
+  if (productOf(blocks.back()))
+    anchor.reset();
+  for (BlockOp block : llvm::drop_begin(llvm::reverse(blocks))) {
+    FailureOr<Block> handle = schedule.getBlock(block.getName());
+    bool isWhole = productOf(block) || isReadByProduct(block) || !anchor;
+    if (!isWhole && succeeded(schedule.computeAt(*handle, *anchor)))
+      continue;
+    if (failed(schedule.computeAt(*handle, unit)))
+      return failure();
+    if (productOf(block))
+      continue;
+    Loops loops = schedule.getLoops(*handle);
+    anchor = rows > 1 && loops.size() > 1 ? std::optional(loops[1]) : std::nullopt;
+  }
+  return success();
+}
+
+/// Panels, then blocks in registers.
+LogicalResult RowBlocksRule::divide(const Product &product) {
+  FailureOr<Block> handle = schedule.getBlock(product.block.getName());
+  Loops loops = schedule.getLoops(*handle), order;
+  bool hasRows = rows > 1;
+  if (loops.size() != 3u + hasRows)
+    return success(); // a single column, or a sum of one product
+  SymbolicInt columns = product.block.getDomain().values()[rowDims];
+  if (productOf(blocks.back()) != &product && columns.constant().value_or(1) % product.columnsOfPanel != 0 &&
+      failed(schedule.storageAlign(*handle, 0, -2, product.columnsOfPanel, 0)))
+    return failure();
+  auto panels = schedule.split(loops[1 + hasRows], {std::nullopt, product.columnsOfPanel});
+  if (failed(panels))
+    return failure();
+  order.push_back((*panels)[0]);
+  if (hasRows) {
+    auto parts = schedule.split(loops[1], {std::nullopt, registerRows(product.columnsOfPanel, rows)});
+    if (failed(parts))
+      return failure();
+    llvm::append_range(order, *parts);
+  }
+  order.append({(*panels)[1], loops.back()});
+  if (failed(schedule.reorder(order)))
+    return failure();
+  return tensorize(product, 2 + hasRows);
+}
+
+/// The first intrinsic that takes it.
+LogicalResult RowBlocksRule::tensorize(const Product &product, unsigned row) {
+  FailureOr<Block> handle = schedule.getBlock(product.block.getName());
+  Loop loop = schedule.getLoops(*handle)[row];
+  for (const std::unique_ptr<Intrinsic> &intrinsic : IntrinsicLibrary::of(kernel.getContext()).list())
+    if (succeeded(schedule.tensorize(loop, intrinsic->name)))
+      return success();
+  return failure();
+}
+
+LogicalResult RowBlocksRule::run() {
+  rows = chooseRows();
+  if (failed(copyPartOfPanel()) || failed(divideRoot()) || failed(placeBlocks()) || failed(schedule.parallel(unit)))
+    return failure();
+  return success(llvm::all_of(products, [&](const Product &product) { return succeeded(divide(product)); }));
+}
+
+static bool hasProducts(func::FuncOp kernel, const target::TargetInfo &target) {
+  KernelSchedule none(kernel);
+  return RowBlocksRule(none, kernel, target).find();
+}
+
+static LogicalResult scheduleRowBlocks(KernelSchedule &schedule, func::FuncOp kernel,
+                                       const target::TargetInfo &target) {
+  RowBlocksRule rule(schedule, kernel, target);
+  return success(rule.find() && succeeded(rule.run()));
+}
+
+const Rule perpend::tile::rowBlocksRule = {"row-blocks", hasProducts, scheduleRowBlocks};

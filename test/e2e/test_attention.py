@@ -1,0 +1,71 @@
+"""Attention as exporters write it, in one kernel: products of rows with a softmax between them, for any lengths and masks."""
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+MASKS = {"none": None, "keys": ["b", 1, 1, "m"], "pairs": ["n", "m"], "heads": [1, 3, "n", "m"], "all": ["b", 3, "n", "m"]}
+LENGTHS = [(1, 1, 1), (2, 7, 13), (1, 61, 33), (1, 97, 64), (2, 1, 50), (1, 3, 257), (1, 0, 5), (0, 4, 4)]
+
+
+def model(mask: list | None, size: int, columns: int, scale_query: bool = False) -> onnx.ModelProto:
+    shapes = {"q": ["b", 3, "n", size], "k": ["b", 3, "m", size], "v": ["b", 3, "m", columns]}
+    shapes |= {"mask": mask} if mask else {}
+    scaled = ["q", "k_t"] if not scale_query else ["q_scaled", "k_t"]
+    nodes = [helper.make_node("Transpose", ["k"], ["k_t"], perm=[0, 1, 3, 2])]
+    nodes += [helper.make_node("Mul", ["q", "scale"], ["q_scaled"])] if scale_query else []
+    nodes += [helper.make_node("MatMul", scaled, ["products"])]
+    nodes += [] if scale_query else [helper.make_node("Mul", ["products", "scale"], ["scores"])]
+    value = "products" if scale_query else "scores"
+    if mask:
+        nodes.append(helper.make_node("Add", [value, "mask"], ["masked"]))
+        value = "masked"
+    nodes += [helper.make_node("Softmax", [value], ["p"]), helper.make_node("MatMul", ["p", "v"], ["y"])]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", 3, "n", columns])]
+    scale = numpy_helper.from_array(np.float32(size**-0.5), "scale")
+    graph = helper.make_graph(nodes, "attention", inputs, outputs, [scale])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | float = 0.0) -> np.ndarray:
+    scores = q.astype(np.float64) @ k.swapaxes(2, 3) * q.shape[-1] ** -0.5 + mask
+    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True) @ v
+
+
+def check(text: onnx.ModelProto, lengths: list[tuple[int, int, int]]) -> None:
+    compiled = perpend.compile(text)
+    for number, sizes in enumerate(lengths):
+        random, symbols = np.random.default_rng(number), dict(zip("bnm", sizes, strict=True))
+        feeds = {
+            value.name: random.standard_normal(
+                [d.dim_value or symbols.get(d.dim_param, 0) for d in value.type.tensor_type.shape.dim], np.float32
+            )
+            for value in text.graph.input
+        }
+        np.testing.assert_allclose(compiled(**feeds), expected(**feeds), rtol=1e-4, atol=1e-5, err_msg=str(sizes))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_and_lengths(mask: str) -> None:
+    check(model(MASKS[mask], 16, 16), LENGTHS)
+
+
+@pytest.mark.parametrize(("size", "columns"), [(5, 5), (64, 40), (1, 1), (33, 100)])
+def test_sizes_of_heads(size: int, columns: int) -> None:
+    check(model(MASKS["keys"], size, columns), LENGTHS)
+
+
+def test_the_query_is_scaled() -> None:
+    check(model(MASKS["pairs"], 16, 16, scale_query=True), LENGTHS)
+
+
+def test_some_rows_see_nothing_but_one_key() -> None:
+    compiled = perpend.compile(model(["n", "m"], 16, 16))
+    random = np.random.default_rng(0)
+    feeds = {name: random.standard_normal((1, 3, 20, 16), np.float32) for name in "qkv"}
+    feeds["mask"] = np.where(np.tri(20, dtype=bool), 0, -np.inf).astype(np.float32)
+    np.testing.assert_allclose(compiled(**feeds), expected(**feeds), rtol=1e-4, atol=1e-5)
