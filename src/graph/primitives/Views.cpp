@@ -163,13 +163,19 @@ void ReshapeOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(elementCount(shapeOf(getInput())), elementCount(shapeOf(getResult())));
 }
 
-/// The dimension of the result with as many elements before and behind it.
+/// The dimension of the result with as many elements before and behind it; of several (all but one have the extent 1)
+/// that at the same place.
 std::optional<unsigned> ReshapeOp::followingDim(OpOperand &, unsigned dim) {
   Shape from = shapeOf(getInput()), to = shapeOf(getResult());
   auto before = [](const Shape &shape, unsigned i) { return elementCount(ArrayRef(shape).take_front(i)); };
   auto behind = [](const Shape &shape, unsigned i) { return elementCount(ArrayRef(shape).drop_front(i + 1)); };
+  auto follows = [&](unsigned i) {
+    return to[i] == from[dim] && before(to, i) == before(from, dim) && behind(to, i) == behind(from, dim);
+  };
+  if (dim < to.size() && follows(dim))
+    return dim;
   for (unsigned i = 0; i < to.size(); ++i)
-    if (to[i] == from[dim] && before(to, i) == before(from, dim) && behind(to, i) == behind(from, dim))
+    if (follows(i))
       return i;
   return std::nullopt;
 }
