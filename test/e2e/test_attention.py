@@ -1,17 +1,30 @@
-"""Attention as exporters write it, in one kernel: products of rows with a softmax between them, for any lengths and masks."""
+"""Attention in one kernel, be it separate operators or one: products of rows with a softmax between them."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import perpend
 import pytest
+from cli.tool import succeed
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-MASKS = {"none": None, "keys": ["b", 1, 1, "m"], "pairs": ["n", "m"], "heads": [1, 3, "n", "m"], "all": ["b", 3, "n", "m"]}
+Dims = list[str | int]
+
+MASKS: dict[str, Dims | None] = {
+    "none": None,
+    "keys": ["b", 1, 1, "m"],
+    "pairs": ["n", "m"],
+    "heads": [1, 3, "n", "m"],
+    "all": ["b", 3, "n", "m"],
+}
 LENGTHS = [(1, 1, 1), (2, 7, 13), (1, 61, 33), (1, 97, 64), (2, 1, 50), (1, 3, 257), (1, 0, 5), (0, 4, 4)]
 
 
-def model(mask: list | None, size: int, columns: int, scale_query: bool = False) -> onnx.ModelProto:
-    shapes = {"q": ["b", 3, "n", size], "k": ["b", 3, "m", size], "v": ["b", 3, "m", columns]}
+def model(mask: Dims | None, size: int, columns: int, scale_query: bool = False) -> onnx.ModelProto:
+    shapes: dict[str, Dims] = {"q": ["b", 3, "n", size], "k": ["b", 3, "m", size], "v": ["b", 3, "m", columns]}
     shapes |= {"mask": mask} if mask else {}
     scaled = ["q", "k_t"] if not scale_query else ["q_scaled", "k_t"]
     nodes = [helper.make_node("Transpose", ["k"], ["k_t"], perm=[0, 1, 3, 2])]
@@ -30,14 +43,28 @@ def model(mask: list | None, size: int, columns: int, scale_query: bool = False)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | float = 0.0) -> np.ndarray:
+def expected(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], mask: NDArray[Any] | float = 0.0) -> NDArray[Any]:
     scores = q.astype(np.float64) @ k.swapaxes(2, 3) * q.shape[-1] ** -0.5 + mask
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True) @ v
+    result: NDArray[Any] = exponentials / exponentials.sum(-1, keepdims=True) @ v
+    return result
 
 
-def check(text: onnx.ModelProto, lengths: list[tuple[int, int, int]]) -> None:
-    compiled = perpend.compile(text)
+def operator(mask: Dims | None, heads: int, **attributes: int) -> onnx.ModelProto:
+    """ONNX's operator, with 6 heads of queries."""
+    shapes: dict[str, Dims] = {"q": ["b", 6, "n", 8], "k": ["b", heads, "m", 8], "v": ["b", heads, "m", 16]}
+    shapes |= {"mask": mask} if mask else {}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", 6, "n", 16])]
+    graph = helper.make_graph(
+        [helper.make_node("Attention", list(shapes), ["y"], **attributes)], "attention", inputs, outputs
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+
+def check(text: onnx.ModelProto, lengths: list[tuple[int, int, int]], threads: int = 1) -> None:
+    compiled = perpend.compile(text, threads=threads)
+    causal = any(a.name == "is_causal" for node in text.graph.node for a in node.attribute)
     for number, sizes in enumerate(lengths):
         random, symbols = np.random.default_rng(number), dict(zip("bnm", sizes, strict=True))
         feeds = {
@@ -46,7 +73,12 @@ def check(text: onnx.ModelProto, lengths: list[tuple[int, int, int]]) -> None:
             )
             for value in text.graph.input
         }
-        np.testing.assert_allclose(compiled(**feeds), expected(**feeds), rtol=1e-4, atol=1e-5, err_msg=str(sizes))
+        got = compiled(**feeds)
+        heads = feeds["q"].shape[1]
+        feeds |= {name: feeds[name].repeat(heads // feeds[name].shape[1], axis=1) for name in "kv"}
+        if causal:
+            feeds["mask"] = np.where(np.tri(sizes[1], sizes[2], dtype=bool), 0, -np.inf)
+        np.testing.assert_allclose(got, expected(**feeds), rtol=1e-4, atol=1e-5, err_msg=str(sizes))
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -69,3 +101,25 @@ def test_some_rows_see_nothing_but_one_key() -> None:
     feeds = {name: random.standard_normal((1, 3, 20, 16), np.float32) for name in "qkv"}
     feeds["mask"] = np.where(np.tri(20, dtype=bool), 0, -np.inf).astype(np.float32)
     np.testing.assert_allclose(compiled(**feeds), expected(**feeds), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [None, ["n", "m"], ["b", 1, 1, "m"], ["b", 6, "n", "m"]], ids=str)
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_heads_that_share_keys(heads: int, mask: Dims | None) -> None:
+    check(operator(mask, heads), LENGTHS)
+
+
+@pytest.mark.parametrize("heads", [2, 6])
+def test_causal(heads: int) -> None:
+    check(operator(None, heads, is_causal=1), LENGTHS, threads=2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [model(MASKS["all"], 16, 16), operator(None, 6, is_causal=1), operator(["n", "m"], 2)],
+    ids=["separate", "causal", "shared"],
+)
+def test_scores_are_in_no_kernel_but_one(text: onnx.ModelProto, tmp_path: Path) -> None:
+    onnx.save(text, tmp_path / "model.onnx")
+    module = succeed("inspect", "model.onnx", "--stage", "fuse", folder=tmp_path)
+    assert sum("tile.matmul" in kernel for kernel in module.split("func.func private")) == 1

@@ -97,11 +97,10 @@ static Scalar indexOf(OpBuilder &builder, Location loc, Value vector, Value at) 
 }
 
 /// The keys that positions and lengths leave visible: [queries, keys], or [batch, 1, queries, keys]; null for all.
-static Value visibleKeys(Builder &b, const AttentionForm &form, const Shape &scores) {
+static Value visibleKeys(Builder &b, const AttentionForm &form, const SymbolicInt &queries, const SymbolicInt &keys) {
   if (!form.left && !form.right && !form.keyLengths)
     return {};
-  size_t rank = scores.size();
-  Shape shape{scores[rank - 2], scores[rank - 1]};
+  Shape shape{queries, keys};
   SmallVector<Value, 2> inputs;
   for (Value perBatch : {form.keyLengths, form.starts})
     if (perBatch)
@@ -166,6 +165,48 @@ static Value probabilitiesOf(Builder &b, Value scores, Value sinks, bool canBeEm
 
 static Value changed(Value x, llvm::function_ref<Value(Value)> change) { return x && change ? change(x) : x; }
 
+//===----------------------------------------------------------------------===//
+// Heads that share a key
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The queries of such heads are rows of one, so that scores are rows of one product.
+struct SharedKeys {
+  SymbolicInt heads, group, queries;
+
+  /// nullopt: each head has its own, or something else is there for each head.
+  static std::optional<SharedKeys> of(Value query, Value key, const AttentionForm &form) {
+    Shape left = shapeOf(query), right = shapeOf(key);
+    if (left.size() != 4 || right.size() != 4 || left[1] == right[1] || form.sinks || form.changeLogits ||
+        form.changeProbabilities)
+      return std::nullopt;
+    std::optional<SymbolicInt> group = divideEvenly(left[1], right[1]);
+    Shape mask = form.mask ? shapeOf(form.mask) : Shape();
+    bool isKnown = mask.size() < 4 || mask[mask.size() - 3] == SymbolicInt(1) || mask[mask.size() - 3] == left[1];
+    return group && isKnown && mask.size() <= 4 ? std::optional(SharedKeys{right[1], *group, left[2]}) : std::nullopt;
+  }
+
+  /// [batch, heads * group, queries, ..], where some extents may be 1, to [batch, heads, group * queries, ..].
+  Value join(Builder &b, Value x) const {
+    if (!x)
+      return {};
+    Shape shape = shapeOf(x);
+    shape.insert(shape.begin(), 4 - shape.size(), SymbolicInt(1));
+    bool isForAll = shape[1] == SymbolicInt(1);
+    if (isForAll && shape[2] == SymbolicInt(1))
+      return x;
+    Shape parts{shape[0], isForAll ? SymbolicInt(1) : heads, isForAll ? SymbolicInt(1) : group, shape[2], shape[3]};
+    Shape whole{parts[0], parts[1], group, queries, parts[4]};
+    Value repeated = b.broadcast(b.reshape(x, parts), {0, 1, 2, 3, 4}, whole);
+    return b.reshape(repeated, {parts[0], parts[1], group * queries, parts[4]});
+  }
+
+  Value part(Builder &b, Value x) const {
+    return x ? b.reshape(x, {shapeOf(x)[0], heads * group, queries, shapeOf(x)[3]}) : Value();
+  }
+};
+} // namespace
+
 AttentionResult attend(Builder &b, Value query, Value key, Value value, const AttentionForm &form) {
   if (!query || !key || !value)
     return {};
@@ -174,6 +215,14 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
     return {};
   }
   Value q = toCompute(b, query), v = castLike(b, value, q);
+  Value visible = visibleKeys(b, form, shapeOf(query)[rankOf(query) - 2], shapeOf(key)[rankOf(key) - 2]);
+  Value mask = form.mask;
+  std::optional<SharedKeys> shared = SharedKeys::of(query, key, form);
+  if (shared) {
+    q = shared->join(b, q);
+    visible = shared->join(b, visible);
+    mask = shared->join(b, mask);
+  }
   AttentionResult result;
   result.scores = result.capped = scaledScores(b, q, castLike(b, key, q), form.scale);
   if (!result.scores)
@@ -181,8 +230,7 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   double cap = form.softcap;
   if (cap > 0)
     result.capped = pointwise(b, result.scores, [cap](ArrayRef<Scalar> x) { return cap * tanh(x[0] / cap); });
-  Value visible = visibleKeys(b, form, shapeOf(result.scores));
-  result.masked = maskedScores(b, result.capped, visible, form.mask);
+  result.masked = maskedScores(b, result.capped, visible, mask);
   if (!result.masked)
     return {};
   bool canBeEmpty = form.mask || form.keyLengths || form.starts || form.left;
@@ -190,6 +238,9 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   Value probabilities = probabilitiesOf(b, changed(logits, form.changeLogits), form.sinks, canBeEmpty);
   result.probabilities = castLike(b, changed(probabilities, form.changeProbabilities), q);
   result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false), query);
+  if (shared)
+    for (Value *x : {&result.result, &result.scores, &result.capped, &result.masked, &result.probabilities})
+      *x = shared->part(b, *x);
   return result;
 }
 
