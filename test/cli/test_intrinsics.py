@@ -103,6 +103,49 @@ def test_the_machine_must_have_its_features(product: Path) -> None:
     assert 'tensorize %j1, "columns": the machine has no avx512f\n' in said
 
 
+def test_a_part_of_a_buffer_is_checked(product: Path) -> None:
+    tiled(product, "-o", "tiled.mlir")
+    path = product.parent / "tiled.mlir"
+    text = re.sub(r"(tile.call_intrinsic .* at\()%\w+,", r"\1%far,", path.read_text())
+    path.write_text(re.sub(r"( *tile.call_intrinsic)", r"%far = arith.constant 4096 : index\n\1", text))
+    options = ["--start-from", "plan", "--intrinsics", "columns.mlir", "--checked"]
+    succeed("compile", "tiled.mlir", "-o", "p.so", *options, folder=product.parent)
+    said = reject("run", "p.so", "--symbol", "m=8", folder=product.parent)
+    assert "leaves input 0 ('a', f32 [n, 5]): expected an element from 0 to less than 10, got 4100" in said
+
+
+def packed(folder: Path, text: str) -> str:
+    """The code of a product that the compiler schedules by itself."""
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["y"], name="product")]
+    model = save(folder / "packed.onnx", nodes, [value("a", ["n", 24]), value("b", [24, 40])], [value("y", ["n", 40])])
+    (folder / "columns.mlir").write_text(text)
+    options = ["--intrinsics", "columns.mlir", "--target", "x86-64-v3"]
+    for n in (0, 1, 13):
+        assert "agree" in succeed("check", model, *options, "--symbol", f"n={n}", folder=folder)
+    return succeed("compile", model, "--stop-after", "tile", *options, folder=folder)
+
+
+def test_the_cheapest_is_taken(tmp_path: Path) -> None:
+    cheap = packed(tmp_path, INTRINSIC.replace('cycles = "depth"', 'cycles = "floordiv(depth, 4) + 1"'))
+    assert "tile.call_intrinsic" in cheap and "tile.ukernel" not in cheap
+    for other in ('cycles = "8 * depth"', 'cycles = "fmas * depth"', ""):
+        text = packed(tmp_path, INTRINSIC.replace('cycles = "depth",', f"{other}," if other else ""))
+        assert "tile.ukernel" in text and "tile.call_intrinsic" not in text
+
+
+def test_sums_that_go_on_outside(tmp_path: Path) -> None:
+    """Four rows of b at a time are added to what is there."""
+    head, _, rest = re.split(r"( *tile.init \{.*?\n      \}\n)", INTRINSIC, maxsplit=1, flags=re.DOTALL)
+    text = (
+        (head + rest).replace("depth", "4").replace("memref<?xf32", "memref<4xf32").replace("memref<?x8", "memref<4x8")
+    )
+    text = text.replace('where = ["4 <= 4096"],', "").replace("%4", "%depth").replace('"4"', '"1"')
+    before = "%zeros = vector.load %c[%first] : memref<8xf32, strided<[1], offset: ?>>, vector<8xf32>"
+    text = text.replace("%zeros = arith.constant dense<0.0> : vector<8xf32>", before)
+    code = packed(tmp_path, text)
+    assert "tile.call_intrinsic" in code and "tile.ukernel" not in code and "decompose_reduction" in code
+
+
 DESCRIPTION, CODE = "columns.mlir:1:1: intrinsic 'columns': ", "columns.mlir:25:1: intrinsic 'columns': "
 DIFFERS = CODE + "its implementation does not compute what its description says with depth = "
 WRONG = {

@@ -271,8 +271,8 @@ MemRefType Intrinsic::memoryType(unsigned buffer) const {
 /// What the phase `lower` may find in a function that stands alone.
 static bool isCode(Operation *op) {
   if (isa<func::ReturnOp, memref::LoadOp, memref::StoreOp, memref::CastOp, memref::DimOp, memref::SubViewOp,
-          memref::AllocaOp, memref::PrefetchOp, memref::ExtractAlignedPointerAsIndexOp,
-          memref::ExtractStridedMetadataOp>(op))
+          memref::CollapseShapeOp, memref::ExpandShapeOp, memref::AllocaOp, memref::PrefetchOp,
+          memref::ExtractAlignedPointerAsIndexOp, memref::ExtractStridedMetadataOp>(op))
     return true;
   bool isOperation = isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
                                      LLVM::LLVMDialect>(op->getDialect());

@@ -19,7 +19,7 @@ using AccessPairs = SmallVector<std::pair<Operation *, Operation *>>;
 
 class BodyMatcher {
 public:
-  bool match(BlockOp described, BlockOp found, std::string &why);
+  bool match(BlockOp described, BlockOp found, std::string &why, bool mayHaveInit = false);
   AccessPairs pairs;
 
 private:
@@ -97,8 +97,9 @@ bool BodyMatcher::matchStore(Block &described, Block &found, std::string &why) {
   return true;
 }
 
-bool BodyMatcher::match(BlockOp described, BlockOp found, std::string &why) {
-  if (bool(described.init()) != bool(found.init()))
+bool BodyMatcher::match(BlockOp described, BlockOp found, std::string &why, bool mayHaveInit) {
+  bool isTaken = mayHaveInit && found.init() && !described.init();
+  if (bool(described.init()) != bool(found.init()) && !isTaken)
     return why = described.init() ? "expected a sum from its init on"
                                   : "expected a sum without init; "
                                     "decompose_reduction before",
@@ -116,9 +117,11 @@ namespace {
 /// Tells the axes of a nest off against the iterators of a description.
 class Assignment {
 public:
-  Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &pairs);
+  Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &pairs, bool takesParts = false);
 
   std::optional<IntrinsicMatch> run(std::string &why);
+  /// Of each iterator, the axis.
+  std::optional<SmallVector<std::optional<size_t>>> axes(std::string &why);
 
 private:
   struct Pair {
@@ -133,6 +136,7 @@ private:
   };
 
   bool assign(size_t left);
+  bool mayStayOutside(const Axis &axis);
   bool moves(const Axis &axis, unsigned iterator);
   bool check();
   bool fill();
@@ -149,6 +153,8 @@ private:
 
   const Intrinsic &intrinsic;
   Nest &nest;
+  /// Axes may be parted, and stay outside.
+  bool takesParts;
   SmallVector<Pair> pairs;
   /// Of each iterator, the axis.
   SmallVector<std::optional<size_t>> axisOf;
@@ -158,8 +164,8 @@ private:
 };
 } // namespace
 
-Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &found)
-    : intrinsic(intrinsic), nest(nest), axisOf(intrinsic.block.getKinds().size()) {
+Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &found, bool takesParts)
+    : intrinsic(intrinsic), nest(nest), takesParts(takesParts), axisOf(intrinsic.block.getKinds().size()) {
   for (auto [described, real] : found) {
     unsigned buffer = cast<BlockArgument>(Access{described}.buffer()).getArgNumber();
     pairs.push_back({buffer, *asIterators(intrinsic.block, {described}), nest.numberOf(real)});
@@ -175,9 +181,12 @@ bool Assignment::moves(const Axis &axis, unsigned iterator) {
   });
 }
 
+/// A sum goes on outside where the description takes it as it is.
+bool Assignment::mayStayOutside(const Axis &axis) { return takesParts && (!axis.isReduced || !intrinsic.block.init()); }
+
 bool Assignment::assign(size_t left) {
   if (left == 0)
-    return check() && fill();
+    return check() && (takesParts || fill());
   // The innermost loop as the innermost iterator, if it can be.
   size_t number = left - 1;
   const Axis &axis = nest.axes[number];
@@ -191,6 +200,8 @@ bool Assignment::assign(size_t left) {
       return true;
     axisOf[iterator].reset();
   }
+  if (mayStayOutside(axis) && assign(number))
+    return true;
   return found ? false
                : fail("the loop '" + axis.name + "' moves other accesses than each iterator that is left of " +
                       "the description");
@@ -216,7 +227,8 @@ bool Assignment::check() {
     if (domain[iterator].isConstant()) {
       if (!axis && domain[iterator] != extent)
         return fail("no loop can be '" + nameOf(iterator) + "', of extent " + domain[iterator].str());
-      if (domain[iterator] != extent)
+      bool isPart = takesParts && support::mod(extent, domain[iterator]) == SymbolicInt(0);
+      if (domain[iterator] != extent && !isPart)
         return fail(title + "expected an extent of " + domain[iterator].str() + ", got " + extent.str());
       continue;
     }
@@ -269,6 +281,13 @@ std::optional<IntrinsicMatch> Assignment::run(std::string &why) {
   return std::nullopt;
 }
 
+std::optional<SmallVector<std::optional<size_t>>> Assignment::axes(std::string &why) {
+  if (assign(nest.axes.size()))
+    return axisOf;
+  why = reason;
+  return std::nullopt;
+}
+
 SymbolicInt IntrinsicMatch::parameter(StringRef name) const {
   for (auto [extent, described] : llvm::zip(extents, intrinsic->block.getDomain().values()))
     if (described == SymbolicInt::symbol(name))
@@ -288,4 +307,14 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
     return match;
   nest.axes = axes;
   return Assignment(intrinsic, nest, bodies.pairs).run(why);
+}
+
+std::optional<SmallVector<std::optional<size_t>>>
+perpend::tile::fitIntrinsic(Operation *root, const Intrinsic &intrinsic, KernelIndices &indices, std::string &why) {
+  Nest nest(root, indices);
+  BodyMatcher bodies;
+  // A sum's init can be a nest of its own before.
+  if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why, /*mayHaveInit=*/true))
+    return std::nullopt;
+  return Assignment(intrinsic, nest, bodies.pairs, /*takesParts=*/true).axes(why);
 }

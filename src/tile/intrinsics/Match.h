@@ -45,6 +45,12 @@ struct IntrinsicMatch {
 /// `root` is the outermost loop of the nest, or a block that holds nothing else.
 std::optional<IntrinsicMatch> matchIntrinsic(mlir::Operation *root, const Intrinsic &intrinsic, KernelIndices &indices,
                                              std::string &why);
+
+/// Where an intrinsic's extents are numbers, parts of a nest's loops can be its iterators: of each, the loop (counted
+/// from the outermost) that is split by its extent. Other loops stay outside; so does the init of a sum that the
+/// description takes as it is.
+std::optional<llvm::SmallVector<std::optional<size_t>>> fitIntrinsic(mlir::Operation *root, const Intrinsic &intrinsic,
+                                                                     KernelIndices &indices, std::string &why);
 } // namespace perpend::tile
 
 #endif

@@ -115,6 +115,7 @@ private:
   Value countOf(ImplicitLocOpBuilder &b, Value memory);
   LogicalResult guard(Operation *op, const Access &access);
   LogicalResult passOn(func::CallOp call);
+  Value sinceStart(ImplicitLocOpBuilder &b, Value position, Value root);
   void guardPart(func::CallOp call, Value part, Value root);
 
   func::FuncOp function, note;
@@ -167,11 +168,46 @@ Value CheckedFunction::positionInRoot(ImplicitLocOpBuilder &b, const Access &acc
   return position;
 }
 
+/// Elements from the first to the last, of which a part of another memory leaves some out.
 Value CheckedFunction::countOf(ImplicitLocOpBuilder &b, Value memory) {
-  Value count = b.create<arith::ConstantIndexOp>(1);
-  for (Value extent : extentsOf(b, memory))
-    count = b.create<arith::MulIOp>(count, extent);
+  Value one = b.create<arith::ConstantIndexOp>(1), count = one;
+  if (cast<MemRefType>(memory.getType()).getLayout().isIdentity()) {
+    for (Value extent : extentsOf(b, memory))
+      count = b.create<arith::MulIOp>(count, extent);
+    return count;
+  }
+  auto metadata = b.create<memref::ExtractStridedMetadataOp>(memory);
+  for (auto [extent, stride] : llvm::zip(metadata.getSizes(), metadata.getStrides())) {
+    Value steps = b.create<arith::SubIOp>(extent, one);
+    count = b.create<arith::AddIOp>(count, b.create<arith::MulIOp>(steps, stride));
+  }
   return count;
+}
+
+/// A function that gets a part of a memory stays inside of the part; here, the part must be inside of the memory.
+void CheckedFunction::guardPart(func::CallOp call, Value part, Value root) {
+  ImplicitLocOpBuilder b(call.getLoc(), call);
+  auto metadata = b.create<memref::ExtractStridedMetadataOp>(part);
+  Value first = metadata.getOffset(), isEmpty = b.create<arith::ConstantIntOp>(0, 1);
+  for (Value extent : metadata.getSizes())
+    isEmpty = b.create<arith::OrIOp>(isEmpty, b.create<arith::CmpIOp>(arith::CmpIPredicate::sle, extent, own));
+  Value end = b.create<arith::AddIOp>(first, countOf(b, part)), count = countOf(b, root);
+  Value isAfterStart = b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, first, own);
+  Value isBeforeEnd = b.create<arith::CmpIOp>(arith::CmpIPredicate::sle, end, count);
+  Value isInside = b.create<arith::AndIOp>(isAfterStart, isBeforeEnd);
+  auto choice = b.create<scf::IfOp>(b.create<arith::OrIOp>(isEmpty, isInside), /*withElseRegion=*/true);
+  call->moveBefore(choice.thenBlock()->getTerminator());
+  b.setInsertionPointToStart(choice.elseBlock());
+  Value last = b.create<arith::SubIOp>(end, b.create<arith::ConstantIndexOp>(1));
+  Value shown = b.create<arith::SelectOp>(isAfterStart, last, first);
+  b.create<func::CallOp>(note, ValueRange{record, numberOf(root), shown});
+}
+
+/// A position in the memory that `root` is a part of.
+Value CheckedFunction::sinceStart(ImplicitLocOpBuilder &b, Value position, Value root) {
+  if (cast<MemRefType>(root.getType()).getLayout().isIdentity())
+    return position;
+  return b.create<arith::SubIOp>(position, b.create<memref::ExtractStridedMetadataOp>(root).getOffset());
 }
 
 LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
@@ -189,7 +225,7 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   Value position = positionInRoot(b, access, extents, isView);
   int64_t run = access.shape.empty() ? 1 : access.shape.back(); // neighbours in memory
   if (isView)
-    require(isInside(b, position, countOf(b, root), run));
+    require(isInside(b, sinceStart(b, position, root), countOf(b, root), run));
   auto choice = b.create<scf::IfOp>(op->getResultTypes(), condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
   op->replaceAllUsesWith(choice);
   op->moveBefore(choice.thenBlock(), choice.thenBlock()->end());
@@ -206,24 +242,6 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
     zeros.push_back(b.create<arith::ConstantOp>(b.getZeroAttr(type)));
   b.create<scf::YieldOp>(zeros);
   return success();
-}
-
-/// A function that gets a part of a memory stays inside of the part; here, the part must be inside of the memory.
-void CheckedFunction::guardPart(func::CallOp call, Value part, Value root) {
-  ImplicitLocOpBuilder b(call.getLoc(), call);
-  auto metadata = b.create<memref::ExtractStridedMetadataOp>(part);
-  Value last = metadata.getOffset(), isEmpty = b.create<arith::ConstantIntOp>(0, 1);
-  for (auto [extent, stride] : llvm::zip(metadata.getSizes(), metadata.getStrides())) {
-    Value steps = b.create<arith::SubIOp>(extent, b.create<arith::ConstantIndexOp>(1));
-    last = b.create<arith::AddIOp>(last, b.create<arith::MulIOp>(steps, stride));
-    isEmpty = b.create<arith::OrIOp>(isEmpty, b.create<arith::CmpIOp>(arith::CmpIPredicate::sle, extent, own));
-  }
-  Value count = countOf(b, root);
-  Value isWhole = b.create<arith::AndIOp>(isInside(b, metadata.getOffset(), count, 1), isInside(b, last, count, 1));
-  auto choice = b.create<scf::IfOp>(b.create<arith::OrIOp>(isEmpty, isWhole), /*withElseRegion=*/true);
-  call->moveBefore(choice.thenBlock()->getTerminator());
-  b.setInsertionPointToStart(choice.elseBlock());
-  b.create<func::CallOp>(note, ValueRange{record, numberOf(root), last});
 }
 
 LogicalResult CheckedFunction::passOn(func::CallOp call) {

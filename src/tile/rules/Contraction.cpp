@@ -19,7 +19,6 @@
 #include "tile/rules/Rules.h"
 
 #include "tile/Schedule.h"
-#include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -29,8 +28,9 @@ using namespace perpend::tile;
 namespace {
 class ContractionRule {
 public:
-  ContractionRule(KernelSchedule &schedule, func::FuncOp kernel, const Schedule &numbers)
-      : schedule(schedule), kernel(kernel), numbers(numbers) {}
+  ContractionRule(KernelSchedule &schedule, func::FuncOp kernel, const Schedule &numbers,
+                  const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), numbers(numbers), target(target) {}
 
   LogicalResult run();
 
@@ -42,12 +42,12 @@ private:
   SmallVector<KernelSchedule::Factor> columnFactors();
   LogicalResult divide();
   LogicalResult tensorize();
-  LogicalResult splitWords(const Intrinsic &intrinsic);
   std::optional<Loop> loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator);
 
   KernelSchedule &schedule;
   func::FuncOp kernel;
   const Schedule &numbers;
+  const target::TargetInfo &target;
   /// The sum of products, and what is computed of it; they may be one.
   BlockOp product, root;
   Value sumBuffer;
@@ -169,38 +169,9 @@ LogicalResult ContractionRule::divide() {
   return schedule.reorder(order);
 }
 
-/// Where the intrinsic's innermost sum is a number, so is the nest's.
-LogicalResult ContractionRule::splitWords(const Intrinsic &intrinsic) {
-  BlockOp described = intrinsic.block;
-  std::optional<int64_t> words = described.getDomain().values().back().constant();
-  FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
-  if (!words)
-    return success();
-  if (failed(handle))
-    return failure();
-  return success(succeeded(schedule.split(schedule.getLoops(*handle).back(), {std::nullopt, *words})));
-}
-
-/// The first intrinsic that takes the block.
 LogicalResult ContractionRule::tensorize() {
-  auto typesOf = [](BlockOp block) {
-    SmallVector<Type> types;
-    for (const Access &access : accessesIn(block))
-      types.push_back(cast<BufferType>(access.buffer().getType()).getElementType());
-    llvm::sort(types, [](Type a, Type b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); });
-    return types;
-  };
-  for (const auto &intrinsic : IntrinsicLibrary::of(kernel.getContext()).list()) {
-    if (typesOf(intrinsic->block) != typesOf(product))
-      continue;
-    if (failed(splitWords(*intrinsic)))
-      return failure();
-    FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
-    Loops loops = schedule.getLoops(*handle);
-    size_t outer = inUnit.size() + !units.empty();
-    return outer < loops.size() ? schedule.tensorize(loops[outer], intrinsic->name) : failure();
-  }
-  return failure();
+  FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
+  return failed(handle) ? failure() : chooseIntrinsic(schedule, *handle, inUnit.size() + !units.empty(), target);
 }
 
 LogicalResult ContractionRule::run() {
@@ -237,9 +208,10 @@ LogicalResult ContractionRule::run() {
 /// ScheduleKernels.cpp has chosen rows and columns of a block.
 static bool applies(func::FuncOp kernel, const target::TargetInfo &) { return Schedule::of(kernel).rows > 0; }
 
-static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
+static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel,
+                                         const target::TargetInfo &target) {
   Schedule numbers = Schedule::of(kernel);
-  return ContractionRule(schedule, kernel, numbers).run();
+  return ContractionRule(schedule, kernel, numbers, target).run();
 }
 
 const Rule perpend::tile::contractionRule = {"contraction", applies, scheduleContraction};

@@ -41,6 +41,11 @@ extern const Rule movementRule;
 /// and one value that follows.
 extern const Rule windowRule;
 
+/// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
+/// takes it. Fails, with nothing done, where none does.
+mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
+                                    const target::TargetInfo &target);
+
 /// The blocks of a kernel, in order.
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
 } // namespace perpend::tile

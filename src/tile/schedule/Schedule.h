@@ -186,6 +186,10 @@ public:
   BlockOp operation(Block block) const;
   ForOp operation(Loop loop) const;
 
+  /// Tries steps on a copy of the kernel, with a handle more for another operation.
+  mlir::LogicalResult tryOut(llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps,
+                             mlir::Operation *another = nullptr);
+
 private:
   mlir::LogicalResult refuse(const llvm::Twine &text);
   mlir::FailureOr<ForOp> find(Loop loop);
@@ -208,9 +212,6 @@ private:
   mlir::LogicalResult checkScope(llvm::StringRef scope, const std::string &title);
   mlir::FailureOr<mlir::Value> findBuffer(BlockOp block, llvm::StringRef access, int64_t number,
                                           const std::string &title);
-  /// Tries steps on a copy of the kernel, with a handle more for another operation.
-  mlir::LogicalResult tryOut(llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps,
-                             mlir::Operation *another = nullptr);
   /// All of the steps, as one instruction that the caller records; or nothing.
   mlir::LogicalResult applyAll(const std::string &title,
                                llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps);

@@ -6,6 +6,7 @@ func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>
   tile.intrinsic = {
     strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
     where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers"
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth {

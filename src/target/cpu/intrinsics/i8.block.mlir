@@ -5,6 +5,7 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
   tile.intrinsic = {
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
     where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers"
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {

@@ -1,0 +1,170 @@
+//===- ChooseIntrinsic.cpp - which intrinsic computes a nest --------------===//
+//
+// Of the intrinsics that take the nest of a block (its innermost loops), the one
+// with the least cycles for each point of the block. Two ways are tried on a copy
+// of the kernel: all of the nest is the intrinsic's; or, where its extents are
+// numbers, loops are split by them:
+//
+//   for i in 6 { for j in 32 { for k in 64 { "sum" [i, j | k] } } }
+// with c[16] += a[4] * b[16, 4] becomes
+//   init; for i in 6 { for j0 in 2 { for k0 in 16 { for j1 in 16 { for k1 in 4 { "sum", tensorized } } } } }
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/rules/Rules.h"
+
+#include "tile/intrinsics/Match.h"
+#include "tile/schedule/Nests.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+class IntrinsicChoice {
+public:
+  IntrinsicChoice(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer, const target::TargetInfo &target)
+      : schedule(schedule), block(block), outer(outer), target(target) {}
+
+  LogicalResult run();
+
+private:
+  using Loop = KernelSchedule::Loop;
+  using Loops = SmallVector<Loop>;
+  using Way = LogicalResult (IntrinsicChoice::*)(KernelSchedule &schedule, const Intrinsic &intrinsic);
+
+  LogicalResult asItIs(KernelSchedule &schedule, const Intrinsic &intrinsic);
+  LogicalResult inParts(KernelSchedule &schedule, const Intrinsic &intrinsic);
+  LogicalResult splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic);
+  Loops nest(KernelSchedule &schedule) {
+    Loops loops = schedule.getLoops(block);
+    return Loops(ArrayRef(loops).drop_front(outer));
+  }
+  double cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic);
+
+  KernelSchedule &schedule;
+  KernelSchedule::Block block;
+  /// The loops around the nest.
+  size_t outer;
+  const target::TargetInfo &target;
+};
+} // namespace
+
+/// Where the intrinsic's innermost sum is a number, so is the nest's.
+LogicalResult IntrinsicChoice::splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic) {
+  std::optional<int64_t> words = intrinsic.block.getDomain().values().back().constant();
+  if (!words || !intrinsic.block.isReduction())
+    return success();
+  return success(succeeded(schedule.split(nest(schedule).back(), {std::nullopt, *words})));
+}
+
+LogicalResult IntrinsicChoice::asItIs(KernelSchedule &schedule, const Intrinsic &intrinsic) {
+  if (failed(splitWords(schedule, intrinsic)))
+    return failure();
+  return schedule.tensorize(nest(schedule).front(), intrinsic.name);
+}
+
+LogicalResult IntrinsicChoice::inParts(KernelSchedule &schedule, const Intrinsic &intrinsic) {
+  if (failed(splitWords(schedule, intrinsic)))
+    return failure();
+  Loops loops = nest(schedule);
+  KernelIndices indices;
+  std::string why;
+  auto fit = fitIntrinsic(schedule.operation(loops.front()), intrinsic, indices, why);
+  if (!fit)
+    return failure();
+  Loops inside;
+  for (auto [number, extent] : llvm::zip(*fit, intrinsic.block.getDomain().values())) {
+    if (!number)
+      continue;
+    if (!extent.isConstant() || indices.extentOf(schedule.operation(loops[*number])) == extent) {
+      inside.push_back(loops[*number]);
+      loops[*number].id = ~0u;
+      continue;
+    }
+    auto parts = schedule.split(loops[*number], {std::nullopt, *extent.constant()});
+    if (failed(parts))
+      return failure();
+    loops[*number] = parts->front();
+    inside.push_back(parts->back());
+  }
+  llvm::erase_if(loops, [](Loop loop) { return loop.id == ~0u; });
+  size_t outside = loops.size();
+  loops.append(inside);
+  if (failed(schedule.reorder(loops)))
+    return failure();
+  bool goesOn = !intrinsic.block.init() && schedule.operation(block).init();
+  if (goesOn && failed(schedule.decomposeReduction(block, loops.front())))
+    return failure();
+  return schedule.tensorize(loops[outside], intrinsic.name);
+}
+
+/// Of what the block is given to; where an extent is not known, it is taken to be long. Infinite without a cost.
+double IntrinsicChoice::cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic) {
+  constexpr int64_t longExtent = 256;
+  KernelIndices indices;
+  std::string why;
+  auto around = schedule.operation(block)->getParentOfType<BlockOp>();
+  std::optional<IntrinsicMatch> match = matchIntrinsic(around, intrinsic, indices, why);
+  if (!match || !intrinsic.cycles)
+    return std::numeric_limits<double>::infinity();
+  llvm::StringMap<SymbolicInt> values;
+  values["lanes"] = SymbolicInt(target.vectorLanes(4));
+  values["fmas"] = SymbolicInt(target.fmaPerCycle);
+  double points = 1;
+  for (auto [extent, described] : llvm::zip(match->extents, intrinsic.block.getDomain().values())) {
+    int64_t count = extent.constant().value_or(longExtent);
+    points *= double(std::max<int64_t>(count, 1));
+    if (!described.isConstant())
+      values[described.str()] = SymbolicInt(count);
+  }
+  std::optional<int64_t> cycles = intrinsic.cycles->substitute(values).constant();
+  return cycles && *cycles > 0 ? double(*cycles) / points : std::numeric_limits<double>::infinity();
+}
+
+/// Of the buffers of all accesses, in an order of their own.
+static SmallVector<Type> typesOf(BlockOp block) {
+  SmallVector<Type> types;
+  for (const Access &access : accessesIn(block))
+    if (!access.op->getParentOfType<InitOp>())
+      types.push_back(cast<BufferType>(access.buffer().getType()).getElementType());
+  llvm::sort(types, [](Type a, Type b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); });
+  return types;
+}
+
+LogicalResult IntrinsicChoice::run() {
+  SmallVector<const Intrinsic *> known;
+  BlockOp op = schedule.operation(block);
+  if (loopsAround(op).size() <= outer)
+    return failure();
+  for (const auto &intrinsic : IntrinsicLibrary::of(op.getContext()).list())
+    if (intrinsic->lacks.empty() && typesOf(intrinsic->block) == typesOf(op))
+      known.push_back(intrinsic.get());
+  if (known.size() == 1 && !known.front()->implementation)
+    return asItIs(schedule, *known.front());
+  const Intrinsic *best = nullptr;
+  Way bestWay = nullptr;
+  double least = 0;
+  for (const Intrinsic *intrinsic : known)
+    for (Way way : {&IntrinsicChoice::asItIs, &IntrinsicChoice::inParts}) {
+      double cycles = 0;
+      LogicalResult isTaken = schedule.tryOut([&](KernelSchedule &trial) {
+        LogicalResult result = (this->*way)(trial, *intrinsic);
+        cycles = succeeded(result) ? cyclesPerPoint(trial, *intrinsic) : 0;
+        return result;
+      });
+      if (failed(isTaken))
+        continue;
+      if (!best || cycles < least)
+        best = intrinsic, bestWay = way, least = cycles;
+      break;
+    }
+  return best ? (this->*bestWay)(schedule, *best) : failure();
+}
+
+LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
+                                             const target::TargetInfo &target) {
+  return IntrinsicChoice(schedule, block, outer, target).run();
+}
