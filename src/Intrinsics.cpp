@@ -102,21 +102,40 @@ OwningOpRef<ModuleOp> Implementation::moduleWithEntry() {
   return module;
 }
 
-/// "LINE COLUMN text", of where the diagnostic is in the file.
-static std::string withPlace(Location location, const Twine &text) {
-  auto place = location->findInstanceOf<FileLineColLoc>();
-  return llvm::formatv("{0} {1} ", place ? place.getLine() : 0, place ? place.getColumn() : 0).str() + text.str();
+namespace {
+/// The first error of a context while it lives: "LINE COLUMN text", of the place in the file; for another process.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
+          if (text.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            text = llvm::formatv("{0} {1} ", place ? place.getLine() : 0, place ? place.getColumn() : 0).str() +
+                   diagnostic.str();
+          return success();
+        }) {}
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
+/// What a FirstError holds: the place, or `otherwise`, and the text.
+static std::pair<Location, StringRef> placeOf(StringRef error, StringRef file, Location otherwise) {
+  auto [line, rest] = error.split(' ');
+  auto [column, text] = rest.split(' ');
+  unsigned numbers[2] = {0, 0};
+  (void)line.getAsInteger(10, numbers[0]);
+  (void)column.getAsInteger(10, numbers[1]);
+  return {numbers[0] ? FileLineColLoc::get(otherwise.getContext(), file, numbers[0], numbers[1]) : otherwise, text};
 }
 
 /// The phase `lower`, and LLVM. Returns an error.
 std::string Implementation::emitObject(const target::TargetInfo &machine) {
   MLIRContext *context = intrinsic.description.getContext();
-  std::string error;
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      error = withPlace(diagnostic.getLocation(), diagnostic.str());
-    return success();
-  });
+  FirstError first(context);
+  std::string &error = first.text;
   OwningOpRef<ModuleOp> module = moduleWithEntry();
   PassManager passes(context);
   phases().back().build(passes, {machine});
@@ -154,14 +173,7 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine) {
   if (!result.isDone)
     return fail(title + "LLVM stops: " + StringRef(result.text).trim() +
                 "\nhint: features names what instructions the processor must have");
-  auto [line, rest] = StringRef(result.text).split(' ');
-  auto [column, text] = rest.split(' ');
-  unsigned numbers[2] = {0, 0};
-  (void)line.getAsInteger(10, numbers[0]);
-  (void)column.getAsInteger(10, numbers[1]);
-  Location loc = intrinsic.implementation.getLoc();
-  if (numbers[0])
-    loc = FileLineColLoc::get(loc.getContext(), file, numbers[0], numbers[1]);
+  auto [loc, text] = placeOf(result.text, file, intrinsic.implementation.getLoc());
   text.consume_front("perpend bug: ");
   return fail(title + text.split("\nhint: ").first, loc);
 }
@@ -386,6 +398,18 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
   if (!host)
     return emitError(UnknownLoc::get(context)) << llvm::toString(host.takeError());
   auto library = std::make_shared<tile::IntrinsicLibrary>(tile::IntrinsicLibrary::of(context));
+  // MLIR's parser and verifiers may end the process, or spoil its memory, where a text is wrong.
+  support::ChildResult reading = support::runInChild(secondsToCompile, [&] {
+    FirstError error(context);
+    (void)tile::IntrinsicLibrary(*library).add(context, file, (*text)->getBuffer(), &target);
+    return error.text;
+  });
+  Location start = FileLineColLoc::get(context, file, 1, 1);
+  if (!reading.isDone)
+    return emitError(start) << "the text breaks a rule of MLIR's, and what reads it stops: " << reading.text
+                            << "\nhint: values are defined before they are used; mlir-opt-19 may say more";
+  if (auto [loc, error] = placeOf(reading.text, file, start); !reading.text.empty())
+    return emitError(loc) << error;
   size_t known = library->list().size();
   if (failed(library->add(context, file, (*text)->getBuffer(), &target)))
     return failure();

@@ -111,7 +111,8 @@ def test_a_part_of_a_buffer_is_checked(product: Path) -> None:
     options = ["--start-from", "plan", "--intrinsics", "columns.mlir", "--checked"]
     succeed("compile", "tiled.mlir", "-o", "p.so", *options, folder=product.parent)
     said = reject("run", "p.so", "--symbol", "m=8", folder=product.parent)
-    assert "leaves input 0 ('a', f32 [n, 5]): expected an element from 0 to less than 10, got 4100" in said
+    assert "leaves input 0 ('a', f32 [n, 5]): expected an element from 0 to less than " in said
+    assert ", got 4100\n" in said
 
 
 def packed(folder: Path, text: str) -> str:
@@ -150,6 +151,11 @@ DESCRIPTION, CODE = "columns.mlir:1:1: intrinsic 'columns': ", "columns.mlir:25:
 DIFFERS = CODE + "its implementation does not compute what its description says with depth = "
 WRONG = {
     "no MLIR": ("tile.for %j", "tile.four %j", "columns.mlir:9:3: "),
+    "a text that MLIR's parser does not survive": (
+        "step %step iter_args(%sum = %zeros) -> vector<8xf32> {\n",
+        "step %late iter_args(%sum = %zeros) -> vector<8xf32> {\n    %late = arith.constant 1 : index\n",
+        "columns.mlir:1:1: the text breaks a rule of MLIR's, and what reads it stops: it ends with signal 11",
+    ),
     "no intrinsic": ("tile.intrinsic", "tile.other", "columns.mlir:1:1: expected functions with the attribute tile.in"),
     "another function": (
         "func.func private @columns(",
@@ -242,7 +248,7 @@ def test_files_that_cannot_be_read(product: Path) -> None:
     assert said.startswith("error: cannot read 'none.mlir', the intrinsics: No such file or directory\nhint: ")
     (product.parent / "empty.mlir").write_text("// nothing\n")
     said = reject("compile", product, "-o", "p.so", "--intrinsics", "empty.mlir", folder=product.parent)
-    assert said.startswith("error: empty.mlir: expected a function with the attribute tile.intrinsic\nhint: ")
+    assert said.startswith("error: empty.mlir:1:1: expected a function with the attribute tile.intrinsic\nhint: ")
 
 
 def test_intrinsics_of_another_machine_are_not_compared(product: Path) -> None:
