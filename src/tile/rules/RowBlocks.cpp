@@ -20,7 +20,6 @@
 
 #include "tile/rules/Rules.h"
 
-#include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -244,14 +243,10 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   return tensorize(product, 2 + hasRows);
 }
 
-/// The first intrinsic that takes it.
+/// `row`: the loops around its nest.
 LogicalResult RowBlocksRule::tensorize(const Product &product, unsigned row) {
   FailureOr<Block> handle = schedule.getBlock(product.block.getName());
-  Loop loop = schedule.getLoops(*handle)[row];
-  for (const std::unique_ptr<Intrinsic> &intrinsic : IntrinsicLibrary::of(kernel.getContext()).list())
-    if (succeeded(schedule.tensorize(loop, intrinsic->name)))
-      return success();
-  return failure();
+  return failed(handle) ? failure() : chooseIntrinsic(schedule, *handle, row, target);
 }
 
 LogicalResult RowBlocksRule::run() {
