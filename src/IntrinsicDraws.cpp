@@ -25,6 +25,8 @@ constexpr int callCount = 10, attempts = 400;
 constexpr int64_t extentsToTry[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64};
 /// Points of the block in a call: the interpreter takes a microsecond for each.
 constexpr int64_t mostPoints = 1 << 15;
+/// Of a buffer, with the gaps that strides leave.
+constexpr int64_t mostElements = 1 << 20;
 /// Elements beside those that a call may touch.
 constexpr int64_t guardElements = 128;
 
@@ -160,10 +162,11 @@ LogicalResult Draws::drawBuffer(unsigned number, Buffer &buffer) {
   placeFreely(number, buffer);
   int64_t last = 0;
   for (auto [extent, stride] : llvm::zip(shape, buffer.strides)) {
-    if (stride < 0 || stride > mostPoints)
-      return fail("expected strides of the " + Twine(number + 1) + ". buffer from 0 to " + Twine(mostPoints) +
-                  ", got " + Twine(stride));
-    last += std::max<int64_t>(extent - 1, 0) * stride;
+    int64_t steps = std::max<int64_t>(extent - 1, 0);
+    if (stride < 0 || (steps && stride > mostElements / steps) || (last += steps * stride) > mostElements)
+      return fail("expected strides of the " + Twine(number + 1) +
+                  ". buffer that are not negative, and place it within " + Twine(mostElements) + " elements, got " +
+                  Twine(stride));
   }
   buffer.base = guardElements + integer(0, 7);
   buffer.memory = buffer.base + last + 1 + guardElements;

@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.test_schedules import save_schedule
 from cli.tool import perpend, reject, save, succeed, value
-from onnx import helper
+from onnx import helper, numpy_helper
 
 # The sums of eight columns, along all rows.
 INTRINSIC = """\
@@ -115,35 +116,47 @@ def test_a_part_of_a_buffer_is_checked(product: Path) -> None:
     assert ", got 4100\n" in said
 
 
-def packed(folder: Path, text: str) -> str:
-    """The code of a product that the compiler schedules by itself."""
+@pytest.fixture
+def product_model(tmp_path: Path) -> Path:
     nodes = [helper.make_node("MatMul", ["a", "b"], ["y"], name="product")]
-    model = save(folder / "packed.onnx", nodes, [value("a", ["n", 24]), value("b", [24, 40])], [value("y", ["n", 40])])
-    (folder / "columns.mlir").write_text(text)
+    inputs = [value("a", ["n", 24]), value("b", [24, 40])]
+    return save(tmp_path / "packed.onnx", nodes, inputs, [value("y", ["n", 40])])
+
+
+@pytest.fixture
+def convolution(tmp_path: Path) -> Path:
+    filters = np.random.default_rng(1).standard_normal((32, 8, 3, 3)).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="conv", pads=[1, 1, 1, 1])]
+    inputs, weights = [value("x", ["n", 8, 9, 7])], [numpy_helper.from_array(filters, "w")]
+    return save(tmp_path / "conv.onnx", nodes, inputs, [value("y", ["n", 32, 9, 7])], weights)
+
+
+def scheduled(model: Path, text: str) -> str:
+    """The code of a model that the compiler schedules by itself."""
+    (model.parent / "columns.mlir").write_text(text)
     options = ["--intrinsics", "columns.mlir", "--target", "x86-64-v3"]
     for n in (0, 1, 13):
-        assert "agree" in succeed("check", model, *options, "--symbol", f"n={n}", folder=folder)
-    return succeed("compile", model, "--stop-after", "tile", *options, folder=folder)
+        assert "agree" in succeed("check", model, *options, "--symbol", f"n={n}", folder=model.parent)
+    return succeed("compile", model, "--stop-after", "tile", *options, folder=model.parent)
 
 
-def test_the_cheapest_is_taken(tmp_path: Path) -> None:
-    cheap = packed(tmp_path, INTRINSIC.replace('cycles = "depth"', 'cycles = "floordiv(depth, 4) + 1"'))
+def test_the_cheapest_is_taken(product_model: Path) -> None:
+    cheap = scheduled(product_model, INTRINSIC.replace('cycles = "depth"', 'cycles = "floordiv(depth, 4) + 1"'))
     assert "tile.call_intrinsic" in cheap and "tile.ukernel" not in cheap
-    for other in ('cycles = "8 * depth"', 'cycles = "fmas * depth"', ""):
-        text = packed(tmp_path, INTRINSIC.replace('cycles = "depth",', f"{other}," if other else ""))
+    for other in ('cycles = "8 * depth",', 'cycles = "fmas * depth",', ""):
+        text = scheduled(product_model, INTRINSIC.replace('cycles = "depth",', other))
         assert "tile.ukernel" in text and "tile.call_intrinsic" not in text
 
 
-def test_sums_that_go_on_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["product_model", "convolution"])
+def test_sums_that_go_on_outside(name: str, request: pytest.FixtureRequest) -> None:
     """Four rows of b at a time are added to what is there."""
     head, _, rest = re.split(r"( *tile.init \{.*?\n      \}\n)", INTRINSIC, maxsplit=1, flags=re.DOTALL)
-    text = (
-        (head + rest).replace("depth", "4").replace("memref<?xf32", "memref<4xf32").replace("memref<?x8", "memref<4x8")
-    )
-    text = text.replace('where = ["4 <= 4096"],', "").replace("%4", "%depth").replace('"4"', '"1"')
+    text = (head + rest).replace('where = ["depth <= 4096"],', "").replace('"depth"', '"1"')
+    text = re.sub(r"(?<!%)\bdepth\b", "4", text).replace("memref<?", "memref<4")
     before = "%zeros = vector.load %c[%first] : memref<8xf32, strided<[1], offset: ?>>, vector<8xf32>"
     text = text.replace("%zeros = arith.constant dense<0.0> : vector<8xf32>", before)
-    code = packed(tmp_path, text)
+    code = scheduled(request.getfixturevalue(name), text)
     assert "tile.call_intrinsic" in code and "tile.ukernel" not in code and "decompose_reduction" in code
 
 
@@ -178,6 +191,16 @@ WRONG = {
     "a stride": ('["_", "1"]', '["width", "1"]', DESCRIPTION + "strides: expected some of depth, got width"),
     "a condition": ("depth <= 4096", "depth", DESCRIPTION + 'where: "": '),
     "no extents": ("depth <= 4096", "99 <= depth", DESCRIPTION + "no extents up to 64 that were tried fulfil the cond"),
+    "a stride that is negative": (
+        '["_", "1"]',
+        '["0 - depth", "1"]',
+        "expected strides of the 2. buffer that are not n",
+    ),
+    "strides that are too long": (
+        '["_", "1"]',
+        '["9999999 * depth", "1"]',
+        "it within 1048576 elements, got ",
+    ),
     "cycles": ('"depth"', '"depth *"', DESCRIPTION + 'cycles: "depth *": '),
     "features": (
         "cycles",
