@@ -151,6 +151,26 @@ static void quotientAndRemainder(Operands given, Proposals &proposals) {
       quotientOfRemainder(given[0], remainder->first, remainder->second, proposals);
 }
 
+/// k*mod(floordiv(a, b), c) and the floordiv(a, b*c) of some other term of the sum.
+static void nestedQuotientAndRemainder(Operands given, Proposals &proposals) {
+  if (given[0].terms().size() > 32)
+    return;
+  for (const SymbolicTerm &term : given[0].terms()) {
+    auto remainder = splitAtom(term, SymbolicAtomKind::Mod);
+    const SymbolicAtom *inner =
+        remainder ? SymbolicIntBuilder::asAtom(remainder->first.operands()[0], SymbolicAtomKind::FloorDiv) : nullptr;
+    if (!inner)
+      continue;
+    const SymbolicInt &a = inner->operands()[0], &b = inner->operands()[1], &c = remainder->first.operands()[1];
+    SymbolicInt k = remainder->second, whole = SymbolicIntBuilder::product(b, c);
+    SymbolicInt used = SymbolicIntBuilder::product(SymbolicIntBuilder::product(k, c),
+                                                   SymbolicIntBuilder::binary(SymbolicAtomKind::FloorDiv, a, whole));
+    SymbolicInt rest = SymbolicIntBuilder::sum(without(given[0], term), -used);
+    if (!rest.isPoison() && rest.terms().size() + used.terms().size() + 1 == given[0].terms().size())
+      proposals.push_back({{'k', k}, {'a', a}, {'b', b}, {'c', c}, {'r', rest}});
+  }
+}
+
 static void commonAddend(Operands given, Proposals &proposals) {
   std::vector<SymbolicTerm> common;
   for (const SymbolicTerm &left : given[0].terms())
