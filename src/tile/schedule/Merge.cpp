@@ -12,7 +12,7 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 /// Whether what `first` touches from the next iteration of its loop on lies behind what `second` touches in this one,
-/// in some dimension of their buffer.
+/// in some dimension of their buffer, or in its memory.
 static bool isBehind(const Access &first, ForOp firstLoop, const Access &second, ForOp secondLoop,
                      KernelIndices &indices) {
   IndexNames &names = indices.names;
@@ -22,7 +22,10 @@ static bool isBehind(const Access &first, ForOp firstLoop, const Access &second,
   llvm::StringMap<SymbolicInt> same, next;
   same[names.nameOf(secondLoop.variable())] = variable;
   next[names.nameOf(firstLoop.variable())] = variable + SymbolicInt(1);
-  for (auto [a, b] : llvm::zip(indices.indicesOf(first), indices.indicesOf(second))) {
+  Shape places = indices.indicesOf(first), others = indices.indicesOf(second);
+  places.push_back(indices.positionOf(first));
+  others.push_back(indices.positionOf(second));
+  for (auto [a, b] : llvm::zip(places, others)) {
     std::optional<IndexBounds> x = boundsOf(a, inFirst), y = boundsOf(b, inSecond);
     if (!x || !y || !isOutside(x->low, firstLoop, names) || !isOutside(y->high, secondLoop, names))
       continue;
@@ -169,6 +172,7 @@ static void restrictTo(BlockOp block, const Strides &strides, const Part &part, 
   setBindings(block, bindings, conditions, names);
   if (isReduced && !isFirst && block.init())
     block.init().erase();
+  takeDecidedChoices(block);
 }
 
 /// The parts that the counts say, one of which may be free; none, and why, where they are not the loop.
