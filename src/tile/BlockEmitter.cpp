@@ -83,6 +83,16 @@ Shape BlockEmitter::expressions(ValueRange index) {
 //===----------------------------------------------------------------------===//
 
 Value BlockEmitter::element(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
+  SmallVector<std::pair<SmallVector<Value>, Value>> &known = computed[tensor];
+  for (auto &[at, value] : known)
+    if (llvm::equal(at, index) && value.getParentRegion()->isAncestor(builder.getInsertionBlock()->getParent()))
+      return value;
+  Value value = newElement(builder, loc, tensor, index);
+  computed[tensor].push_back({SmallVector<Value>(index), value});
+  return value;
+}
+
+Value BlockEmitter::newElement(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
   if (Value buffer = bufferOf(tensor))
     return createLoad(builder, loc, buffer, expressions(index), names);
   if (auto constant = tensor.getDefiningOp<graph::ConstantOp>()) {
@@ -189,8 +199,7 @@ void BlockEmitter::makeReadable(BlockOp block) {
   });
 }
 
-/// Index arithmetic that became expressions.
-static void removeDead(BlockOp block) {
+void perpend::tile::removeDead(BlockOp block) {
   SmallVector<Operation *> operations;
   block.getRegion().walk([&](Operation *op) { operations.push_back(op); });
   for (Operation *op : llvm::reverse(operations))
@@ -201,6 +210,7 @@ static void removeDead(BlockOp block) {
 void BlockEmitter::emitBlock(OpBuilder &builder, Value tensor, StringRef name) {
   names = {};
   ranges.clear();
+  computed.clear();
   BlockOp block = emitNest(builder, tensor.getLoc(), dimensionsOf(tensor), name);
   emitBody(block, tensor);
   makeReadable(block);

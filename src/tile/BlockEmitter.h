@@ -33,6 +33,7 @@ public:
                    LoopBody body) override;
 
 private:
+  mlir::Value newElement(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::ValueRange index);
   struct Dimension {
     SymbolicInt extent;
     IteratorKind kind;
@@ -50,6 +51,8 @@ private:
   /// Of the block that is being emitted.
   IndexNames names;
   IndexRanges ranges;
+  /// Elements, by their indices.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<llvm::SmallVector<mlir::Value>, mlir::Value>>> computed;
 };
 
 /// Accesses at expressions of `names`.
@@ -57,6 +60,8 @@ mlir::Value createLoad(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value
                        llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
 void createStore(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value buffer,
                  llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
+/// Erases what nothing uses, such as index arithmetic that became expressions.
+void removeDead(BlockOp block);
 /// A loop with an empty body.
 ForOp createFor(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &extent, llvm::StringRef name,
                 IndexNames &names, LoopKind kind = LoopKind::Serial);

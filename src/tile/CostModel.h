@@ -13,6 +13,8 @@ namespace perpend::tile {
 /// A part of a kernel that is given to another thread is at least this long: handing it over takes about a microsecond
 /// while the thread polls, and what it writes lies in another core's cache when the next kernel reads it.
 inline constexpr double leastSecondsOfPart = 4e-6;
+/// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
+inline constexpr int64_t wantedUnits = 16;
 
 /// A symbolic extent counts as 32; nothing counts as less than 1.
 int64_t estimate(const graph::SymbolicInt &value);

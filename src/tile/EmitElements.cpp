@@ -22,33 +22,26 @@ void KernelBody::forEach(OpBuilder &builder, Value from, Value to, Value step, L
 /// vectorising.
 static constexpr int64_t maxUnrolledExtent = 4;
 
-static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> extents, ArrayRef<Cuts> cuts,
-                 SmallVectorImpl<Value> &indices, llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+static void nest(OpBuilder &builder, KernelBody &kernel, ArrayRef<SymbolicInt> extents, SmallVectorImpl<Value> &indices,
+                 llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
   if (extents.empty())
     return body(builder, indices);
   auto recurse = [&](OpBuilder &inner, Value index) {
     indices.push_back(index);
-    nest(inner, kernel, extents.drop_front(), cuts.empty() ? cuts : cuts.drop_front(), indices, body);
+    nest(inner, kernel, extents.drop_front(), indices, body);
     indices.pop_back();
   };
   std::optional<int64_t> number = extents.front().constant();
   if (number == 1 || (number && *number <= maxUnrolledExtent && extents.size() == 1))
     return (void)llvm::for_each(llvm::seq<int64_t>(0, *number),
                                 [&](int64_t index) { recurse(builder, kernel.constant(index)); });
-  Cuts ends = cuts.empty() ? Cuts() : cuts.front();
-  ends.push_back(extents.front());
-  Value from = kernel.constant(0);
-  for (const SymbolicInt &end : ends) {
-    Value to = kernel.extent(builder, end);
-    kernel.forEach(builder, from, to, kernel.constant(1), recurse);
-    from = to;
-  }
+  kernel.forEach(builder, kernel.constant(0), kernel.extent(builder, extents.front()), kernel.constant(1), recurse);
 }
 
 void KernelBody::forEachIndex(OpBuilder &builder, ArrayRef<SymbolicInt> extents,
-                              llvm::function_ref<void(OpBuilder &, ValueRange)> body, ArrayRef<Cuts> cuts) {
+                              llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
   SmallVector<Value> indices;
-  nest(builder, *this, extents, cuts, indices, body);
+  nest(builder, *this, extents, indices, body);
 }
 
 SymbolicInt KernelBody::forEachUnit(OpBuilder &builder, ArrayRef<SymbolicInt> outer, const SymbolicInt &extent,
@@ -82,116 +75,6 @@ Value KernelBody::scratch(OpBuilder &builder, int64_t count, Type elementType) {
   return start.create<memref::CastOp>(loc, bufferType(elementType), memory);
 }
 
-/// Elementwise over equal shapes: the index does not matter, only the position.
-static SymbolicInt emitFlat(OpBuilder &builder, KernelBody &body) {
-  SymbolicInt count = elementCount(shapeOf(body.root()));
-  body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &inner, Value position) {
-    // All buffers are read at the same position: present it as the index of a 1-D tensor.
-    for (Value tensor : cast<func::FuncOp>(body.root().getParentRegion()->getParentOp()).getArguments())
-      body.emitter.setSource(tensor, [&body, tensor, position](OpBuilder &b, ValueRange) {
-        return body.emitter.elementAtPosition(b, body.loc, tensor, position);
-      });
-    SmallVector<Value> index(shapeOf(body.root()).size(), position);
-    for (auto [root, output] : body.results)
-      body.emitter.store(inner, body.loc, body.emitter.element(inner, body.loc, root, index), output, position);
-  });
-  return count;
-}
-
-/// One loop nest per input of a concatenation, instead of a choice at every element.
-static void emitPieces(OpBuilder &builder, KernelBody &body, ConcatOp concat, ArrayRef<Value> outer) {
-  Shape shape = shapeOf(body.root());
-  int64_t axis = concat.getAxis();
-  SymbolicInt offset(0);
-  for (Value input : concat.getInputs()) {
-    Shape piece = shapeOf(input);
-    ArrayRef<SymbolicInt> inner = ArrayRef<SymbolicInt>(piece).drop_front(outer.size());
-    body.forEachIndex(builder, inner, [&](OpBuilder &b, ValueRange indices) {
-      SmallVector<Value> source(outer), target;
-      llvm::append_range(source, indices);
-      target = source;
-      target[axis] = b.createOrFold<arith::AddIOp>(body.loc, source[axis], body.extent(b, offset));
-      Value scalar = body.emitter.element(b, body.loc, input, source);
-      body.emitter.store(b, body.loc, scalar, body.output(), body.emitter.position(b, body.loc, shape, target));
-    });
-    offset = offset + piece[axis];
-  }
-}
-
-/// Decides once per run of the last dimension whether it copies or fills, instead of at every element.
-static void emitPadding(OpBuilder &builder, KernelBody &body, PadOp pad, ArrayRef<Value> outer) {
-  Shape input = shapeOf(pad.getInput()), result = shapeOf(body.root());
-  SmallVector<SymbolicInt> low = pad.getLow().values();
-  ArrayRef<SymbolicInt> middle = ArrayRef<SymbolicInt>(result).drop_front(outer.size()).drop_back();
-  Location loc = body.loc;
-  body.forEachIndex(builder, middle, [&](OpBuilder &b, ValueRange indices) {
-    SmallVector<Value> prefix(outer), source;
-    llvm::append_range(prefix, indices);
-    Value inside = b.create<arith::ConstantIntOp>(loc, 1, 1);
-    for (auto [dim, position] : llvm::enumerate(prefix)) {
-      source.push_back(b.createOrFold<arith::SubIOp>(loc, position, body.extent(b, low[dim])));
-      if (low[dim] == SymbolicInt(0) && input[dim] == result[dim])
-        continue;
-      Value isHere = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, source[dim], body.extent(b, input[dim]));
-      inside = b.create<arith::AndIOp>(loc, inside, isHere);
-    }
-    auto choice = b.create<scf::IfOp>(loc, inside, /*withElseRegion=*/true);
-    auto storeRun = [&](OpBuilder run, bool copies) {
-      body.forEach(run, body.constant(0), body.extent(run, result.back()), body.constant(1),
-                   [&](OpBuilder &at, Value i) {
-                     SmallVector<Value> target(prefix), from(source);
-                     target.push_back(i);
-                     from.push_back(i);
-                     Value scalar = copies ? body.emitter.element(at, loc, pad.getInput(), from)
-                                           : at.create<arith::ConstantOp>(loc, pad.getValue()).getResult();
-                     body.emitter.store(at, loc, scalar, body.output(), body.emitter.position(at, loc, result, target));
-                   });
-    };
-    storeRun(choice.getThenBodyBuilder(), true);
-    storeRun(choice.getElseBodyBuilder(), false);
-  });
-}
-
-/// A pad that leaves the last dimension alone.
-static bool padsOnlyOuter(PadOp pad) {
-  return pad && pad.getLow().values().back() == SymbolicInt(0) &&
-         shapeOf(pad.getInput()).back() == shapeOf(pad.getResult()).back();
-}
-
-/// Where loops over the result's dimensions are cut so that each part lies wholly inside or outside of what a pad pads,
-/// and the optimiser sees it: a choice at every element keeps loops from being vectorised.
-/// Of the innermost two such dimensions, since the code grows threefold with each.
-static SmallVector<Cuts> cutsAtPadding(Value root) {
-  Shape shape = shapeOf(root);
-  SmallVector<Cuts> cuts(shape.size());
-  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size())); // of the root, by those of `value`
-  Value value = root;
-  while (auto transpose = value.getDefiningOp<TransposeOp>()) {
-    SmallVector<int64_t> before(dims.size());
-    for (auto [to, from] : llvm::enumerate(transpose.getPermutation()))
-      before[from] = dims[to];
-    dims = before;
-    value = transpose.getInput();
-  }
-  auto pad = value.getDefiningOp<PadOp>();
-  if (!pad)
-    return cuts;
-  Shape input = shapeOf(pad.getInput());
-  for (auto [dim, low] : llvm::enumerate(pad.getLow().values())) {
-    std::optional<int64_t> from = low.constant(), count = input[dim].constant(), all = shape[dims[dim]].constant();
-    if (!from || !count || !all)
-      continue;
-    for (int64_t cut : {*from, *from + *count})
-      if (cut > 0 && cut < *all)
-        cuts[dims[dim]].push_back(SymbolicInt(cut));
-  }
-  int64_t kept = 0;
-  for (Cuts &cut : llvm::reverse(cuts))
-    if (!cut.empty() && ++kept > 2)
-      cut.clear();
-  return cuts;
-}
-
 /// Units are parts of the last dimension.
 static SymbolicInt emitParts(OpBuilder &builder, KernelBody &body, ArrayRef<SymbolicInt> outerShape) {
   return body.forEachUnit(builder, outerShape, shapeOf(body.root()).back(), body.schedule.part,
@@ -205,36 +88,20 @@ static SymbolicInt emitParts(OpBuilder &builder, KernelBody &body, ArrayRef<Symb
 }
 
 SymbolicInt emitElements(OpBuilder &builder, KernelBody &body) {
-  if (body.schedule.flatten)
-    return emitFlat(builder, body);
   Shape shape = shapeOf(body.root());
   // A chain of rows that is computed here has the default schedule, and its result perhaps no dimension.
   size_t unitDims = std::min<size_t>(body.schedule.unitDims, shape.size());
   ArrayRef<SymbolicInt> unitShape = ArrayRef<SymbolicInt>(shape).take_front(unitDims);
   ArrayRef<SymbolicInt> innerShape = ArrayRef<SymbolicInt>(shape).drop_front(unitDims);
-  auto concat = body.hasOneResult() ? body.root().getDefiningOp<ConcatOp>() : ConcatOp();
-  auto pad = body.hasOneResult() ? body.root().getDefiningOp<PadOp>() : PadOp();
-  if (pad && (!padsOnlyOuter(pad) || innerShape.empty()))
-    pad = {};
-  if (concat && static_cast<int64_t>(concat.getAxis()) < body.schedule.unitDims)
-    concat = {};
-  SmallVector<Cuts> cuts = cutsAtPadding(body.root());
-  if (body.schedule.part && innerShape.size() == 1 && !concat && !pad && cuts.back().empty())
+  if (body.schedule.part && innerShape.size() == 1)
     return emitParts(builder, body, unitShape);
   body.forEach(builder, body.begin, body.end, body.constant(1), [&](OpBuilder &unitBuilder, Value unit) {
     SmallVector<Value> outer = body.emitter.delinearize(unitBuilder, body.loc, unitShape, unit);
-    if (concat)
-      return emitPieces(unitBuilder, body, concat, outer);
-    if (pad)
-      return emitPadding(unitBuilder, body, pad, outer);
-    body.forEachIndex(
-        unitBuilder, innerShape,
-        [&](OpBuilder &inner, ValueRange indices) {
-          SmallVector<Value> index(outer);
-          llvm::append_range(index, indices);
-          body.storeElement(inner, index);
-        },
-        ArrayRef(cuts).drop_front(unitShape.size()));
+    body.forEachIndex(unitBuilder, innerShape, [&](OpBuilder &inner, ValueRange indices) {
+      SmallVector<Value> index(outer);
+      llvm::append_range(index, indices);
+      body.storeElement(inner, index);
+    });
   });
   return elementCount(unitShape);
 }

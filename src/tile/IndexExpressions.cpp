@@ -303,6 +303,23 @@ SymbolicInt perpend::tile::simplify(const SymbolicInt &expression, const IndexRa
   return RangeSimplifier(ranges).run(expression);
 }
 
+SymbolicInt perpend::tile::whereNotEmpty(const SymbolicInt &expression, ArrayRef<SymbolicInt> extents) {
+  if (llvm::all_of(extents, [](const SymbolicInt &extent) { return extent.isConstant(); }))
+    return expression;
+  return rebuild(expression, [&](const SymbolicAtom &atom) {
+    SymbolicInt same = asExpression(atom);
+    if (atom.kind() == SymbolicAtomKind::Symbol)
+      return same;
+    for (const SymbolicInt &extent : extents)
+      if (same == support::max(extent, SymbolicInt(1)))
+        return extent;
+    SmallVector<SymbolicInt, 2> operands;
+    for (const SymbolicInt &operand : atom.operands())
+      operands.push_back(whereNotEmpty(operand, extents));
+    return combined(atom.kind(), operands);
+  });
+}
+
 std::optional<IndexBounds> perpend::tile::boundsOf(const SymbolicInt &expression, const IndexRanges &ranges) {
   // Simplified, an expression may divide by an extent that could be 0.
   std::optional<IndexBounds> bounds = BoundsFinder(ranges).of(simplify(expression, ranges));

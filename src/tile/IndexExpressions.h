@@ -50,6 +50,8 @@ using IndexRanges = llvm::StringMap<SymbolicInt>;
 
 /// Simplifies what the ranges decide: floordiv(8*i + j, 8) is i, and min(i, n) is i, where 0 <= j < 8 and 0 <= i < n.
 SymbolicInt simplify(const SymbolicInt &expression, const IndexRanges &ranges);
+/// What an expression is where none of the extents is 0: with e for max(e, 1).
+SymbolicInt whereNotEmpty(const SymbolicInt &expression, llvm::ArrayRef<SymbolicInt> extents);
 /// The least and the greatest value over these ranges, as expressions of what else occurs (of the model's symbols, and
 /// of index values without a range); nullopt where that is not known. Exact for sums of products of one value each;
 /// otherwise a cover. Every extent is taken to be at least 1.

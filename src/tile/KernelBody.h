@@ -14,9 +14,6 @@
 
 namespace perpend::tile {
 
-/// Indices at which loops over a dimension are divided, in order.
-using Cuts = llvm::SmallVector<graph::SymbolicInt, 2>;
-
 struct KernelBody {
   KernelEmitter &emitter;
   const Schedule &schedule;
@@ -31,9 +28,9 @@ struct KernelBody {
 
   using LoopBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value index)>;
   void forEach(mlir::OpBuilder &builder, mlir::Value from, mlir::Value to, mlir::Value step, LoopBody body);
-  /// Loops over all of `extents`, in parts where `cuts` has any for that dimension; body gets all indices.
+  /// Loops over all of `extents`; body gets all indices.
   void forEachIndex(mlir::OpBuilder &builder, llvm::ArrayRef<graph::SymbolicInt> extents,
-                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body, llvm::ArrayRef<Cuts> cuts = {});
+                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body);
   using UnitBody =
       llvm::function_ref<void(mlir::OpBuilder &, llvm::ArrayRef<mlir::Value> index, mlir::Value from, mlir::Value to)>;
   /// The units to run: each has an index of the dimensions `outer` and a part [from, to) of [0, extent), `part`

@@ -59,12 +59,15 @@ SymbolicInt KernelIndices::resolve(const SymbolicInt &expression) {
   return replacements.empty() ? expression : expression.substitute(replacements);
 }
 
+/// The sum is made of iterators, before these become expressions of loops, which need not fit together again.
 SymbolicInt KernelIndices::positionOf(const Access &access) {
   Shape shape = cast<BufferType>(access.buffer().getType()).extents();
+  Shape strides = graph::rowMajorStrides(shape);
   SymbolicInt sum;
-  for (auto [index, stride] : llvm::zip(indicesOf(access), graph::rowMajorStrides(shape)))
+  for (auto [index, stride] : llvm::zip(names.read(access.indices(), access.variables()), strides))
     sum += index * stride;
-  return simplify(sum, rangesAround(access.op));
+  shape.append(strides);
+  return simplify(resolve(whereNotEmpty(sum, shape)), rangesAround(access.op));
 }
 
 IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {

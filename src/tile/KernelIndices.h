@@ -44,8 +44,10 @@ public:
   /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
   IndexRanges rangesAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
 
-private:
+  /// An expression of iterators.
   SymbolicInt resolve(const SymbolicInt &expression);
+
+private:
   llvm::StringMap<SymbolicInt> iterators;
 };
 } // namespace perpend::tile

@@ -34,7 +34,6 @@ static constexpr Entry numbers[] = {
     {"block", &Schedule::block, 0, mostLength},
     {"grain", &Schedule::grain, 1, std::numeric_limits<int64_t>::max()},
 };
-static constexpr StringLiteral flattenName = "flatten";
 
 Operation *leadingOperator(func::FuncOp kernel) {
   Operation *reduction = nullptr;
@@ -53,14 +52,6 @@ std::optional<graph::RowChain> rowChainOf(func::FuncOp kernel) {
   return root ? graph::rowChainAt(root, graph::mostRowBytes) : std::nullopt;
 }
 
-bool isUniform(func::FuncOp kernel) {
-  return llvm::all_of(kernel.getBody().front(), [](Operation &op) {
-    if (auto constant = dyn_cast<graph::ConstantOp>(op))
-      return llvm::all_of(constant->getUsers(), [](Operation *user) { return isa<graph::MapOp>(user); });
-    return isa<graph::MapOp, func::ReturnOp>(op);
-  });
-}
-
 Schedule Schedule::of(func::FuncOp kernel) {
   Schedule schedule;
   auto dictionary = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute);
@@ -69,7 +60,6 @@ Schedule Schedule::of(func::FuncOp kernel) {
   for (const Entry &entry : numbers)
     if (auto number = dictionary.getAs<IntegerAttr>(entry.name))
       schedule.*entry.number = number.getInt();
-  schedule.flatten = dictionary.contains(flattenName);
   return schedule;
 }
 
@@ -80,8 +70,6 @@ void Schedule::attachTo(func::FuncOp kernel) const {
   for (const Entry &entry : numbers)
     if (this->*entry.number != defaults.*entry.number)
       entries.set(entry.name, builder.getI64IntegerAttr(this->*entry.number));
-  if (flatten)
-    entries.set(flattenName, builder.getUnitAttr());
   kernel->setAttr(scheduleAttribute, entries.getDictionary(kernel.getContext()));
 }
 
@@ -122,12 +110,10 @@ private:
 
 bool ScheduleVerifier::isEntry(NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name == flattenName)
-    return isa<UnitAttr>(attribute.getValue()) || fail(name + ": expected no value");
   const Entry *entry = llvm::find_if(numbers, [&](const Entry &known) { return known.name == name; });
   if (entry == std::end(numbers)) {
     std::string known = llvm::join(llvm::map_range(numbers, [](const Entry &e) { return e.name; }), ", ");
-    return fail("'" + name + "' is no entry: expected some of " + known + ", " + flattenName);
+    return fail("'" + name + "' is no entry: expected some of " + known);
   }
   auto number = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!number || !number.getType().isSignlessInteger(64))
@@ -171,8 +157,12 @@ bool ScheduleVerifier::fitsContraction(Value packed, bool isMatmul) {
 
 bool ScheduleVerifier::fitsElements(Operation *leading, int64_t rank) {
   bool accumulatesRows = isa_and_nonnull<graph::ReduceOp>(leading) && schedule.row;
-  if (schedule.flatten && !accumulatesRows)
-    return isUniform(kernel) || fail("flatten: expected an elementwise kernel whose inputs have the result's shape");
+  if (llvm::none_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>)) {
+    Schedule rest = schedule;
+    rest.grain = Schedule().grain;
+    return rest.isDefault() ||
+           fail("a kernel without a sum takes no entry but grain: its rule makes its loops (tile.trace)");
+  }
   if (!accumulatesRows)
     return expect(schedule.unitDims <= rank, "unit_dims", schedule.unitDims,
                   "at most the " + Twine(rank) + " dimensions of the result");

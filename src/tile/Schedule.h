@@ -7,7 +7,6 @@
 //   unit_dims   how many leading dimensions of the result make up the parallel units
 //   part        elements of the last dimension in a unit, when the dimensions before it are too few units (a multiple
 //               of row)
-//   flatten     the kernel is elementwise over equal shapes: one dimension
 //   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
 //               of a result whose elements depend on one another
 //   rows, cols  block of the micro-kernel; cols is the width of the packed operand's panels
@@ -30,15 +29,12 @@ namespace perpend::tile {
 struct Schedule {
   int64_t unitDims = 1;
   int64_t part = 0;
-  bool flatten = false;
   int64_t row = 0;
   int64_t rows = 0, cols = 0;
   int64_t block = 0;
   int64_t grain = 1;
 
-  bool isDefault() const {
-    return unitDims == 1 && !part && !flatten && !row && !rows && !cols && !block && grain == 1;
-  }
+  bool isDefault() const { return unitDims == 1 && !part && !row && !rows && !cols && !block && grain == 1; }
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;
   /// Whether the kernel can run as its attribute says; an error names the entry, what is expected and what it is.
@@ -47,8 +43,6 @@ struct Schedule {
 
 /// The operator whose loops the kernel's are: a tensor intrinsic, else the first reduction, else none.
 mlir::Operation *leadingOperator(mlir::func::FuncOp kernel);
-/// Elementwise over inputs that all have the result's shape.
-bool isUniform(mlir::func::FuncOp kernel);
 
 /// The chain of rows that a kernel computes, if it is one: such a kernel is scheduled as blocks (rules/Rules.h).
 std::optional<graph::RowChain> rowChainOf(mlir::func::FuncOp kernel);

@@ -152,7 +152,7 @@ def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
         ("grain = 0 : i64", "grain: expected at least 1, got 0"),
         (
             "rws = 4 : i64",
-            "'rws' is no entry: expected some of unit_dims, part, row, rows, cols, block, grain, flatten",
+            "'rws' is no entry: expected some of unit_dims, part, row, rows, cols, block, grain",
         ),
     ],
 )
@@ -167,8 +167,6 @@ def test_schedules_that_a_kernel_cannot_have(tmp_path: Path, entry: str, message
     ("kernel", "entries", "message"),
     [
         ("reduce", "row = 64 : i64", "row: expected 0 for a result without dimensions, got 64"),
-        ("reduce", "flatten", "flatten: expected an elementwise kernel whose inputs have the result's shape"),
-        ("reduce", "flatten = 0 : i64", "flatten: expected no value"),
         ("reduce", "unit_dims = 1 : i64", "unit_dims: expected at most the 0 dimensions of the result, got 1"),
         ("reduce", "row = 5000 : i64", "row: expected 0 to 4096, got 5000"),
     ],

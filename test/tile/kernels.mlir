@@ -1,9 +1,9 @@
 // From kernels of operators to loops, buffers and the functions of the module, one pass after another.
 // RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
 // RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>
@@ -36,14 +36,15 @@ func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32,
   return %2 : tensor<?x16xf32, #c>
 }
 
-// SCHEDULE: @sign({{.*}} tile.schedule = {flatten, grain = {{[0-9]+}} : i64}
+// SCHEDULE: @sign({{.*}} tile.schedule = {}
 // LOOPS-LABEL: func.func private @sign
 // LOOPS-SAME: (%[[IN:.*]]: memref<?xf32>, %[[OUT:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
-// LOOPS-SAME: tile.extent = #graph.shape<["7*n"]>
-// LOOPS: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
-// LOOPS-NEXT: %[[X:.*]] = memref.load %[[IN]][%[[I]]]
+// LOOPS-SAME: tile.extent = #graph.shape<["floordiv(7*n + 63, 64)"]>
+// LOOPS: %[[WHOLE:.*]] = arith.minsi %[[END]],
+// LOOPS: scf.for %{{.*}} = %[[BEGIN]] to %[[WHOLE]]
+// LOOPS: %[[X:.*]] = vector.load %[[IN]][
 // LOOPS-NEXT: %[[Y:.*]] = arith.negf %[[X]]
-// LOOPS-NEXT: memref.store %[[Y]], %[[OUT]][%[[I]]]
+// LOOPS: vector.store %[[Y]], %[[OUT]][
 func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attributes {graph.symbols = ["n"], tile.kernel} {
   %s = graph.map (%a) : (tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> {
   ^bb0(%x: f32):

@@ -1,13 +1,14 @@
 // Loops that an optimiser can vectorise.
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=ELEMENTS %s
 
 // The row of pixels is divided where the padding begins and ends; three channels are no loop.
 // CHECK-LABEL: func.func private @colours
-// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
-// CHECK-DAG: %[[C9:.*]] = arith.constant 9 : index
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[C8:.*]] = arith.constant 8 : index
 // CHECK: scf.for
 // CHECK-COUNT-3: memref.store
-// CHECK: scf.for %{{.*}} = %[[C1]] to %[[C9]]
+// CHECK: scf.for %{{.*}} = %[[C0]] to %[[C8]]
 // CHECK-NOT: scf.for
 // CHECK-COUNT-6: memref.store
 // CHECK-NOT: memref.store
@@ -19,17 +20,18 @@ func.func private @colours(%a: tensor<1x3x64x8xf32>) -> tensor<1x64x10x3xf32> at
 }
 
 // Whether it is a number is asked of the new element alone; which zero is the greater one is not asked.
-// CHECK-LABEL: func.func private @pool
-// CHECK: %[[FIRST:.*]] = memref.load
-// CHECK: %[[SECOND:.*]] = memref.load
-// CHECK: arith.maximumf %[[SECOND]], %[[FIRST]] fastmath<nsz>
+// ELEMENTS-LABEL: func.func private @pool
+// ELEMENTS: %[[FIRST:.*]] = memref.load
+// ELEMENTS: %[[SECOND:.*]] = memref.load
+// ELEMENTS: arith.maximumf %[[SECOND]], %[[FIRST]] fastmath<nsz>
 func.func private @pool(%a: tensor<1x64x8x32xf32>) -> tensor<1x64x4x32xf32> attributes {tile.kernel} {
   %0 = graph.window_reduce max %a window [1, 1, 2, 1] strides [1, 1, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x64x8x32xf32> -> tensor<1x64x4x32xf32>
   return %0 : tensor<1x64x4x32xf32>
 }
 
-// The loop over the units is the one to vectorise.
+// The loop inside of a unit is the one to vectorise.
 // CHECK-LABEL: func.func private @pairs
+// CHECK: scf.for
 // CHECK: scf.for
 // CHECK-NOT: scf.for
 // CHECK-COUNT-2: memref.store

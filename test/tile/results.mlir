@@ -1,5 +1,5 @@
 // Kernels with several results: one nest of loops stores an element of each.
-// RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --canonicalize %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels --tile-build-blocks=schedules --tile-flatten-blocks --tile-lower-kernels --canonicalize --cse %s | FileCheck %s
 // RUN: perpend-opt --tile-schedule-kernels --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
 // The interpreter on operators, and the compiled kernels with loops by each kind of schedule:
 // RUN: perpend check %s --against interpreter --symbol n=0
@@ -30,12 +30,11 @@ func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"})
 // CHECK-LABEL: func.func private @parts
 // CHECK-SAME: (%[[IN:.*]]: memref<?xf32>, %[[FIRST:.*]]: memref<?xf32>, %[[SECOND:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
 // CHECK-SAME: graph.symbols = ["m"]
-// CHECK-SAME: tile.extent = #graph.shape<["7*m"]>
-// CHECK: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
-// CHECK-DAG: memref.store %{{.*}}, %[[FIRST]][%[[I]]]
-// CHECK-DAG: memref.store %{{.*}}, %[[SECOND]][%[[I]]]
+// CHECK-SAME: "%t0_m = merge %t0, %t0_1"
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %[[FIRST]][%[[I:.*]]]
 // CHECK-NOT: scf.for
-// CHECK: return
+// CHECK: vector.store %{{.*}}, %[[SECOND]][%[[I]]]
 func.func private @parts(%a: tensor<?x7xf32, #y>) -> (tensor<?x7xf32, #y>, tensor<?x7xf32, #y>) attributes {graph.symbols = ["m"], tile.kernel} {
   %0 = graph.map (%a) : (tensor<?x7xf32, #y>) -> tensor<?x7xf32, #y> {
   ^bb0(%x: f32):

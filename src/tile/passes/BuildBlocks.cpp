@@ -8,8 +8,8 @@
 // Kernels are built so that are chains of rows, which have a rule, and those that
 // come with a trace (KernelTraces.h).
 //
-// Kept are the kernel's results and what graph/Rows says; other values are computed
-// where they are used.
+// Kept are the kernel's results and, where something is a sum, what graph/Rows says; other
+// values are computed where they are used.
 //
 //   %m = graph.reduce max %x dims [1]        tile.for %i0 in n { tile.for %k0 in 64 {
 //   %y = graph.map (%x, %m) { subf }     =>    tile.block "reduce" spatial(…) reduced(…) { … } } }
@@ -48,7 +48,9 @@ namespace {
 class KernelBuilder {
 public:
   KernelBuilder(func::FuncOp kernel, std::optional<graph::RowChain> chain)
-      : kernel(kernel), chain(std::move(chain)), builder(kernel) {}
+      : kernel(kernel), chain(std::move(chain)),
+        hasReduction(llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>)),
+        builder(kernel) {}
 
   /// An operator without elements (sequences have none yet), or one that needs operands in memory and computes them,
   /// outside of a chain; null: blocks can be built.
@@ -103,7 +105,9 @@ private:
   bool isKept(Operation &op) {
     if (emitter.bufferOf(op.getResult(0)))
       return true;
-    return chain && chain->members.contains(&op) ? chain->kept.contains(&op) : graph::isWorthKeeping(&op);
+    if (chain && chain->members.contains(&op))
+      return chain->kept.contains(&op);
+    return hasReduction && graph::isWorthKeeping(&op);
   }
 
   void emitValue(Operation &op) {
@@ -122,6 +126,7 @@ private:
 
   func::FuncOp kernel;
   std::optional<graph::RowChain> chain;
+  bool hasReduction;
   OpBuilder builder;
   BlockEmitter emitter;
   llvm::StringMap<unsigned> counts;
@@ -141,7 +146,7 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
         emitNotPossible(kernel, obstacle);
         return signalPassFailure();
       }
-      if (build.obstacle() || !(all || hasTrace(kernel) || chain || movesOneValue(kernel) || sumsWindows(kernel)))
+      if (build.obstacle() || !(all || hasTrace(kernel) || chain || isPointwise(kernel) || sumsWindows(kernel)))
         continue;
       func::FuncOp built = build.run();
       KernelWork work = workOf(built);
@@ -171,17 +176,11 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
   }
 
   /// Views, and what is computed of them element by element.
-  static bool movesOneValue(func::FuncOp kernel) {
-    bool hasView = false;
-    return kernel.getNumResults() == 1 &&
-           llvm::all_of(kernel.getBody().front().without_terminator(),
-                        [&](Operation &op) {
-                          auto element = dyn_cast<graph::ElementInterface>(op);
-                          hasView |= element && element.elementKind() == graph::ElementKind::View;
-                          return isa<graph::ConstantOp>(op) ||
-                                 (element && element.elementKind() != graph::ElementKind::Reduction);
-                        }) &&
-           hasView;
+  static bool isPointwise(func::FuncOp kernel) {
+    return llvm::all_of(kernel.getBody().front().without_terminator(), [](Operation &op) {
+      auto element = dyn_cast<graph::ElementInterface>(op);
+      return isa<graph::ConstantOp>(op) || (element && element.elementKind() != graph::ElementKind::Reduction);
+    });
   }
 
   /// One reduction, whose result the others read where it is.

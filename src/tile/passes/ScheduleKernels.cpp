@@ -31,9 +31,6 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
-static constexpr int64_t wantedUnits = 16;
-
 /// Rows of a block of one column: enough multiply-adds at a time, and each ends with a sum of its lanes.
 static constexpr int64_t mostColumnRows = 8;
 
@@ -55,13 +52,17 @@ public:
       scheduleMatmul(matmul);
     else if (auto conv = dyn_cast_or_null<ConvOp>(leading))
       scheduleConv(conv);
-    else
+    else if (hasSum())
       scheduleElements(shape, dyn_cast_or_null<graph::ReduceOp>(leading));
+    else
+      return schedule.attachTo(kernel); // its rule makes its loops
     schedule.grain = static_cast<int64_t>(leastSecondsOfPart * units / seconds) + 1;
     schedule.attachTo(kernel);
   }
 
 private:
+  bool hasSum() { return llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>); }
+
   void scheduleMatmul(MatmulOp op) {
     Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
     schedule.cols = *rhs.back().constant() / groupOf(op.getRhs());
@@ -107,16 +108,11 @@ private:
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
-    schedule.flatten = isUniform(kernel) && isExpression(shape);
     if (reduce) {
       Shape input = shapeOf(reduce.getInput());
       bool keepsLast = !input.empty() && reduce.getDims().back() != static_cast<int64_t>(input.size()) - 1;
       if (keepsLast && !shape.empty() && shape.back() != SymbolicInt(1))
         schedule.row = rowLength(shape.back());
-    }
-    if (schedule.flatten) {
-      units = estimate(graph::elementCount(shape));
-      return;
     }
     int64_t rank = shape.size(), outer = 1, dims = 0;
     while (dims < rank - 1 && outer < wantedUnits && isExpression(ArrayRef(shape).take_front(dims + 1)))

@@ -7,7 +7,8 @@ using namespace perpend;
 using namespace perpend::tile;
 
 const Rule *perpend::tile::ruleFor(func::FuncOp kernel, const target::TargetInfo &target) {
-  static const Rule *const list[] = {&contractionRule, &rowBlocksRule, &windowRule, &rowsRule, &movementRule};
+  static const Rule *const list[] = {&contractionRule, &rowBlocksRule, &windowRule,
+                                     &rowsRule,        &movementRule,  &pointwiseRule};
   for (const Rule *rule : list)
     if (rule->applies(kernel, target))
       return rule;

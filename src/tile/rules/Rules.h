@@ -40,6 +40,8 @@ extern const Rule movementRule;
 /// Window.cpp: a short sum whose operands' neighbours are neighbours in the result (a depthwise convolution, a pool),
 /// and one value that follows.
 extern const Rule windowRule;
+/// Pointwise.cpp: values of one shape, none of which is a sum: vectors of the last dimension.
+extern const Rule pointwiseRule;
 
 /// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
 /// takes it. Fails, with nothing done, where none does.

@@ -150,7 +150,7 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
     for (unsigned i = 0; i < factor.power; ++i)
       digit.stride *= atom;
   }
-  if (!found || !digit.stride.knownPositive())
+  if (!found || !digit.stride.knownNonNegative()) // where it is 0, an extent is, and there are no points
     return std::nullopt;
   digit.divisor = SymbolicInt(1);
   digit.isTop = true;

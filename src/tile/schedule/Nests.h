@@ -11,8 +11,13 @@
 #include "tile/BlockEmitter.h"
 #include "tile/KernelIndices.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+
+namespace mlir::scf {
+class IfOp;
+} // namespace mlir::scf
 
 namespace perpend::tile {
 
@@ -135,6 +140,15 @@ void replaceIndex(mlir::Value index, const SymbolicInt &replacement, IndexNames 
 /// would store.
 mlir::Value cloneBody(mlir::OpBuilder &builder, BlockOp block, StoreOp store, llvm::ArrayRef<SymbolicInt> iterators,
                       IndexNames &names, mlir::IRMapping mapping = {});
+
+/// Where what a comparison says changes along a loop around it: numbers of iterations. nullopt: not known; none:
+/// nowhere.
+std::optional<llvm::SmallVector<SymbolicInt>> changesAlong(mlir::arith::CmpIOp comparison, ForOp loop,
+                                                           KernelIndices &indices);
+/// The block as it is where the condition of a choice in it holds, or does not.
+void takeBranch(mlir::scf::IfOp choice, bool holds);
+/// Where a block chooses by its iterators, and it is the same side in all of its domain, that side stays.
+void takeDecidedChoices(BlockOp block);
 
 /// The nest that holds the block and nothing else.
 mlir::Operation *nestOf(mlir::Operation *block);

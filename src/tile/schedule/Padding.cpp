@@ -99,25 +99,6 @@ private:
 };
 } // namespace
 
-/// The block as it is where the condition holds, or does not.
-static void takeBranch(scf::IfOp choice, bool holds) {
-  Block *branch = holds ? choice.thenBlock() : choice.elseBlock();
-  auto yield = cast<scf::YieldOp>(branch->getTerminator());
-  choice.replaceAllUsesWith(yield.getOperands());
-  Value condition = choice.getCondition();
-  yield->erase();
-  choice->getBlock()->getOperations().splice(choice->getIterator(), branch->getOperations());
-  choice->erase();
-  SmallVector<Value> unused = {condition};
-  while (!unused.empty()) {
-    Operation *op = unused.pop_back_val().getDefiningOp();
-    if (!op || !isOpTriviallyDead(op))
-      continue;
-    llvm::append_range(unused, op->getOperands());
-    op->erase();
-  }
-}
-
 FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHandle, Loop loopHandle) {
   BlockOp block;
   ForOp loop;

@@ -1,0 +1,358 @@
+//===- Pointwise.cpp - the rule for values computed element by element ----===//
+//
+// Values of one shape, none of which is a sum: maps, views, and what is computed
+// of them. Loops that all operands cross in one stride are one; the last of what
+// is left runs over vectors, the others are the units.
+//
+//   transform_block_layout %b, (i0, i1, i2) -> (i0, i1*5 + i2)   (where no operand tells these apart)
+//   %i_p0, %i_p1 = loop_partition %i, [56, _]  (where it would choose at every element)
+//   %i_0, %i_1 = split %i, [_, 16]
+//   vectorize %i_1
+//   %u = fuse %o, …                          parallel %u
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/CostModel.h"
+#include "tile/cost/BlockCost.h"
+#include "tile/flatten/Lanes.h"
+#include "tile/rules/Rules.h"
+#include "tile/schedule/IndexMap.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using LoopHandle = KernelSchedule::Loop;
+using BlockHandle = KernelSchedule::Block;
+
+/// A last dimension that is this short (three colours, two coordinates) is unrolled: the next one is worth vectors.
+static constexpr int64_t mostUnrolled = 4;
+/// Where code chooses, it is written once for each piece, if those are few.
+static constexpr size_t mostPieces = 8;
+static constexpr int64_t leastLanes = 2;
+/// Vectors that one iteration computes, and how many LLVM writes one after another by itself.
+static constexpr int64_t mostVectors = 4, fewVectors = 16;
+
+static SymbolicInt countOf(KernelSchedule &schedule, ArrayRef<LoopHandle> loops) {
+  return graph::elementCount(llvm::map_to_vector(
+      loops, [&](LoopHandle loop) { return schedule.operation(loop).getExtent().values().front(); }));
+}
+
+namespace {
+class Pointwise {
+public:
+  Pointwise(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), target(target) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult joinLoops();
+  LogicalResult schedulePiece(LoopHandle piece, bool isRest = false);
+  LogicalResult runVectors(LoopHandle loop, int64_t lanes);
+  LogicalResult scheduleLastIn(LoopHandle piece);
+  LogicalResult scheduleUnit(ArrayRef<LoopHandle> inner);
+  SmallVector<LoopHandle> takeUnits();
+  int64_t partOf(LoopHandle last, ArrayRef<LoopHandle> units);
+  LogicalResult runUnits(ArrayRef<LoopHandle> units);
+  LogicalResult runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes);
+
+  KernelSchedule &schedule;
+  func::FuncOp kernel;
+  const target::TargetInfo &target;
+  /// The one nest, from the outermost.
+  SmallVector<LoopHandle> loops;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// One nest
+//===----------------------------------------------------------------------===//
+
+/// Whether code computes with the loop's variable, and does not only find elements with it.
+static bool isObserved(ForOp loop, KernelIndices &indices) {
+  WalkResult result = loop.walk([&](Operation *op) {
+    auto index = dyn_cast<IndexOp>(op);
+    bool found = index && llvm::any_of(indices.resolve(index.getExpression(), index.getVariables()),
+                                       [&](auto &expression) { return usesLoop(expression, loop, indices.names); });
+    if (auto block = dyn_cast<BlockOp>(op))
+      for (auto [iterator, binding] : llvm::zip(block.iterators(), indices.bindingsOf(block)))
+        found |= usesLoop(binding, loop, indices.names) && llvm::any_of(iterator.getUsers(), [](Operation *user) {
+                   return !isa<LoadOp, StoreOp, IndexOp>(user);
+                 });
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+/// Whether no operand tells the loops apart, all of which read and write whole vectors or one element.
+static bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, ForOp last, KernelIndices &indices) {
+  return !isObserved(outer, indices) && !isObserved(inner, indices) &&
+         llvm::all_of(accessesIn(last), [&](const Access &access) {
+           SymbolicInt position = indices.positionOf(access);
+           IndexAlong far = indices.along(position, outer, access.op), near = indices.along(position, last, access.op);
+           return (near.isUniform() || near.isContiguous()) && far.stride && *far.stride == *near.stride * extent;
+         });
+}
+
+/// `(i0, i1, i2) -> (i0, i1*5 + i2)`: puts together the iterators of the last loops, if these are one; else nullopt.
+static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
+  KernelIndices indices;
+  auto nests = llvm::map_to_vector(blocks, [](BlockOp block) { return loopsAround(block); });
+  Shape domain(BlockOp(blocks.front()).getDomain().values()), inputs, extents;
+  for (auto [i, extent] : llvm::enumerate(domain))
+    if (extent != SymbolicInt(1)) {
+      inputs.push_back(SymbolicInt::symbol("%" + std::to_string(i)));
+      extents.push_back(extent);
+    }
+  size_t first = inputs.empty() ? 0 : inputs.size() - 1; // of the loops that are one
+  SymbolicInt joined = inputs.empty() ? SymbolicInt(0) : inputs.back(), count = extents.empty() ? 1 : extents.back();
+  while (first > 0 && llvm::all_of(nests, [&](ArrayRef<ForOp> nest) {
+           return areOne(nest[first - 1], nest[first], count, nest.back(), indices);
+         })) {
+    --first;
+    joined = inputs[first] * count + joined;
+    count = count * extents[first];
+  }
+  if (first + 1 >= inputs.size() || count.isPoison())
+    return std::nullopt;
+  inputs.truncate(first);
+  inputs.push_back(joined);
+  return IndexMap::of(domain.size(), inputs);
+}
+
+/// Loops that all operands cross in one stride become one, and then, loop by loop, the nests of several results.
+LogicalResult Pointwise::joinLoops() {
+  SmallVector<SmallVector<LoopHandle>> nests;
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  std::optional<IndexMap> map = joinedIterators(blocks);
+  for (BlockOp block : blocks) {
+    FailureOr<BlockHandle> handle = schedule.getBlock(block.getName());
+    if (failed(handle) || (map && failed(schedule.transformBlockLayout(*handle, map->str()))))
+      return failure();
+    nests.push_back(schedule.getLoops(*handle));
+  }
+  loops = nests.front();
+  for (unsigned i = 0; nests.size() > 1 && i < loops.size(); ++i) {
+    FailureOr<LoopHandle> merged =
+        schedule.merge(llvm::map_to_vector(nests, [&](ArrayRef<LoopHandle> nest) { return nest[i]; }));
+    if (failed(merged))
+      return failure();
+    loops[i] = *merged;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The last dimension
+//===----------------------------------------------------------------------===//
+
+/// Whether whole vectors are loaded and stored along the loop, or the same element.
+static bool isContiguousAlong(ForOp loop) {
+  KernelIndices indices;
+  return llvm::all_of(accessesIn(loop), [&](const Access &access) {
+    IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
+    return along.isContiguous() || (along.isUniform() && !access.isStore());
+  });
+}
+
+/// Of a vector of the loop's iterations; 0: there are none.
+static int64_t lanesOf(ForOp loop, const target::TargetInfo &target) {
+  unsigned widest = 1;
+  KernelIndices indices;
+  for (const Access &access : accessesIn(loop)) {
+    if (!usesLoop(indices.positionOf(access), loop, indices.names))
+      continue;
+    Type type = cast<BufferType>(access.buffer().getType()).getElementType();
+    widest = std::max<unsigned>(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
+  }
+  int64_t lanes = target.vectorLanes(widest);
+  return lanes >= leastLanes && isContiguousAlong(loop) && fitsLanes(loop, indices) ? lanes : 0;
+}
+
+/// Where what code chooses by changes along the loop, as lengths of the pieces between; none: nowhere, or too often, or
+/// it is not known.
+static SmallVector<int64_t> piecesOf(ForOp loop) {
+  KernelIndices indices;
+  std::optional<int64_t> extent = indices.extentOf(loop).constant();
+  std::set<int64_t> cuts;
+  bool isKnown = extent.has_value();
+  loop.walk([&](arith::CmpIOp comparison) {
+    std::optional<SmallVector<SymbolicInt>> changes = changesAlong(comparison, loop, indices);
+    isKnown &= changes.has_value();
+    for (const SymbolicInt &change : changes.value_or(SmallVector<SymbolicInt>())) {
+      std::optional<int64_t> at = change.constant();
+      isKnown &= at.has_value();
+      if (isKnown && *at > 0 && *at < *extent)
+        cuts.insert(*at);
+    }
+  });
+  SmallVector<int64_t> pieces;
+  if (!isKnown || cuts.empty() || cuts.size() >= mostPieces)
+    return pieces;
+  int64_t from = 0;
+  cuts.insert(*extent);
+  for (int64_t cut : cuts)
+    pieces.push_back(cut - std::exchange(from, cut));
+  return pieces;
+}
+
+/// Vectors; of what is left, if it is known, shorter ones.
+LogicalResult Pointwise::schedulePiece(LoopHandle piece, bool isRest) {
+  std::optional<int64_t> extent = countOf(schedule, piece).constant();
+  int64_t lanes = lanesOf(schedule.operation(piece), target);
+  if (extent && *extent < lanes && !isRest && !llvm::isPowerOf2_64(*extent))
+    return success(); // LLVM finds vectors of more than one loop
+  while (extent && lanes > *extent)
+    lanes /= 2;
+  if (lanes < leastLanes)
+    return success();
+  int64_t rest = extent ? *extent % lanes : 0;
+  if (rest > 1) {
+    auto parts = schedule.loopPartition(piece, {*extent - rest, std::nullopt});
+    if (failed(parts) || failed(schedulePiece(parts->back(), /*isRest=*/true)))
+      return failure();
+    piece = parts->front();
+  }
+  return runVectors(piece, lanes);
+}
+
+/// Vectors; a few at once, where there are many.
+LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
+  std::optional<int64_t> extent = countOf(schedule, loop).constant();
+  if (extent && *extent == lanes)
+    return schedule.vectorize(loop);
+  int64_t together = 1;
+  for (int64_t count : {2, 3, 4})
+    if (extent && *extent > fewVectors * lanes && *extent % (count * lanes) == 0)
+      together = count;
+  SmallVector<KernelSchedule::Factor> factors = {std::nullopt, together, lanes};
+  if (together == 1)
+    factors.erase(factors.begin() + 1);
+  auto loops = schedule.split(loop, factors);
+  if (failed(loops) || (together > 1 && failed(schedule.unroll((*loops)[1]))))
+    return failure();
+  return schedule.vectorize(loops->back());
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+/// The outer loops that are the units: as many as it takes.
+SmallVector<LoopHandle> Pointwise::takeUnits() {
+  SmallVector<LoopHandle> units;
+  for (LoopHandle loop : loops) {
+    units.push_back(loop);
+    if (countOf(schedule, units).isPoison())
+      return units.pop_back(), units;
+    if (estimate(countOf(schedule, units)) >= wantedUnits)
+      break;
+  }
+  return units;
+}
+
+/// How many elements of the last loop make up a unit, where those before may be too few: a symbol may be 1. 0: all.
+int64_t Pointwise::partOf(LoopHandle last, ArrayRef<LoopHandle> units) {
+  constexpr int64_t leastPart = 4096; // of elements that take no time worth mentioning
+  int64_t known = 1;
+  for (LoopHandle unit : units)
+    known *= std::max<int64_t>(1, schedule.operation(unit).getExtent().values().front().constant().value_or(1));
+  SymbolicInt extent = countOf(schedule, last);
+  double elements = static_cast<double>(estimate(countOf(schedule, units))) * estimate(extent);
+  auto least = std::min<int64_t>(leastPart, leastSecondsOfPart * elements / costOf(kernel, target).seconds() + 1);
+  int64_t wanted = llvm::divideCeil(wantedUnits, known);
+  int64_t even = extent.constant() ? llvm::divideCeil(*extent.constant(), wanted) : leastPart;
+  int64_t part = llvm::alignTo(std::max(even, least), 64);
+  return wanted == 1 || (extent.constant() && part >= *extent.constant()) ? 0 : part;
+}
+
+/// Units that are parts of the last loop.
+LogicalResult Pointwise::runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes) {
+  int64_t part = partOf(last, units);
+  if (!part)
+    return schedulePiece(last);
+  SmallVector<KernelSchedule::Factor> factors = {std::nullopt, part};
+  if (lanes)
+    factors = {std::nullopt, part / lanes, lanes};
+  auto parts = schedule.split(last, factors);
+  if (failed(parts) || (lanes && failed(schedule.vectorize(parts->back()))))
+    return failure();
+  units.push_back(parts->front());
+  return runUnits(units);
+}
+
+LogicalResult Pointwise::scheduleLastIn(LoopHandle piece) {
+  auto blocks = schedule.getChildBlocks(piece);
+  return failed(blocks) ? failure() : schedulePiece(schedule.getLoops(blocks->front())[loops.size()]);
+}
+
+/// The loops inside of a unit, in pieces where their code would choose at every iteration: the last, or the one around.
+LogicalResult Pointwise::scheduleUnit(ArrayRef<LoopHandle> inner) {
+  for (LoopHandle loop : llvm::reverse(inner.take_back(2))) {
+    SmallVector<int64_t> pieces = piecesOf(schedule.operation(loop));
+    if (pieces.empty())
+      continue;
+    auto parts = schedule.loopPartition(loop, SmallVector<KernelSchedule::Factor>(pieces.begin(), pieces.end()));
+    if (failed(parts))
+      return failure();
+    for (LoopHandle part : *parts)
+      if (failed(loop.id == inner.back().id ? schedulePiece(part) : scheduleLastIn(part)))
+        return failure();
+    return success();
+  }
+  return schedulePiece(inner.back());
+}
+
+LogicalResult Pointwise::runUnits(ArrayRef<LoopHandle> units) {
+  if (units.empty())
+    return success();
+  FailureOr<LoopHandle> one = schedule.fuse(units);
+  return failed(one) ? failure() : schedule.parallel(*one);
+}
+
+LogicalResult Pointwise::run() {
+  if (failed(joinLoops()))
+    return failure();
+  if (loops.empty())
+    return success();
+  LoopHandle last = loops.pop_back_val();
+  std::optional<int64_t> extent = countOf(schedule, last).constant();
+  if (extent && *extent <= mostUnrolled && !loops.empty()) {
+    if (failed(schedule.unroll(last)))
+      return failure();
+    last = loops.pop_back_val();
+  }
+  int64_t lanes = lanesOf(schedule.operation(last), target);
+  if (loops.empty() && lanes && (!extent || *extent >= lanes)) { // a unit is a few vectors
+    auto parts = schedule.split(last, {std::nullopt, mostVectors, lanes});
+    if (failed(parts) || failed(schedule.unroll((*parts)[1])) || failed(schedule.vectorize(parts->back())))
+      return failure();
+    return schedule.parallel(parts->front());
+  }
+  SmallVector<LoopHandle> units = takeUnits();
+  bool mayDivide = units.size() == loops.size() && (units.empty() || piecesOf(schedule.operation(last)).empty());
+  if (units.empty() || (mayDivide && partOf(last, units)))
+    return runParts(last, units, lanes);
+  SmallVector<LoopHandle> inner(ArrayRef(loops).drop_front(units.size()));
+  inner.push_back(last);
+  return failed(scheduleUnit(inner)) ? failure() : runUnits(units);
+}
+
+/// No value is a sum, and all have the loops of the first.
+static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &) {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  return !blocks.empty() && llvm::all_of(blocks, [&](BlockOp block) {
+    return !block.isReduction() && block.getDomain() == blocks.front().getDomain() &&
+           llvm::all_of(accessesIn(block), [](const Access &a) { return !a.buffer().getDefiningOp<AllocOp>(); });
+  });
+}
+
+static LogicalResult schedulePointwise(KernelSchedule &schedule, func::FuncOp kernel,
+                                       const target::TargetInfo &target) {
+  return Pointwise(schedule, kernel, target).run();
+}
+
+const Rule perpend::tile::pointwiseRule = {"pointwise", isPointwise, schedulePointwise};
