@@ -35,6 +35,8 @@ std::vector<target::WeightBlob> ModelDescription::blobs() {
 }
 
 void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &kept) {
+  constexpr int64_t manyBytes = 64 << 20;
+  const bool areMany = table.weightsBytes > manyBytes;
   for (auto &[offset, value] : weights)
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
       if (AsmResourceBlob *blob = resource.getRawHandle().getBlob(); blob && !kept.contains(blob))
@@ -42,7 +44,8 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &k
   for (AsmResourceBlob *blob : kept)
     support::forgetPages(blob->getData().data(), blob->getData().size());
 #ifdef __GLIBC__
-  malloc_trim(0); // a heap whose end is in use keeps what lies before it
+  if (areMany)
+    malloc_trim(0); // a heap whose end is in use keeps what lies before it
 #endif
   weights.clear();
   converted.clear();

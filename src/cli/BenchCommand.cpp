@@ -112,6 +112,8 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   arguments.push_back("--compile-option=-O" + std::to_string(options.compiler.optLevel));
   if (!options.compiler.schedules.empty())
     arguments.push_back("--compile-option=--schedules=" + options.compiler.schedules);
+  if (!options.compiler.intrinsics.empty())
+    arguments.push_back("--compile-option=--intrinsics=" + options.compiler.intrinsics);
   if (options.compiler.unpacked)
     arguments.push_back("--compile-option=--unpacked");
   return arguments;

@@ -158,8 +158,11 @@ private:
   bool canRunProducts() const {
     auto isReadable = [&](Operation *op) {
       Operation *producer = op->getOperand(0).getDefiningOp();
-      while (producer && chain.members.contains(producer) && isView(producer) && !chain.kept.contains(producer))
-        producer = movesDimensions(producer) ? producer->getOperand(0).getDefiningOp() : chain.root;
+      while (producer && chain.members.contains(producer) && isView(producer) && !chain.kept.contains(producer)) {
+        if (!movesDimensions(producer))
+          return false;
+        producer = producer->getOperand(0).getDefiningOp();
+      }
       return !producer || !chain.members.contains(producer) || chain.kept.contains(producer);
     };
     return llvm::all_of(chain.members, [&](Operation *op) { return !isProduct(op) || isReadable(op); }) &&
@@ -232,9 +235,10 @@ private:
     std::optional<int64_t> count = elementCount(chain.rowOf(op->getResult(0))).constant();
     Type element = tensorTypeOf(op->getResult(0)).getElementType();
     int64_t elementBytes = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
-    isOfBlocks |= isProduct(op) || isProduct(chain.root);
-    int64_t most = isOfBlocks ? mostBytes / leastBlockRows : mostBytes;
+    bool hasBlocks = isOfBlocks || isProduct(op) || isProduct(chain.root);
+    int64_t most = hasBlocks ? mostBytes / leastBlockRows : mostBytes;
     if (!count || (*count <= most && bytes + *count * elementBytes <= most)) {
+      isOfBlocks = hasBlocks;
       bytes += count.value_or(0) * elementBytes;
       chain.kept.insert(op);
       return true;

@@ -48,7 +48,7 @@ int64_t perpend::tile::elementBytesOf(BlockOp block) {
   for (const Access &access : accessesIn(block))
     if (!block.isReduction() || access.buffer() != result)
       most = std::max(most, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
-  return most ? most : elementBytes(cast<BufferType>(result.getType()).getElementType());
+  return most || !result ? most : elementBytes(cast<BufferType>(result.getType()).getElementType());
 }
 
 int64_t perpend::tile::operationsOf(BlockOp block) {

@@ -88,7 +88,7 @@ private:
   }
 
   void addBlock(BlockOp block) {
-    double width = static_cast<double>(elementBytesOf(block));
+    auto width = static_cast<double>(std::max<int64_t>(1, elementBytesOf(block)));
     SmallVector<ForOp> loops;
     bool isIntrinsic = false;
     for (Operation *around = block->getParentOp(); around != kernel; around = around->getParentOp()) {

@@ -24,7 +24,10 @@ struct BlockCost {
   double units = 1;                              ///< parts that may run at the same time
 
   /// How many units take about so long.
-  int64_t unitsForSeconds(double wanted) const { return static_cast<int64_t>(wanted * units / seconds()) + 1; }
+  int64_t unitsForSeconds(double wanted) const {
+    constexpr double most = 1e15;
+    return seconds() > 0 ? static_cast<int64_t>(std::min(wanted * units / seconds(), most)) + 1 : 1;
+  }
   double seconds() const { return std::max({arithmetic, accesses, fromL2, fromL3, fromMemory}); }
 };
 

@@ -39,7 +39,11 @@ public:
     if (!bounds)
       return std::nullopt;
     Iterations found{support::ceilDiv(-bounds->high, *slope), support::ceilDiv(-bounds->low, *slope)};
-    return found.whole.isPoison() || found.end.isPoison() ? std::nullopt : std::optional(found);
+    // What depends on a value inside of the loop is not known before it.
+    bool isKnown = !found.whole.isPoison() && !found.end.isPoison() &&
+                   isOutside(found.whole, loop->getParentOp(), indices.names) &&
+                   isOutside(found.end, loop->getParentOp(), indices.names);
+    return isKnown ? std::optional(found) : std::nullopt;
   }
 
 private:

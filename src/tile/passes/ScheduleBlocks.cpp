@@ -47,6 +47,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
 
   void setGrain(func::FuncOp kernel) {
     Schedule numbers = Schedule::of(kernel);
+    compactBuffers(kernel);
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastSecondsOfPart);
     numbers.attachTo(kernel);
