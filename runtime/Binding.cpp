@@ -5,24 +5,12 @@
 #include "Session.h"
 #include "Types.h"
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 namespace perpend::runtime {
 namespace {
-
-constexpr char nameCharacters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-
-// Behind what `text` has, cut at capacity.
-__attribute__((format(printf, 3, 4))) void append(char *text, size_t capacity, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const size_t used = strlen(text);
-  vsnprintf(text + used, capacity - used, format, arguments);
-  va_end(arguments);
-}
 
 // "[n, 3, 224]", cut at capacity.
 void describeShape(const perpend_tensor_info &info, char *text, size_t capacity) {
@@ -49,7 +37,7 @@ bool isNoMultiple(const char *text, int64_t got, int64_t &factor, int64_t &offse
   factor = strtoll(text, &end, 10);
   if (factor < 2 || *end != '*')
     return false;
-  end += 1 + strspn(end + 1, nameCharacters);
+  end += 1 + strcspn(end + 1, " *(");
   offset = 0;
   if (*end) {
     bool isSum = !strncmp(end, " + ", 3);
@@ -147,54 +135,23 @@ perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *co
   return PERPEND_OK;
 }
 
-bool isNamePart(char c) { return c && strchr(nameCharacters, c); }
-
-// Whether a name stands in the text as a word.
-bool mentions(const char *text, const char *name) {
-  for (const char *found = text; *name && (found = strstr(found, name)); ++found)
-    if ((found == text || !isNamePart(found[-1])) && !isNamePart(found[strlen(name)]))
-      return true;
-  return false;
-}
-
-// The first dimension of an input that is the symbol alone.
-bool findDimension(const TensorList &inputs, const char *symbol, uint32_t &input, int32_t &dim) {
-  for (input = 0; input < inputs.count; ++input)
-    for (dim = 0; dim < inputs.tensors[input].rank; ++dim)
-      if (!strcmp(inputs.tensors[input].dimTexts[dim], symbol))
-        return true;
-  return false;
-}
-
-// `requirement`: "node 'y' needs n >= m + 4", where what stands before the comparison is `got`.
-perpend_status failRequirement(const perpend_session &session, const char *requirement, int64_t got) {
-  const Descriptor &descriptor = session.model->descriptor;
-  const char *condition = strstr(requirement, " needs ");
-  const auto number = static_cast<long long>(got);
-  char where[240] = "", shape[160];
-  uint32_t mentioned = 0, input = 0;
-  int32_t dim = 0;
-  bool isDimension = false, isGot = false;
-  for (uint32_t i = 0; condition && i < descriptor.symbols.count; ++i) {
-    const char *symbol = descriptor.symbols.names[i];
-    if (!mentions(condition, symbol))
+// perpend_bind_error.requirement with its numbers, cut where the next one may not fit.
+perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t got) {
+  char filled[512];
+  size_t used = 0;
+  while (*text && used + sizeof "-9223372036854775808" <= sizeof filled) {
+    if (*text != '{' || *++text == '{') {
+      filled[used++] = *text++;
       continue;
-    isDimension = findDimension(descriptor.inputs, symbol, input, dim);
-    isGot = session.symbols[i] == got;
-    append(where, sizeof where, "%s%.60s = %lld", mentioned++ ? ", " : ", where ", symbol,
-           static_cast<long long>(session.symbols[i]));
-    if (isDimension)
-      append(where, sizeof where, " (input '%.40s', dimension %d)", descriptor.inputs.tensors[input].name, dim);
+    }
+    char *end = nullptr;
+    const int64_t number = strtoll(text, &end, 10);
+    const int64_t value = end == text ? got : symbols[number];
+    used += static_cast<size_t>(snprintf(filled + used, sizeof filled - used, "%lld", static_cast<long long>(value)));
+    text = end + 1; // behind '}'
   }
-  if (mentioned != 1 || !isDimension)
-    return fail(
-        PERPEND_SHAPE_MISMATCH,
-        "inputs: their shapes do not fit together: %.200s, got %lld%s; hint: choose extents for which that holds",
-        requirement, number, where);
-  const perpend_tensor_info &info = descriptor.inputs.tensors[input];
-  describeShape(info, shape, sizeof shape);
-  return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: %.200s, got %lld%s; hint: its shape is %s",
-              info.name, dim, requirement, number, isGot ? "" : where, shape);
+  filled[used] = 0;
+  return fail(PERPEND_SHAPE_MISMATCH, "%s", filled);
 }
 
 perpend_status bindSymbols(perpend_session &session) {
@@ -204,8 +161,8 @@ perpend_status bindSymbols(perpend_session &session) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
                      error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
     if (!isInRange)
-      return failRequirement(session, error.requirement ? error.requirement : "an operator has a requirement",
-                             error.got);
+      return failRequirement(error.requirement ? error.requirement : "inputs: their shapes do not fit together",
+                             session.symbols, error.got);
     return failDimension(descriptor, descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);

@@ -8,7 +8,7 @@
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 4                      equals perpend_module.abi
+ *   "abi": 5                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 4u
+#define PERPEND_MODULE_ABI 5u
 
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
@@ -115,13 +115,13 @@ typedef struct perpend_buffer_lifetime {
 } perpend_buffer_lifetime;
 
 /* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
- * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but not an operator inside, whose `requirement`
- * (which node, what it needs) has the value `got`. Static dimensions have been checked by the runtime before bind is
- * called. */
+ * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but not an operator inside: `requirement` is the
+ * whole message, in which "{}" stands for `got`, "{2}" for the value of symbol 2 and "{{" for a brace. Static dimensions
+ * have been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;
-  const char *requirement; /* NULL where there is none */
+  const char *requirement; /* NULL where input is not -1 */
 } perpend_bind_error;
 
 struct perpend_module {

@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cstdlib>
@@ -131,8 +132,9 @@ std::optional<Tensor> Tensor::fromAttribute(ElementsAttr attribute) {
   if (isAligned)
     return tensor;
   std::optional<Tensor> copy = allocate(tensor.elementType, tensor.shape);
-  if (copy)
-    std::memcpy(copy->mutableData(), tensor.data(), tensor.sizeBytes());
+  if (!copy)
+    llvm::report_bad_alloc_error("the elements of a constant");
+  std::memcpy(copy->mutableData(), tensor.data(), tensor.sizeBytes());
   return copy;
 }
 

@@ -85,18 +85,21 @@ def test_golden_unoptimised(tmp_path: Path, model: Model) -> None:
 
 @pytest.mark.parametrize("model", parameters([model for model in GOLDEN if model.batch]))
 def test_batches_from_one_artifact(tmp_path: Path, model: Model) -> None:
-    """Every item of a batch is another input, so that items that are mixed up show."""
+    """Every item of a batch is another input, so that items that are mixed up show. What such an input gives may depend
+    on rounding (nmp's, by 7.5e-4): the reference is as sure as it agrees with itself, without its optimiser.
+    """
     require(model)
     library = compile_model(model, tmp_path, "--dim", f"{model.batch}:0=n")
     inputs, outputs = model.golden()
     first = inputs[model.batch][:1]
     items = [np.roll(first, 3 * item, axis=1 if first.ndim < 4 else 2) for item in range(max(ITEMS))]
     expected = [run_reference(model, {model.batch: item}) for item in items]
+    others = [run_reference(model, {model.batch: item}, optimised=False) for item in items]
     expected[0] = {name: array[:1] for name, array in outputs.items()}
     for count in ITEMS:
         got = run_library(library, {model.batch: np.concatenate(items[:count])}, list(outputs))
         for item in range(count):
-            assert_close({name: array[item : item + 1] for name, array in got.items()}, expected[item])
+            assert_close({name: array[item : item + 1] for name, array in got.items()}, expected[item], others[item])
 
 
 @pytest.mark.parametrize("folder", IMAGES)

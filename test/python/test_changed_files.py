@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import perpend
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from perpend import _perpend
@@ -36,23 +35,14 @@ def test_weights_that_are_cut_short_are_an_error(tmp_path: Path, opt_level: int)
     assert not (tmp_path / "model.so").exists()
 
 
-def test_a_model_that_is_cut_short_is_an_error_or_was_copied(tmp_path: Path) -> None:
-    """Weights at an address that does not suit their type are copied when they are imported."""
-    errors = 0
-    x = np.random.default_rng(1).standard_normal((2, ROWS), np.float32)
-    for shift in range(4):
-        path, _ = save_model(tmp_path, is_external=False, producer="p" * (shift + 1))
-        expected = perpend.compile(path)(x)
-        module = _perpend.Module.from_onnx(str(path))
-        os.truncate(path, 1000)
-        try:
-            module.compile(str(tmp_path / "model.so"), {})
-        except Exception as error:
-            assert "model.onnx' was changed or cut short while it was read" in str(error)
-            errors += 1
-        else:
-            np.testing.assert_array_equal(perpend.load(tmp_path / "model.so")(x), expected)
-    assert errors == 1
+@pytest.mark.parametrize("shift", range(4))
+def test_a_model_that_is_cut_short_is_an_error(tmp_path: Path, shift: int) -> None:
+    """Wherever in the file its weights begin: they stay there."""
+    path, _ = save_model(tmp_path, is_external=False, producer="p" * (shift + 1))
+    module = _perpend.Module.from_onnx(str(path))
+    os.truncate(path, 1000)
+    with pytest.raises(Exception, match=r"model\.onnx' was changed or cut short while it was read"):
+        module.compile(str(tmp_path / "model.so"), {})
 
 
 def test_a_file_that_was_written_to_is_an_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@
 namespace fake_filter {
 
 inline constexpr char descriptor[] =
-    R"({"perpend":"0.1.0","abi":4,"name":"filter","symbols":["n","count"],"dataSymbols":["count"],)"
+    R"({"perpend":"0.1.0","abi":5,"name":"filter","symbols":["n","count"],"dataSymbols":["count"],)"
     R"("inputs":[{"name":"x","type":"f32","shape":["n"]}],"outputs":[{"name":"kept","type":"f32","shape":["count"]}],)"
     R"("kernels":[],"weightsBytes":0})";
 

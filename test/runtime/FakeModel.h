@@ -7,7 +7,7 @@
 #define FAKE_INPUTS R"("inputs":[{"name":"x","type":"f32","shape":["n",3]},{"name":"y","type":"f32","shape":["n",3]}],)"
 #define FAKE_OUTPUTS                                                                                                   \
   R"("outputs":[{"name":"z","type":"f32","shape":["n",3]},{"name":"rows","type":"f32","shape":["n"]}],)"
-#define FAKE_HEAD R"({"perpend":"0.1.0","abi":4,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"
+#define FAKE_HEAD R"({"perpend":"0.1.0","abi":5,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"
 #define FAKE_TAIL R"("kernels":["k0_add","k1_scale","k2_rows"],"weightsBytes":4)"
 
 namespace fake {

@@ -16,7 +16,7 @@ int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function,
 namespace fake_texts {
 
 inline constexpr char descriptor[] =
-    R"({"perpend":"0.1.0","abi":4,"name":"texts","symbols":["n"],"inputs":[)"
+    R"({"perpend":"0.1.0","abi":5,"name":"texts","symbols":["n"],"inputs":[)"
     R"({"name":"words","type":"string","shape":["n"]},{"name":"list","type":"sequence","shape":[]}],"outputs":[)"
     R"({"name":"reversed","type":"string","shape":["n"]},{"name":"longer","type":"sequence","shape":[]}],)"
     R"("kernels":[],"weightsBytes":0})";
@@ -42,7 +42,7 @@ inline int32_t run(perpend_frame *frame) {
 }
 
 inline constexpr char spellingDescriptor[] =
-    R"({"perpend":"0.1.0","abi":4,"name":"spelling","symbols":["n"],"inputs":[)"
+    R"({"perpend":"0.1.0","abi":5,"name":"spelling","symbols":["n"],"inputs":[)"
     R"({"name":"word","type":"string","shape":[1]},{"name":"numbers","type":"u8","shape":["n"]}],"outputs":[)"
     R"({"name":"letters","type":"u8","shape":["n"]}],"kernels":[],"weightsBytes":0})";
 

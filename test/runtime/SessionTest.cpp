@@ -154,7 +154,7 @@ protected:
     Session::SetUp();
   }
   static constexpr char descriptor[] =
-      R"({"perpend":"0.1.0","abi":4,"name":"fake","symbols":["n","m"],)"
+      R"({"perpend":"0.1.0","abi":5,"name":"fake","symbols":["n","m"],)"
       R"("inputs":[{"name":"x","type":"f32","shape":["n",3],"repeats":[0]},)"
       R"({"name":"y","type":"f32","shape":["m",3],"repeats":[0]}],)" FAKE_OUTPUTS FAKE_TAIL "}";
   int64_t one[2] = {1, 3};
@@ -277,7 +277,7 @@ TEST_F(Session, UsesOffsetsOfTheCompiler) {
 
 TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
   static const char text[] =
-      R"({"perpend":"0.1.0","abi":4,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
+      R"({"perpend":"0.1.0","abi":5,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
     "weightsBytes":0})";
   static int runs = 0;
   perpend_module empty{};

@@ -23,7 +23,7 @@ constexpr const char *moduleIr = R"(
 @perpend_weights_sum = external hidden constant [16 x i8]
 @descriptor = private constant [{0} x i8] c"{1}\00"
 @offsets = private constant [1 x i64] zeroinitializer
-@module = internal constant %module { i64 4921959757226791504, i32 4, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
+@module = internal constant %module { i64 4921959757226791504, i32 5, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
   ptr @descriptor, i64 {2}, ptr @perpend_weights_sum, i64 16, ptr null, ptr @offsets, i64 0,
   ptr @bind, ptr @sizes, ptr @run }
 define ptr @perpend_module_main() {
@@ -76,7 +76,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   for (const std::string &name : target.isa)
     isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
   const std::string descriptor =
-      R"({"perpend": "0.1.0", "abi": 4, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
+      R"({"perpend": "0.1.0", "abi": 5, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
       R"(], "symbols": [], "kernels": [], "inputs": [{"name": "x", "type": "f32", "shape": [4]}], )" +
       R"("outputs": [{"name": "y", "type": "f32", "shape": [4]}], "weightsBytes": 16, "weightsChecksum": ")" +
       formatv("{0:x-8}", summary.checksum + checksumChange).str() + "\"}";

@@ -65,7 +65,7 @@ func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x32xi16>)
 // A panel wider than the product: its block has room for all columns.
 // SCHEDULED-LABEL: func.func private @narrow
 // SCHEDULED-SAME: "storage_align %{{.*}}, 0, 0, 16, 0"
-// SCHEDULED: tile.alloc "matmul_out_local" {{.*}} : !tile.buffer<[n, 16] x f32, local>
+// SCHEDULED: tile.alloc "matmul_out_local" {{.*}} : !tile.buffer<[6, 16] x f32, local>
 // SCHEDULED: attributes {tensorized = "f32.block"}
 // FLAT-LABEL: func.func private @narrow
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>

@@ -144,21 +144,60 @@ private:
     return std::nullopt;
   }
 
+  /// At most `limit` bytes of a name, in a text whose braces stand for numbers.
+  static std::string literal(StringRef name, size_t limit) {
+    std::string text;
+    for (char c : name.take_front(limit))
+      text.append(c == '{' ? 2 : 1, c);
+    return text;
+  }
+
+  /// perpend_bind_error.requirement: what is needed, and which dimension that is about or what all of them are.
+  std::string messageOf(StringRef needs, const support::Inequality &inequality,
+                        const std::set<std::string> &mentioned) {
+    std::string said = literal(needs, 200) + ", got {}", where;
+    for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
+      const std::string &symbol = symbols[number];
+      if (!mentioned.count(symbol) || where.size() > 200)
+        continue;
+      where += (where.empty() ? ", where " : ", ") + literal(symbol, 60) + " = {" + std::to_string(number) + "}";
+      if (!source || source->factor != 1 || source->offset != 0)
+        continue;
+      auto given = main.getArgAttrOfType<StringAttr>(source->input, graph::nameAttribute);
+      std::string name = given ? given.str() : "input" + std::to_string(source->input), shape;
+      std::string dimension = "input '" + literal(name, 60) + "', dimension " + std::to_string(source->dim);
+      if (mentioned.size() > 1) {
+        where += " (" + dimension + ")";
+        continue;
+      }
+      for (const SymbolicInt &extent : shapeOf(main.getArgument(source->input)))
+        shape += (shape.empty() ? "" : ", ") + extent.str();
+      return dimension + ": " + said + (inequality.left == SymbolicInt::symbol(symbol) ? "" : where) +
+             "; hint: its shape is [" + literal(shape, 160) + "]";
+    }
+    return "inputs: their shapes do not fit together: " + said + where + "; hint: choose extents for which that holds";
+  }
+
   /// An expression that must not be negative; names the dimension that is to blame if there is one.
   void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
     Value value = f.evaluateOr(requirement, f.argument(1), symbols, -1), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, value, f.integer(0));
     support::Inequality inequality(requirement, llvm::is_contained(all, -requirement));
     Value got = f.evaluate(inequality.left, f.argument(1), symbols);
-    int64_t input = -1, dim = -1;
-    if (std::optional<Condition> condition = conditionOf(support::withoutRounding(requirement), all)) {
-      input = condition->source.input, dim = condition->source.dim;
-      got = f.load(types.getI64Type(), f.loadPointer(f.argument(0), input), dim);
-      expected = f.evaluate(max(condition->extent, SymbolicInt(0)), f.argument(1), symbols);
-      if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
-        expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
+    std::optional<Condition> condition = conditionOf(support::withoutRounding(requirement), all);
+    if (!condition) {
+      std::set<std::string> mentioned;
+      requirement.symbols(mentioned);
+      Value message = f.text(messageOf(text, inequality, mentioned));
+      return f.proceedIf(fits, refuse, {f.half(-1), f.half(-1), expected, got, message});
     }
-    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got, f.text(text)});
+    auto [input, dim, factor, offset] = condition->source;
+    got = f.load(types.getI64Type(), f.loadPointer(f.argument(0), input), dim);
+    expected = f.evaluate(max(condition->extent, SymbolicInt(0)), f.argument(1), symbols);
+    if (std::optional<int64_t> limit = condition->extent.constant()) // see perpend_bind_error
+      expected = f.integer(condition->isLeast ? -*limit : std::numeric_limits<int64_t>::min() + *limit);
+    Value none = f.builder.create<LLVM::ZeroOp>(f.loc, pointer);
+    f.proceedIf(fits, refuse, {f.half(input), f.half(dim), expected, got, none});
   }
 
   func::FuncOp main;
