@@ -26,6 +26,10 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+/// A part that is worth a thread. Estimates are of kernels that lose nothing, and small ones take up to three times as
+/// long: so much takes at least the four microseconds of CostModel.h, about.
+static constexpr double leastEstimateOfPart = 1.5e-6;
+
 namespace {
 struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBlocks> {
   using TileScheduleBlocksBase::TileScheduleBlocksBase;
@@ -49,7 +53,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
     Schedule numbers = Schedule::of(kernel);
     compactBuffers(kernel);
     BlockCost cost = costOf(kernel, target);
-    numbers.grain = cost.unitsForSeconds(leastSecondsOfPart);
+    numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
     numbers.attachTo(kernel);
   }
 
