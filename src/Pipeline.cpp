@@ -83,6 +83,7 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileFlattenBlocks());
   passes.addPass(tile::createTileLowerKernels());
   passes.addPass(createCanonicalizerPass());
+  passes.addPass(tile::createTileHoistDivisions());
   passes.addPass(createCSEPass());
 }
 

@@ -33,6 +33,14 @@ SmallVector<Access> perpend::tile::accessesIn(Operation *root, Value buffer) {
   return accesses;
 }
 
+Operation *perpend::tile::accessWithoutPlace(Operation *kernel) {
+  KernelIndices indices;
+  for (const Access &access : accessesIn(kernel))
+    if (indices.positionOf(access).isPoison())
+      return access.op;
+  return nullptr;
+}
+
 Shape KernelIndices::resolve(graph::ShapeAttr expressions, ValueRange variables) {
   Shape list = names.read(expressions, variables);
   for (SymbolicInt &expression : list)

@@ -26,6 +26,9 @@ struct Access {
 /// The accesses below an operation (itself included), in order; of one buffer, if one is given.
 llvm::SmallVector<Access> accessesIn(mlir::Operation *root, mlir::Value buffer = {});
 
+/// An access whose place no expression says: its numbers are too large, or it is too long. Null: none.
+mlir::Operation *accessWithoutPlace(mlir::Operation *kernel);
+
 class KernelIndices {
 public:
   IndexNames names;

@@ -211,6 +211,7 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     KernelSchedule schedule(trial, target.scopes);
     bool isScheduled = succeeded(rule->schedule(schedule, trial, target));
     compactBuffers(trial);
+    isScheduled &= !accessWithoutPlace(trial);
     trial.walk([&](AllocOp alloc) {
       BufferType buffer = alloc.getBuffer().getType();
       std::optional<int64_t> count = graph::elementCount(buffer.extents()).constant();

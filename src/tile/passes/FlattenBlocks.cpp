@@ -298,7 +298,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
       if (kernel->hasAttr(graph::kernelAttribute) &&
           llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>)) {
         compactBuffers(kernel);
-        if (failed(checkAllocations(kernel)) || failed(flatten(kernel)))
+        if (failed(checkAllocations(kernel)) || failed(checkAccesses(kernel)) || failed(flatten(kernel)))
           return signalPassFailure();
       }
   }
@@ -312,6 +312,14 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
+  }
+
+  static LogicalResult checkAccesses(func::FuncOp kernel) {
+    Operation *access = accessWithoutPlace(kernel);
+    return access ? access->emitError("kernel '") << kernel.getSymName()
+                                                  << "': no expression says which element this is: its numbers are too "
+                                                     "large, or it is too long"
+                  : LogicalResult(success());
   }
 
   static LogicalResult flatten(func::FuncOp kernel) {

@@ -46,6 +46,11 @@ def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of main a place: input, output, weights or arena";
 }
 
+def TileHoistDivisions : Pass<"tile-hoist-divisions", "::mlir::ModuleOp"> {
+  let summary = "Moves divisions of indices in front of conditions, below which LLVM's vectoriser does them once";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TileExpandIntegers : Pass<"tile-expand-integers"> {
   let summary = "Integer divisions and shifts that are defined for every operand";
   let dependentDialects = ["::mlir::arith::ArithDialect"];

@@ -1,0 +1,93 @@
+//===- HoistDivisions.cpp - divisions of indices out of conditions --------===//
+//
+// LLVM 19 takes a division below a condition that differs from lane to lane as
+// one of the first lane: where that one has none, the others get nothing. Where
+// the division is of indices by what symbols give, all lanes have the same one,
+// so it goes in front of the condition, and of the loops that do not change it;
+// there the divisor may be 0, which becomes 1.
+//
+//   scf.if %inside {                         %e = arith.maxui %d, 1
+//     %q = arith.divui %i, %d          =>    %q = arith.divui %i, %e
+//     … }                                    scf.if %inside { … }
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/Passes.h"
+
+#include "graph/Attributes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEHOISTDIVISIONS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+
+static bool isDivision(Operation *op) {
+  return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
+             arith::CeilDivUIOp>(op) &&
+         op->getResult(0).getType().isIndex();
+}
+
+/// What `value` is computed of inside of `around`, in order; false: not of arithmetic alone.
+static bool collect(Value value, Operation *around, SetVector<Operation *> &slice) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return !around->isAncestor(value.getParentBlock()->getParentOp());
+  if (!around->isAncestor(op) || slice.contains(op))
+    return true;
+  if (!isa<arith::ArithDialect>(op->getDialect()) || !isMemoryEffectFree(op) ||
+      !llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand, around, slice); }))
+    return false;
+  slice.insert(op);
+  return true;
+}
+
+namespace {
+struct HoistDivisions : perpend::tile::impl::TileHoistDivisionsBase<HoistDivisions> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<func::FuncOp>()) {
+      if (!kernel->hasAttr(graph::kernelAttribute))
+        continue;
+      SmallVector<Operation *> divisions;
+      kernel.walk([&](Operation *op) {
+        if (isDivision(op))
+          divisions.push_back(op);
+      });
+      llvm::for_each(divisions, hoist);
+    }
+  }
+
+  /// Out of loops as well where it can be: LLVM moves what is in front of a condition to where it is used.
+  static void hoist(Operation *division) {
+    Operation *front = nullptr;
+    SetVector<Operation *> slice;
+    bool isConditional = false;
+    for (Operation *around = division->getParentOp(); isa<scf::IfOp, scf::ForOp>(around);
+         around = around->getParentOp()) {
+      SetVector<Operation *> inside;
+      if (!collect(division->getResult(0), around, inside))
+        break;
+      isConditional |= isa<scf::IfOp>(around);
+      front = around;
+      slice = std::move(inside);
+    }
+    if (!isConditional)
+      return;
+    for (Operation *op : slice) {
+      op->moveBefore(front);
+      if (!isDivision(op) || op->getOperand(1).getDefiningOp<arith::ConstantIndexOp>())
+        continue;
+      OpBuilder builder(op);
+      Value one = builder.create<arith::ConstantIndexOp>(op->getLoc(), 1);
+      op->setOperand(1, builder.create<arith::MaxUIOp>(op->getLoc(), op->getOperand(1), one));
+    }
+  }
+};
+} // namespace
