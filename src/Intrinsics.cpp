@@ -62,8 +62,8 @@ private:
   OwningOpRef<ModuleOp> moduleWithEntry();
   std::string emitObject(const target::TargetInfo &machine);
   LogicalResult compile(const target::TargetInfo &machine);
-  FailureOr<Entry *> load(const target::TargetInfo &machine);
-  LogicalResult compare(Entry *entry);
+  LogicalResult link(const target::TargetInfo &machine);
+  LogicalResult compare();
   LogicalResult compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before, ArrayRef<std::byte *> after);
 
   const Intrinsic &intrinsic;
@@ -178,18 +178,14 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine) {
   return fail(title + text.split("\nhint: ").first, loc);
 }
 
-/// Stays loaded: nothing tells when the code is not needed any more.
-FailureOr<Entry *> Implementation::load(const target::TargetInfo &machine) {
+LogicalResult Implementation::link(const target::TargetInfo &machine) {
   target::LinkRequest request;
   request.objects = {(folder + "/code.o").str()};
   request.output = (folder + "/code.so").str();
   request.exports = {entryName.str()};
   if (llvm::Error error = target::linkSharedLibrary(request, machine))
     return fail("its implementation needs what is not there: " + llvm::toString(std::move(error)));
-  void *library = dlopen(request.output.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return fail(StringRef("its implementation cannot be loaded: ") + dlerror());
-  return reinterpret_cast<Entry *>(dlsym(library, entryName.data()));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,7 +318,7 @@ static void fillMemory(const IntrinsicDraw &draw, ArrayRef<std::byte *> places) 
   }
 }
 
-LogicalResult Implementation::compare(Entry *entry) {
+LogicalResult Implementation::compare() {
   FailureOr<std::vector<IntrinsicDraw>> draws = drawCalls(intrinsic);
   if (failed(draws))
     return failure();
@@ -330,11 +326,11 @@ LogicalResult Implementation::compare(Entry *entry) {
   for (const IntrinsicDraw &draw : *draws)
     for (const IntrinsicDraw::Buffer &buffer : draw.buffers)
       bytes += static_cast<size_t>(bytesOf(buffer));
-  SharedMemory memory(bytes + sizeof(int64_t));
+  SharedMemory memory(bytes), count(sizeof(int64_t));
   std::vector<std::byte> copy(bytes);
-  if (!memory.start)
+  if (!memory.start || !count.start)
     return fail("no memory to compare its implementation with its description");
-  auto *done = reinterpret_cast<int64_t *>(memory.start + bytes);
+  auto *done = reinterpret_cast<int64_t *>(count.start);
   std::vector<SmallVector<std::byte *>> before, after;
   std::byte *inCopy = copy.data(), *inMemory = memory.start;
   for (const IntrinsicDraw &draw : *draws) {
@@ -343,20 +339,30 @@ LogicalResult Implementation::compare(Entry *entry) {
     fillMemory(draw, before.back());
     fillMemory(draw, after.back());
   }
-  support::ChildResult result = support::runInChild(secondsToRun, [&] {
-    for (; *done < static_cast<int64_t>(draws->size()); ++*done) {
-      auto number = static_cast<size_t>(*done);
-      entry(reinterpret_cast<void *const *>(after[number].data()), numbersOf((*draws)[number]).data());
+  // Loading runs code, too: of constructors.
+  support::ChildResult result = support::runInChild(secondsToRun, [&]() -> std::string {
+    void *library = dlopen((folder + "/code.so").str().c_str(), RTLD_NOW | RTLD_LOCAL);
+    auto *entry = library ? reinterpret_cast<Entry *>(dlsym(library, entryName.data())) : nullptr;
+    if (!entry)
+      return dlerror();
+    for (size_t i = 0; i < draws->size(); ++i) {
+      entry(reinterpret_cast<void *const *>(after[i].data()), numbersOf((*draws)[i]).data());
+      *done = static_cast<int64_t>(i) + 1;
     }
-    return std::string();
+    return "";
   });
-  for (size_t i = 0; i < static_cast<size_t>(*done); ++i)
+  // The code may have written anything anywhere.
+  const auto finished = static_cast<size_t>(std::clamp<int64_t>(*done, 0, static_cast<int64_t>(draws->size())));
+  for (size_t i = 0; i < finished; ++i)
     if (failed(compare((*draws)[i], before[i], after[i])))
       return failure();
-  if (result.isDone)
-    return success();
-  const std::string &text = (*draws)[static_cast<size_t>(*done)].text;
-  return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " + result.text +
+  if (result.isDone && !result.text.empty())
+    return fail("its implementation cannot be loaded: " + result.text);
+  if (finished == draws->size())
+    return result.isDone ? success() : fail("its implementation does not leave the process as it was: " + result.text);
+  const std::string &text = (*draws)[finished].text;
+  return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " +
+              (result.isDone ? "it ends the process" : result.text) +
               "\nhint: elements are at multiples of their own size, no more; strides and bases are random");
 }
 
@@ -378,8 +384,7 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
   }
   if (machine == &host && failed(compile(host)))
     return failure();
-  FailureOr<Entry *> entry = load(*machine);
-  return failed(entry) ? failure() : compare(*entry);
+  return success(succeeded(link(*machine)) && succeeded(compare()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -116,8 +116,8 @@ typedef struct perpend_buffer_lifetime {
 
 /* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
  * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but not an operator inside: `requirement` is the
- * whole message, in which "{}" stands for `got`, "{2}" for the value of symbol 2 and "{{" for a brace. Static dimensions
- * have been checked by the runtime before bind is called. */
+ * whole message, in which "{}" stands for `got`, "{2}" for the value of symbol 2 and "{{" for a brace. Static
+ * dimensions have been checked by the runtime before bind is called. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@ enum Status { Done = 0, Stopped = 3 };
 static void writeAll(int file, llvm::StringRef text) {
   while (!text.empty()) {
     ssize_t count = write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR)
+      continue;
     if (count <= 0)
       return;
     text = text.drop_front(static_cast<size_t>(count));
@@ -26,13 +29,19 @@ static void writeAll(int file, llvm::StringRef text) {
 }
 
 static std::string readAll(int file) {
-  constexpr size_t mostBytes = 1 << 16; // a child may print for ever
+  constexpr size_t mostBytes = 1 << 16; // a child may print for ever; what it returns comes last
   std::string text;
   char part[4096];
-  for (ssize_t count; (count = read(file, part, sizeof part)) > 0;)
-    if (text.size() < mostBytes)
-      text.append(part, static_cast<size_t>(count));
-  return text;
+  while (true) {
+    ssize_t count = read(file, part, sizeof part);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return text;
+    text.append(part, static_cast<size_t>(count));
+    if (text.size() > 2 * mostBytes)
+      text.erase(0, text.size() - mostBytes);
+  }
 }
 
 /// Nothing of this process' own handlers runs: they would remove its files.
@@ -62,7 +71,7 @@ static std::string describe(int status, unsigned seconds) {
 
 ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body) {
   int ends[2];
-  if (pipe(ends) != 0)
+  if (pipe2(ends, O_CLOEXEC) != 0)
     return {false, std::string("no pipe: ") + std::strerror(errno)};
   pid_t child = fork();
   if (child == 0) {
@@ -81,7 +90,7 @@ ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body)
     return {false, std::string("no process: ") + std::strerror(errno)};
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == Done)
+  if (WIFEXITED(status) && WEXITSTATUS(status) == Done && llvm::StringRef(text).contains('\0'))
     return {true, llvm::StringRef(text).rsplit('\0').second.str()};
   bool isStopped = WIFEXITED(status) && WEXITSTATUS(status) == Stopped;
   return {false, isStopped ? text : describe(status, seconds)};

@@ -8,7 +8,8 @@
 
 namespace perpend::support {
 
-/// Results of whole operations: analyses of loops ask for the same ones again and again. The latest for each of 1024 hashes.
+/// Results of whole operations: analyses of loops ask for the same ones again and again. The latest for each of 1024
+/// hashes.
 class OperationCache {
 public:
   static OperationCache &ofThread() {

@@ -157,12 +157,28 @@ TEST_F(MappedFile, ACutFileReadsAsZerosBelowAnotherHandler) {
   sigaction(SIGBUS, &before, nullptr);
 }
 
+/// Of the mapping that begins at an address.
+static size_t residentBytes(const void *begin) {
+  std::ifstream maps("/proc/self/smaps");
+  char start[32];
+  snprintf(start, sizeof start, "%lx-", reinterpret_cast<unsigned long>(begin));
+  bool isIt = false;
+  for (std::string line; std::getline(maps, line);) {
+    isIt |= line.rfind(start, 0) == 0;
+    if (isIt && line.rfind("Rss:", 0) == 0)
+      return std::stoul(line.substr(4)) * 1024;
+  }
+  return 0;
+}
+
 /// Memory of anybody else's stays what it is.
 TEST_F(MappedFile, ForgottenPagesAreReadAgain) {
   auto file = mapFile(path);
   ASSERT_TRUE(file);
   const std::string content = (*file)->getBuffer().str();
+  const size_t before = residentBytes((*file)->getBufferStart());
   forgetPages((*file)->getBufferStart(), content.size());
+  EXPECT_LT(residentBytes((*file)->getBufferStart()), before);
   EXPECT_EQ((*file)->getBuffer(), content);
   forgetPages(content.data(), content.size());
   EXPECT_EQ((*file)->getBuffer(), content);

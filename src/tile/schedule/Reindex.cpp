@@ -203,22 +203,21 @@ FailureOr<KernelSchedule::Block> KernelSchedule::reindex(Block block, StringRef 
   return copy;
 }
 
+FailureOr<KernelSchedule::Block> KernelSchedule::reindexCache(StringRef primitive, Block block, StringRef access,
+                                                              int64_t number, StringRef scope, StringRef map) {
+  FailureOr<Block> copy =
+      copyReindexed(block, access, number, scope, map, primitive.str() + " " + nameOf(block) + ": ");
+  if (succeeded(copy))
+    record(primitive, nameOf(*copy), {nameOf(block), std::to_string(number), quotedText(scope), mapText(map)});
+  return copy;
+}
+
 FailureOr<KernelSchedule::Block> KernelSchedule::reindexCacheRead(Block block, int64_t number, StringRef scope,
                                                                   StringRef map) {
-  FailureOr<Block> copy =
-      copyReindexed(block, "read", number, scope, map, "reindex_cache_read " + nameOf(block) + ": ");
-  if (succeeded(copy))
-    record("reindex_cache_read", nameOf(*copy),
-           {nameOf(block), std::to_string(number), quotedText(scope), mapText(map)});
-  return copy;
+  return reindexCache("reindex_cache_read", block, "read", number, scope, map);
 }
 
 FailureOr<KernelSchedule::Block> KernelSchedule::reindexCacheWrite(Block block, int64_t number, StringRef scope,
                                                                    StringRef map) {
-  FailureOr<Block> copy =
-      copyReindexed(block, "write", number, scope, map, "reindex_cache_write " + nameOf(block) + ": ");
-  if (succeeded(copy))
-    record("reindex_cache_write", nameOf(*copy),
-           {nameOf(block), std::to_string(number), quotedText(scope), mapText(map)});
-  return copy;
+  return reindexCache("reindex_cache_write", block, "write", number, scope, map);
 }

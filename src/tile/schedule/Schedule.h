@@ -220,6 +220,8 @@ private:
                                                          llvm::ArrayRef<std::string> operands);
   /// What is inside of a block is no more the schedule's.
   mlir::LogicalResult checkOutermost(mlir::Operation *op, const std::string &name);
+  mlir::FailureOr<Block> reindexCache(llvm::StringRef primitive, Block block, llvm::StringRef access, int64_t number,
+                                      llvm::StringRef scope, llvm::StringRef map);
   mlir::FailureOr<Block> copyReindexed(Block block, llvm::StringRef access, int64_t number, llvm::StringRef scope,
                                        std::optional<llvm::StringRef> map, const std::string &title);
   std::string textOf(llvm::ArrayRef<Factor> factors) const;
