@@ -102,7 +102,7 @@ template <typename T> static void convolve(tile::ConvOp op, ArrayRef<Tensor> ope
   ArrayRef<int64_t> input = operands[0].shape, filter = operands[1].shape, shape = result.shape;
   ArrayRef<int64_t> strides = op.getStrides(), dilations = op.getDilations();
   int64_t group = groupOf(op), groups = filter[0], channels = filter[4] * group, cols = filter[5] / group;
-  int64_t outputs = shape[3] / groups, positions = shape[1] * shape[2];
+  int64_t outputs = shape.back(), positions = shape[1] * shape[2];
   Extents inputStrides = rowMajorStrides(input), filterStrides = rowMajorStrides(filter);
   SmallVector<int64_t> rows = offsetsOf({shape[1], shape[2]},
                                         {strides[0] * inputStrides[1], strides[1] * inputStrides[2]}),
@@ -127,7 +127,7 @@ template <typename T> static void convolve(tile::ConvOp op, ArrayRef<Tensor> ope
           .run();
       for (int64_t position = 0; position < positions; ++position)
         narrow(sums.data() + position * outputs, outputs, result,
-               (image * positions + position) * shape[3] + part * outputs);
+               ((image * positions + position) * groups + part) * outputs);
     }
 }
 
@@ -139,8 +139,8 @@ static FailureOr<Tensor> evaluate(tile::ConvOp op, ArrayRef<Tensor> operands, co
   ArrayRef<int64_t> strides = op.getStrides(), dilations = op.getDilations();
   if (result->elementCount() == 0)
     return result;
-  int64_t groups = filter[0], group = groupOf(op), outputs = groups ? shape[3] / groups : 0;
-  bool fits = input[0] == shape[0] && groups * filter[4] * group == input[3] && groups * outputs == shape[3] &&
+  int64_t groups = filter[0], group = groupOf(op), outputs = shape.back();
+  bool fits = input[0] == shape[0] && groups * filter[4] * group == input[3] && (groups == 1 || groups == shape[3]) &&
               filter[1] * filter[5] / group >= outputs;
   for (unsigned i = 0; i < 2 && fits; ++i)
     fits = filter[2 + i] == 0 || (shape[1 + i] - 1) * strides[i] + (filter[2 + i] - 1) * dilations[i] < input[1 + i];

@@ -114,4 +114,10 @@ double estimateSeconds(func::FuncOp kernel, const target::TargetInfo &target) {
   bytes += result;
   return std::max(seconds, bytes / target.bytesPerSecondOf(bytes));
 }
+
+double estimateSeconds(const KernelWork &work, const target::TargetInfo &target) {
+  auto words = static_cast<double>(estimate(work.operationBytes)) / 4,
+       bytes = static_cast<double>(estimate(work.bytes));
+  return std::max(words / (target.flopsPerSecond() * reachedPartOfPeak), bytes / target.bytesPerSecondOf(bytes));
+}
 } // namespace perpend::tile

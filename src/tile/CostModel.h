@@ -5,6 +5,7 @@
 
 #include "graph/Shapes.h"
 #include "target/TargetInfo.h"
+#include "tile/KernelWork.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -23,6 +24,8 @@ int64_t estimate(const graph::SymbolicInt &value);
 /// arithmetic takes on vectors, and what moving its operands and its result takes. Good to a factor of about two; the
 /// schedule decides by it how many threads a kernel is worth.
 double estimateSeconds(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+/// The same of what a kernel has to do.
+double estimateSeconds(const KernelWork &work, const target::TargetInfo &target);
 } // namespace perpend::tile
 
 #endif

@@ -57,8 +57,6 @@ struct KernelBody {
 graph::SymbolicInt emitElements(mlir::OpBuilder &builder, KernelBody &body);
 graph::SymbolicInt emitRows(mlir::OpBuilder &builder, KernelBody &body, graph::ReduceOp reduce);
 graph::SymbolicInt emitSequence(mlir::OpBuilder &builder, KernelBody &body, graph::SequenceInterface op);
-graph::SymbolicInt emitMatmul(mlir::OpBuilder &builder, KernelBody &body, MatmulOp matmul);
-graph::SymbolicInt emitConv(mlir::OpBuilder &builder, KernelBody &body, ConvOp conv);
 } // namespace perpend::tile
 
 #endif

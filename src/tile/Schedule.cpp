@@ -22,16 +22,13 @@ struct Entry {
 };
 } // namespace
 
-/// Numbers that are added to and multiplied with extents; a row and the rows of a block are memory on the stack.
-static constexpr int64_t mostLength = int64_t(1) << 48, mostRow = 4096, mostRows = 64;
+/// Numbers that are added to and multiplied with extents; a row is memory on the stack.
+static constexpr int64_t mostLength = int64_t(1) << 48, mostRow = 4096;
 
 static constexpr Entry numbers[] = {
     {"unit_dims", &Schedule::unitDims, 0, 64},
     {"part", &Schedule::part, 0, mostLength},
     {"row", &Schedule::row, 0, mostRow},
-    {"rows", &Schedule::rows, 0, mostRows},
-    {"cols", &Schedule::cols, 0, mostLength},
-    {"block", &Schedule::block, 0, mostLength},
     {"grain", &Schedule::grain, 1, std::numeric_limits<int64_t>::max()},
 };
 
@@ -99,7 +96,6 @@ private:
 
   bool isEntry(NamedAttribute attribute);
   bool fitsKernel();
-  bool fitsContraction(Value packed, bool isMatmul);
   bool fitsElements(Operation *leading, int64_t rank);
 
   func::FuncOp kernel;
@@ -130,39 +126,22 @@ bool ScheduleVerifier::fitsKernel() {
   if (terminator->getNumOperands() == 0)
     return true; // it is loops already
   Value root = terminator->getOperand(0);
-  if (rowChainOf(kernel)) {
-    Schedule rest = schedule;
-    rest.grain = Schedule().grain;
-    return rest.isDefault() || fail("a chain of rows takes no entry but grain: its rule makes its loops (tile.trace)");
-  }
   Operation *leading = leadingOperator(kernel);
-  if (root.getDefiningOp<graph::SequenceInterface>())
-    return true;
-  if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && schedule.rows)
-    return fitsContraction(matmul.getRhs(), /*isMatmul=*/true);
-  if (auto conv = dyn_cast_or_null<ConvOp>(leading); conv && schedule.rows)
-    return fitsContraction(conv.getFilter(), /*isMatmul=*/false);
-  return fitsElements(leading, graph::tensorTypeOf(root).getRank());
-}
-
-bool ScheduleVerifier::fitsContraction(Value packed, bool isMatmul) {
-  RankedTensorType type = graph::tensorTypeOf(packed);
-  int64_t width = type.getShape().back() / elementsPerWord(type.getElementType());
-  bool divides = schedule.block > 0 && (!isMatmul || schedule.block % schedule.rows == 0);
-  std::string multiple = isMatmul ? "a positive multiple of rows = " + std::to_string(schedule.rows) : "at least 1";
-  return expect(schedule.cols == width, "cols", schedule.cols,
-                Twine(width) + ", the width of the packed operand's panels") &&
-         expect(divides, "block", schedule.block, multiple);
+  bool isSequence = root.getDefiningOp<graph::SequenceInterface>();
+  bool hasSum = llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>);
+  std::string ruled = isa_and_nonnull<MatmulOp, ConvOp>(leading) ? "a product on packed operands"
+                      : rowChainOf(kernel)                       ? "a chain of rows"
+                      : !hasSum && !isSequence                   ? "a kernel without a sum"
+                                                                 : "";
+  if (ruled.empty())
+    return isSequence || fitsElements(leading, graph::tensorTypeOf(root).getRank());
+  Schedule rest = schedule;
+  rest.grain = Schedule().grain;
+  return rest.isDefault() || fail(ruled + " takes no entry but grain: its rule makes its loops (tile.trace)");
 }
 
 bool ScheduleVerifier::fitsElements(Operation *leading, int64_t rank) {
   bool accumulatesRows = isa_and_nonnull<graph::ReduceOp>(leading) && schedule.row;
-  if (llvm::none_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>)) {
-    Schedule rest = schedule;
-    rest.grain = Schedule().grain;
-    return rest.isDefault() ||
-           fail("a kernel without a sum takes no entry but grain: its rule makes its loops (tile.trace)");
-  }
   if (!accumulatesRows)
     return expect(schedule.unitDims <= rank, "unit_dims", schedule.unitDims,
                   "at most the " + Twine(rank) + " dimensions of the result");

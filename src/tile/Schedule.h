@@ -9,8 +9,6 @@
 //               of row)
 //   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
 //               of a result whose elements depend on one another
-//   rows, cols  block of the micro-kernel; cols is the width of the packed operand's panels
-//   block       rows of the left-hand side (a multiple of rows) or of a convolution's result per unit of work
 //   grain       units that are worth a thread
 //
 //===----------------------------------------------------------------------===//
@@ -30,11 +28,9 @@ struct Schedule {
   int64_t unitDims = 1;
   int64_t part = 0;
   int64_t row = 0;
-  int64_t rows = 0, cols = 0;
-  int64_t block = 0;
   int64_t grain = 1;
 
-  bool isDefault() const { return unitDims == 1 && !part && !row && !rows && !cols && !block && grain == 1; }
+  bool isDefault() const { return unitDims == 1 && !part && !row && grain == 1; }
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;
   /// Whether the kernel can run as its attribute says; an error names the entry, what is expected and what it is.

@@ -137,16 +137,20 @@ void MatmulOp::addRequirements(Requirements &requirements) {
 }
 
 LogicalResult ConvOp::verify() {
-  if (shapeOf(getInput()).size() != 4 || shapeOf(getFilter()).size() != 6 || shapeOf(getResult()).size() != 4 ||
-      getStrides().size() != 2 || getDilations().size() != 2)
-    return emitOpError("C1: expected ranks 4, 6 and 4 and two strides and dilations");
+  if (shapeOf(getInput()).size() != 4 || shapeOf(getFilter()).size() != 6 || getStrides().size() != 2 ||
+      getDilations().size() != 2)
+    return emitOpError("C1: expected operands of ranks 4 and 6, and two strides and dilations");
   auto isStep = [](int64_t step) { return step >= 1 && step <= std::numeric_limits<int32_t>::max(); };
   if (!llvm::all_of(getStrides(), isStep) || !llvm::all_of(getDilations(), isStep))
     return emitOpError("C3: expected strides and dilations from 1 to 2147483647");
   if (shapeOf(getFilter())[0].constant().value_or(0) < 1)
     return emitOpError("C3: expected a number of groups, got ") << shapeOf(getFilter())[0].str();
+  if (shapeOf(getResult()).size() != (isGrouped() ? 5 : 4))
+    return emitOpError("C1: expected a result of rank 4, or 5 with more than one group");
   return verifyPacked(*this);
 }
+
+bool ConvOp::isGrouped() { return shapeOf(getFilter())[0] != SymbolicInt(1); }
 
 SymbolicInt perpend::tile::lengthOfWindows(const SymbolicInt &count, int64_t stride, const SymbolicInt &size,
                                            int64_t dilation) {
@@ -157,11 +161,11 @@ SymbolicInt perpend::tile::lengthOfWindows(const SymbolicInt &count, int64_t str
 void ConvOp::addRequirements(Requirements &requirements) {
   Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
   int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getFilter()).getElementType());
-  SymbolicInt perGroup = floorDiv(result[3], filter[0]);
   requirements.addEqual(input[0], result[0]);
   requirements.addEqual(input[3], filter[0] * filter[4] * SymbolicInt(group));
-  requirements.addEqual(result[3], filter[0] * perGroup);
-  requirements.addNonNegative(filter[1] * SymbolicInt(panelColumns(getFilter()).value_or(0)) - perGroup);
+  if (isGrouped())
+    requirements.addEqual(result[3], filter[0]);
+  requirements.addNonNegative(filter[1] * SymbolicInt(panelColumns(getFilter()).value_or(0)) - result.back());
   for (unsigned i = 0; i < 2; ++i)
     requirements.addNonNegative(input[1 + i] -
                                 lengthOfWindows(result[1 + i], getStrides()[i], filter[2 + i], getDilations()[i]));
@@ -251,21 +255,18 @@ Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, Val
                          ElementEmitter &emitter) {
   PackedElements packed(builder, *this, emitter);
   Shape filter = shapeOf(getFilter());
-  Value perGroup = packed.extent(floorDiv(shapeOf(getResult())[3], filter[0]));
   Value cols = packed.extent(floorDiv(filter[5], SymbolicInt(packed.group)));
-  bool isGrouped = filter[0] != SymbolicInt(1);
-  Value group = isGrouped ? packed.div(index[3], perGroup) : packed.extent(SymbolicInt(0));
-  Value inGroup = isGrouped ? packed.rem(index[3], perGroup) : index[3];
+  Value group = isGrouped() ? index[3] : packed.extent(SymbolicInt(0));
   auto at = [&](unsigned dim) {
     Value scaled = packed.mul(index[1 + dim], packed.extent(SymbolicInt(getStrides()[dim])));
     return packed.add(scaled, packed.mul(reduced[dim], packed.extent(SymbolicInt(getDilations()[dim]))));
   };
   Value y = at(0), x = at(1), channel = reduced[2];
-  if (isGrouped)
+  if (isGrouped())
     channel = packed.add(packed.mul(group, packed.extent(reducedExtents()[2])), channel);
-  auto [word, place] = packed.inPanel(reduced[2], packed.rem(inGroup, cols));
+  auto [word, place] = packed.inPanel(reduced[2], packed.rem(index.back(), cols));
   return packed.multiplyAdd({index[0], y, x, channel},
-                            {group, packed.div(inGroup, cols), reduced[0], reduced[1], word, place}, carried);
+                            {group, packed.div(index.back(), cols), reduced[0], reduced[1], word, place}, carried);
 }
 
 Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {

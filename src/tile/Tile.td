@@ -60,12 +60,13 @@ def ConvOp : Tile_PackedOp<"conv"> {
   let summary = "2-d convolution, channels last, without padding, with a packed filter";
   let description = [{
     result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], u*C + c] * filter[u, p, i, j, c / g, q * g + c mod g],
-    where o = u * (O / groups) + p * cols + q and C = channels / groups is a multiple of g.
-    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / groups / cols), kh, kw, C / g, cols * g], result [n, y, x, O].
+    where o = p * cols + q and C = channels / groups is a multiple of g; with more than one group, result[n, y, x, u, o].
+    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / cols), kh, kw, C / g, cols * g], result [n, y, x, O] or [n, y, x, groups, O].
     Every window lies inside the input. Errors: C1 ranks, C2 element types, C3 panels that are no words, groups, strides or dilations, C4 extents that do not fit.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations);
   let results = (outs AnyRankedTensor:$result);
+  let extraClassDeclaration = [{ bool isGrouped(); }];
   let assemblyFormat = "$input `,` $filter `strides` $strides `dilations` $dilations attr-dict `:` functional-type(operands, $result)";
 }
 

@@ -37,3 +37,21 @@ func.func @no_reduction(%a: tensor<?x16xf32, #c>) -> tensor<?x4x4xf32, #r> {
   }
   return %e : tensor<?x4x4xf32, #r>
 }
+
+// What is broadcast along a dimension that the reshape divides is divided as well.
+// CHECK-LABEL: func.func @groups
+// CHECK: %[[C:.*]] = tile.conv
+// CHECK: %[[D:.*]] = graph.reshape %arg2 : tensor<6xf32> -> tensor<2x3xf32>
+// CHECK: %[[B:.*]] = graph.broadcast %[[D]] dims [3, 4] : tensor<2x3xf32> -> tensor<1x4x5x2x3xf32>
+// CHECK: graph.map (%[[C]], %[[B]])
+func.func @groups(%a: tensor<1x6x7x4xf32>, %w: tensor<2x1x3x3x2x4xf32>, %b: tensor<6xf32>) -> tensor<1x4x5x6xf32> {
+  %c = tile.conv %a, %w strides [1, 1] dilations [1, 1] : (tensor<1x6x7x4xf32>, tensor<2x1x3x3x2x4xf32>) -> tensor<1x4x5x2x3xf32>
+  %d = graph.reshape %c : tensor<1x4x5x2x3xf32> -> tensor<1x4x5x6xf32>
+  %e = graph.broadcast %b dims [3] : tensor<6xf32> -> tensor<1x4x5x6xf32>
+  %f = graph.map (%d, %e) : (tensor<1x4x5x6xf32>, tensor<1x4x5x6xf32>) -> tensor<1x4x5x6xf32> {
+  ^bb0(%x: f32, %y: f32):
+    %s = arith.addf %x, %y : f32
+    graph.yield %s : f32
+  }
+  return %f : tensor<1x4x5x6xf32>
+}

@@ -114,16 +114,6 @@ protected:
     return results.empty() ? std::vector<int32_t>() : valuesOf<int32_t>(results[0]);
   }
 
-  /// Schedules without rows of a block: loops over single elements.
-  static void dropBlocks(Module &module) {
-    for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
-      if (auto schedule = kernel->getAttrOfType<mlir::DictionaryAttr>("tile.schedule")) {
-        mlir::NamedAttrList entries(schedule);
-        entries.erase("rows");
-        kernel->setAttr("tile.schedule", entries.getDictionary(&module.context));
-      }
-  }
-
   template <typename... Passes> static void apply(Module &module, Passes... added) {
     mlir::PassManager passes(&module.context);
     (passes.addPass(std::move(added)), ...);
@@ -145,8 +135,9 @@ TEST_P(IntegerProductsTest, AreTheSameAtEveryLevel) {
       ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
       EXPECT_EQ(sums(module), expected) << "packed by " << integersPerWord;
       apply(module, graph::createGraphFuseKernels(), tile::createTileScheduleKernels());
-      if (!hasMicroKernels)
-        dropBlocks(module);
+      if (hasMicroKernels)
+        apply(module, tile::createTileBuildBlocks({target, /*all=*/false, /*schedules=*/true}),
+              tile::createTileFlattenBlocks());
       apply(module, tile::createTileLowerKernels(), mlir::createCanonicalizerPass());
       EXPECT_EQ(sums(module), expected) << "loops, by " << integersPerWord << ", micro-kernels " << hasMicroKernels;
     }

@@ -377,7 +377,9 @@ TEST(Packed, conv) {
     int64_t dh = random.integer(1, 2), dw = random.integer(1, 2), y = random.integer(1, 3), x = random.integer(0, 3);
     llvm::SmallVector<int64_t> input = {2, (y - 1) * sh + (kh - 1) * dh + 1, 5 * sw + (kw - 1) * dw, groups * channels},
                                filter = {groups, (outputs + cols - 1) / cols, kh, kw, channels, cols},
-                               result = {2, y, x, groups * outputs};
+                               result = {2, y, x, outputs};
+    if (groups > 1)
+      result.insert(result.begin() + 3, groups);
     std::string from = tensorText(input, "f32"), weights = tensorText(filter, "f32"), to = tensorText(result, "f32");
     Module module(mainOf({from, weights},
                          "tile.conv %a, %b strides " + listText({sh, sw}) + " dilations " + listText({dh, dw}) +
@@ -388,7 +390,7 @@ TEST(Packed, conv) {
     ASSERT_EQ(results.size(), 1u) << module.messages;
     for (int64_t i = 0; i < results[0].elementCount(); ++i) {
       std::vector<int64_t> at = indexOf(i, result);
-      int64_t group = at[3] / outputs, column = at[3] % outputs;
+      int64_t group = groups > 1 ? at[3] : 0, column = at.back();
       float sum = 0;
       for (int64_t t = 0; t < kh * kw * channels; ++t) {
         std::vector<int64_t> k = indexOf(t, {kh, kw, channels});

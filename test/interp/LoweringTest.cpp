@@ -33,6 +33,8 @@ protected:
     passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions());
     passes.addPass(graph::createGraphFuseKernels());
     passes.addPass(tile::createTileScheduleKernels());
+    passes.addPass(tile::createTileBuildBlocks({.schedules = true}));
+    passes.addPass(tile::createTileFlattenBlocks());
     passes.addPass(tile::createTileLowerKernels());
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(tile::createTileLowerMicroKernels());

@@ -29,7 +29,8 @@ func.func @pointwise(%x: tensor<2x5x5x3xf32>, %w: tensor<1x1x3x32xf32>) -> tenso
 }
 
 // CHECK-LABEL: func.func @groups
-// CHECK: tile.conv %arg0, %{{.*}} strides [2, 1] dilations [1, 1] : (tensor<1x6x5x4xf32>, tensor<2x1x3x3x2x16xf32>) -> tensor<1x2x3x32xf32>
+// CHECK: tile.conv %arg0, %{{.*}} strides [2, 1] dilations [1, 1] : (tensor<1x6x5x4xf32>, tensor<2x1x3x3x2x16xf32>) -> tensor<1x2x3x2x16xf32>
+// CHECK: graph.reshape %{{.*}} : tensor<1x2x3x2x16xf32> -> tensor<1x2x3x32xf32>
 func.func @groups(%x: tensor<1x6x5x4xf32>, %w: tensor<3x3x2x32xf32>) -> tensor<1x2x3x32xf32> {
   %r = graph.conv %x, %w strides [2, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 2 channels_last
     : (tensor<1x6x5x4xf32>, tensor<3x3x2x32xf32>) -> tensor<1x2x3x32xf32>

@@ -1,9 +1,9 @@
 // From kernels of operators to loops, buffers and the functions of the module, one pass after another.
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
+// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v4 --tile-build-blocks="target=x86-64-v4 schedules" --tile-schedule-blocks=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
+// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks="target=x86-64-v3 schedules" --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks="target=znver5 schedules" --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks="target=znver5 schedules" --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks="target=znver5 schedules" --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>
@@ -36,7 +36,7 @@ func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32,
   return %2 : tensor<?x16xf32, #c>
 }
 
-// SCHEDULE: @sign({{.*}} tile.schedule = {}
+// SCHEDULE: @sign({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}
 // LOOPS-LABEL: func.func private @sign
 // LOOPS-SAME: (%[[IN:.*]]: memref<?xf32>, %[[OUT:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
 // LOOPS-SAME: tile.extent = #graph.shape<["floordiv(7*n + 63, 64)"]>
@@ -55,8 +55,8 @@ func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attribut
 }
 
 // One vector of sixteen columns leaves room for many rows; two vectors of eight take six.
-// SCHEDULE: @product({{.*}} tile.schedule = {block = {{[0-9]+}} : i64, cols = 16 : i64, {{.*}}rows = 24 : i64}
-// SMALL: @product({{.*}} tile.schedule = {block = {{[0-9]+}} : i64, cols = 16 : i64, {{.*}}rows = 6 : i64}
+// SCHEDULE: @product({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 2, 24]", "%i1_0, %i1_1 = split %i1, [_, 16]"
+// SMALL: @product({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 6, 6]", "%i1_0, %i1_1 = split %i1, [_, 16]"
 // The epilogue is done on the block while it is in the cache.
 // LOOPS-LABEL: func.func private @product
 // LOOPS: %[[BLOCK:.*]] = memref.alloca

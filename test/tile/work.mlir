@@ -5,14 +5,14 @@
 // RUN:   | FileCheck --check-prefix=BLOCKS %s
 
 // 2704 * 64 * 64 multiplications take 0.2 ms: eight blocks of each of two panels, each worth a thread.
-// CHECK: @large({{.*}} tile.schedule = {block = 344 : i64, cols = 32 : i64, rows = 8 : i64}
+// BLOCKS: @large({{.*}} tile.schedule = {}, {{.*}} = split %i0, [_, 43, 8]"
 func.func private @large(%a: tensor<2704x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<2704x64xf32> attributes {tile.kernel} {
   %0 = tile.matmul %a, %w : (tensor<2704x64xf32>, tensor<2x64x32xf32>) -> tensor<2704x64xf32>
   return %0 : tensor<2704x64xf32>
 }
 
 // 8 * 16 * 32 multiplications take 0.08 us: fifty times as much would be worth it.
-// CHECK: @small({{.*}} tile.schedule = {block = 8 : i64, cols = 32 : i64, grain = {{[0-9][0-9]}} : i64, rows = 8 : i64}
+// BLOCKS: @small({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}, {{.*}} = split %i0, [_, 8]"
 func.func private @small(%a: tensor<8x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<8x32xf32> attributes {tile.kernel} {
   %0 = tile.matmul %a, %w : (tensor<8x16xf32>, tensor<1x16x32xf32>) -> tensor<8x32xf32>
   return %0 : tensor<8x32xf32>

@@ -94,23 +94,36 @@ struct SinkReshape : OpRewritePattern<MapOp> {
     return liesInMemory ? std::optional<Operand>({input, source, std::nullopt}) : std::nullopt;
   }
 
-  /// A broadcast whose operand only has dimensions that the reshape leaves alone.
+  struct Range {
+    int64_t first, last;
+  };
+  /// The dimensions that together have this extent, and as many elements behind them.
+  static std::optional<Range> rangeOf(const SymbolicInt &extent, const SymbolicInt &stride, const Shape &shape) {
+    Shape strides = rowMajorStrides(shape);
+    for (int64_t last = int64_t(shape.size()) - 1; last >= 0; --last) {
+      SymbolicInt count(1);
+      for (int64_t first = last; first >= 0 && strides[last] == stride; --first)
+        if ((count *= shape[first]) == extent)
+          return Range{first, last};
+    }
+    return std::nullopt;
+  }
+
+  /// A broadcast whose operand only has dimensions that the reshape leaves alone, or divides.
   static std::optional<Operand> reshapedBroadcast(BroadcastOp broadcast, ReshapeOp reshape) {
     Shape source = shapeOf(reshape.getInput()), result = shapeOf(reshape.getResult()), kept;
-    Shape resultStrides = rowMajorStrides(result), sourceStrides = rowMajorStrides(source);
+    Shape resultStrides = rowMajorStrides(result);
     SmallVector<int64_t> dims;
     for (auto [extent, dim] : llvm::zip(shapeOf(broadcast.getInput()), broadcast.getDims())) {
       if (extent == SymbolicInt(1))
         continue;
-      // The dimension with as many elements behind it, and of the same extent.
-      int64_t found = -1;
-      for (size_t i = 0; i < source.size(); ++i)
-        if (sourceStrides[i] == resultStrides[dim] && source[i] == result[dim])
-          found = i;
-      if (found < 0 || (!dims.empty() && found <= dims.back()))
+      std::optional<Range> range = rangeOf(result[dim], resultStrides[dim], source);
+      if (!range || (!dims.empty() && range->first <= dims.back()))
         return std::nullopt;
-      dims.push_back(found);
-      kept.push_back(extent);
+      for (int64_t i = range->first; i <= range->last; ++i) {
+        dims.push_back(i);
+        kept.push_back(source[i]);
+      }
     }
     return Operand{broadcast.getInput(), kept, dims};
   }

@@ -88,10 +88,6 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     if (auto sequence = dyn_cast_or_null<graph::SequenceInterface>(body.root().getDefiningOp()))
       return emitSequence(builder, body, sequence);
     Operation *leading = leadingOperator(kernel);
-    if (auto matmul = dyn_cast_or_null<MatmulOp>(leading); matmul && body.schedule.rows)
-      return emitMatmul(builder, body, matmul);
-    if (auto conv = dyn_cast_or_null<ConvOp>(leading); conv && body.schedule.rows)
-      return emitConv(builder, body, conv);
     if (auto reduce = dyn_cast_or_null<graph::ReduceOp>(leading); reduce && body.schedule.row)
       return emitRows(builder, body, reduce);
     return emitElements(builder, body);

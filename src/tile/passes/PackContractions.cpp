@@ -276,6 +276,10 @@ Value Packer::windowConv(graph::ConvOp op, const WordOperands &operands) {
   Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, *perGroup});
   grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});
   Value packed = pack(grouped, 1, chooseCols(*perGroup, lanes));
+  if (op.getGroups() > 1) {
+    resultShape.back() = groups;
+    resultShape.push_back(*perGroup);
+  }
   Value y =
       operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, sumType(w)), x, packed, strides, dilations);
   y = builder.reshape(y, result);

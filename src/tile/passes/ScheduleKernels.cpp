@@ -4,9 +4,9 @@
 // the result is the attribute tile.schedule (see Schedule.h).
 //
 // Units are leading dimensions, enough of them to share work between threads, so
-// that inner loops stay long. A unit of a matrix product is a block of rows that
-// fits half the second-level cache, times one panel of packed columns. What is
-// worth another thread follows from an estimate of the kernel's time (CostModel.h).
+// that inner loops stay long. What is worth another thread follows from an estimate
+// of the kernel's time (CostModel.h). Products on packed operands get the units and
+// all else from their rule (rules/Contraction.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,14 +31,11 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// Rows of a block of one column: enough multiply-adds at a time, and each ends with a sum of its lanes.
-static constexpr int64_t mostColumnRows = 8;
-
 namespace {
 class Scheduler {
 public:
   Scheduler(const target::TargetInfo &target, func::FuncOp kernel)
-      : target(target), kernel(kernel), seconds(estimateSeconds(kernel, target)) {}
+      : kernel(kernel), seconds(estimateSeconds(kernel, target)) {}
 
   void run() {
     Operation *root = kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
@@ -48,11 +45,7 @@ public:
       scheduleSequence(sequence);
     else if (std::optional<graph::RowChain> chain = rowChainOf(kernel))
       scheduleRows(shape, chain->rowDims);
-    else if (auto matmul = dyn_cast_or_null<MatmulOp>(leading))
-      scheduleMatmul(matmul);
-    else if (auto conv = dyn_cast_or_null<ConvOp>(leading))
-      scheduleConv(conv);
-    else if (hasSum())
+    else if (hasSum() && !isa_and_nonnull<MatmulOp, ConvOp>(leading))
       scheduleElements(shape, dyn_cast_or_null<graph::ReduceOp>(leading));
     else
       return schedule.attachTo(kernel); // its rule makes its loops
@@ -62,35 +55,6 @@ public:
 
 private:
   bool hasSum() { return llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>); }
-
-  void scheduleMatmul(MatmulOp op) {
-    Shape lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
-    schedule.cols = *rhs.back().constant() / groupOf(op.getRhs());
-    schedule.rows = blockRows(lhs[lhs.size() - 2], groupOf(op.getRhs()));
-    int64_t depthBytes = llvm::divideCeil(estimate(lhs.back()) * 4, groupOf(op.getRhs()));
-    int64_t cached =
-        std::max<int64_t>(1, static_cast<int64_t>(target.l2Bytes) / 2 / depthBytes / schedule.rows) * schedule.rows;
-    int64_t rows = estimate(lhs[lhs.size() - 2]);
-    int64_t columns = estimate(graph::elementCount(shapeOf(op.getResult()))) / rows; // of the whole batch
-    int64_t panels = llvm::divideCeil(columns, schedule.cols);
-    int64_t blocks = std::max<int64_t>(llvm::divideCeil(rows, cached), dividable(panels, rows / schedule.rows));
-    schedule.block = llvm::alignTo(llvm::divideCeil(rows, blocks), schedule.rows);
-    units = static_cast<double>(panels) * blocks;
-  }
-
-  void scheduleConv(ConvOp op) {
-    Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
-    int64_t group = groupOf(op.getFilter());
-    schedule.cols = *filter.back().constant() / group;
-    schedule.rows = blockRows(result[2], group);
-    int64_t rowBytes = llvm::divideCeil(estimate(input[2]) * estimate(input[3]) * 4 * op.getStrides()[0], group);
-    int64_t height = estimate(result[1]);
-    int64_t cached = std::clamp<int64_t>(static_cast<int64_t>(target.l2Bytes) / 4 / rowBytes, 1, height);
-    int64_t panels = estimate(result[0]) * estimate(filter[0]) * estimate(filter[1]);
-    int64_t blocks = std::max<int64_t>(llvm::divideCeil(height, cached), dividable(panels, height));
-    schedule.block = llvm::divideCeil(height, blocks);
-    units = static_cast<double>(panels) * blocks;
-  }
 
   /// A unit is a row; what it does inside is scheduled on blocks.
   void scheduleRows(ArrayRef<SymbolicInt> shape, unsigned rowDims) {
@@ -159,30 +123,6 @@ private:
     return std::min(*count, most);
   }
 
-  /// Rows of the micro-kernel: as many accumulators as registers allow, spread evenly over the rows there are.
-  /// On some targets, products of integers need a register before they are added.
-  int64_t blockRows(const SymbolicInt &extent, int64_t group) const {
-    int64_t vectors = std::max<int64_t>(1, schedule.cols / target.vectorLanes(4)),
-            others = vectors + (group > 1 ? 2 : 1);
-    int64_t most = std::min<int64_t>(24, (target.vectorRegisters - others) / vectors);
-    if (vectors == 2)
-      most = std::min<int64_t>(most, target.gemmRows);
-    if (schedule.cols == 1)
-      most = std::min<int64_t>(most, mostColumnRows);
-    most = std::max<int64_t>(most, 1);
-    std::optional<int64_t> count = extent.constant();
-    return count && *count > 0 ? llvm::divideCeil(*count, llvm::divideCeil(*count, most)) : most;
-  }
-
-  static int64_t groupOf(Value packed) { return elementsPerWord(graph::tensorTypeOf(packed).getElementType()); }
-
-  /// Into how many blocks to divide each of `panels` equal parts of the kernel, of at most `most`.
-  int64_t dividable(int64_t panels, int64_t most) const {
-    double wanted = std::min<double>(wantedUnits, seconds / leastSecondsOfPart);
-    return std::clamp<int64_t>(wanted / panels, 1, std::max<int64_t>(most, 1));
-  }
-
-  const target::TargetInfo &target;
   func::FuncOp kernel;
   Schedule schedule;
   double seconds, units = 1;

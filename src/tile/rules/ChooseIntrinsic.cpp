@@ -134,14 +134,19 @@ static SmallVector<Type> typesOf(BlockOp block) {
   return types;
 }
 
-LogicalResult IntrinsicChoice::run() {
+SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block) {
   SmallVector<const Intrinsic *> known;
+  for (const auto &intrinsic : IntrinsicLibrary::of(block.getContext()).list())
+    if (intrinsic->lacks.empty() && typesOf(intrinsic->block) == typesOf(block))
+      known.push_back(intrinsic.get());
+  return known;
+}
+
+LogicalResult IntrinsicChoice::run() {
   BlockOp op = schedule.operation(block);
   if (loopsAround(op).size() <= outer)
     return failure();
-  for (const auto &intrinsic : IntrinsicLibrary::of(op.getContext()).list())
-    if (intrinsic->lacks.empty() && typesOf(intrinsic->block) == typesOf(op))
-      known.push_back(intrinsic.get());
+  SmallVector<const Intrinsic *> known = intrinsicsFor(op);
   if (known.size() == 1 && !known.front()->implementation)
     return asItIs(schedule, *known.front());
   const Intrinsic *best = nullptr;

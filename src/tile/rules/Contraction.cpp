@@ -11,46 +11,66 @@
 //   tensorize %i0, "f32.block"
 //
 // What follows the product is computed on its block in registers' scratch memory.
-// A window's block of rows runs along the last dimension but one of the result,
-// and the units are blocks of the dimension before.
+// The rows of a block run along the last dimension in which the operand that is not
+// packed moves alone. Where there is another such dimension (the height of an image),
+// the units are blocks of that one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/rules/Rules.h"
 
-#include "tile/Schedule.h"
+#include "graph/Shapes.h"
+#include "tile/CostModel.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+/// Rows of a block: more are more code than speed. Of one column, each row ends with a sum of lanes.
+static constexpr int64_t mostRows = 24, mostColumnRows = 8;
+/// Words of 32 bits in the rows of a panel.
+static constexpr int64_t mostPanelColumns = 64;
+
 namespace {
+/// The sum of products, what is computed of it, and how the rule divides them.
 class ContractionRule {
 public:
-  ContractionRule(KernelSchedule &schedule, func::FuncOp kernel, const Schedule &numbers,
-                  const target::TargetInfo &target)
-      : schedule(schedule), kernel(kernel), numbers(numbers), target(target) {}
+  ContractionRule(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
 
-  LogicalResult run();
+  /// Whether the kernel is one.
+  bool analyse() { return findBlocks() && findOperands() && !intrinsicsFor(product).empty() && findPanel(); }
+  LogicalResult run(KernelSchedule &kernelSchedule);
 
 private:
   using Loop = KernelSchedule::Loop;
   using Loops = SmallVector<Loop>;
 
   bool findBlocks();
-  SmallVector<KernelSchedule::Factor> columnFactors();
+  bool findOperands();
+  bool findPanel();
+  unsigned rank() { return cast<BufferType>(sumBuffer.getType()).rank(); }
+  SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
+  /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
+  bool moves(unsigned dim, const Access &operand, unsigned first = 0);
+  int64_t stepBytes(unsigned dim);
+  int64_t blockOf(unsigned dim, int64_t multiple);
+
   LogicalResult divide();
   LogicalResult tensorize();
   std::optional<Loop> loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator);
 
-  KernelSchedule &schedule;
   func::FuncOp kernel;
-  const Schedule &numbers;
   const target::TargetInfo &target;
-  /// The sum of products, and what is computed of it; they may be one.
+  KernelSchedule *schedule = nullptr;
+  /// They may be one.
   BlockOp product, root;
   Value sumBuffer;
+  Access plain, packed;
+  /// Elements of a word, and columns of a panel.
+  int64_t group = 1, panel = 0;
+  /// Dimensions of the sum.
+  std::optional<unsigned> rows, height;
   /// Around the blocks of registers: those that are units, and those inside of one.
   Loops units, inUnit;
 };
@@ -69,8 +89,7 @@ static bool isAtIterators(BlockOp block, const Access &access) {
 
 /// One reduction, and at most one block that reads it at its own iterators.
 bool ContractionRule::findBlocks() {
-  SmallVector<BlockOp> blocks;
-  kernel.walk([&](BlockOp block) { blocks.push_back(block); });
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().init())
     return false;
   product = blocks.front();
@@ -84,134 +103,189 @@ bool ContractionRule::findBlocks() {
     for (const Access &access : accessesIn(block))
       if ((access.isStore() || access.buffer() == sumBuffer) && !isAtIterators(block, access))
         return false;
-  return cast<BufferType>(sumBuffer.getType()).rank() >= 2;
+  return rank() >= 2;
 }
+
+bool ContractionRule::moves(unsigned dim, const Access &operand, unsigned first) {
+  KernelIndices indices;
+  std::set<std::string> used;
+  Shape read = indices.names.read(operand.indices(), operand.variables());
+  for (const SymbolicInt &index : ArrayRef(read).drop_front(first))
+    index.symbols(used);
+  return extentOf(dim) != SymbolicInt(1) && used.count(indices.names.nameOf(product.iterators()[dim]));
+}
+
+/// Two, and the columns move only that which is packed.
+bool ContractionRule::findOperands() {
+  SmallVector<Access> operands;
+  for (const Access &access : accessesIn(product))
+    if (access.buffer() != sumBuffer)
+      operands.push_back(access);
+  if (operands.size() != 2)
+    return false;
+  plain = operands.front();
+  packed = operands.back();
+  if (moves(rank() - 1, plain))
+    return false;
+  for (unsigned dim = 0; dim + 1 < rank(); ++dim)
+    if (moves(dim, plain) && !moves(dim, packed)) {
+      height = rows;
+      rows = dim;
+    }
+  return true;
+}
+
+/// The last dimension of the packed operand holds words of a few columns.
+bool ContractionRule::findPanel() {
+  auto type = cast<BufferType>(packed.buffer().getType());
+  std::optional<int64_t> width = type.rank() > 0 ? type.extents().back().constant() : std::nullopt;
+  unsigned columns = rank() - 1;
+  if (!width || (extentOf(columns) != SymbolicInt(1) && !moves(columns, packed, type.rank() - 1)))
+    return false;
+  group = std::max<int64_t>(1, elementsPerWord(type.getElementType()));
+  panel = *width / group;
+  return panel >= 1 && panel <= mostPanelColumns && *width % group == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// How far the plain operand moves through memory along a dimension.
+int64_t ContractionRule::stepBytes(unsigned dim) {
+  KernelIndices indices;
+  SymbolicInt position;
+  Shape strides = graph::rowMajorStrides(cast<BufferType>(plain.buffer().getType()).extents());
+  for (auto [index, stride] : llvm::zip(indices.names.read(plain.indices(), plain.variables()), strides))
+    position += index * stride;
+  llvm::StringMap<SymbolicInt> first, second;
+  std::string name = indices.names.nameOf(product.iterators()[dim]);
+  first[name] = SymbolicInt(0);
+  second[name] = SymbolicInt(1);
+  unsigned bits = cast<BufferType>(plain.buffer().getType()).getElementType().getIntOrFloatBitWidth();
+  return std::max<int64_t>(1, estimate(position.substitute(second) - position.substitute(first)) * bits / 8);
+}
+
+/// On some targets, products of integers need a register before they are added.
+int64_t perpend::tile::rowsInRegisters(int64_t panel, int64_t group, std::optional<int64_t> rows,
+                                       const target::TargetInfo &target) {
+  int64_t vectors = std::max<int64_t>(1, panel / target.vectorLanes(4)), others = vectors + (group > 1 ? 2 : 1);
+  int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
+  if (vectors == 2)
+    most = std::min<int64_t>(most, target.gemmRows);
+  if (panel == 1)
+    most = std::min<int64_t>(most, mostColumnRows);
+  most = std::max<int64_t>(most, 1);
+  return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
+}
+
+/// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
+/// there would be too few units.
+int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
+  int64_t count = estimate(extentOf(dim)), cacheParts = height ? 4 : 2;
+  auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts / stepBytes(dim);
+  held = std::max<int64_t>(1, held / multiple) * multiple;
+  int64_t others = llvm::divideCeil(estimate(extentOf(rank() - 1)), panel);
+  for (unsigned other = 0; other + 1 < rank(); ++other)
+    if (other != rows && other != height)
+      others *= estimate(extentOf(other));
+  double worth = std::min<double>(wantedUnits, estimateSeconds(workOf(kernel), target) / leastSecondsOfPart);
+  int64_t wanted = std::clamp<int64_t>(worth / others, 1, std::max<int64_t>(1, count / multiple));
+  int64_t blocks = std::max<int64_t>(llvm::divideCeil(count, held), wanted);
+  return llvm::alignTo(llvm::divideCeil(count, blocks), multiple);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
 
 /// The loop whose variable an iterator is; none for an extent of 1.
 std::optional<ContractionRule::Loop> ContractionRule::loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator) {
   KernelIndices indices;
   SymbolicInt binding = indices.bindingsOf(block)[iterator];
   for (Loop loop : loops)
-    if (binding == indices.names.symbol(schedule.operation(loop).variable()))
+    if (binding == indices.names.symbol(schedule->operation(loop).variable()))
       return loop;
   return std::nullopt;
 }
 
-/// Panels; and where groups of columns read different operands, groups of panels.
-SmallVector<KernelSchedule::Factor> ContractionRule::columnFactors() {
-  SmallVector<KernelSchedule::Factor> factors{std::nullopt, numbers.cols};
-  IndexNames names;
-  SymbolicInt column = names.symbol(product.iterators()[cast<BufferType>(sumBuffer.getType()).rank() - 1]);
-  int64_t perGroup = 0;
-  auto visit = [&](const support::SymbolicAtom &atom) {
-    if (atom.kind() == support::SymbolicAtomKind::FloorDiv && atom.operands()[0] == column)
-      perGroup = std::max(perGroup, atom.operands()[1].constant().value_or(0));
-  };
-  for (const Access &access : accessesIn(product))
-    for (const SymbolicInt &index : names.read(access.indices(), access.variables()))
-      for (const support::SymbolicTerm &term : index.terms())
-        for (const support::SymbolicFactor &factor : term.factors)
-          visit(factor.atom);
-  if (perGroup > numbers.cols && perGroup % numbers.cols == 0)
-    factors.insert(factors.begin() + 1, perGroup / numbers.cols);
-  return factors;
-}
-
 LogicalResult ContractionRule::divide() {
-  FailureOr<KernelSchedule::Block> handle = schedule.getBlock(root.getName());
-  Loops loops = schedule.getLoops(*handle);
-  unsigned rank = root.getDomain().values().size() - llvm::count(root.getKinds(), int32_t(IteratorKind::Reduced));
-  bool isWindow = llvm::count(product.getKinds(), int32_t(IteratorKind::Reduced)) > 1;
+  FailureOr<KernelSchedule::Block> handle = schedule->getBlock(root.getName());
+  Loops loops = schedule->getLoops(*handle), inner;
   SmallVector<std::optional<Loop>> dims;
-  for (unsigned i = 0; i < rank; ++i)
-    dims.push_back(loopOf(loops, root, i));
-  Loops inner, reduced(ArrayRef(loops).drop_front(llvm::count_if(dims, [](const auto &dim) { return bool(dim); })));
-  auto split = [&](Loop loop, ArrayRef<KernelSchedule::Factor> factors) { return schedule.split(loop, factors); };
-  for (unsigned i = 0; i + 2 < rank; ++i) {
-    bool isHeight = isWindow && i + 3 == rank;
-    if (!dims[i])
+  for (unsigned dim = 0; dim < rank(); ++dim)
+    dims.push_back(loopOf(loops, root, dim));
+  ArrayRef<Loop> reduced = ArrayRef(loops).drop_front(llvm::count_if(dims, [](const auto &loop) { return !!loop; }));
+  for (auto [dim, loop] : llvm::enumerate(dims)) {
+    if (!loop)
       continue;
-    if (!isHeight || numbers.block <= 1) {
-      units.push_back(*dims[i]);
-      continue;
-    }
-    auto parts = split(*dims[i], {std::nullopt, numbers.block});
-    if (failed(parts))
-      return failure();
-    units.push_back((*parts)[0]);
-    inUnit.push_back((*parts)[1]);
-  }
-  if (std::optional<Loop> rows = dims[rank - 2]) {
-    int64_t blocks = isWindow ? 1 : numbers.block / numbers.rows;
-    SmallVector<KernelSchedule::Factor> factors{std::nullopt, numbers.rows};
+    SmallVector<KernelSchedule::Factor> factors{std::nullopt};
+    bool isOuter = dim == height || (dim == rows && !height);
+    int64_t size = dim == rows ? rowsInRegisters(panel, group, extentOf(dim).constant(), target) : 1;
+    int64_t blocks = isOuter ? blockOf(dim, size) / size : 1;
     if (blocks > 1)
-      factors.insert(factors.begin() + 1, blocks);
-    auto parts = split(*rows, factors);
+      factors.push_back(blocks);
+    if (dim == rows || dim + 1 == rank())
+      factors.push_back(dim == rows ? size : panel);
+    FailureOr<Loops> parts = factors.size() > 1 ? schedule->split(*loop, factors) : Loops{*loop};
     if (failed(parts))
       return failure();
-    if (isWindow || blocks > 1)
-      inUnit.push_back((*parts)[parts->size() - 2]);
-    if (!isWindow)
-      units.push_back(parts->front());
-    inner.push_back(parts->back());
-  }
-  if (dims.back()) {
-    auto columns = split(*dims.back(), columnFactors());
-    if (failed(columns))
-      return failure();
-    inner.push_back(columns->pop_back_val());
-    units.append(*columns);
+    if (dim == rows || dim + 1 == rank())
+      inner.push_back(parts->pop_back_val());
+    if (blocks > 1 || (dim == rows && height))
+      inUnit.push_back(parts->pop_back_val());
+    units.append(*parts);
   }
   Loops order(units);
   order.append(inUnit);
   order.append(inner);
-  order.append(reduced);
-  return schedule.reorder(order);
+  llvm::append_range(order, reduced);
+  return schedule->reorder(order);
 }
 
 LogicalResult ContractionRule::tensorize() {
-  FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
-  return failed(handle) ? failure() : chooseIntrinsic(schedule, *handle, inUnit.size() + !units.empty(), target);
+  FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
+  return failed(handle) ? failure() : chooseIntrinsic(*schedule, *handle, inUnit.size() + !units.empty(), target);
 }
 
-LogicalResult ContractionRule::run() {
-  if (!numbers.rows || !findBlocks())
-    return failure();
+LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
+  schedule = &kernelSchedule;
   // A panel that is cut is not written whole.
-  SymbolicInt columns = cast<BufferType>(sumBuffer.getType()).extents().back();
-  if (root == product && support::mod(columns, SymbolicInt(numbers.cols)) != SymbolicInt(0)) {
-    FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
-    FailureOr<KernelSchedule::Block> copy = schedule.cacheWrite(*handle, "local");
+  SymbolicInt columns = extentOf(rank() - 1);
+  if (root == product && support::mod(columns, SymbolicInt(panel)) != SymbolicInt(0)) {
+    FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
+    FailureOr<KernelSchedule::Block> copy = schedule->cacheWrite(*handle, "local");
     if (failed(copy))
       return failure();
-    root = schedule.operation(*copy);
+    root = schedule->operation(*copy);
   }
   if (failed(divide()))
     return failure();
   if (units.empty())
     return tensorize(); // a single sum
-  FailureOr<Loop> unit = schedule.fuse(units);
-  if (failed(unit) || failed(schedule.parallel(*unit)))
+  FailureOr<Loop> unit = schedule->fuse(units);
+  if (failed(unit) || failed(schedule->parallel(*unit)))
     return failure();
   if (root != product) {
-    FailureOr<KernelSchedule::Block> handle = schedule.getBlock(product.getName());
-    if (failed(schedule.computeAt(*handle, inUnit.empty() ? *unit : inUnit.back())))
+    FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
+    if (failed(schedule->computeAt(*handle, inUnit.empty() ? *unit : inUnit.back())))
       return failure();
     // The sums of a single panel that is cut get room for the others.
-    if (columns.isConstant() && *columns.constant() < numbers.cols &&
-        failed(schedule.storageAlign(*handle, 0, cast<BufferType>(sumBuffer.getType()).rank() - 2, numbers.cols, 0)))
+    if (columns.isConstant() && *columns.constant() < panel &&
+        failed(schedule->storageAlign(*handle, 0, rank() - 2, panel, 0)))
       return failure();
   }
   return tensorize();
 }
 
-/// ScheduleKernels.cpp has chosen rows and columns of a block.
-static bool applies(func::FuncOp kernel, const target::TargetInfo &) { return Schedule::of(kernel).rows > 0; }
+static bool isContraction(func::FuncOp kernel, const target::TargetInfo &target) {
+  return ContractionRule(kernel, target).analyse();
+}
 
 static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel,
                                          const target::TargetInfo &target) {
-  Schedule numbers = Schedule::of(kernel);
-  return ContractionRule(schedule, kernel, numbers, target).run();
+  ContractionRule rule(kernel, target);
+  return rule.analyse() ? rule.run(schedule) : failure();
 }
 
-const Rule perpend::tile::contractionRule = {"contraction", applies, scheduleContraction};
+const Rule perpend::tile::contractionRule = {"contraction", isContraction, scheduleContraction};

@@ -51,7 +51,6 @@ private:
 
   const Product *productOf(BlockOp block) const;
   bool isReadByProduct(BlockOp block) const;
-  int64_t registerRows(int64_t columns, int64_t rows) const;
   int64_t chooseRows();
   LogicalResult copyPartOfPanel();
   LogicalResult divideRoot();
@@ -122,16 +121,6 @@ bool RowBlocksRule::isReadByProduct(BlockOp block) const {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// As many accumulators as registers allow, spread evenly over the rows there are.
-int64_t RowBlocksRule::registerRows(int64_t columns, int64_t rows) const {
-  int64_t vectors = std::max<int64_t>(1, columns / target.vectorLanes(4));
-  int64_t most = std::min<int64_t>(24, (target.vectorRegisters - vectors - 1) / vectors);
-  if (vectors == 2)
-    most = std::min<int64_t>(most, target.gemmRows);
-  most = std::max<int64_t>(most, 1);
-  return rows > 0 ? llvm::divideCeil(rows, llvm::divideCeil(rows, most)) : most;
-}
-
 /// What is kept of them takes half the second-level cache, and they are spread evenly over the blocks.
 int64_t RowBlocksRule::chooseRows() {
   int64_t rowBytes = 0;
@@ -141,7 +130,7 @@ int64_t RowBlocksRule::chooseRows() {
       rowBytes += 4 * extents.back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
-  int64_t inRegisters = registerRows(products.front().columnsOfPanel, 0);
+  int64_t inRegisters = rowsInRegisters(products.front().columnsOfPanel, 1, std::nullopt, target);
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
   if (!count || *count == 0)
@@ -232,7 +221,8 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
     return failure();
   order.push_back((*panels)[0]);
   if (hasRows) {
-    auto parts = schedule.split(loops[1], {std::nullopt, registerRows(product.columnsOfPanel, rows)});
+    int64_t together = rowsInRegisters(product.columnsOfPanel, 1, rows, target);
+    auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
       return failure();
     llvm::append_range(order, *parts);

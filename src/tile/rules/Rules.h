@@ -13,6 +13,7 @@
 #include "tile/schedule/Schedule.h"
 
 namespace perpend::tile {
+struct Intrinsic;
 
 struct Rule {
   llvm::StringLiteral name;
@@ -43,6 +44,12 @@ extern const Rule windowRule;
 /// Pointwise.cpp: values of one shape, none of which is a sum: vectors of the last dimension.
 extern const Rule pointwiseRule;
 
+/// Contraction.cpp: rows of a block whose sums are in registers, of the columns of a panel and words of `group`
+/// elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
+int64_t rowsInRegisters(int64_t panel, int64_t group, std::optional<int64_t> rows, const target::TargetInfo &target);
+
+/// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
+llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block);
 /// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
 /// takes it. Fails, with nothing done, where none does.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
