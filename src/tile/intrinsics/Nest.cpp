@@ -114,8 +114,9 @@ bool Nest::readAccesses(std::string &why) {
     Shape strides = graph::rowMajorStrides(cast<BufferType>(access.buffer().getType()).extents());
     for (auto [index, stride] : llvm::zip(indices.indicesOf(access), strides))
       position += index * stride;
+    auto isInside = [&](Value value) { return root->isProperAncestor(value.getParentBlock()->getParentOp()); };
     std::optional<Linear> linear = linearIn(simplify(position, ranges), variables);
-    if (!linear)
+    if (!linear || indices.names.anyValue(linear->base, isInside))
       return why = "the position in the buffer " + bufferName(access.buffer()) + " is no sum of the nest's loops",
              false;
     bases.push_back(linear->base);

@@ -115,13 +115,18 @@ bool ContractionRule::moves(unsigned dim, const Access &operand, unsigned first)
   return extentOf(dim) != SymbolicInt(1) && used.count(indices.names.nameOf(product.iterators()[dim]));
 }
 
+/// Whether an index is computed in the block (what a gather reads).
+static bool isComputed(const Access &access) {
+  return llvm::any_of(access.variables(), [](Value variable) { return variable.getDefiningOp(); });
+}
+
 /// Two, and the columns move only that which is packed.
 bool ContractionRule::findOperands() {
   SmallVector<Access> operands;
   for (const Access &access : accessesIn(product))
     if (access.buffer() != sumBuffer)
       operands.push_back(access);
-  if (operands.size() != 2)
+  if (operands.size() != 2 || llvm::any_of(operands, isComputed))
     return false;
   plain = operands.front();
   packed = operands.back();
