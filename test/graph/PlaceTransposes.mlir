@@ -77,3 +77,48 @@ func.func @free_operands(%a: tensor<3x2xf32>, %x: tensor<7xf32>) -> tensor<2x3x7
   }
   return %r : tensor<2x3x7xf32>
 }
+
+#i = #graph.shape<["n", "h", "w", 32]>
+#c = #graph.shape<["n", 32, "h", "w"]>
+#f = #graph.shape<["n", 32, "h * w"]>
+#r = #graph.shape<["n", "h * w", 32]>
+
+// A reshape that merges, or divides, what are neighbours before the transpose, too.
+// CHECK-LABEL: func.func @merged
+// CHECK-NEXT: %[[R:.*]] = graph.reshape %arg0 : tensor<?x?x?x32xf32, {{.*}}> -> tensor<?x?x32xf32
+// CHECK-NEXT: return %[[R]]
+func.func @merged(%a: tensor<?x?x?x32xf32, #i>) -> tensor<?x?x32xf32, #r> {
+  %x = graph.transpose %a [0, 3, 1, 2] : tensor<?x?x?x32xf32, #i> -> tensor<?x32x?x?xf32, #c>
+  %y = graph.reshape %x : tensor<?x32x?x?xf32, #c> -> tensor<?x32x?xf32, #f>
+  %z = graph.transpose %y [0, 2, 1] : tensor<?x32x?xf32, #f> -> tensor<?x?x32xf32, #r>
+  return %z : tensor<?x?x32xf32, #r>
+}
+
+// CHECK-LABEL: func.func @divided
+// CHECK-NEXT: %[[R:.*]] = graph.reshape %arg0 : tensor<1x24x5xf32> -> tensor<1x4x6x5xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @divided(%a: tensor<1x24x5xf32>) -> tensor<1x4x6x5xf32> {
+  %x = graph.transpose %a [0, 2, 1] : tensor<1x24x5xf32> -> tensor<1x5x24xf32>
+  %y = graph.reshape %x : tensor<1x5x24xf32> -> tensor<1x5x4x6xf32>
+  %z = graph.transpose %y [0, 2, 3, 1] : tensor<1x5x4x6xf32> -> tensor<1x4x6x5xf32>
+  return %z : tensor<1x4x6x5xf32>
+}
+
+// What a reshape merges across stays.
+// CHECK-LABEL: func.func @apart
+// CHECK: graph.transpose %arg0 [1, 0]
+// CHECK-NEXT: graph.reshape
+func.func @apart(%a: tensor<4x5xf32>) -> tensor<20xf32> {
+  %x = graph.transpose %a [1, 0] : tensor<4x5xf32> -> tensor<5x4xf32>
+  %y = graph.reshape %x : tensor<5x4xf32> -> tensor<20xf32>
+  return %y : tensor<20xf32>
+}
+
+// Equal extents in another order are other elements.
+// CHECK-LABEL: func.func @swapped
+// CHECK: graph.transpose
+func.func @swapped(%a: tensor<4x4x5xf32>) -> tensor<4x20xf32> {
+  %x = graph.transpose %a [0, 2, 1] : tensor<4x4x5xf32> -> tensor<4x5x4xf32>
+  %y = graph.reshape %x : tensor<4x5x4xf32> -> tensor<4x20xf32>
+  return %y : tensor<4x20xf32>
+}

@@ -175,41 +175,85 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   }
 };
 
-/// reshape(transpose(x)) where the reshape only adds or drops dimensions of extent 1.
-struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
+/// reshape(transpose(x)) where what the reshape merges or divides are neighbours in x, too:
+/// [n, h, w, c] to [n, c, h, w] to [n, c, h * w] is [n, h, w, c] to [n, h * w, c] to [n, c, h * w].
+struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     TransposeOp transpose = transposeOf(op.getInput(), op);
     if (!transpose)
       return failure();
-    Shape source = shapeOf(transpose.getInput()), transposed = shapeOf(transpose.getResult()),
-          result = shapeOf(op.getResult());
-    auto largeDims = [](const Shape &shape) {
-      SmallVector<int64_t> dims;
-      for (auto [dim, extent] : llvm::enumerate(shape))
-        if (extent != SymbolicInt(1))
-          dims.push_back(dim);
-      return dims;
-    };
-    SmallVector<int64_t> transposedDims = largeDims(transposed), resultDims = largeDims(result);
-    if (transposedDims.size() != resultDims.size())
+    Shape result = shapeOf(op.getResult());
+    std::optional<SmallVector<Group>> groups = groupsOf(transpose, result);
+    if (!groups)
       return failure();
-    SmallVector<std::pair<int64_t, int64_t>> bySource; // dimension of the source, dimension of the result
-    for (auto [from, to] : llvm::zip(transposedDims, resultDims)) {
-      if (transposed[from] != result[to])
-        return failure();
-      bySource.emplace_back(transpose.getPermutation()[from], to);
-    }
-    llvm::sort(bySource);
+    llvm::sort(*groups, [](const Group &a, const Group &b) { return a.source < b.source; });
     // The result's dimensions in the order of the source; those of extent 1 stay where they are.
-    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, result.size()));
-    for (auto [place, pair] : llvm::zip(resultDims, bySource))
-      order[place] = pair.second;
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, result.size())), places = largeDims(result);
+    size_t next = 0;
+    for (const Group &group : *groups)
+      for (int64_t dim : group.result)
+        order[places[next++]] = dim;
     Shape straight = llvm::map_to_vector(order, [&](int64_t dim) { return result[dim]; });
     GraphBuilder builder(rewriter, op.getLoc());
     rewriter.replaceOp(op, builder.transpose(builder.reshape(transpose.getInput(), straight), inverse(order)));
     return success();
+  }
+
+private:
+  /// Dimensions of the result, and the place of the first one of the source, that hold the same elements in the same
+  /// order.
+  struct Group {
+    int64_t source;
+    SmallVector<int64_t> result;
+  };
+
+  static SmallVector<int64_t> largeDims(const Shape &shape) {
+    SmallVector<int64_t> dims;
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      if (extent != SymbolicInt(1))
+        dims.push_back(dim);
+    return dims;
+  }
+
+  /// The least numbers of first extents that have the same product.
+  static std::optional<std::pair<size_t, size_t>> equalParts(ArrayRef<SymbolicInt> a, ArrayRef<SymbolicInt> b) {
+    SymbolicInt left(1);
+    for (size_t i = 0; i < a.size(); ++i) {
+      left *= a[i];
+      SymbolicInt right(1);
+      for (size_t j = 0; j < b.size(); ++j)
+        if ((right *= b[j]) == left)
+          return std::pair(i + 1, j + 1);
+    }
+    return std::nullopt;
+  }
+
+  /// The smallest ones, of dimensions that are not 1. nullopt: one is not together in the source.
+  static std::optional<SmallVector<Group>> groupsOf(TransposeOp transpose, const Shape &result) {
+    SmallVector<int64_t> sourceDims = largeDims(shapeOf(transpose.getInput())), resultDims = largeDims(result), places;
+    Shape left, right;
+    for (int64_t dim : largeDims(shapeOf(transpose.getResult()))) {
+      left.push_back(shapeOf(transpose.getResult())[dim]);
+      places.push_back(llvm::find(sourceDims, transpose.getPermutation()[dim]) - sourceDims.begin());
+    }
+    for (int64_t dim : resultDims)
+      right.push_back(result[dim]);
+    SmallVector<Group> groups;
+    size_t i = 0, j = 0;
+    while (i < left.size() || j < right.size()) {
+      auto parts = equalParts(ArrayRef(left).drop_front(i), ArrayRef(right).drop_front(j));
+      if (!parts)
+        return std::nullopt;
+      for (size_t k = 1; k < parts->first; ++k)
+        if (places[i + k] != places[i] + static_cast<int64_t>(k))
+          return std::nullopt;
+      groups.push_back({places[i], SmallVector<int64_t>(ArrayRef(resultDims).slice(j, parts->second))});
+      i += parts->first;
+      j += parts->second;
+    }
+    return groups;
   }
 };
 
@@ -217,7 +261,7 @@ struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTra
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<SinkThroughMap, SinkThroughConcat, SinkThroughView<PadOp>, SinkThroughView<SliceOp>,
-                 SinkThroughView<WindowReduceOp>, SinkThroughReduce, SinkThroughUnitReshape>(&getContext());
+                 SinkThroughView<WindowReduceOp>, SinkThroughReduce, SinkThroughReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
