@@ -1,9 +1,9 @@
 // A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
 // After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
-// What the caller calls a grain is an estimate of what is worth a thread, from extents that its compiler may not have
-// known: a unit may take a hundredth of that or a hundred times as much. So the caller does the first grain and looks
-// how long it took, before it hands out the rest.
+// A grain that comes negative is an estimate from extents that its compiler did not know: a unit may take a hundredth
+// of that or a hundred times as much. So the caller does the first grain and looks how long it took, before it hands
+// out the rest; likewise before it wakes anybody for few units.
 //
 // One pool per process: perpend_pool_v2 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
 // for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <new>
 #include <pthread.h>
@@ -215,11 +216,13 @@ void withdraw(Pool &pool, Job &job) {
   pthread_mutex_unlock(&pool.mutex);
 }
 
+int64_t grainOf(const ParallelTask &task) { return std::max<int64_t>(std::abs(task.grain), 1); }
+
 // The units from `first` on.
 void share(Pool &pool, const ParallelTask &task, int64_t first) {
-  int32_t threads = std::clamp(task.threads, 1, maxThreads);
-  int64_t extent = task.extent - first, wholeGrains = extent / std::max<int64_t>(task.grain, 1);
-  int64_t parts = std::clamp<int64_t>(threads * partsPerThread, 1, std::max<int64_t>(wholeGrains, 1));
+  int32_t threads = std::min(task.threads, maxThreads);
+  int64_t extent = task.extent - first, wholeGrains = extent / grainOf(task);
+  int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains);
   Job job;
   job.task = &task;
   job.first = first;
@@ -237,10 +240,11 @@ void share(Pool &pool, const ParallelTask &task, int64_t first) {
 }
 
 void runInPool(Pool &pool, const ParallelTask &task) {
-  int64_t grain = std::max<int64_t>(task.grain, 1), wholeGrains = task.extent / grain;
+  int64_t grain = grainOf(task), wholeGrains = task.extent / grain;
   bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0, isLittle = wholeGrains < grainsWorthWaking;
-  bool isForEach = wholeGrains <= std::clamp(task.threads, 1, maxThreads); // a first one alone would take all the time
-  if (isAwake && (isLittle || isForEach))
+  bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); // a first one alone would take all the time
+  bool isKnown = task.grain > 0;
+  if (isAwake ? isKnown || isLittle || isForEach : isKnown && !isLittle)
     return share(pool, task, 0);
   if (isLittle && grain > 1) // a unit is short
     return task.body(task.context, 0, task.extent);
@@ -308,7 +312,7 @@ static Pool *acquirePool() {
 void parallelFor(const ParallelTask &task) {
   if (task.extent <= 0)
     return;
-  bool isSerial = task.threads <= 1 || task.extent / 2 < std::max<int64_t>(task.grain, 1);
+  bool isSerial = task.threads <= 1 || task.extent / 2 < grainOf(task);
   Pool *pool = isSerial ? nullptr : acquirePool();
   if (pool)
     pool->run(*pool, task);

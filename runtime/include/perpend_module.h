@@ -93,8 +93,9 @@ struct perpend_frame {
   int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
                               * Behind them: at most how many threads run a kernel at a time, at least 1 */
   /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
-   * into parts of at least grain units when threads are available. extent <= 0 runs nothing. kernelIndex -1: work that
-   * is no kernel, of a library call. */
+   * into parts of at least grain units when threads are available; < 0: of -grain, which is an estimate from extents
+   * that were not known, so that the first part is measured. extent <= 0 runs nothing. kernelIndex -1: work that is no
+   * kernel, of a library call. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
   /* outputCount + growingCount buffers: those of outputs with extents from data, then those of intermediate values.

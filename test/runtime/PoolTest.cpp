@@ -46,12 +46,12 @@ static size_t threadCount() {
 
 TEST(Pool, EveryIndexOnceInPartsOfAtLeastGrain) {
   for (int64_t extent : {0, 1, 2, 3, 7, 64, 1000, 1009})
-    for (int64_t grain : {-1, 0, 1, 2, 5, 100, 5000})
+    for (int64_t grain : {-5, -1, 0, 1, 2, 5, 100, 5000})
       for (int32_t threads : {1, 2, 3, 8}) {
         std::vector<std::atomic<int>> seen(static_cast<size_t>(extent));
         std::atomic<bool> isTooSmall = false;
         parallel(extent, grain, threads, [&](int64_t begin, int64_t end) {
-          if (end - begin < std::min(grain, extent))
+          if (end - begin < std::min(std::abs(grain), extent))
             isTooSmall = true;
           for (int64_t i = begin; i < end; ++i)
             ++seen[static_cast<size_t>(i)];
@@ -109,6 +109,19 @@ TEST(Pool, SleepingWorkersAreNotWokenForLittleWork) {
   EXPECT_LT(triesThatWakeHelpers(7, 2), 4);
 }
 
+// One of 16 units done alone is a ninth of the time of two threads.
+TEST(Pool, TheFirstPartIsTriedOnlyOfAnEstimate) {
+  for (int64_t grain : {1, -1}) {
+    std::atomic<int64_t> firstEnd = 0;
+    parallel(16, grain, 2, [&](int64_t begin, int64_t end) {
+      if (begin == 0)
+        firstEnd = end;
+      work(begin, end);
+    });
+    EXPECT_EQ(firstEnd, grain > 0 ? 2 : 1);
+  }
+}
+
 // The number of grains is only an estimate of the time.
 TEST(Pool, SleepingWorkersAreWokenForFewLongUnits) {
   parallel(64, 1, 2, work);
@@ -116,7 +129,7 @@ TEST(Pool, SleepingWorkersAreWokenForFewLongUnits) {
   EXPECT_EQ(helpersOf(4, 1, std::chrono::milliseconds(20)), 1u);
 }
 
-TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) { EXPECT_LT(triesThatWakeHelpers(64, 1), 4); }
+TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) { EXPECT_LT(triesThatWakeHelpers(64, -1), 4); }
 
 TEST(Pool, NestedAndConcurrentCallsFinish) {
   std::atomic<int64_t> sum = 0;
