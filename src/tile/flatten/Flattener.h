@@ -75,6 +75,9 @@ private:
   const SymbolicInt &positionOf(const Access &access);
   mlir::Value memoryOf(mlir::Value buffer) { return mapping.lookup(buffer); }
 
+  // Memory that is asked for before it is touched
+  void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
+
   // Sums in registers
   std::optional<Accumulation> accumulationAt(ForOp loop);
   bool isInvariant(mlir::Operation *access, BlockOp block, llvm::ArrayRef<ForOp> loops);

@@ -107,6 +107,7 @@ void Flattener::emitUnits(OpBuilder &builder, ForOp loop) {
     auto units = builder.create<scf::ForOp>(loc, first, last, emitter.constant(1));
     mapping.map(loop.variable(), units.getInductionVar());
     OpBuilder inner = OpBuilder::atBlockBegin(units.getBody());
+    emitPrefetches(inner, loop);
     emit(inner, *loop.body());
   });
 }

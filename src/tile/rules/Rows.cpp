@@ -4,11 +4,15 @@
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1
 //   compute_at %reduce_1, %f    (every other block, from the last to the first)
+//   annotate %f, "prefetch", 1  (of rows that come from memory)
 //   parallel %f
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/rules/Rules.h"
+
+#include "tile/Attributes.h"
+#include "tile/KernelWork.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -55,7 +59,14 @@ static bool isChain(func::FuncOp kernel, const target::TargetInfo &) {
   return llvm::any_of(blocks, [](BlockOp block) { return block.isReduction(); }) && llvm::any_of(blocks, readsAgain);
 }
 
-static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
+/// Rows that come from memory (and do not fill the first cache) are worth being asked for before they are needed.
+static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const target::TargetInfo &target) {
+  std::optional<int64_t> bytes = workOf(kernel).bytes.constant(), count = rows.constant();
+  return bytes && count && *count > 1 && *bytes > static_cast<int64_t>(target.l3Bytes) / 2 && target.l3Bytes &&
+         *bytes / *count < static_cast<int64_t>(target.l1Bytes) / 2;
+}
+
+static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   unsigned rowLoops = spatialLoops(blocks.back());
   for (BlockOp block : blocks)
@@ -73,6 +84,9 @@ static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel,
     if (failed(handle) || failed(schedule.computeAt(*handle, *rows)))
       return failure();
   }
+  if (areWorthAsking(kernel, schedule.operation(*rows).getExtent().values()[0], target) &&
+      failed(schedule.annotate(*rows, prefetchAnnotation, Builder(kernel.getContext()).getI64IntegerAttr(1))))
+    return failure();
   return schedule.parallel(*rows);
 }
 

@@ -1,0 +1,32 @@
+// Rows that come from memory are asked for one row before they are read and written; those that a cache holds are not.
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=64K --tile-schedule-blocks=target=x86-64-v3,l3=64K %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=64K --tile-schedule-blocks=target=x86-64-v3,l3=64K --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=1M --tile-schedule-blocks=target=x86-64-v3,l3=1M %s | FileCheck --check-prefix=CACHED %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3,l3=64K
+
+func.func @main(%x: tensor<20x300xf32> {graph.name = "x"}) -> tensor<20x300xf32> {
+  %0 = graph.call_kernel @normalised(%x) : (tensor<20x300xf32>) -> tensor<20x300xf32>
+  return %0 : tensor<20x300xf32>
+}
+
+// SCHEDULED: "annotate %fused_i0, \22prefetch\22, 1 : i64"
+// SCHEDULED: tile.for %fused_i0 in 20 parallel attributes {prefetch = 1 : i64} {
+// CACHED-NOT: prefetch
+
+// FLAT: scf.for %[[ROW:.*]] = %arg3 to %arg4
+// FLAT: %[[NEXT:.*]] = arith.addi %{{.*}}, %c300
+// FLAT: scf.for %[[I:.*]] = %c0 to %c300 step %c16 {
+// FLAT: %[[AT:.*]] = arith.addi %{{.*}}, %[[I]]
+// FLAT: memref.prefetch %arg0[%[[AT]]], read, locality<3>, data
+// FLAT: scf.for
+// FLAT: memref.prefetch %arg1[{{.*}}], write, locality<3>, data
+func.func private @normalised(%x: tensor<20x300xf32>) -> tensor<20x300xf32> attributes {tile.kernel} {
+  %0 = graph.reduce sum %x dims [1] : tensor<20x300xf32> -> tensor<20xf32>
+  %1 = graph.broadcast %0 dims [0] : tensor<20xf32> -> tensor<20x300xf32>
+  %2 = graph.map (%x, %1) : (tensor<20x300xf32>, tensor<20x300xf32>) -> tensor<20x300xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.divf %p, %q : f32
+    graph.yield %r : f32
+  }
+  return %2 : tensor<20x300xf32>
+}
