@@ -89,6 +89,7 @@ public:
 private:
   /// That of the option; a module with kernels of blocks is behind `schedule`.
   StringRef findFirst();
+  LogicalResult checkOptions();
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
@@ -125,6 +126,30 @@ StringRef Compilation::findFirst() {
   return options.startFrom.empty() && isOfBlocks ? StringRef("tile") : StringRef(options.startFrom);
 }
 
+LogicalResult Compilation::checkOptions() {
+  if (options.optLevel < 0 || options.optLevel > 3)
+    return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
+  auto numberOf = [](StringRef name) {
+    return llvm::find_if(phases(), [&](auto &phase) { return phase.name == name; });
+  };
+  auto [overridden, file] = StringRef(options.overridePhase).split(':');
+  for (StringRef name : {StringRef(options.stopAfter), StringRef(options.startFrom), overridden})
+    if (!name.empty() && numberOf(name) == phases().end())
+      return module.emitError("no phase is called '")
+             << name << "'\nhint: the phases are "
+             << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
+  if (!overridden.empty() && file.empty())
+    return module.emitError("no file for --override-phase, got '") << overridden << "'" << overrideHint;
+  bool isOfBlocks = options.startFrom.empty();
+  for (auto [option, name] :
+       {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
+    if (!name.empty() && !first.empty() && numberOf(name) < numberOf(first))
+      return module.emitError(option) << ": the phase '" << name << "' does not run: the compilation starts from '"
+                                      << first << (isOfBlocks ? "', as a kernel of the module is of blocks" : "'")
+                                      << "\nhint: name a later phase";
+  return success();
+}
+
 LogicalResult Compilation::lower() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
@@ -135,20 +160,9 @@ LogicalResult Compilation::lower() {
     return fail(resolved.takeError());
   target = *resolved;
   description.isChecked = options.checked;
-  if (options.optLevel < 0 || options.optLevel > 3)
-    return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
-  auto isPhase = [](StringRef name) {
-    return name.empty() || llvm::any_of(phases(), [&](const Phase &phase) { return phase.name == name; });
-  };
-  for (StringRef name :
-       {StringRef(options.stopAfter), StringRef(options.startFrom), StringRef(options.overridePhase).split(':').first})
-    if (!isPhase(name))
-      return module.emitError("no phase is called '")
-             << name << "'\nhint: the phases are "
-             << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
-  if (auto [phase, file] = StringRef(options.overridePhase).split(':'); !phase.empty() && file.empty())
-    return module.emitError("no file for --override-phase, got '") << phase << "'" << overrideHint;
   first = findFirst();
+  if (failed(checkOptions()))
+    return failure();
   if ((!options.intrinsics.empty() && failed(readIntrinsics())) ||
       (!options.schedules.empty() && failed(readSchedules())))
     return failure();

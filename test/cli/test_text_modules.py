@@ -63,6 +63,12 @@ def test_extents_that_cannot_be_proved_are_requirements(tmp_path: Path, start: l
     succeed("check", "m.mlir", "--symbol", "k=8", folder=tmp_path)
 
 
+def test_a_phase_that_does_not_run_is_no_end(tmp_path: Path) -> None:
+    options = ["--start-from", "fuse", "--stop-after", "pack"]
+    message = reject("compile", write(tmp_path, PRODUCT), *options, folder=tmp_path)
+    assert "--stop-after: the phase 'pack' does not run: the compilation starts from 'fuse'" in message
+
+
 def test_a_convolution_that_pads_is_not_packed(tmp_path: Path) -> None:
     write(tmp_path, PADDED)
     text = succeed("compile", "m.mlir", "--start-from", "pack", "--stop-after", "pack", folder=tmp_path)
@@ -111,6 +117,11 @@ def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
         assert "the outputs agree" in succeed("check", blocks, "--symbol", f"n={n}", folder=tmp_path)
     succeed("compile", blocks, "-o", "rows.so", "--start-from", "tile", folder=tmp_path)
     succeed("run", "rows.so", "--symbol", "n=3", folder=tmp_path)
+    for options in (["--stop-after", "fuse"], ["--override-phase", "schedule:rows.mlir", "-o", "x.so"]):
+        message = reject("compile", blocks, *options, folder=tmp_path)
+        assert "does not run: the compilation starts from 'tile', as a kernel of the module is of blocks" in message
+    assert "scf.for" in succeed("compile", blocks, "--stop-after", "tile", "--dump-phases", ".", folder=tmp_path)
+    assert not (tmp_path / "4-fuse.mlir").exists() and (tmp_path / "6-tile.mlir").exists()
     text = done.stdout.replace("tile.buffer<[n, 7] x f32>", "tile.buffer<[n, 8] x f32>")
     assert "has other operands and results" in reject("check", write(tmp_path, text), folder=tmp_path)
     text = re.sub(r"math\.exp (%\w+) : f32", r"llvm.intr.exp(\1) : (f32) -> f32", done.stdout)
