@@ -81,7 +81,7 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileBuildBlocks({context.target, /*all=*/false, /*schedules=*/true}));
   passes.addPass(tile::createTileScheduleBlocks({context.target}));
   passes.addPass(tile::createTileFlattenBlocks());
-  passes.addPass(tile::createTileLowerKernels());
+  passes.addPass(tile::createTileLowerKernels({context.target}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(tile::createTileHoistDivisions());
   passes.addPass(createCSEPass());

@@ -9,7 +9,7 @@
 //               of row)
 //   row         elements of the last dimension accumulated at once (a reduction that keeps it), or the chunk of lanes
 //               of a result whose elements depend on one another
-//   grain       units that are worth a thread
+//   grain       units that are worth a thread; where none is given, phase `tile` estimates it
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +28,9 @@ struct Schedule {
   int64_t unitDims = 1;
   int64_t part = 0;
   int64_t row = 0;
-  int64_t grain = 1;
+  int64_t grain = 0;
 
-  bool isDefault() const { return unitDims == 1 && !part && !row && grain == 1; }
+  bool isDefault() const { return unitDims == 1 && !part && !row && !grain; }
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;
   /// Whether the kernel can run as its attribute says; an error names the entry, what is expected and what it is.

@@ -88,6 +88,16 @@ def test_a_trace_in_a_module_of_text(product: Path) -> None:
     assert "hint: did you mean %k?" in message
 
 
+def test_a_grain_stays(product: Path) -> None:
+    text = succeed("compile", product, "-O1", "--stop-after", "schedule", folder=product.parent)
+    path = product.parent / "changed.mlir"
+    path.write_text(text.replace("tile.schedule = {}", "tile.schedule = {grain = 3 : i64}"))
+    override = ["-O1", "--override-phase", f"schedule:{path}"]
+    for options in ([], ["--schedules", save_schedule(product, PRODUCT)]):
+        assert "tile.schedule = {grain = 3 : i64}" in tiled(product, *override, *options)
+        assert "tile.schedule = {grain = 3 : i64}" not in tiled(product, "-O1", *options)
+
+
 WRONG = {
     "a primitive": ("  splt %i, [_, 4]\n", "", ":3: there is no primitive 'splt'\nhint: did you mean split?"),
     "an operand": (

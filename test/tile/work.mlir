@@ -3,9 +3,11 @@
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 %s | FileCheck %s
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-schedule-blocks=target=znver5 %s \
 // RUN:   | FileCheck --check-prefix=BLOCKS %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks=schedules --tile-schedule-blocks \
+// RUN:   --tile-flatten-blocks --tile-lower-kernels %s | FileCheck --check-prefix=GIVEN %s
 
 // 2704 * 64 * 64 multiplications take 0.2 ms: eight blocks of each of two panels, each worth a thread.
-// BLOCKS: @large({{.*}} tile.schedule = {}, {{.*}} = split %i0, [_, 43, 8]"
+// BLOCKS: @large({{.*}} tile.schedule = {grain = 1 : i64}, {{.*}} = split %i0, [_, 43, 8]"
 func.func private @large(%a: tensor<2704x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<2704x64xf32> attributes {tile.kernel} {
   %0 = tile.matmul %a, %w : (tensor<2704x64xf32>, tensor<2x64x32xf32>) -> tensor<2704x64xf32>
   return %0 : tensor<2704x64xf32>
@@ -43,4 +45,23 @@ func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tenso
 func.func private @columns(%a: tensor<1000x200000xf32>) -> tensor<200000xf32> attributes {tile.kernel} {
   %0 = graph.reduce sum %a dims [0] : tensor<1000x200000xf32> -> tensor<200000xf32>
   return %0 : tensor<200000xf32>
+}
+
+// A grain that is given stays.
+// GIVEN: @blocks({{.*}} tile.schedule = {grain = 3 : i64}
+func.func private @blocks(%a: tensor<16x64x64xf32>) -> tensor<64x64x16xf32>
+    attributes {tile.kernel, tile.schedule = {grain = 3 : i64}} {
+  %0 = graph.transpose %a [1, 2, 0] : tensor<16x64x64xf32> -> tensor<64x64x16xf32>
+  return %0 : tensor<64x64x16xf32>
+}
+// GIVEN: @scan({{.*}} tile.schedule = {grain = 3 : i64, row = 64 : i64}
+func.func private @scan(%a: tensor<3x64xf32>) -> tensor<3x64xf32>
+    attributes {tile.kernel, tile.schedule = {grain = 3 : i64, row = 64 : i64}} {
+  %0 = graph.scan sum %a dim 0 : tensor<3x64xf32> -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}
+// GIVEN: @estimated({{.*}} tile.schedule = {grain = {{[1-9][0-9]+}} : i64, row = 64 : i64}
+func.func private @estimated(%a: tensor<3x64xf32>) -> tensor<3x64xf32> attributes {tile.kernel} {
+  %0 = graph.scan sum %a dim 0 : tensor<3x64xf32> -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
 }

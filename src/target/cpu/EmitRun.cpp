@@ -158,7 +158,7 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
-  int64_t grain = tile::Schedule::of(kernel).grain;
+  int64_t grain = std::max<int64_t>(1, tile::Schedule::of(kernel).grain);
   bool isKnown = graph::symbolsOfKernel(kernel).empty();
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
              {frame, index, address, list, units, f.integer(isKnown ? grain : -grain)});

@@ -2,8 +2,9 @@
 //
 // Turns each kernel function from operators on tensors into loops on 1-D
 // buffers, in the form that KernelAbi.h describes. The number of units is left
-// as the attribute tile.extent. Runs after scheduling; afterwards no tensor is
-// left inside kernels.
+// as the attribute tile.extent; how many are worth a thread follows from it and
+// an estimate of the kernel's time (CostModel.h). Runs after scheduling;
+// afterwards no tensor is left inside kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
+#include "tile/CostModel.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelBody.h"
 #include "tile/VerifyKernel.h"
@@ -32,6 +34,8 @@ using namespace perpend::tile;
 
 namespace {
 struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
+  using TileLowerKernelsBase::TileLowerKernelsBase;
+
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute) &&
@@ -48,7 +52,7 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     return KernelAbi::type(kernel.getContext(), buffers);
   }
 
-  static LogicalResult lower(func::FuncOp kernel) {
+  LogicalResult lower(func::FuncOp kernel) {
     SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
     ValueRange roots = kernel.getBody().front().getTerminator()->getOperands();
     SmallVector<Value> stored(kernel.getArguments());
@@ -80,6 +84,9 @@ struct LowerKernels : perpend::tile::impl::TileLowerKernelsBase<LowerKernels> {
     if (units.isPoison())
       return lowered.emitError("expected a number of units that the symbols give, got an expression that is too long");
     lowered->setAttr(extentAttribute, graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
+    if (!schedule.grain)
+      schedule.grain = static_cast<int64_t>(leastSecondsOfPart * estimate(units) / estimateSeconds(kernel, target)) + 1;
+    schedule.attachTo(lowered);
     kernel.erase();
     return success();
   }

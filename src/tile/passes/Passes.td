@@ -40,6 +40,7 @@ def TileLowerKernels : Pass<"tile-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Each kernel's operators into loops on 1-D buffers, as its schedule says";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
                            "::perpend::tile::TileDialect"];
+  let options = [TargetOption];
 }
 
 def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {

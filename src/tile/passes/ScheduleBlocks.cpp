@@ -45,12 +45,12 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
           return signalPassFailure();
         setTrace(kernel, schedule);
       }
-      setGrain(kernel);
+      if (Schedule numbers = Schedule::of(kernel); !numbers.grain)
+        setGrain(kernel, numbers);
     }
   }
 
-  void setGrain(func::FuncOp kernel) {
-    Schedule numbers = Schedule::of(kernel);
+  void setGrain(func::FuncOp kernel, Schedule numbers) {
     compactBuffers(kernel);
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);

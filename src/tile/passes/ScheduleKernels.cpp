@@ -4,9 +4,9 @@
 // the result is the attribute tile.schedule (see Schedule.h).
 //
 // Units are leading dimensions, enough of them to share work between threads, so
-// that inner loops stay long. What is worth another thread follows from an estimate
-// of the kernel's time (CostModel.h). Products on packed operands get the units and
-// all else from their rule (rules/Contraction.cpp).
+// that inner loops stay long. How long one must be follows from an estimate of the
+// kernel's time (CostModel.h). Chains of rows, products and kernels without a sum
+// get their units and all else from their rule (rules/Rules.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,32 +43,19 @@ public:
     Operation *leading = leadingOperator(kernel);
     if (auto sequence = dyn_cast<graph::SequenceInterface>(root))
       scheduleSequence(sequence);
-    else if (std::optional<graph::RowChain> chain = rowChainOf(kernel))
-      scheduleRows(shape, chain->rowDims);
-    else if (hasSum() && !isa_and_nonnull<MatmulOp, ConvOp>(leading))
+    else if (hasSum() && !rowChainOf(kernel) && !isa_and_nonnull<MatmulOp, ConvOp>(leading))
       scheduleElements(shape, dyn_cast_or_null<graph::ReduceOp>(leading));
-    else
-      return schedule.attachTo(kernel); // its rule makes its loops
-    schedule.grain = static_cast<int64_t>(leastSecondsOfPart * units / seconds) + 1;
     schedule.attachTo(kernel);
   }
 
 private:
   bool hasSum() { return llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>); }
 
-  /// A unit is a row; what it does inside is scheduled on blocks.
-  void scheduleRows(ArrayRef<SymbolicInt> shape, unsigned rowDims) {
-    units = estimate(graph::elementCount(shape.take_front(rowDims)));
-  }
-
   /// Chunks of a single lane, whole cache lines; of several, one index of the first.
   void scheduleSequence(graph::SequenceInterface op) {
     Shape shape = shapeOf(op->getResult(0));
-    auto [first, last] = op.sequentialDims();
+    size_t last = op.sequentialDims().second;
     schedule.row = shape.size() - last == 1 ? 64 : 1;
-    for (auto [dim, extent] : llvm::enumerate(shape))
-      if (dim < first || dim == last)
-        units *= dim == last ? llvm::divideCeil(estimate(extent), schedule.row) : estimate(extent);
   }
 
   void scheduleElements(const Shape &shape, graph::ReduceOp reduce) {
@@ -83,7 +70,6 @@ private:
       outer *= estimate(shape[dims++]);
     schedule.unitDims = rank <= 1 && !schedule.row ? rank : dims;
     ArrayRef<SymbolicInt> unitShape = ArrayRef(shape).take_front(schedule.unitDims);
-    units = estimate(graph::elementCount(unitShape));
     if (schedule.unitDims == rank - 1)
       divideLast(unitShape, shape.back());
   }
@@ -97,7 +83,7 @@ private:
     int64_t known = 1;
     for (const SymbolicInt &extent : unitShape)
       known *= std::max<int64_t>(1, extent.constant().value_or(1));
-    double secondsOfElement = seconds / units / estimate(last);
+    double secondsOfElement = seconds / estimate(graph::elementCount(unitShape)) / estimate(last);
     auto least = std::min<int64_t>(leastPart, leastSecondsOfPart / secondsOfElement + 1);
     int64_t wanted = llvm::divideCeil(wantedUnits, known);
     int64_t even = last.constant() ? llvm::divideCeil(estimate(last), wanted) : leastPart;
@@ -107,7 +93,6 @@ private:
     if (wanted == 1 || (last.constant() && part >= *last.constant()) || !isExpression(parts))
       return;
     schedule.part = part;
-    units *= static_cast<double>(estimate(last)) / part;
   }
 
   /// How many elements to accumulate at once: all if they are few, else a divisor of their number if there is a good
@@ -125,7 +110,7 @@ private:
 
   func::FuncOp kernel;
   Schedule schedule;
-  double seconds, units = 1;
+  double seconds;
 };
 
 struct ScheduleKernels : perpend::tile::impl::TileScheduleKernelsBase<ScheduleKernels> {
