@@ -22,7 +22,7 @@ using support::SymbolicInt;
 
 namespace {
 constexpr int callCount = 10, attempts = 400;
-constexpr int64_t extentsToTry[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64};
+constexpr int64_t usualExtents[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64};
 /// Points of the block in a call: the interpreter takes a microsecond for each.
 constexpr int64_t mostPoints = 1 << 15;
 /// Of a buffer, with the gaps that strides leave.
@@ -43,12 +43,14 @@ private:
   int64_t integer(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
   std::optional<int64_t> valueOf(const SymbolicInt &expression) { return expression.substitute(values).constant(); }
 
-  bool drawExtents(IntrinsicDraw &draw);
+  std::vector<int64_t> extentsToTry() const;
+  void drawExtents(IntrinsicDraw &draw, ArrayRef<int64_t> candidates);
   bool areAllowed();
-  LogicalResult drawBuffer(unsigned number, Buffer &buffer);
+  std::string drawInto(IntrinsicDraw &draw);
+  std::string drawBuffer(unsigned number, Buffer &buffer);
   void placeFreely(unsigned number, Buffer &buffer);
   void fill(Tensor &tensor);
-  bool shareElements(Buffer &buffer);
+  bool giveSharedElementsOneValue(Buffer &buffer);
   OwningOpRef<ModuleOp> moduleOf();
   LogicalResult interpretInto(IntrinsicDraw &draw);
 
@@ -58,6 +60,8 @@ private:
   llvm::StringMap<SymbolicInt> values;
   /// Integers of all sizes, rather than small ones.
   bool isWide = false;
+  /// Why extents above 1 that the conditions allow were no draw, if any were not.
+  std::string refusal;
 };
 } // namespace
 
@@ -94,41 +98,73 @@ bool Draws::areAllowed() {
   return true;
 }
 
-bool Draws::drawExtents(IntrinsicDraw &draw) {
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    draw.extents.clear();
-    draw.text.clear();
-    for (const std::string &name : intrinsic.parameters) {
-      draw.extents.push_back(extentsToTry[integer(0, std::size(extentsToTry) - 1)]);
-      values[name] = SymbolicInt(draw.extents.back());
-      draw.text += (draw.text.empty() ? "with " : ", ") + name + " = " + std::to_string(draw.extents.back());
-    }
-    if (areAllowed())
-      return true;
+/// The usual ones, and the numbers of the conditions with those beside them.
+std::vector<int64_t> Draws::extentsToTry() const {
+  std::vector<int64_t> list(std::begin(usualExtents), std::end(usualExtents));
+  for (const SymbolicInt &side : intrinsic.where)
+    if (std::optional<int64_t> number = side.constant(); number && *number > 0 && *number < mostPoints)
+      list.insert(list.end(), {*number - 1, *number, *number + 1});
+  return list;
+}
+
+void Draws::drawExtents(IntrinsicDraw &draw, ArrayRef<int64_t> candidates) {
+  for (const std::string &name : intrinsic.parameters) {
+    int64_t extent = candidates[integer(0, static_cast<int64_t>(candidates.size()) - 1)];
+    draw.extents.push_back(extent);
+    values[name] = SymbolicInt(extent);
+    draw.text += (draw.text.empty() ? "with " : ", ") + name + " = " + std::to_string(extent);
   }
-  return false;
+}
+
+static bool isLarge(const IntrinsicDraw &draw) {
+  return llvm::any_of(draw.extents, [](int64_t extent) { return extent > 1; });
+}
+
+/// Extents that the conditions allow, and buffers that have a place. Returns why there are none.
+std::string Draws::drawInto(IntrinsicDraw &draw) {
+  std::string why = "no extents that were tried fulfil the conditions\nhint: where is a list of texts such as "
+                    "\"rows <= 8\"";
+  const std::vector<int64_t> candidates = extentsToTry();
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    draw = {};
+    drawExtents(draw, candidates);
+    if (!areAllowed())
+      continue;
+    why.clear();
+    for (unsigned i = 0; i < intrinsic.strides.size() && why.empty(); ++i)
+      why = drawBuffer(i, draw.buffers.emplace_back());
+    if (why.empty())
+      return "";
+    if (isLarge(draw))
+      refusal = why;
+  }
+  return why;
 }
 
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Strides that may be any: dimensions in any order, with gaps; of what is read, sometimes the same element again.
+/// Strides that may be any: dimensions in any order and direction, with gaps, around those whose strides are given or
+/// among them; of what is read, sometimes the same element again.
 void Draws::placeFreely(unsigned number, Buffer &buffer) {
   int64_t span = 1;
+  bool isAround = integer(0, 3) != 0;
+  auto steps = [&](unsigned dim) { return std::max<int64_t>(buffer.tensor.shape[dim] - 1, 0); };
   SmallVector<unsigned> freely;
   for (auto [dim, stride] : llvm::enumerate(intrinsic.strides[number])) {
     if (!stride)
       freely.push_back(dim);
-    else
-      span += std::max<int64_t>(buffer.tensor.shape[dim] - 1, 0) * std::abs(buffer.strides[dim]);
+    else if (isAround)
+      span += steps(dim) * std::abs(buffer.strides[dim]);
   }
   std::shuffle(freely.begin(), freely.end(), engine);
   bool isRead = number + 1 < intrinsic.strides.size();
   for (unsigned dim : freely) {
-    bool isRepeated = isRead && integer(0, 7) == 0;
-    buffer.strides[dim] = isRepeated ? 0 : span + (integer(0, 2) == 0 ? integer(1, 5) : 0);
-    span += std::max<int64_t>(buffer.tensor.shape[dim] - 1, 0) * buffer.strides[dim];
+    bool isRepeated = isRead && integer(0, 7) == 0, isBackwards = integer(0, 7) == 0;
+    int64_t size = isRepeated ? 0 : span + (integer(0, 2) == 0 ? integer(1, 5) : 0);
+    buffer.strides[dim] = isBackwards ? -size : size;
+    span += steps(dim) * size;
   }
 }
 
@@ -147,43 +183,42 @@ void Draws::fill(Tensor &tensor) {
   }
 }
 
-LogicalResult Draws::drawBuffer(unsigned number, Buffer &buffer) {
+/// Returns why it has no place.
+std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
+  std::string title = "the " + std::to_string(number + 1) + ". buffer";
   tile::BufferType type = intrinsic.bufferType(number);
   SmallVector<int64_t> shape;
   for (const SymbolicInt &extent : type.extents())
     shape.push_back(valueOf(extent).value_or(0));
   std::optional<Tensor> tensor = Tensor::allocate(type.getElementType(), shape);
   if (!tensor)
-    return fail("elements of the " + Twine(number + 1) + ". buffer have no values here");
+    return "elements of " + title + " have no values here";
   buffer.tensor = *tensor;
   fill(buffer.tensor);
+  constexpr int64_t far = mostElements + 1;
   for (const std::optional<SymbolicInt> &stride : intrinsic.strides[number])
-    buffer.strides.push_back(stride ? valueOf(*stride).value_or(-1) : 0);
+    buffer.strides.push_back(stride ? std::clamp(valueOf(*stride).value_or(far), -far, far) : 0);
   placeFreely(number, buffer);
-  int64_t last = 0;
-  for (auto [extent, stride] : llvm::zip(shape, buffer.strides)) {
-    int64_t steps = std::max<int64_t>(extent - 1, 0);
-    if (stride < 0 || (steps && stride > mostElements / steps) || (last += steps * stride) > mostElements)
-      return fail("expected strides of the " + Twine(number + 1) +
-                  ". buffer that are not negative, and place it within " + Twine(mostElements) + " elements, got " +
-                  Twine(stride));
-  }
-  buffer.base = guardElements + integer(0, 7);
+  int64_t first = 0, last = 0; // of its elements' places
+  for (auto [extent, stride] : llvm::zip(shape, buffer.strides))
+    (stride < 0 ? first : last) += std::max<int64_t>(extent - 1, 0) * stride;
+  if (last - first > mostElements)
+    return "expected strides that place " + title + " within " + std::to_string(mostElements) + " elements";
+  buffer.base = guardElements + integer(0, 7) - first;
   buffer.memory = buffer.base + last + 1 + guardElements;
-  if (!shareElements(buffer) && number + 1 == intrinsic.strides.size())
-    return fail("elements of the last buffer lie on one another");
-  return success();
+  bool isLast = number + 1 == intrinsic.strides.size();
+  return giveSharedElementsOneValue(buffer) && isLast ? "elements of the last buffer lie on one another" : "";
 }
 
-/// Elements at one place are equal. Returns whether there are none.
-bool Draws::shareElements(Buffer &buffer) {
+/// Returns whether there are any.
+bool Draws::giveSharedElementsOneValue(Buffer &buffer) {
   llvm::DenseMap<int64_t, size_t> first;
   unsigned bytes = buffer.tensor.format().bytes();
   std::byte *data = buffer.tensor.mutableData();
   for (auto [i, position] : llvm::enumerate(buffer.positions()))
     if (auto [known, isNew] = first.try_emplace(position, i); !isNew)
       std::memcpy(data + i * bytes, data + known->second * bytes, bytes);
-  return int64_t(first.size()) == buffer.tensor.elementCount();
+  return int64_t(first.size()) < buffer.tensor.elementCount();
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,15 +289,13 @@ FailureOr<std::vector<IntrinsicDraw>> Draws::run() {
   for (int number = 0; number < callCount; ++number) {
     IntrinsicDraw &draw = draws.emplace_back();
     isWide = number % 2 == 1;
-    if (!drawExtents(draw))
-      return fail("no extents up to 64 that were tried fulfil the conditions\nhint: where is a list of texts such as "
-                  "\"rows <= 8\"");
-    for (unsigned i = 0; i < intrinsic.strides.size(); ++i)
-      if (failed(drawBuffer(i, draw.buffers.emplace_back())))
-        return failure();
+    if (std::string why = drawInto(draw); !why.empty())
+      return fail(why);
     if (failed(interpretInto(draw)))
       return failure();
   }
+  if (!refusal.empty() && llvm::none_of(draws, isLarge))
+    return fail(refusal);
   return draws;
 }
 

@@ -1,8 +1,8 @@
 //===- IntrinsicDraws.h - intrinsics on random data --------------*- C++ -*-===//
 //
 // What an intrinsic's description means for extents, strides and data that are
-// drawn: small ones, and those that its conditions name. Sums of the data are exact
-// in any order.
+// drawn: extents are small, or at the numbers of its conditions; strides that it
+// leaves free are any; data are such that sums are exact in any order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +32,8 @@ struct IntrinsicDraw {
   std::string text;
 };
 
-/// Errors: diagnostics: no extents fulfil the conditions, elements of the last buffer lie on one another, or the
-/// description cannot be interpreted.
+/// Errors: diagnostics: no extents fulfil the conditions, or none above 1 give the buffers a place (elements of the last
+/// lie on one another, or far away), or the description cannot be interpreted.
 mlir::FailureOr<std::vector<IntrinsicDraw>> drawCalls(const tile::Intrinsic &intrinsic);
 } // namespace perpend
 
