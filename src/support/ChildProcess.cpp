@@ -61,12 +61,17 @@ static void becomeChild(unsigned seconds, int out) {
   });
 }
 
-static std::string describe(int status, unsigned seconds) {
+/// Code may keep SIGXCPU from ending it, not the SIGKILL that follows.
+static std::string describe(int status, const rusage &usage, unsigned seconds) {
   if (!WIFSIGNALED(status))
     return "it ends the process";
-  if (int signal = WTERMSIG(status); signal != SIGXCPU && signal != SIGALRM && signal != SIGKILL)
-    return std::string("it ends with signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
-  return "it takes longer than " + std::to_string(seconds) + " s";
+  int signal = WTERMSIG(status);
+  bool isOverTime = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec >= static_cast<time_t>(seconds);
+  if (signal == SIGXCPU || signal == SIGALRM || (signal == SIGKILL && isOverTime))
+    return "it takes longer than " + std::to_string(seconds) + " s";
+  if (signal == SIGKILL)
+    return "the system kills it, as it does with what takes too much memory";
+  return std::string("it ends with signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
 ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body) {
@@ -86,14 +91,15 @@ ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body)
   std::string text = child < 0 ? "" : readAll(ends[0]);
   close(ends[0]);
   int status = 0;
+  rusage usage = {};
   if (child < 0)
     return {false, std::string("no process: ") + std::strerror(errno)};
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == Done && llvm::StringRef(text).contains('\0'))
     return {true, llvm::StringRef(text).rsplit('\0').second.str()};
   bool isStopped = WIFEXITED(status) && WEXITSTATUS(status) == Stopped;
-  return {false, isStopped ? text : describe(status, seconds)};
+  return {false, isStopped ? text : describe(status, usage, seconds)};
 }
 
 } // namespace perpend::support
