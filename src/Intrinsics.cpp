@@ -32,6 +32,7 @@
 #include "llvm/Support/Path.h"
 
 #include <cmath>
+#include <csignal>
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -42,6 +43,7 @@ using tile::Intrinsic;
 
 namespace {
 constexpr unsigned secondsToCompile = 60, secondsToRun = 2;
+constexpr StringLiteral featuresHint = "\nhint: features names every instruction set that the implementation needs";
 constexpr StringLiteral entryName = "perpend_module_call";
 /// Gets the addresses of buffers; bases, strides and extents.
 using Entry = void(void *const *buffers, const int64_t *numbers);
@@ -61,7 +63,7 @@ private:
 
   OwningOpRef<ModuleOp> moduleWithEntry();
   std::string emitObject(const target::TargetInfo &machine);
-  LogicalResult compile(const target::TargetInfo &machine);
+  LogicalResult compile(const target::TargetInfo &machine, const Twine &where = "");
   LogicalResult link(const target::TargetInfo &machine);
   LogicalResult compare();
   LogicalResult compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before, ArrayRef<std::byte *> after);
@@ -165,14 +167,13 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
   return code ? "0 0 " + code.message() : error;
 }
 
-LogicalResult Implementation::compile(const target::TargetInfo &machine) {
+LogicalResult Implementation::compile(const target::TargetInfo &machine, const Twine &where) {
   support::ChildResult result = support::runInChild(secondsToCompile, [&] { return emitObject(machine); });
   if (result.isDone && result.text.empty())
     return success();
-  std::string title = "its implementation does not compile for " + machine.name + ": ";
+  std::string title = ("its implementation does not compile for " + machine.name + where + ": ").str();
   if (!result.isDone)
-    return fail(title + "LLVM stops: " + StringRef(result.text).trim() +
-                "\nhint: features names what instructions the processor must have");
+    return fail(title + "LLVM stops: " + StringRef(result.text).trim() + featuresHint);
   auto [loc, text] = placeOf(result.text, file, intrinsic.implementation.getLoc());
   text.consume_front("perpend bug: ");
   return fail(title + text.split("\nhint: ").first, loc);
@@ -363,27 +364,30 @@ LogicalResult Implementation::compare() {
   const std::string &text = (*draws)[finished].text;
   return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " +
               (result.isDone ? "it ends the process" : result.text) +
-              "\nhint: elements are at multiples of their own size, no more; strides and bases are random");
+              (result.signal == SIGILL
+                   ? featuresHint
+                   : "\nhint: elements are at multiples of their own size, no more; strides and bases are random"));
 }
 
 LogicalResult Implementation::verify(const target::TargetInfo &target, const target::TargetInfo &host) {
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend-intrinsics", folder))
     return fail("cannot create a temporary folder: " + error.message());
   auto removed = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
-  auto hasAll = [](const target::TargetInfo &machine, ArrayRef<std::string> features) {
-    return llvm::all_of(features, [&](const std::string &feature) { return machine.hasIsa(feature); });
+  auto lackingHere = [&](ArrayRef<std::string> features) {
+    return llvm::join(llvm::make_filter_range(features, [&](auto &feature) { return !host.hasIsa(feature); }), ", ");
   };
   if (failed(compile(target)))
     return failure();
-  const target::TargetInfo *machine = hasAll(host, target.isa) ? &target : &host;
-  if (machine == &host && !hasAll(host, intrinsic.features)) {
-    Location loc = intrinsic.implementation.getLoc();
-    emitWarning(loc) << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this "
-                     << "machine has no " << llvm::join(intrinsic.features, ", ");
+  std::string missing = lackingHere(target.isa);
+  if (std::string needed = lackingHere(intrinsic.features); !needed.empty()) {
+    emitWarning(intrinsic.implementation.getLoc())
+        << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this machine has no "
+        << needed;
     return success();
   }
-  if (machine == &host && failed(compile(host)))
+  if (!missing.empty() && failed(compile(host, ", which is this machine and has no " + missing)))
     return failure();
+  const target::TargetInfo *machine = missing.empty() ? &target : &host;
   return success(succeeded(link(*machine)) && succeeded(compare()));
 }
 

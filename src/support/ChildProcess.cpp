@@ -99,7 +99,7 @@ ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body)
   if (WIFEXITED(status) && WEXITSTATUS(status) == Done && llvm::StringRef(text).contains('\0'))
     return {true, llvm::StringRef(text).rsplit('\0').second.str()};
   bool isStopped = WIFEXITED(status) && WEXITSTATUS(status) == Stopped;
-  return {false, isStopped ? text : describe(status, usage, seconds)};
+  return {false, isStopped ? text : describe(status, usage, seconds), WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
 } // namespace perpend::support

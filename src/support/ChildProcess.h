@@ -13,6 +13,7 @@ namespace perpend::support {
 struct ChildResult {
   bool isDone = false;
   std::string text;
+  int signal = 0; ///< that ended it, if one did
 };
 ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body);
 
