@@ -13,6 +13,7 @@
 #include "Pipeline.h"
 #include "support/ChildProcess.h"
 #include "target/Link.h"
+#include "target/ScratchDirectory.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "tile/KernelEmitter.h"
@@ -21,15 +22,12 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 
 #include <cmath>
 #include <csignal>
@@ -70,7 +68,7 @@ private:
 
   const Intrinsic &intrinsic;
   StringRef file;
-  llvm::SmallString<128> folder;
+  std::optional<target::ScratchDirectory> folder;
 };
 } // namespace
 
@@ -163,7 +161,7 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
   if (llvm::Error failed = target::emitObject(*ir, machine, /*optLevel=*/3, stream))
     return "0 0 " + llvm::toString(std::move(failed));
   std::error_code code;
-  llvm::raw_fd_ostream((folder + "/code.o").str(), code) << stream.str();
+  llvm::raw_fd_ostream(folder->pathOf("code.o"), code) << stream.str();
   return code ? "0 0 " + code.message() : error;
 }
 
@@ -181,8 +179,8 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine, const T
 
 LogicalResult Implementation::link(const target::TargetInfo &machine) {
   target::LinkRequest request;
-  request.objects = {(folder + "/code.o").str()};
-  request.output = (folder + "/code.so").str();
+  request.objects = {folder->pathOf("code.o")};
+  request.output = folder->pathOf("code.so");
   request.exports = {entryName.str()};
   if (llvm::Error error = target::linkSharedLibrary(request, machine))
     return fail("its implementation needs what is not there: " + llvm::toString(std::move(error)));
@@ -342,7 +340,7 @@ LogicalResult Implementation::compare() {
   }
   // Loading runs code, too: of constructors.
   support::ChildResult result = support::runInChild(secondsToRun, [&]() -> std::string {
-    void *library = dlopen((folder + "/code.so").str().c_str(), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(folder->pathOf("code.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     auto *entry = library ? reinterpret_cast<Entry *>(dlsym(library, entryName.data())) : nullptr;
     if (!entry)
       return dlerror();
@@ -370,9 +368,10 @@ LogicalResult Implementation::compare() {
 }
 
 LogicalResult Implementation::verify(const target::TargetInfo &target, const target::TargetInfo &host) {
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend-intrinsics", folder))
-    return fail("cannot create a temporary folder: " + error.message());
-  auto removed = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
+  llvm::Expected<target::ScratchDirectory> created = target::ScratchDirectory::createTemporary();
+  if (!created)
+    return fail(llvm::toString(created.takeError()));
+  folder.emplace(std::move(*created));
   auto lackingHere = [&](ArrayRef<std::string> features) {
     return llvm::join(llvm::make_filter_range(features, [&](auto &feature) { return !host.hasIsa(feature); }), ", ");
   };

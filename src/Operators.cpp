@@ -6,10 +6,9 @@
 #include "graph/Graph.h"
 #include "interp/Interpreter.h"
 #include "target/Link.h"
+#include "target/ScratchDirectory.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 
 #include <dlfcn.h>
 #include <mutex>
@@ -44,15 +43,13 @@ static std::vector<std::string> usersFunctions(ModuleOp module) {
 }
 
 static llvm::Expected<void *> link(const std::vector<std::string> &objects) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend-operators", folder))
-    return llvm::createStringError(error, "cannot create a temporary folder: " + error.message());
-  auto removed = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
-  llvm::SmallString<128> path(folder);
-  llvm::sys::path::append(path, "operators.so");
+  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary();
+  if (!folder)
+    return folder.takeError();
+  std::string path = folder->pathOf("operators.so");
   target::LinkRequest request;
   request.objects = objects;
-  request.output = path.str().str();
+  request.output = path;
   llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
   if (llvm::Error error = host ? target::linkSharedLibrary(request, *host) : host.takeError())
     return error;

@@ -4,16 +4,13 @@
 
 #include "support/TemporaryFolders.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 namespace perpend::cli {
 
 TemporaryFolder::TemporaryFolder() {
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend", path))
+  if (std::error_code error = support::makeTemporaryFolder(path))
     fail("cannot create a temporary folder: " + error.message(), "set TMPDIR to a writable folder");
-  else
-    support::noteTemporaryFolder(path);
 }
 
 TemporaryFolder::~TemporaryFolder() {

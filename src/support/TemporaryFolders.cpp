@@ -21,6 +21,13 @@ Folders &folders() {
 }
 } // namespace
 
+std::error_code makeTemporaryFolder(llvm::SmallVectorImpl<char> &folder) {
+  std::error_code error = llvm::sys::fs::createUniqueDirectory("perpend", folder);
+  if (!error)
+    noteTemporaryFolder(llvm::StringRef(folder.data(), folder.size()));
+  return error;
+}
+
 std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVectorImpl<char> &folder) {
   llvm::StringRef parent = llvm::sys::path::parent_path(path);
   folder.assign(parent.begin(), parent.end());

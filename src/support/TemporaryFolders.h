@@ -8,6 +8,8 @@
 
 namespace perpend::support {
 
+/// A new folder where the system has temporary files; it is noted.
+std::error_code makeTemporaryFolder(llvm::SmallVectorImpl<char> &folder);
 /// A new folder in that of `path`, where a rename to `path` is atomic; it is noted.
 std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVectorImpl<char> &folder);
 /// The folder exists from now on.

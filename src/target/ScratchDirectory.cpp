@@ -18,6 +18,14 @@ Expected<ScratchDirectory> ScratchDirectory::createBeside(StringRef output) {
   return ScratchDirectory(folder);
 }
 
+Expected<ScratchDirectory> ScratchDirectory::createTemporary() {
+  SmallString<128> folder;
+  if (std::error_code error = support::makeTemporaryFolder(folder))
+    return createStringError(error, "cannot create a temporary folder: " + error.message() +
+                                        "\nhint: set TMPDIR to a writable folder");
+  return ScratchDirectory(folder);
+}
+
 ScratchDirectory::ScratchDirectory(ScratchDirectory &&other) : path(std::exchange(other.path, {})) {}
 
 ScratchDirectory::~ScratchDirectory() {

@@ -18,6 +18,8 @@ class ScratchDirectory {
 public:
   /// Errors: the folder of `output` is missing or not writable.
   static llvm::Expected<ScratchDirectory> createBeside(llvm::StringRef output);
+  /// Where the system has temporary files. Errors: it has no folder for them, or no room.
+  static llvm::Expected<ScratchDirectory> createTemporary();
   ScratchDirectory(ScratchDirectory &&other);
   ScratchDirectory &operator=(ScratchDirectory &&) = delete;
   ~ScratchDirectory();

@@ -301,6 +301,16 @@ def test_files_that_cannot_be_read(product: Path) -> None:
     assert said.startswith("error: empty.mlir:1:1: expected a function with the attribute tile.intrinsic\nhint: ")
 
 
+def test_a_folder_for_temporary_files(product: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (product.parent / "folder").mkdir()
+    monkeypatch.setenv("TMPDIR", str(product.parent / "folder"))
+    tiled(product)
+    assert list((product.parent / "folder").iterdir()) == []
+    monkeypatch.setenv("TMPDIR", str(product.parent / "nowhere"))
+    said = reject("compile", product, "-o", "p.so", *OPTIONS, folder=product.parent)
+    assert "cannot create a temporary folder: No such file or directory\nhint: set TMPDIR to a writable folder" in said
+
+
 def test_intrinsics_of_another_machine_are_not_compared(product: Path) -> None:
     """There is none that has every feature."""
     path = product.parent / "columns.mlir"
