@@ -26,9 +26,11 @@ struct TargetInfo {
   unsigned vectorBytes = 0;
   unsigned vectorRegisters = 0;
   uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
-  bool fusesMultiplyAdds = false; ///< with one rounding, in one instruction
-  unsigned fmaPerCycle = 0;       ///< vector multiply-adds
-  unsigned gemmRows = 0;          ///< of a product's register tile in 32-bit floating point, two vectors wide
+  unsigned lineBytes = 64;
+  double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16; ///< what one thread sustains, about, on all of Targets.def
+  bool fusesMultiplyAdds = false;                        ///< with one rounding, in one instruction
+  unsigned fmaPerCycle = 0;                              ///< vector multiply-adds
+  unsigned gemmRows = 0; ///< of a product's register tile in 32-bit floating point, two vectors wide
   /// Products of integers that one instruction sums in each 32-bit lane of a whole vector, exactly: 4 of bytes, 2 of 16
   /// bits, or 1 where there is no such instruction.
   unsigned integersPerWord = 1;
@@ -45,8 +47,9 @@ struct TargetInfo {
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
   /// Reading so much again and again with one thread: what a cache holds is not read from memory.
   double bytesPerSecondOf(double bytes) const {
-    constexpr double speedupOfL2 = 2.5, speedupOfL3 = 1.6;
-    return bytesPerSecond * (bytes <= double(l2Bytes) ? speedupOfL2 : bytes <= double(l3Bytes) ? speedupOfL3 : 1.0);
+    return bytes <= double(l2Bytes)   ? bytesPerCycleOfL2 * cyclesPerSecond
+           : bytes <= double(l3Bytes) ? bytesPerCycleOfL3 * cyclesPerSecond
+                                      : bytesPerSecond;
   }
   /// One line for people.
   std::string describe() const;

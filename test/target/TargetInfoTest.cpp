@@ -198,6 +198,13 @@ TEST(TargetInfo, NothingUsesAmxYet) {
   }
 }
 
+TEST(TargetInfo, WhatACacheHoldsIsReadFromIt) {
+  TargetInfo info = cantFail(resolveTarget("znver5"));
+  EXPECT_EQ(info.bytesPerSecondOf(double(info.l2Bytes)), info.bytesPerCycleOfL2 * info.cyclesPerSecond);
+  EXPECT_EQ(info.bytesPerSecondOf(double(info.l3Bytes)), info.bytesPerCycleOfL3 * info.cyclesPerSecond);
+  EXPECT_EQ(info.bytesPerSecondOf(double(info.l3Bytes) + 1), info.bytesPerSecond);
+}
+
 TEST(TargetInfo, UnknownNamesGetHints) {
   const std::string name = textOf(resolveTarget("znver55").takeError());
   EXPECT_NE(name.find("unknown target 'znver55'"), std::string::npos);

@@ -16,7 +16,7 @@ using namespace perpend;
 using namespace perpend::tile;
 
 /// What the processors of Targets.def sustain, about.
-static constexpr double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16, accessesPerCycle = 2, cyclesOfSum = 4;
+static constexpr double accessesPerCycle = 2, cyclesOfSum = 4;
 /// Sums that LLVM makes of one where a loop carries it.
 static constexpr double interleavedSums = 4;
 /// Of the peak, in the code of an intrinsic.
@@ -45,12 +45,12 @@ public:
         addBlock(block);
     });
     double cycles = target.cyclesPerSecond;
-    cost.fromL2 = moved(body, double(target.l1Bytes)) / (bytesPerCycleOfL2 * cycles);
-    cost.fromL3 = moved(body, double(target.l2Bytes)) / (bytesPerCycleOfL3 * cycles);
+    cost.fromL2 = moved(body, double(target.l1Bytes)) / (target.bytesPerCycleOfL2 * cycles);
+    cost.fromL3 = moved(body, double(target.l2Bytes)) / (target.bytesPerCycleOfL3 * cycles);
     cost.fromMemory = moved(body, double(target.l3Bytes)) / target.bytesPerSecond;
-    if (footprints.of(body).bytes() <= double(target.l3Bytes))
+    if (footprints.of(body).bytes(target.lineBytes) <= double(target.l3Bytes))
       cost.fromMemory = 0; // it is there from the kernel before
-    if (footprints.of(body).bytes() <= double(target.l2Bytes))
+    if (footprints.of(body).bytes(target.lineBytes) <= double(target.l2Bytes))
       cost.fromL3 = 0;
     for (Operation &statement : body)
       if (auto loop = dyn_cast<ForOp>(statement); loop && loop.getKind() == LoopKind::Parallel)
@@ -62,12 +62,12 @@ private:
   /// Bytes that come into a cache, or leave it.
   double moved(Block &body, double cacheBytes) {
     Footprint all = footprints.of(body);
-    if (double bytes = all.bytes(); bytes <= cacheBytes)
+    if (double bytes = all.bytes(target.lineBytes); bytes <= cacheBytes)
       return bytes;
     double sum = 0;
     for (Operation &statement : body) {
       if (isa<BlockOp>(statement))
-        sum += footprints.of(&statement).bytes();
+        sum += footprints.of(&statement).bytes(target.lineBytes);
       if (auto loop = dyn_cast<ForOp>(statement))
         sum += moved(loop, cacheBytes);
     }
@@ -77,12 +77,13 @@ private:
   double moved(ForOp loop, double cacheBytes) {
     Footprint one = footprints.of(*loop.body());
     double trips = footprints.trips(loop);
-    if (one.bytes() > cacheBytes)
+    if (one.bytes(target.lineBytes) > cacheBytes)
       return trips * moved(*loop.body(), cacheBytes);
     double sum = 0; // what one iteration has read, the next one finds
     for (const auto &[buffer, whole] : footprints.of(loop).boxes) {
       auto type = cast<BufferType>(buffer.getType());
-      sum += std::min(whole.bytes(type), trips * one.boxes.lookup(buffer).bytes(type));
+      sum +=
+          std::min(whole.bytes(type, target.lineBytes), trips * one.boxes.lookup(buffer).bytes(type, target.lineBytes));
     }
     return sum;
   }

@@ -12,8 +12,6 @@ using namespace perpend::tile;
 using support::SymbolicAtom;
 using support::SymbolicAtomKind;
 
-static constexpr double lineBytes = 64;
-
 void TouchedBox::add(const TouchedBox &other) {
   if (dims.empty())
     dims = other.dims;
@@ -22,7 +20,7 @@ void TouchedBox::add(const TouchedBox &other) {
   times += other.times;
 }
 
-double TouchedBox::bytes(BufferType type) const {
+double TouchedBox::bytes(BufferType type, double lineBytes) const {
   double elements = 1, width = static_cast<double>(elementBytes(type.getElementType()));
   for (const NumberRange &range : ArrayRef(dims).drop_back(dims.empty() ? 0 : 1))
     elements *= range.count();
@@ -36,10 +34,10 @@ void Footprint::add(const Footprint &other) {
     boxes[buffer].add(box);
 }
 
-double Footprint::bytes() const {
+double Footprint::bytes(double lineBytes) const {
   double sum = 0;
   for (const auto &[buffer, box] : boxes)
-    sum += box.bytes(cast<BufferType>(buffer.getType()));
+    sum += box.bytes(cast<BufferType>(buffer.getType()), lineBytes);
   return sum;
 }
 

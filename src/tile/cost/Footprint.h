@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 namespace perpend::tile {
 
 /// A range of numbers, both ends included.
@@ -23,7 +25,7 @@ struct TouchedBox {
 
   void add(const TouchedBox &other);
   /// Whole cache lines along the last dimension; never more than the buffer has.
-  double bytes(BufferType type) const;
+  double bytes(BufferType type, double lineBytes) const;
 };
 
 /// The parts of all buffers.
@@ -31,7 +33,7 @@ struct Footprint {
   llvm::MapVector<mlir::Value, TouchedBox> boxes;
 
   void add(const Footprint &other);
-  double bytes() const;
+  double bytes(double lineBytes) const;
 };
 
 /// The footprints of the statements of a kernel of blocks, a symbol counts as in CostModel.h. Loops around a statement
@@ -53,7 +55,7 @@ private:
   NumberRange rangeOf(const support::SymbolicAtom &atom, mlir::Operation *statement);
   NumberRange rangeOfName(llvm::StringRef name, mlir::Operation *statement);
 
-  llvm::DenseMap<mlir::Operation *, Footprint> known;
+  std::map<mlir::Operation *, Footprint> known; ///< which stay where they are
   llvm::DenseMap<mlir::Operation *, double> tripCounts;
   llvm::DenseMap<mlir::Operation *, Shape> places;
 };
