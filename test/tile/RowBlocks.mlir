@@ -65,3 +65,26 @@ func.func private @attention(%q: tensor<?x8xf32, #q>, %k: tensor<?x8x16xf32, #k>
   %7 = tile.matmul %6, %v : (tensor<?x?xf32, #s>, tensor<2x?x16xf32, #v>) -> tensor<?x24xf32, #y>
   return %7 : tensor<?x24xf32, #y>
 }
+
+// Rows of eight bytes for an element: fewer of them fit into the cache.
+// SCHEDULED-LABEL: func.func private @doubles
+// SCHEDULED-SAME: = split %ax0, [_, 12]"
+func.func private @doubles(%q: tensor<?x8xf32, #q>, %k: tensor<32x8x16xf32>, %v: tensor<2x512x16xf32>) -> tensor<?x24xf32, #y> attributes {tile.kernel, graph.symbols = ["n"]} {
+  %0 = tile.matmul %q, %k : (tensor<?x8xf32, #q>, tensor<32x8x16xf32>) -> tensor<?x512xf32, #graph.shape<["n", 512]>>
+  %1 = graph.map (%0) : (tensor<?x512xf32, #graph.shape<["n", 512]>>) -> tensor<?x512xf64, #graph.shape<["n", 512]>> {
+  ^bb0(%x: f32):
+    %d = arith.extf %x : f32 to f64
+    %e = math.exp %d : f64
+    graph.yield %e : f64
+  }
+  %2 = graph.reduce sum %1 dims [1] : tensor<?x512xf64, #graph.shape<["n", 512]>> -> tensor<?xf64, #r>
+  %3 = graph.broadcast %2 dims [0] : tensor<?xf64, #r> -> tensor<?x512xf64, #graph.shape<["n", 512]>>
+  %4 = graph.map (%1, %3) : (tensor<?x512xf64, #graph.shape<["n", 512]>>, tensor<?x512xf64, #graph.shape<["n", 512]>>) -> tensor<?x512xf32, #graph.shape<["n", 512]>> {
+  ^bb0(%x: f64, %z: f64):
+    %p = arith.divf %x, %z : f64
+    %t = arith.truncf %p : f64 to f32
+    graph.yield %t : f32
+  }
+  %5 = tile.matmul %4, %v : (tensor<?x512xf32, #graph.shape<["n", 512]>>, tensor<2x512x16xf32>) -> tensor<?x24xf32, #y>
+  return %5 : tensor<?x24xf32, #y>
+}

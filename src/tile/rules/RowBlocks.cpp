@@ -20,6 +20,7 @@
 
 #include "tile/rules/Rules.h"
 
+#include "tile/Buffers.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -125,9 +126,9 @@ bool RowBlocksRule::isReadByProduct(BlockOp block) const {
 int64_t RowBlocksRule::chooseRows() {
   int64_t rowBytes = 0;
   kernel.walk([&](AllocOp alloc) {
-    Shape extents = alloc.getBuffer().getType().extents();
-    if (extents.size() > rowDims)
-      rowBytes += 4 * extents.back().constant().value_or(0);
+    BufferType type = alloc.getBuffer().getType();
+    if (type.rank() > rowDims)
+      rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
   int64_t inRegisters = rowsInRegisters(products.front().columnsOfPanel, 1, std::nullopt, target);
