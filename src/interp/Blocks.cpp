@@ -8,6 +8,8 @@
 
 #include "interp/Program.h"
 
+#include "tile/VerifyKernel.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -203,7 +205,7 @@ static bool executeInit(Executor &, const Instruction &) { return true; }
 
 Execute findBlockOperation(Operation *op) {
   auto kernel = op->getParentOfType<func::FuncOp>();
-  if (!kernel || !llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<tile::BufferType>))
+  if (!kernel || !tile::isOnBlocks(kernel))
     return nullptr;
   return llvm::TypeSwitch<Operation *, Execute>(op)
       .Case([](tile::ForOp) { return executeFor; })

@@ -10,6 +10,7 @@
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
+#include "tile/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -75,7 +76,7 @@ static LogicalResult bindScratch(Operation *kernel, Executor &executor, ArrayRef
 
 LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArrayRef<Tensor> results,
                         const Environment &environment) {
-  if (llvm::any_of(cast<func::FuncOp>(kernel).getArgumentTypes(), llvm::IsaPred<tile::BufferType>))
+  if (tile::isOnBlocks(cast<func::FuncOp>(kernel)))
     return runBlocks(kernel, inputs, results, environment);
   ProgramCache functions(environment);
   Program *program = functions.compile(kernel);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
+#include "tile/VerifyKernel.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/intrinsics/Expand.h"
 #include "tile/passes/Passes.h"
@@ -296,8 +297,7 @@ namespace {
 struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks> {
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (kernel->hasAttr(graph::kernelAttribute) &&
-          llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>)) {
+      if (kernel->hasAttr(graph::kernelAttribute) && isOnBlocks(kernel)) {
         compactBuffers(kernel);
         if (failed(checkAllocations(kernel)) || failed(checkAccesses(kernel)) || failed(flatten(kernel)))
           return signalPassFailure();

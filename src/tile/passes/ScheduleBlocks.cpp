@@ -10,6 +10,7 @@
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
 #include "tile/Schedule.h"
+#include "tile/VerifyKernel.h"
 #include "tile/cost/BlockCost.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
@@ -36,8 +37,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      bool isBlocks = llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>);
-      if (!kernel->hasAttr(graph::kernelAttribute) || !isBlocks)
+      if (!kernel->hasAttr(graph::kernelAttribute) || !isOnBlocks(kernel))
         continue;
       if (!kernel->hasAttr(scheduledAttribute)) {
         KernelSchedule schedule(kernel, target.scopes);
