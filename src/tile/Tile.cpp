@@ -70,6 +70,12 @@ LogicalResult CallIntrinsicOp::verify() {
   return success();
 }
 
+void CallIntrinsicOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (OpOperand &buffer : getBuffersMutable())
+    effects.emplace_back(MemoryEffects::Read::get(), &buffer);
+  effects.emplace_back(MemoryEffects::Write::get(), effects.back().getEffectValue<OpOperand *>());
+}
+
 LogicalResult DotOp::verify() {
   VectorType words = cast<VectorType>(getLhs().getType()), sums = cast<VectorType>(getSums().getType());
   if (words.getNumElements() == sums.getNumElements() * elementsPerWord(words.getElementType()))

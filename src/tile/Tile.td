@@ -94,7 +94,7 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments]> {
+def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A tensor intrinsic with an implementation of its own, on parts of buffers";
   let description = [{
     Computes what the intrinsic of this name describes (intrinsics/Intrinsic.h) on buffers whose first elements lie at bases, in elements; strides

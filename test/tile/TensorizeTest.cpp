@@ -8,9 +8,11 @@
 #include "Module.h"
 #include "Workloads.h"
 
+#include "tile/intrinsics/Intrinsic.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Schedule.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace perpend::tile;
@@ -185,3 +187,55 @@ TEST_P(Tensorize, computesTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Nests, Tensorize, ::testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
+
+// One that copies a number.
+const char *const copyText = R"(
+func.func private @copy(%a: !tile.buffer<[1] x f32>, %b: !tile.buffer<[1] x f32>)
+    attributes {tile.intrinsic = {strides = [["1"], ["1"]], implementation = @copy.code}} {
+  tile.for %i in 1 {
+    tile.block "copy" spatial(%v in 1 = %i) {
+      %x = tile.load %a[%v] : !tile.buffer<[1] x f32>
+      tile.store %x, %b[%v] : !tile.buffer<[1] x f32>
+    }
+  }
+  return
+}
+func.func private @copy.code(%a: memref<1xf32, strided<[1], offset: ?>>, %b: memref<1xf32, strided<[1], offset: ?>>) {
+  %i = arith.constant 0 : index
+  %x = memref.load %a[%i] : memref<1xf32, strided<[1], offset: ?>>
+  memref.store %x, %b[%i] : memref<1xf32, strided<[1], offset: ?>>
+  return
+})";
+const char *const callText = R"(
+func.func @main(%a: memref<?xf32>, %b: memref<?xf32>, %i: index) {
+  tile.call_intrinsic "copy" %a, %b at(%i, %i) strides(%i, %i) extents() : memref<?xf32>, memref<?xf32>
+  return
+})";
+
+TEST(CallIntrinsic, readsAllAndWritesTheLast) {
+  Module module(callText);
+  module.module->walk([](CallIntrinsicOp call) {
+    auto effects = llvm::cast<mlir::MemoryEffectOpInterface>(call.getOperation());
+    for (mlir::Value buffer : call.getBuffers()) {
+      EXPECT_TRUE((effects.getEffectOnValue<mlir::MemoryEffects::Read>(buffer)));
+      EXPECT_EQ((effects.getEffectOnValue<mlir::MemoryEffects::Write>(buffer).has_value()),
+                buffer == call.getBuffers().back());
+    }
+  });
+}
+
+TEST(CallIntrinsic, isLoweredInOneModuleAfterAnother) {
+  Module module(callText);
+  auto library = std::make_shared<IntrinsicLibrary>();
+  perpend::target::TargetInfo target = llvm::cantFail(perpend::target::resolveTarget("x86-64"));
+  module.context.loadDialect<mlir::memref::MemRefDialect>();
+  ASSERT_TRUE(succeeded(library->add(&module.context, "copy.mlir", copyText, &target))) << module.messages;
+  IntrinsicScope scope(&module.context, library);
+  mlir::PassManager passes(&module.context);
+  passes.addPass(createTileLowerIntrinsics());
+  for (int i = 0; i < 2; ++i) {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module.module->clone();
+    ASSERT_TRUE(succeeded(passes.run(*copy))) << module.messages;
+    EXPECT_TRUE(copy->lookupSymbol("intrinsic_copy"));
+  }
+}

@@ -7,8 +7,8 @@
 //
 //   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
 // becomes
-//   %0 = memref.reinterpret_cast %a to offset: [%i], sizes: [4], strides: [1] : … to memref<4xi8, strided<[1], offset:
-//   ?>> func.call @intrinsic_i8.dot(%0, …)
+//   %0 = memref.reinterpret_cast %a to offset: [%i], sizes: [4], strides: [1] : …
+//   func.call @intrinsic_i8.dot(%0, …)
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +34,7 @@ using namespace perpend::tile;
 namespace {
 struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntrinsics> {
   void runOnOperation() override {
+    functions.clear(); // of another module
     WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
