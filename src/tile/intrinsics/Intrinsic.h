@@ -7,9 +7,11 @@
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is any
 //     where = ["rows <= 64"],        what must hold of the extents
 //     features = ["avx2"],           what the processor must have (runtime/IsaX86.def)
-//     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and fmas, the vector multiply-adds
-//     in a cycle implementation = @f32.code     a function of the same text, or emitter = "registers"          code in
-//     C++ (Expand.cpp) for a whole family, of the compiler's own intrinsics
+//     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
+//                                    fmas, the vector multiply-adds in a cycle
+//     implementation = @f32.code     a function of the same text, or
+//     emitter = "registers"          code in C++ (Expand.cpp) for a whole family, of the
+//                                    compiler's own intrinsics
 //   }} { … }
 //
 // The symbols of its shapes are parameters. Buffers have no layout but the
