@@ -122,9 +122,12 @@ TEST(EmitObjectParts, EveryBodyIsInOnePart) {
           ++definitions[expectValue(symbol.getName()).str()];
     }
     const std::string owner = "_" + module->getModuleIdentifier();
-    EXPECT_EQ(definitions["saxpy" + owner], 1);
+    EXPECT_EQ(definitions["saxpy_entry" + owner], 1);
+    EXPECT_EQ(definitions["saxpy"], 1) << "kernels go with their entries";
     EXPECT_EQ(definitions["scale" + owner], 1);
     EXPECT_EQ(definitions["perpend_module_run"], 1);
+    EXPECT_EQ(definitions["perpend_module_main"], 1);
+    EXPECT_EQ(definitions["run"], 1) << "what runs entries is in one part";
     EXPECT_EQ(definitions["counter" + owner], 1);
     EXPECT_EQ(definitions["helper"], 2) << "local functions go with their users";
     if (repetition == 0)

@@ -15,7 +15,8 @@
 
 namespace perpend::target {
 
-/// y[i] += a * x[i], as a kernel and its caller. @table and @helper are local; the kernel is too.
+/// y[i] += a * x[i], as a kernel and its entry; what runs both entries can be called by two names. @table and @helper
+/// are local; the kernel is too.
 inline constexpr const char *saxpyIr = R"(
 @table = internal constant [2 x float] [float 2.0, float 3.0]
 @counter = internal global i64 0
@@ -46,6 +47,10 @@ loop:
 done:
   ret void
 }
+define void @saxpy_entry(ptr %x, ptr %y, i64 %n) "perpend-kernel-entry" {
+  call void @saxpy(ptr %x, ptr %y, i64 %n)
+  ret void
+}
 define void @scale(ptr %y, i64 %n) "perpend-kernel-entry" {
   %a = call float @helper(i64 1)
   %v = load float, ptr %y
@@ -53,10 +58,18 @@ define void @scale(ptr %y, i64 %n) "perpend-kernel-entry" {
   store float %m, ptr %y
   ret void
 }
-define i64 @perpend_module_run(ptr %x, ptr %y, i64 %n) {
-  call void @saxpy(ptr %x, ptr %y, i64 %n)
+define internal i64 @run(ptr %x, ptr %y, i64 %n) {
+  call void @saxpy_entry(ptr %x, ptr %y, i64 %n)
   call void @scale(ptr %y, i64 %n)
   %c = load i64, ptr @counter
+  ret i64 %c
+}
+define i64 @perpend_module_run(ptr %x, ptr %y, i64 %n) {
+  %c = call i64 @run(ptr %x, ptr %y, i64 %n)
+  ret i64 %c
+}
+define i64 @perpend_module_main(ptr %x, ptr %y, i64 %n) {
+  %c = call i64 @run(ptr %x, ptr %y, i64 %n)
   ret i64 %c
 }
 )";

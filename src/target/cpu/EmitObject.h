@@ -36,9 +36,9 @@ void hideDefinitions(llvm::Module &module);
 llvm::Error emitObject(llvm::Module &module, const TargetInfo &target, unsigned optLevel,
                        llvm::raw_pwrite_stream &output, const EmitTexts &texts = {});
 
-/// The same in `partCount` objects, made on as many threads. Kernels, their entries (Attributes.h) and other global
-/// functions are dealt out by size; local functions and constants go with their users. The objects depend on partCount
-/// only.
+/// The same in `partCount` objects, made on as many threads. Entries of kernels (Attributes.h) are dealt out by size;
+/// local functions, kernels among them, and constants go with their users. All else is in the first. The objects depend
+/// on partCount only.
 llvm::Expected<std::vector<llvm::SmallVector<char, 0>>> emitObjectParts(llvm::Module &module, const TargetInfo &target,
                                                                         unsigned optLevel, unsigned partCount);
 

@@ -3,7 +3,8 @@
 // LLVM works on one context per thread, so each part is read back from bitcode into its own context and keeps only its
 // share of the function bodies. Optimisation, not just code generation, runs in parallel that way. The deal is by
 // instruction count, largest first, and does not look at the machine: the same module gives the same objects
-// everywhere.
+// everywhere. What is dealt are the entries of kernels, each with its kernel, so that LLVM has both at once and
+// compiles neither twice; all else is one large function that runs the model, and is in the first part.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Attributes.h"
@@ -13,6 +14,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBufferRef.h"
@@ -25,20 +27,16 @@ namespace {
 
 using Object = SmallVector<char, 0>;
 
-bool isKernel(const Function &function) {
-  return function.hasFnAttribute(kernelAttribute) || function.hasFnAttribute(kernelEntryAttribute);
+bool isEntry(const Function &function) {
+  return function.hasFnAttribute(kernelEntryAttribute) && !function.isDeclaration();
 }
 
-bool isDealt(const Function &function) {
-  return !function.isDeclaration() && (!function.hasLocalLinkage() || isKernel(function));
-}
-
-/// Gives symbols that exist only once (kernels, variables) a hidden name that other parts can refer to, and that no
-/// other model in the same program has.
+/// Gives symbols that exist only once (entries of kernels, variables) a hidden name that other parts can refer to, and
+/// that no other model in the same program has.
 void exposeAcrossParts(Module &module) {
   const std::string owner = "_" + module.getModuleIdentifier();
   for (Function &function : module)
-    if (isKernel(function) && !function.isDeclaration()) {
+    if (isEntry(function)) {
       function.setLinkage(GlobalValue::ExternalLinkage);
       function.setName(function.getName() + owner);
     }
@@ -52,38 +50,54 @@ void exposeAcrossParts(Module &module) {
   hideDefinitions(module);
 }
 
-/// Function name -> part. Largest functions first, each to the part with the least so far.
-StringMap<unsigned> dealFunctions(const Module &module, unsigned partCount) {
-  std::vector<const Function *> functions;
-  for (const Function &function : module)
-    if (isDealt(function))
-      functions.push_back(&function);
-  llvm::sort(functions, [](const Function *a, const Function *b) {
-    return std::pair(b->getInstructionCount(), a->getName()) < std::pair(a->getInstructionCount(), b->getName());
-  });
+/// Of an entry and of the kernel that it calls.
+size_t sizeWithKernel(const Function &entry) {
+  size_t size = entry.getInstructionCount();
+  for (const Instruction &instruction : instructions(entry))
+    if (auto *call = dyn_cast<CallBase>(&instruction))
+      if (const Function *kernel = call->getCalledFunction(); kernel && kernel->hasFnAttribute(kernelAttribute))
+        size += kernel->getInstructionCount();
+  return size;
+}
+
+/// Entry's name -> part. Largest first, each to the part with the least so far.
+StringMap<unsigned> dealEntries(const Module &module, unsigned partCount) {
+  std::vector<std::pair<size_t, StringRef>> entries;
   std::vector<size_t> load(partCount, 0);
+  for (const Function &function : module)
+    if (isEntry(function))
+      entries.emplace_back(sizeWithKernel(function), function.getName());
+    else if (!function.hasFnAttribute(kernelAttribute))
+      load[0] += function.getInstructionCount();
+  llvm::sort(entries,
+             [](const auto &a, const auto &b) { return std::pair(b.first, a.second) < std::pair(a.first, b.second); });
   StringMap<unsigned> partOf;
-  for (const Function *function : functions) {
+  for (auto [size, name] : entries) {
     const size_t part = size_t(llvm::min_element(load) - load.begin());
-    partOf[function->getName()] = unsigned(part);
-    load[part] += function->getInstructionCount();
+    partOf[name] = unsigned(part);
+    load[part] += size;
   }
   return partOf;
 }
 
-/// Keeps the bodies of one part. Variables that others can see live in part 0.
+/// Keeps the bodies of one part. What others can see, but for entries, lives in part 0. Local functions that nobody
+/// here calls go; callers stand behind what they call.
 void keepPart(Module &module, const StringMap<unsigned> &partOf, unsigned part) {
   for (Function &function : module)
-    if (auto found = partOf.find(function.getName()); found != partOf.end() && found->second != part)
+    if (auto found = partOf.find(function.getName());
+        found != partOf.end() ? found->second != part : part != 0 && !function.hasLocalLinkage())
       function.deleteBody();
-  if (part == 0)
-    return;
-  module.setModuleInlineAsm("");
-  for (GlobalVariable &variable : module.globals())
-    if (!variable.isDeclaration() && !variable.hasLocalLinkage()) {
-      variable.setInitializer(nullptr);
-      variable.setLinkage(GlobalValue::ExternalLinkage);
-    }
+  if (part != 0) {
+    module.setModuleInlineAsm("");
+    for (GlobalVariable &variable : module.globals())
+      if (!variable.isDeclaration() && !variable.hasLocalLinkage()) {
+        variable.setInitializer(nullptr);
+        variable.setLinkage(GlobalValue::ExternalLinkage);
+      }
+  }
+  for (Function &function : make_early_inc_range(reverse(module)))
+    if (function.hasLocalLinkage() && function.use_empty())
+      function.eraseFromParent();
 }
 
 Error emitPart(MemoryBufferRef bitcode, const StringMap<unsigned> &partOf, unsigned part, const TargetInfo &target,
@@ -104,7 +118,7 @@ Expected<std::vector<Object>> emitObjectParts(Module &module, const TargetInfo &
   std::vector<Object> objects(std::max(partCount, 1u));
   if (objects.size() == 1) {
     for (Function &function : module)
-      if (isKernel(function) && !function.isDeclaration())
+      if (isEntry(function))
         function.setLinkage(GlobalValue::InternalLinkage);
     raw_svector_ostream stream(objects[0]);
     if (Error error = emitObject(module, target, optLevel, stream))
@@ -114,7 +128,7 @@ Expected<std::vector<Object>> emitObjectParts(Module &module, const TargetInfo &
   if (Error error = verifyIr(module))
     return std::move(error);
   exposeAcrossParts(module);
-  const StringMap<unsigned> partOf = dealFunctions(module, partCount);
+  const StringMap<unsigned> partOf = dealEntries(module, partCount);
   SmallVector<char, 0> bitcode;
   raw_svector_ostream bitcodeStream(bitcode);
   WriteBitcodeToFile(module, bitcodeStream);
