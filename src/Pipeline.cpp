@@ -28,6 +28,7 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <chrono>
@@ -213,7 +214,8 @@ llvm::ArrayRef<Phase> phases() { return table; }
 // Running
 //===----------------------------------------------------------------------===//
 
-/// What a pass cannot do is the compiler's mistake, unless it has advice for the user.
+/// What a pass cannot do is the compiler's mistake, unless it has advice for the user. The module is verified once:
+/// behind every pass, as perpend-opt does, takes longer than many passes.
 static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, const Phase &phase) {
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
     std::string text = diagnostic.str();
@@ -223,8 +225,9 @@ static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, cons
     return failure(); // printed by the handler outside
   });
   PassManager passes(module.getContext(), module->getName().getStringRef());
+  passes.enableVerifier(false);
   phase.build(passes, context);
-  return failure(failed(passes.run(module)) || failed(phase.check(module)));
+  return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module)));
 }
 
 LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef first, StringRef last,
