@@ -237,6 +237,13 @@ std::string sizeText(uint64_t bytes) {
 
 bool TargetInfo::hasIsa(StringRef extension) const { return llvm::is_contained(isa, extension); }
 
+std::vector<std::string> TargetInfo::scopes() const {
+  std::vector<std::string> names;
+  for (const Memory &memory : memories)
+    names.push_back(memory.name);
+  return names;
+}
+
 std::string TargetInfo::describe() const {
   return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x 2 vectors, {7} integers "
                  "per product, {8:F0} GFLOP/s and {9:F0} GB/s per thread, isa {10}",

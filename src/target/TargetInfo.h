@@ -16,9 +16,15 @@
 
 namespace perpend::target {
 
+/// Memory that a kernel has for itself, beside `global`, that of its caller.
+struct Memory {
+  std::string name;
+  uint64_t bytes = 0; ///< 0: as many as it needs, in the memory that `global` is in, too
+};
+
 struct TargetInfo {
   std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni,l2=2M"; resolves to this TargetInfo again
-  std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"
+  std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"; empty: no code is made, the interpreter runs it
   std::string cpu;              ///< LLVM's -mcpu
   std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
   std::vector<std::string> isa; ///< every extension generated code may use, in the order of runtime/IsaX86.def
@@ -30,17 +36,19 @@ struct TargetInfo {
   double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16; ///< what one thread sustains, about, on all of Targets.def
   bool fusesMultiplyAdds = false;                        ///< with one rounding, in one instruction
   unsigned fmaPerCycle = 0;                              ///< vector multiply-adds
-  unsigned gemmRows = 0; ///< of a product's register tile in 32-bit floating point, two vectors wide
+  unsigned gemmRows = 0; ///< of a product's register tile in 32-bit floating point, two vectors wide; 0: none
   /// Products of integers that one instruction sums in each 32-bit lane of a whole vector, exactly: 4 of bytes, 2 of 16
   /// bits, or 1 where there is no such instruction.
   unsigned integersPerWord = 1;
   bool accumulatesDots = false; ///< that instruction also adds them to earlier sums
   double bytesPerSecond = 0;    ///< reading memory with one thread
-  /// The memories of a kernel's own: what schedules may name beside `global`, that of the kernel's caller.
-  std::vector<std::string> scopes = {"local"};
+  /// What schedules may name; an intrinsic says where its operands lie.
+  std::vector<Memory> memories = {{"local"}};
   double cyclesPerSecond = 0;
 
   bool hasIsa(llvm::StringRef extension) const;
+  /// The names of the memories.
+  std::vector<std::string> scopes() const;
   unsigned vectorLanes(unsigned elementBytes) const { return vectorBytes / elementBytes; }
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }

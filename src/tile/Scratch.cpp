@@ -3,6 +3,7 @@
 #include "tile/Scratch.h"
 
 #include "graph/Shapes.h"
+#include "target/TargetInfo.h"
 #include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
 
@@ -28,6 +29,21 @@ Scratch Scratch::of(func::FuncOp kernel) {
   return scratch;
 }
 
+std::string exceededMemory(func::FuncOp kernel, const target::TargetInfo &target) {
+  for (const target::Memory &memory : target.memories) {
+    SymbolicInt bytes(0);
+    kernel.walk([&](AllocOp alloc) {
+      BufferType type = alloc.getBuffer().getType();
+      if (type.getScope() == memory.name)
+        bytes += graph::elementCount(type.extents()) * SymbolicInt(elementBytes(type.getElementType()));
+    });
+    if (memory.bytes && !(SymbolicInt(memory.bytes) - bytes).knownNonNegative())
+      return "the memory '" + memory.name + "' of " + std::to_string(memory.bytes) + " bytes is too small for " +
+             bytes.str();
+  }
+  return {};
+}
+
 LocalMemory LocalMemory::of(func::FuncOp kernel) {
   LocalMemory memory;
   int64_t stackBytes = 0;
@@ -35,6 +51,8 @@ LocalMemory LocalMemory::of(func::FuncOp kernel) {
     BufferType type = alloc.getBuffer().getType();
     std::optional<int64_t> count = graph::elementCount(type.extents()).constant();
     int64_t width = elementBytes(type.getElementType());
+    if (count && type.memorySpace()) // the target's to hold
+      return;
     bool fits = count && *count <= mostStackBytes &&
                 stackBytes + llvm::alignTo(*count * width, scratchAlignment) <= mostStackBytes;
     if (fits)

@@ -24,6 +24,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+namespace perpend::target {
+struct TargetInfo;
+} // namespace perpend::target
+
 namespace perpend::tile {
 
 /// What the local buffers of a kernel of blocks may take of a thread's stack, together.
@@ -44,6 +48,10 @@ struct Scratch {
   graph::SymbolicInt plannedBytes() const { return partBytes + graph::SymbolicInt(scratchAlignment); }
   bool isEmpty() const { return elements.empty(); }
 };
+
+/// Which memory of the target is too small for what the buffers of a kernel of blocks (compactBuffers) have in it
+/// together: "the memory 'input' of 4096 bytes is too small for 8192". Empty: none.
+std::string exceededMemory(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
 inline bool hasScratch(mlir::Operation *kernel) { return kernel->hasAttr(scratchAttribute); }
 

@@ -150,6 +150,10 @@ def BufferType : TypeDef<TileDialect, "Buffer"> {
     /// What loads and stores see of an element.
     ::mlir::Type scalarType() const;
     bool isGlobal() const { return getScope() == "global"; }
+    /// The name of a memory of the target's own; null of global and local ones, which are one.
+    ::mlir::StringAttr memorySpace() const {
+      return isGlobal() || getScope() == "local" ? ::mlir::StringAttr() : getScope();
+    }
   }];
 }
 

@@ -117,6 +117,13 @@ const Case cases[] = {
      "annotate %contract: 'tensorized' is what tensorize writes"},
     {"otherOperation", "softmax", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "reduce")[0], "f32.block"); },
      "expected another arith.constant, got one with other attributes or types"},
+    {"otherMemory", "matmul",
+     [](KernelSchedule &s) {
+       auto block = *s.getBlock("contract");
+       ASSERT_TRUE(succeeded(s.cacheRead(block, 1, "l1")));
+       (void)s.tensorize(s.getLoops(block)[0], "f32.block");
+     },
+     "tensorize %i0, \"f32.block\": expected the buffer 'contract_in1_l1' in the memory local, got l1"},
     {"twoNests", "packed",
      [](KernelSchedule &s) {
        Loops loops = loopsOf(s, "map");
@@ -155,7 +162,7 @@ TEST_P(Tensorize, computesTheSame) {
   TileBuildBlocksOptions options;
   options.all = true;
   run(*module.module, createTileBuildBlocks(options));
-  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"));
+  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"), {"local", "l1"});
   GetParam().apply(schedule);
   if (*GetParam().message) {
     EXPECT_NE(schedule.refusal().find(GetParam().message), llvm::StringRef::npos) << schedule.refusal().str();

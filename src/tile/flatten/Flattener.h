@@ -136,6 +136,8 @@ private:
   /// The loop whose iterations are lanes of what is being emitted; null: scalars are emitted.
   ForOp lanes;
   int64_t laneCount = 0;
+  /// What local buffers are, of those that are not in scratch memory.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> allocated;
   /// Lanes, as they lie in memory, of loads that have been emitted before.
   llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
   llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;

@@ -27,7 +27,7 @@ public:
 
   FailureOr<Intrinsic> run() {
     intrinsic.name = function.getSymName();
-    if (!isNest() || !isDescribed() || !areEntriesRead() || !isImplemented())
+    if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead() || !isImplemented())
       return failure();
     return std::move(intrinsic);
   }
@@ -44,6 +44,7 @@ private:
   // What it computes
   bool isNest();
   bool isDescribed();
+  bool areMemoriesKnown();
   bool isAccessDescribed(const Access &access);
   bool isBodyDescribed();
   // The attribute
@@ -82,6 +83,15 @@ bool Reader::isNest() {
     return fail("expected nothing but a loop for each iterator, of its extent, around the block '" +
                     intrinsic.block.getName() + "'",
                 intrinsic.block);
+  return true;
+}
+
+/// Each buffer lies in a memory of the target.
+bool Reader::areMemoriesKnown() {
+  for (unsigned i = 0; target && i < function.getNumArguments(); ++i)
+    if (StringRef memory = intrinsic.memoryOf(i); !memory.empty() && !llvm::is_contained(target->scopes(), memory))
+      return fail("expected one of the target's memories " + llvm::join(target->scopes(), ", ") + ", got '" + memory +
+                  "'");
   return true;
 }
 
@@ -255,6 +265,11 @@ BufferType Intrinsic::bufferType(unsigned buffer) const {
   return cast<BufferType>(description.getArgumentTypes()[buffer]);
 }
 
+StringRef Intrinsic::memoryOf(unsigned buffer) const {
+  StringAttr space = bufferType(buffer).memorySpace();
+  return space ? space.getValue() : StringRef();
+}
+
 MemRefType Intrinsic::memoryType(unsigned buffer) const {
   auto number = [](const std::optional<SymbolicInt> &value) {
     return value && value->isConstant() ? *value->constant() : ShapedType::kDynamic;
@@ -265,7 +280,8 @@ MemRefType Intrinsic::memoryType(unsigned buffer) const {
   for (const std::optional<SymbolicInt> &stride : strides[buffer])
     steps.push_back(number(stride));
   auto layout = StridedLayoutAttr::get(description.getContext(), ShapedType::kDynamic, steps);
-  return MemRefType::get(extents, tile::bufferType(bufferType(buffer).getElementType()).getElementType(), layout);
+  return MemRefType::get(extents, tile::bufferType(bufferType(buffer).getElementType()).getElementType(), layout,
+                         bufferType(buffer).memorySpace());
 }
 
 /// What the phase `lower` may find in a function that stands alone.
@@ -309,6 +325,8 @@ bool Reader::isImplementation() {
 bool Reader::isImplemented() {
   if (intrinsic.implementation)
     return isImplementation();
+  if (target && target->triple.empty())
+    return true;
   if (target)
     return fail("expected the entry implementation, the name of a function");
   if (!isIntrinsicEmitter(intrinsic.emitter))

@@ -16,11 +16,14 @@
 //
 // The symbols of its shapes are parameters. Buffers have no layout but the
 // strides: what a nest reads need not be as the description's shapes say. The last
-// buffer is the one that is written.
+// buffer is the one that is written. A buffer's scope is the memory of the target in
+// which it must lie; without one it is in the memory of the kernel's caller, or local.
 //
-// An implementation takes a memref for each buffer, with the description's extents
-// and strides where they are numbers, and consists of operations that the phase
-// `lower` lowers:
+// Of a machine for which no code is made (its TargetInfo has no triple), an
+// intrinsic needs no implementation: the interpreter computes what the description
+// says. Else an implementation takes a memref for each buffer, with the
+// description's extents and strides where they are numbers, and its memory, and
+// consists of operations that the phase `lower` lowers:
 //
 //   func.func private @f32.code(%a: memref<?x?xf32, strided<[?, 1], offset: ?>>, …) { … }
 //
@@ -59,6 +62,8 @@ struct Intrinsic {
 
   unsigned rank(unsigned buffer) const { return strides[buffer].size(); }
   BufferType bufferType(unsigned buffer) const;
+  /// The memory of its own in which the buffer must lie; empty: none.
+  llvm::StringRef memoryOf(unsigned buffer) const;
   /// What the implementation takes for a buffer.
   mlir::MemRefType memoryType(unsigned buffer) const;
 };

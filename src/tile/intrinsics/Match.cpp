@@ -139,6 +139,7 @@ private:
   bool mayStayOutside(const Axis &axis);
   bool moves(const Axis &axis, unsigned iterator);
   bool check();
+  bool liesInMemory(const Pair &pair);
   bool fill();
   bool checkStride(const Axis &axis, unsigned iterator, const Pair &pair);
   bool fail(const Twine &text) {
@@ -218,8 +219,21 @@ bool Assignment::checkStride(const Axis &axis, unsigned iterator, const Pair &pa
               bufferName(nest.accesses[pair.access].buffer()) + ", got " + stride.str());
 }
 
+/// In the memory that the description says, or in that of the kernel's caller, of which local ones are a part.
+bool Assignment::liesInMemory(const Pair &pair) {
+  Value buffer = nest.accesses[pair.access].buffer();
+  auto type = cast<BufferType>(buffer.getType());
+  if (type.memorySpace() == intrinsic.bufferType(pair.buffer).memorySpace())
+    return true;
+  StringRef wanted = intrinsic.memoryOf(pair.buffer);
+  return fail("expected the buffer " + bufferName(buffer) + " in the memory " + (wanted.empty() ? "local" : wanted) +
+              ", got " + type.getScope().getValue());
+}
+
 bool Assignment::check() {
   parameters.clear();
+  if (!llvm::all_of(pairs, [&](const Pair &pair) { return liesInMemory(pair); }))
+    return false;
   Shape domain(intrinsic.block.getDomain().values());
   for (auto [iterator, axis] : llvm::enumerate(axisOf)) {
     SymbolicInt extent = axis ? nest.axes[*axis].extent : SymbolicInt(1);

@@ -208,12 +208,14 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     if (!rule)
       return {};
     func::FuncOp trial = built.clone();
-    KernelSchedule schedule(trial, target.scopes);
+    KernelSchedule schedule(trial, target.scopes());
     bool isScheduled = succeeded(rule->schedule(schedule, trial, target));
     compactBuffers(trial);
-    isScheduled &= !accessWithoutPlace(trial);
+    isScheduled &= !accessWithoutPlace(trial) && exceededMemory(trial, target).empty();
     trial.walk([&](AllocOp alloc) {
       BufferType buffer = alloc.getBuffer().getType();
+      if (buffer.memorySpace())
+        return;
       std::optional<int64_t> count = graph::elementCount(buffer.extents()).constant();
       isScheduled &= (count && *count <= mostStackBytes) || (chain && isOfRows(buffer, *chain));
     });

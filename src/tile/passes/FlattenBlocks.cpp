@@ -186,17 +186,23 @@ void Flattener::emitRegions(OpBuilder &builder, Operation &from, Operation *to) 
     mapping.map(before, after);
 }
 
-/// At the start of the kernel: stack memory must not grow in a loop.
+/// At the start of the kernel, once: memory must not grow in a loop, nor with the parts in which a loop is written.
 void Flattener::allocate(AllocOp op) {
   if (std::optional<unsigned> number = localMemory.numberOf(op))
     return mapping.map(op.getBuffer(), arguments[abi.scratch(*number)]);
-  BufferType type = op.getBuffer().getType();
-  int64_t count = graph::elementCount(type.extents()).constant().value_or(0);
-  OpBuilder start = OpBuilder::atBlockBegin(arguments.front().getParentBlock());
-  MemRefType flat = bufferType(type.getElementType());
-  auto sized = MemRefType::get({count}, flat.getElementType());
-  Value memory = start.create<memref::AllocaOp>(loc, sized, start.getI64IntegerAttr(scratchAlignment));
-  mapping.map(op.getBuffer(), start.create<memref::CastOp>(loc, flat, memory));
+  Value &memory = allocated[op];
+  if (!memory) {
+    BufferType type = op.getBuffer().getType();
+    int64_t count = graph::elementCount(type.extents()).constant().value_or(0);
+    OpBuilder start = OpBuilder::atBlockBegin(arguments.front().getParentBlock());
+    Type stored = bufferType(type.getElementType()).getElementType();
+    auto typeOf = [&](int64_t extent) {
+      return MemRefType::get({extent}, stored, MemRefLayoutAttrInterface(), type.memorySpace());
+    };
+    memory = start.create<memref::AllocaOp>(loc, typeOf(count), start.getI64IntegerAttr(scratchAlignment));
+    memory = start.create<memref::CastOp>(loc, typeOf(ShapedType::kDynamic), memory);
+  }
+  mapping.map(op.getBuffer(), memory);
 }
 
 /// Runs `body` for every iteration; each gives the next one what it carries, if anything.

@@ -10,6 +10,7 @@
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
 #include "tile/Schedule.h"
+#include "tile/Scratch.h"
 #include "tile/VerifyKernel.h"
 #include "tile/cost/BlockCost.h"
 #include "tile/passes/Passes.h"
@@ -40,10 +41,16 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       if (!kernel->hasAttr(graph::kernelAttribute) || !isOnBlocks(kernel))
         continue;
       if (!kernel->hasAttr(scheduledAttribute)) {
-        KernelSchedule schedule(kernel, target.scopes);
+        KernelSchedule schedule(kernel, target.scopes());
         if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
           return signalPassFailure();
         setTrace(kernel, schedule);
+      }
+      compactBuffers(kernel);
+      if (std::string exceeded = exceededMemory(kernel, target); !exceeded.empty()) {
+        kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
+                                     << "\nhint: give its schedule smaller blocks, or compute them at an inner loop";
+        return signalPassFailure();
       }
       if (Schedule numbers = Schedule::of(kernel); !numbers.grain)
         setGrain(kernel, numbers);
@@ -51,7 +58,6 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
   }
 
   void setGrain(func::FuncOp kernel, Schedule numbers) {
-    compactBuffers(kernel);
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
     numbers.attachTo(kernel);
