@@ -19,8 +19,10 @@ public:
   Expansion(const IntrinsicMatch &match, const IntrinsicSite &site) : match(match), site(site) {}
 
   void emitRegisters(OpBuilder &builder);
-  /// A tile.call_intrinsic of all of the block.
+  /// A tile.call_intrinsic of all of the block, or of what there is of it.
   void emitCall(OpBuilder &builder);
+  /// Whether a call can be of what there is.
+  bool takesFewer();
 
   Value constant(OpBuilder &builder, int64_t value) { return builder.create<arith::ConstantIndexOp>(site.loc, value); }
   Value compare(OpBuilder &builder, arith::CmpIPredicate predicate, Value a, Value b) {
@@ -33,6 +35,7 @@ public:
 
 private:
   void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {});
+  Value extentOf(OpBuilder &builder, StringRef parameter);
 
   const IntrinsicMatch &match;
   const IntrinsicSite &site;
@@ -144,6 +147,30 @@ void Expansion::emitRegisters(OpBuilder &builder) {
   }
 }
 
+/// A parameter that is the extent of one iterator, and of which neither strides nor conditions depend, may be less.
+bool Expansion::takesFewer() {
+  auto mayBeLess = [&](const SymbolicInt &described) {
+    Shape domain(match.intrinsic->block.getDomain().values());
+    std::string name = described.str();
+    auto uses = [&](const auto &expression) { return expression && expression->uses(name); };
+    return !described.isConstant() && llvm::count(domain, described) == 1 &&
+           llvm::none_of(match.intrinsic->where, [&](const SymbolicInt &side) { return side.uses(name); }) &&
+           llvm::none_of(match.intrinsic->strides, [&](const auto &list) { return llvm::any_of(list, uses); });
+  };
+  return llvm::all_of(llvm::zip(match.counts, match.intrinsic->block.getDomain().values()),
+                      [&](auto pair) { return !std::get<0>(pair) || mayBeLess(std::get<1>(pair)); });
+}
+
+Value Expansion::extentOf(OpBuilder &builder, StringRef parameter) {
+  Value extent = site.value(builder, match.parameter(parameter));
+  for (auto [count, described] : llvm::zip(match.counts, match.intrinsic->block.getDomain().values()))
+    if (count && described == SymbolicInt::symbol(parameter)) {
+      Value left = builder.create<arith::MaxSIOp>(site.loc, site.value(builder, *count), constant(builder, 0));
+      extent = builder.create<arith::MinSIOp>(site.loc, extent, left);
+    }
+  return extent;
+}
+
 void Expansion::emitCall(OpBuilder &builder) {
   SmallVector<Value> buffers, bases, strides, extents;
   for (const IntrinsicMatch::Tile &tile : match.tiles) {
@@ -153,7 +180,7 @@ void Expansion::emitCall(OpBuilder &builder) {
       strides.push_back(site.value(builder, stride));
   }
   for (const std::string &parameter : match.intrinsic->parameters)
-    extents.push_back(site.value(builder, match.parameter(parameter)));
+    extents.push_back(extentOf(builder, parameter));
   builder.create<CallIntrinsicOp>(site.loc, match.intrinsic->name, buffers, bases, strides, extents);
 }
 
@@ -173,15 +200,14 @@ bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelInd
   Expansion expansion(*match, site);
   const Emitter *emitter =
       llvm::find_if(emitters, [&](const Emitter &known) { return known.name == intrinsic->emitter; });
-  bool takesFewer = !intrinsic->implementation && emitter->takesFewer;
-  auto emit = [&](OpBuilder &at) {
-    intrinsic->implementation ? expansion.emitCall(at) : (expansion.*emitter->emit)(at);
-  };
+  bool isCalled = intrinsic->emitter.empty();
+  auto emit = [&](OpBuilder &at) { isCalled ? expansion.emitCall(at) : (expansion.*emitter->emit)(at); };
   OpBuilder inner = builder;
   if (Value condition = expansion.holds(builder, match->conditions))
     inner = builder.create<scf::IfOp>(site.loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
-  bool isTaken = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
-  Value isWhole = takesFewer && isTaken ? Value() : expansion.isWhole(inner);
+  bool isFirst = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
+  bool takesFewer = isCalled ? expansion.takesFewer() : emitter->takesFewer && isFirst;
+  Value isWhole = takesFewer ? Value() : expansion.isWhole(inner);
   if (!isWhole) {
     emit(inner);
     return true;
