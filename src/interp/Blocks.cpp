@@ -259,7 +259,7 @@ static LogicalResult checkWritten(func::FuncOp kernel, const TrackedBuffer &resu
 }
 
 LogicalResult runBlocks(Operation *op, ArrayRef<Tensor> inputs, ArrayRef<Tensor> results,
-                        const Environment &environment) {
+                        const Environment &environment, bool haveValues) {
   auto kernel = cast<func::FuncOp>(op);
   if (kernel.getNumArguments() != inputs.size() + results.size())
     return kernel.emitError("kernel '") << kernel.getSymName() << "': expected a buffer for each of " << inputs.size()
@@ -280,6 +280,9 @@ LogicalResult runBlocks(Operation *op, ArrayRef<Tensor> inputs, ArrayRef<Tensor>
     if (failed(view))
       return failure();
     executor.memory(program->code.arguments[i]) = *view;
+    for (size_t element = 0; haveValues && element < view->tracked->elements.size(); ++element)
+      if (failed(accesses.write(kernel, *view->tracked, static_cast<int64_t>(element))))
+        return failure();
   }
   if (!executor.run(program->code) || failed(accesses.finish()))
     return failure();

@@ -80,9 +80,10 @@ mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> in
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
 
 // Blocks.cpp
-/// The same for a kernel whose loops stand around blocks, of which every access is checked.
+/// The same for a kernel whose loops stand around blocks, of which every access is checked. `haveValues`: the results
+/// may be read before they are written.
 mlir::LogicalResult runBlocks(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
-                              const Environment &environment);
+                              const Environment &environment, bool haveValues = false);
 
 // Library.cpp
 /// Calls the C function; symbols that the call defines are the caller's to read from the results.

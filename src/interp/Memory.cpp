@@ -366,6 +366,7 @@ Execute findMemoryOperation(Operation *op) {
       .Case([](vector::ShuffleOp) { return executeShuffle; })
       .Case([](tile::DotOp) { return executeDot; })
       .Case([](tile::MicroKernelOp) { return executeMicroKernel; })
+      .Case([](tile::CallIntrinsicOp) { return executeIntrinsicCall; })
       .Default([](Operation *) { return nullptr; });
 }
 } // namespace perpend::interp

@@ -125,6 +125,8 @@ private:
 Execute findMemoryOperation(mlir::Operation *op);  // Memory.cpp: memref, vector, graph.load, tile.ukernel
 Execute findControlOperation(mlir::Operation *op); // Control.cpp: scf, func
 Execute findBlockOperation(mlir::Operation *op);   // Blocks.cpp: loops, blocks and buffers of the tile level
+/// IntrinsicCalls.cpp: tile.call_intrinsic
+bool executeIntrinsicCall(Executor &executor, const Instruction &instruction);
 /// Error (at the operation): a symbol without value.
 mlir::LogicalResult compileExpressions(Instruction &instruction, const Environment &environment); // Blocks.cpp
 } // namespace perpend::interp

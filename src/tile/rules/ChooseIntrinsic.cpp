@@ -147,7 +147,7 @@ LogicalResult IntrinsicChoice::run() {
   if (loopsAround(op).size() <= outer)
     return failure();
   SmallVector<const Intrinsic *> known = intrinsicsFor(op);
-  if (known.size() == 1 && !known.front()->implementation)
+  if (known.size() == 1 && !known.front()->emitter.empty())
     return asItIs(schedule, *known.front());
   const Intrinsic *best = nullptr;
   Way bestWay = nullptr;
