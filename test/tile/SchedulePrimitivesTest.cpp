@@ -212,7 +212,7 @@ const Refusal refusals[] = {
      "the loop 'k0' outside of it is one of the reduction"},
     {"decompose_padding", "matmul",
      [](KernelSchedule &s) { (void)s.decomposePadding(*s.getBlock("contract"), loopsOf(s, "contract")[0]); },
-     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it is a sum, or has a condition already"},
+     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it does not store at its spatial iterators alone"},
     {"rfactor", "matmul", [](KernelSchedule &s) { (void)s.rfactor(loopsOf(s, "contract")[0], 0); },
      "rfactor %i0: the block 'contract' does not reduce over the loop"},
     {"blockize", "matmul",

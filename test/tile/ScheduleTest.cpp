@@ -115,6 +115,21 @@ TEST(Schedule, splitsOffAnEdge) {
   expectIn("tile.block \"pad\" spatial(%vi0 in 5 = %i0, %vi1 in 4 = %i1)", text);
 }
 
+/// What has moved is padded under the condition that says where its place ends.
+TEST(Schedule, splitsOffAnEdgeOfAPart) {
+  std::string text = apply("matmul", [](KernelSchedule &s) {
+    auto block = *s.getBlock("contract");
+    APPLIES(s.padEinsum(block, {8, 1, 4}));
+    auto pad = *s.getBlock("contract_pad");
+    auto loops = s.getLoops(block);
+    auto parts = *s.split(loops[0], 4);
+    APPLIES(s.computeAt(pad, parts.first));
+    APPLIES(s.decomposePadding(pad, s.getLoops(pad)[1]));
+    EXPECT_NE(s.operation(pad).getConditions().getDims().size(), 0u);
+  });
+  expectIn("tile.block \"contract_pad_pad\" spatial(", text);
+}
+
 /// Each sum of a row is computed once, and three of them are kept.
 TEST(Schedule, rollsABuffer) {
   std::string text = apply("neighbours", [](KernelSchedule &s) {

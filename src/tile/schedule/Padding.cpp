@@ -99,6 +99,30 @@ private:
 };
 } // namespace
 
+/// Whether each iteration of the loops stores one element, and different ones different elements: at iterators, or,
+/// along dimensions in which the loops stay, at a number.
+static bool storesOnce(BlockOp block, ArrayRef<ForOp> loops, KernelIndices &indices, std::string &why) {
+  why = "it does not store at its spatial iterators alone";
+  auto stores = block.body()->getOps<StoreOp>();
+  if (!llvm::hasSingleElement(stores) || accessesIn(block, (*stores.begin()).getBuffer()).size() != 1 ||
+      buffersOf(block, /*isWritten=*/true).size() != 1)
+    return false;
+  StoreOp store = *stores.begin();
+  Shape bindings = indices.bindingsOf(block), stored = indices.names.read(store.getIndices(), store.getVariables());
+  auto isStored = [&](Value iterator) { return llvm::is_contained(stored, indices.names.symbol(iterator)); };
+  for (const SymbolicInt &index : stored)
+    if (!index.isConstant() &&
+        llvm::none_of(block.iterators(), [&](Value iterator) { return index == indices.names.symbol(iterator); }))
+      return false;
+  for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
+    auto moves = [&](ForOp loop) { return usesLoop(bindings[i], loop, indices.names); };
+    if (block.kind(i) != IteratorKind::Spatial || (!isStored(iterator) && llvm::any_of(loops, moves)))
+      return false;
+  }
+  why.clear();
+  return true;
+}
+
 FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHandle, Loop loopHandle) {
   BlockOp block;
   ForOp loop;
@@ -111,27 +135,33 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
   for (ForOp inner : loops)
     if (inner.getKind() != LoopKind::Serial || !llvm::hasSingleElement(*inner.body()))
       return refuse(title + "the loop '" + inner.getName() + "' is not serial, or holds more than the block");
-  std::optional<SingleStore> single = singleStoreOf(block, why);
-  std::optional<Padded> padded = single && !block.isReduction() ? PaddingFinder(block).find(why) : std::nullopt;
-  if (!padded || !block.getConditions().getDims().empty())
-    return refuse(title + "the block '" + block.getName() +
-                  "' pads nothing: " + (why.empty() ? "it is a sum, or has a condition already" : why));
   KernelIndices indices;
   IndexNames &names = indices.names;
-  Shape bindings = indices.bindingsOf(block), conditions;
-  std::set<std::string> shortened;
+  bool isStored = storesOnce(block, loops, indices, why);
+  std::optional<Padded> padded = isStored ? PaddingFinder(block).find(why) : std::nullopt;
+  if (!padded)
+    return refuse(title + "the block '" + block.getName() + "' pads nothing: " + why);
+  Shape bindings = indices.bindingsOf(block), before = indices.resolve(block.getConditions(), block.getVariables());
+  Shape conditions(before);
+  SmallVector<bool> isConditional(bindings.size(), false);
+  auto isAlone = [&](unsigned iterator, ForOp own) {
+    auto uses = [&](const SymbolicInt &expression) { return usesLoop(expression, own, names); };
+    return bindings[iterator] == names.symbol(own.variable()) && llvm::count_if(bindings, uses) == 1 &&
+           llvm::none_of(before, uses);
+  };
   for (auto [i, inside] : llvm::enumerate(padded->inside)) {
     if (inside.low == SymbolicInt(0) && inside.high == block.getDomain().values()[i])
       continue;
     auto own = llvm::find_if(loops, [&](ForOp l) { return usesLoop(bindings[i], l, names); });
-    if (own == loops.end()) {
-      conditions.append({inside.low - SymbolicInt(1), bindings[i], bindings[i], inside.high});
+    if (own != loops.end() && isAlone(i, *own))
       continue;
-    }
-    std::string variable = names.nameOf(own->variable());
-    if (bindings[i] != SymbolicInt::symbol(variable) || !shortened.insert(variable).second)
+    if (own != loops.end() && inside.low != SymbolicInt(0))
       return refuse(title + "the iterator " + Twine(i) +
                     " is not the variable of a loop; decompose_padding before split and fuse");
+    if (inside.low != SymbolicInt(0))
+      conditions.append({inside.low - SymbolicInt(1), bindings[i]});
+    conditions.append({bindings[i], inside.high});
+    isConditional[i] = true;
   }
   // The values outside, in a nest of their own before; then those inside, over less.
   OpBuilder builder(loop);
@@ -139,9 +169,10 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
   auto fill = cast<BlockOp>(builder.clone(*block));
   fill.setName(uniqueName(kernel, block.getName().str() + "_pad"));
   Shape fillBindings(bindings);
-  for (SymbolicInt &binding : fillBindings)
-    binding = binding.substitute(replacements);
-  setBindings(fill, fillBindings, {}, names);
+  for (Shape *list : {&fillBindings, &before})
+    for (SymbolicInt &expression : *list)
+      expression = expression.substitute(replacements);
+  setBindings(fill, fillBindings, before, names);
   takeBranch(*fill.body()->getOps<scf::IfOp>().begin(), /*holds=*/false);
   takeBranch(padded->choice, /*holds=*/true);
   // Its iterators count from where the inside begins.
@@ -154,7 +185,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
     domain[i] = inside.high - inside.low;
     replaceIndex(iterator, names.symbol(iterator) + inside.low, names, body);
     auto own = llvm::find_if(loops, [&](ForOp inner) { return usesLoop(bindings[i], inner, names); });
-    if (own == loops.end()) {
+    if (isConditional[i]) {
       bindings[i] = bindings[i] - inside.low;
       continue;
     }
