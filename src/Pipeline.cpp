@@ -56,7 +56,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
-  if (context.optLevel < 2 || context.isUnpacked)
+  if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
     return;
   passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions({context.target}));
   passes.addPass(graph::createGraphSimplify());

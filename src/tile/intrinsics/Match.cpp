@@ -323,6 +323,48 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
   return Assignment(intrinsic, nest, bodies.pairs).run(why);
 }
 
+std::optional<Alignment> perpend::tile::alignIntrinsic(BlockOp block, const Intrinsic &intrinsic, std::string &why) {
+  BodyMatcher bodies;
+  if (!bodies.match(intrinsic.block, block, why, /*mayHaveInit=*/true))
+    return std::nullopt;
+  Alignment alignment;
+  alignment.buffers.resize(intrinsic.strides.size());
+  IndexNames names;
+  SmallVector<SmallVector<unsigned>> described;
+  SmallVector<std::set<std::string>> found(bodies.pairs.size());
+  for (auto [pair, used] : llvm::zip(bodies.pairs, found)) {
+    Access access{pair.second};
+    described.push_back(*asIterators(intrinsic.block, {pair.first}));
+    for (const SymbolicInt &index : names.read(access.indices(), access.variables()))
+      index.symbols(used);
+    alignment.buffers[cast<BlockArgument>(Access{pair.first}.buffer()).getArgNumber()] = access.buffer();
+  }
+  auto movesTheSame = [&](unsigned iterator, unsigned own) {
+    return block.kind(own) == intrinsic.block.kind(iterator) &&
+           llvm::all_of(llvm::zip(described, found), [&](auto pair) {
+             return llvm::is_contained(std::get<0>(pair), iterator) ||
+                    !std::get<1>(pair).count(names.nameOf(block.iterators()[own]));
+           });
+  };
+  size_t count = intrinsic.block.getKinds().size();
+  constexpr unsigned none = ~0u;
+  alignment.iterators.assign(count, none);
+  for (size_t iterator = count; iterator-- > 0;) {
+    unsigned &best = alignment.iterators[iterator];
+    for (unsigned own = block.getKinds().size(); own-- > 0;) {
+      bool isLong = block.getDomain().values()[own] != SymbolicInt(1);
+      if (llvm::is_contained(alignment.iterators, own) || !movesTheSame(iterator, own) || (best != none && !isLong))
+        continue;
+      best = own;
+      if (isLong)
+        break;
+    }
+    if (best == none)
+      return why = "nothing moves its operands as its iterator " + std::to_string(iterator) + " does", std::nullopt;
+  }
+  return alignment;
+}
+
 std::optional<SmallVector<std::optional<size_t>>>
 perpend::tile::fitIntrinsic(Operation *root, const Intrinsic &intrinsic, KernelIndices &indices, std::string &why) {
   Nest nest(root, indices);

@@ -46,6 +46,17 @@ struct IntrinsicMatch {
 std::optional<IntrinsicMatch> matchIntrinsic(mlir::Operation *root, const Intrinsic &intrinsic, KernelIndices &indices,
                                              std::string &why);
 
+/// What of a block is what of a description, whatever extents, layouts and memories are.
+struct Alignment {
+  /// Of each iterator of the description, the block's.
+  llvm::SmallVector<unsigned> iterators;
+  /// Of each buffer of the description, the block's.
+  llvm::SmallVector<mlir::Value> buffers;
+};
+/// Iterators move the same operands; where several of the block's do, it is the innermost that has more than one
+/// iteration. The others stay outside. nullopt: the block computes something else, or has no such iterator.
+std::optional<Alignment> alignIntrinsic(BlockOp block, const Intrinsic &intrinsic, std::string &why);
+
 /// Where an intrinsic's extents are numbers, parts of a nest's loops can be its iterators: of each, the loop (counted
 /// from the outermost) that is split by its extent. Other loops stay outside; so does the init of a sum that the
 /// description takes as it is.

@@ -7,8 +7,8 @@ using namespace perpend;
 using namespace perpend::tile;
 
 const Rule *perpend::tile::ruleFor(func::FuncOp kernel, const target::TargetInfo &target) {
-  static const Rule *const list[] = {&contractionRule, &rowBlocksRule, &windowRule,
-                                     &rowsRule,        &movementRule,  &pointwiseRule};
+  static const Rule *const list[] = {&scratchpadRule, &contractionRule, &rowBlocksRule, &windowRule,
+                                     &rowsRule,       &movementRule,    &pointwiseRule};
   for (const Rule *rule : list)
     if (rule->applies(kernel, target))
       return rule;

@@ -30,6 +30,8 @@ const Rule *ruleFor(mlir::func::FuncOp kernel, const target::TargetInfo &target)
 /// Contraction.cpp: a sum of products with a packed operand, and one value that follows: blocks in registers, by an
 /// intrinsic.
 extern const Rule contractionRule;
+/// Scratchpads.cpp: a sum that an intrinsic computes in memories of its own, and one value that follows.
+extern const Rule scratchpadRule;
 /// Rows.cpp: a chain of reductions over the same rows, each value in a nest of its own: all of them for one row, then
 /// the next.
 extern const Rule rowsRule;

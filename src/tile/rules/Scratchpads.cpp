@@ -1,0 +1,419 @@
+//===- Scratchpads.cpp - the rule for intrinsics with memories of their own ===//
+//
+// An intrinsic whose operands lie in memories of the target takes them from there:
+//
+//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    as the intrinsic has its dimensions
+//   %b = reindex_cache_read %product, 1, "input", (i, j, k) -> (k, j)
+//   %out = reindex_cache_write %product, 0, "sums", (i, j, k) -> (i, j)
+//   pad_einsum %product, [16, 16, 16]              where extents are no multiples
+//   %i0, %i1 = split %i, [_, 48]                   a block of what is computed, of whole calls, that these memories
+//   hold compute_at %product, %u %k0, %k1 = split %k, [_, 16] reorder %k0, %i, %j, %k1 compute_at %a, %k0 or outside of
+//   it, where there is room tensorize %a_i, "load"                         copies are what another intrinsic does, if
+//   one does tensorize %i_1, "product"
+//
+// What no intrinsic computes runs over vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/rules/Rules.h"
+
+#include "graph/Shapes.h"
+#include "tile/Buffers.h"
+#include "tile/Scratch.h"
+#include "tile/intrinsics/Expand.h"
+#include "tile/schedule/Nests.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+class ScratchpadRule {
+public:
+  ScratchpadRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), target(target) {}
+
+  bool find();
+  LogicalResult run();
+
+private:
+  using Block = KernelSchedule::Block;
+  using Loop = KernelSchedule::Loop;
+  using Loops = SmallVector<Loop>;
+
+  bool choose(const Intrinsic &intrinsic);
+  double cyclesOfCalls();
+  unsigned written() const { return intrinsic->strides.size() - 1; }
+  /// The extent of an iterator of the description, and of one of the product.
+  int64_t partOf(unsigned described) { return *intrinsic->block.getDomain().values()[described].constant(); }
+  SymbolicInt extentOf(unsigned own) { return product.getDomain().values()[own]; }
+  /// Of the description, of each dimension of the buffer.
+  SmallVector<unsigned> iteratorsOf(unsigned buffer) {
+    Value argument = intrinsic->description.getArgument(buffer);
+    return *asIterators(intrinsic->block, accessesIn(intrinsic->block, argument).front());
+  }
+  std::string mapOf(unsigned buffer);
+  std::optional<unsigned> readNumberOf(unsigned buffer);
+
+  LogicalResult cache();
+  LogicalResult pad();
+  LogicalResult divide();
+  LogicalResult divideProduct();
+  LogicalResult placeCopies();
+  void tensorizeCopies();
+  void runVectors();
+
+  SmallVector<int64_t> callsInUnit();
+  bool fits(ArrayRef<int64_t> calls);
+  int64_t bytesOf(unsigned buffer, ArrayRef<int64_t> calls);
+
+  KernelSchedule &schedule;
+  func::FuncOp kernel;
+  const target::TargetInfo &target;
+  BlockOp product, last;
+  const Intrinsic *intrinsic = nullptr;
+  Alignment alignment;
+
+  Block productHandle{}, root{};
+  /// Of each buffer that the intrinsic reads, what fills it.
+  SmallVector<Block> copies;
+  /// Of the sums: what goes on outside of the calls.
+  Loops steps;
+  Loop unit{}, call{};
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which intrinsic
+//===----------------------------------------------------------------------===//
+
+/// One sum, and one value at most that follows.
+bool ScratchpadRule::find() {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() || !blocks.front().init() ||
+      (blocks.size() == 2 && blocks.back().isReduction()))
+    return false;
+  product = blocks.front();
+  last = blocks.back();
+  const Intrinsic *best = nullptr;
+  double least = 0;
+  for (const Intrinsic *each : intrinsicsFor(product))
+    if (choose(*each))
+      if (double cycles = cyclesOfCalls(); !best || cycles < least)
+        best = each, least = cycles;
+  return best && choose(*best);
+}
+
+/// Every operand in a memory, every extent a number; and there is room for a call.
+bool ScratchpadRule::choose(const Intrinsic &each) {
+  std::string why;
+  bool isInMemories = llvm::none_of(llvm::seq<unsigned>(0, each.strides.size()),
+                                    [&](unsigned buffer) { return each.memoryOf(buffer).empty(); });
+  bool isPossible = isInMemories && each.parameters.empty() && each.cycles && each.cycles->isConstant();
+  std::optional<Alignment> found = isPossible ? alignIntrinsic(product, each, why) : std::nullopt;
+  if (!found)
+    return false;
+  intrinsic = &each;
+  alignment = std::move(*found);
+  bool isLong = llvm::all_of(alignment.iterators, [&](unsigned own) { return extentOf(own) != SymbolicInt(1); });
+  return isLong && fits(SmallVector<int64_t>(alignment.iterators.size(), 1));
+}
+
+/// Where an extent is not known, it is taken to be long.
+double ScratchpadRule::cyclesOfCalls() {
+  constexpr int64_t longExtent = 256;
+  auto cycles = double(*intrinsic->cycles->constant());
+  for (auto [described, own] : llvm::enumerate(alignment.iterators))
+    cycles *= double(llvm::divideCeil(extentOf(own).constant().value_or(longExtent), partOf(described)));
+  return cycles;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// From the product's iterators to the indices of its copy of a buffer: those of the intrinsic come last.
+std::string ScratchpadRule::mapOf(unsigned buffer) {
+  SmallVector<Access> accesses = accessesIn(product, alignment.buffers[buffer]);
+  IndexNames names;
+  std::set<std::string> used;
+  for (const SymbolicInt &index : names.read(accesses.front().indices(), accesses.front().variables()))
+    index.symbols(used);
+  SmallVector<std::string> inputs, outer, inner;
+  for (auto [i, iterator] : llvm::enumerate(product.iterators())) {
+    inputs.push_back("i" + std::to_string(i));
+    if (used.count(names.nameOf(iterator)) && !llvm::is_contained(alignment.iterators, i))
+      outer.push_back(inputs.back());
+  }
+  for (unsigned iterator : iteratorsOf(buffer))
+    if (unsigned own = alignment.iterators[iterator]; used.count(names.nameOf(product.iterators()[own])))
+      inner.push_back(inputs[own]);
+  llvm::append_range(outer, inner);
+  return "(" + llvm::join(inputs, ", ") + ") -> (" + llvm::join(outer, ", ") + ")";
+}
+
+std::optional<unsigned> ScratchpadRule::readNumberOf(unsigned buffer) {
+  llvm::SetVector<Value> read = buffersOf(product, /*isWritten=*/false);
+  const auto *found = llvm::find(read, alignment.buffers[buffer]);
+  return found == read.end() ? std::nullopt : std::optional<unsigned>(found - read.begin());
+}
+
+/// Operands and sums lie in the intrinsic's memories.
+LogicalResult ScratchpadRule::cache() {
+  FailureOr<Block> handle = schedule.getBlock(product.getName());
+  productHandle = *handle;
+  for (unsigned buffer = 0; buffer < written(); ++buffer) {
+    std::optional<unsigned> number = readNumberOf(buffer);
+    FailureOr<Block> copy =
+        number ? schedule.reindexCacheRead(productHandle, *number, intrinsic->memoryOf(buffer), mapOf(buffer))
+               : FailureOr<Block>(failure());
+    if (failed(copy))
+      return failure();
+    copies.push_back(*copy);
+    alignment.buffers[buffer] = *buffersOf(schedule.operation(*copy), /*isWritten=*/true).begin();
+  }
+  FailureOr<Block> out = schedule.reindexCacheWrite(productHandle, 0, intrinsic->memoryOf(written()), mapOf(written()));
+  if (failed(out))
+    return failure();
+  root = *out;
+  return success();
+}
+
+/// Extents that are multiples of the intrinsic's. Copies are made with zeros behind their edges, and without them.
+LogicalResult ScratchpadRule::pad() {
+  SmallVector<int64_t> multiples(product.getKinds().size(), 1);
+  for (auto [described, own] : llvm::enumerate(alignment.iterators))
+    multiples[own] = partOf(described);
+  bool isWhole = llvm::all_of(llvm::zip(product.getDomain().values(), multiples), [](auto pair) {
+    return support::mod(std::get<0>(pair), SymbolicInt(std::get<1>(pair))) == SymbolicInt(0);
+  });
+  if (isWhole)
+    return success();
+  if (failed(schedule.padEinsum(productHandle, multiples)))
+    return failure();
+  for (auto [number, copy] : llvm::enumerate(copies)) {
+    FailureOr<SmallVector<Block>> readers = schedule.getConsumers(copy);
+    if (failed(readers) || schedule.operation(readers->front()) == product)
+      continue;
+    if (failed(schedule.setScope(readers->front(), intrinsic->memoryOf(number))) ||
+        failed(schedule.computeInline(copy)))
+      return failure();
+    copy = readers->front();
+  }
+  FailureOr<SmallVector<Block>> readers = schedule.getConsumers(productHandle);
+  if (failed(readers) || schedule.operation(readers->front()) == schedule.operation(root))
+    return success();
+  return success(succeeded(schedule.setScope(productHandle, intrinsic->memoryOf(written()))) &&
+                 succeeded(schedule.computeInline(readers->front())));
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Of the block that a buffer holds, where so many calls follow one another along each of the intrinsic's iterators.
+int64_t ScratchpadRule::bytesOf(unsigned buffer, ArrayRef<int64_t> calls) {
+  int64_t bytes = elementBytes(intrinsic->bufferType(buffer).getElementType());
+  for (unsigned iterator : iteratorsOf(buffer))
+    bytes *= partOf(iterator) * calls[iterator];
+  return bytes;
+}
+
+bool ScratchpadRule::fits(ArrayRef<int64_t> calls) {
+  return llvm::all_of(target.memories, [&](const target::Memory &memory) {
+    uint64_t bytes = 0;
+    for (unsigned buffer = 0; buffer <= written(); ++buffer)
+      bytes += intrinsic->memoryOf(buffer) == memory.name ? bytesOf(buffer, calls) : 0;
+    return memory.bytes == 0 || bytes <= memory.bytes;
+  });
+}
+
+static int64_t nextDivisor(int64_t number, int64_t divisor) {
+  do
+    ++divisor;
+  while (divisor <= number && number % divisor != 0);
+  return divisor;
+}
+
+/// Calls of one unit along each iterator: as square as they can be, and as many as the memories hold.
+SmallVector<int64_t> ScratchpadRule::callsInUnit() {
+  SmallVector<int64_t> calls(alignment.iterators.size(), 1), counts(calls);
+  for (auto [described, own] : llvm::enumerate(alignment.iterators))
+    if (product.kind(own) == IteratorKind::Spatial)
+      counts[described] = extentOf(own).constant().value_or(0) / partOf(described);
+  for (bool grows = true; grows;) {
+    grows = false;
+    std::optional<SmallVector<int64_t>> best;
+    for (unsigned i = 0; i < calls.size(); ++i) {
+      SmallVector<int64_t> larger(calls);
+      larger[i] = nextDivisor(counts[i], calls[i]);
+      if (larger[i] > counts[i] || !fits(larger))
+        continue;
+      auto longest = [](ArrayRef<int64_t> list) { return *llvm::max_element(list); };
+      if (!best || longest(larger) < longest(*best))
+        best = larger;
+    }
+    if (best)
+      calls = *best, grows = true;
+  }
+  return calls;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Units are blocks of what is computed; the product is computed in them, over the sum outside of the calls.
+LogicalResult ScratchpadRule::divide() {
+  SmallVector<int64_t> calls = callsInUnit();
+  Loops loops = schedule.getLoops(root), units, inner;
+  KernelIndices indices;
+  BlockOp copy = schedule.operation(root);
+  Value sums = *buffersOf(product, /*isWritten=*/true).begin();
+  SmallVector<Access> reads = accessesIn(copy, sums);
+  Shape at = indices.indicesOf(reads.front());
+  std::string why;
+  SingleStore single = *singleStoreOf(product, why);
+  for (Loop loop : loops) {
+    SymbolicInt variable = indices.names.symbol(schedule.operation(loop).variable());
+    const auto *dim = llvm::find(at, variable);
+    const auto *described = dim == at.end() ? alignment.iterators.end()
+                                            : llvm::find(alignment.iterators, single.iterators[dim - at.begin()]);
+    if (described == alignment.iterators.end()) {
+      units.push_back(loop);
+      continue;
+    }
+    unsigned number = described - alignment.iterators.begin();
+    auto parts = schedule.split(loop, {std::nullopt, partOf(number) * calls[number]});
+    if (failed(parts))
+      return failure();
+    units.push_back((*parts)[0]);
+    inner.push_back((*parts)[1]);
+  }
+  Loops order(units);
+  llvm::append_range(order, inner);
+  auto isSpatial = [&](unsigned own) { return product.kind(own) == IteratorKind::Spatial; };
+  if (inner.size() != size_t(llvm::count_if(alignment.iterators, isSpatial)) || failed(schedule.reorder(order)))
+    return failure();
+  FailureOr<Loop> fused = units.empty() ? schedule.addUnitLoop(root) : schedule.fuse(units);
+  if (failed(fused) || failed(schedule.computeAt(productHandle, *fused)))
+    return failure();
+  unit = *fused;
+  return success(succeeded(schedule.parallel(unit)) && succeeded(divideProduct()));
+}
+
+/// Loops of the unit: the sum outside of the calls, the calls, and what one of them computes.
+LogicalResult ScratchpadRule::divideProduct() {
+  Loops loops = schedule.getLoops(productHandle), sums, others, inner;
+  KernelIndices indices;
+  Shape bindings = indices.bindingsOf(product);
+  SmallVector<std::optional<Loop>> calls(alignment.iterators.size());
+  for (Loop loop : ArrayRef(loops).drop_front()) {
+    ForOp op = schedule.operation(loop);
+    unsigned own =
+        llvm::find_if(bindings, [&](auto &binding) { return usesLoop(binding, op, indices.names); }) - bindings.begin();
+    const auto *described = llvm::find(alignment.iterators, own);
+    Loop outside = loop;
+    if (described != alignment.iterators.end()) {
+      unsigned number = described - alignment.iterators.begin();
+      auto parts = schedule.split(loop, {std::nullopt, partOf(number)});
+      if (failed(parts))
+        return failure();
+      outside = (*parts)[0];
+      calls[number] = (*parts)[1];
+    }
+    (product.kind(own) == IteratorKind::Reduced ? sums : others).push_back(outside);
+  }
+  for (const std::optional<Loop> &loop : calls)
+    if (loop)
+      inner.push_back(*loop);
+  steps = sums;
+  llvm::append_range(steps, others);
+  Loops order(steps);
+  llvm::append_range(order, inner);
+  if (inner.empty() || failed(schedule.reorder(order)))
+    return failure();
+  call = inner.front();
+  return intrinsic->block.init() ? success() : LogicalResult(schedule.decomposeReduction(productHandle, steps.front()));
+}
+
+/// The outermost loop at which there is room for all copies.
+LogicalResult ScratchpadRule::placeCopies() {
+  Loops around{unit};
+  llvm::append_range(around, steps);
+  for (Loop loop : around) {
+    auto place = [&](KernelSchedule &trial) -> LogicalResult {
+      for (Block copy : copies)
+        if (failed(trial.computeAt(copy, loop)))
+          return failure();
+      if (&trial == &schedule)
+        return success();
+      auto copied = trial.operation(copies.front())->getParentOfType<func::FuncOp>();
+      compactBuffers(copied);
+      return success(exceededMemory(copied, target).empty());
+    };
+    if (succeeded(schedule.tryOut(place)))
+      return place(schedule);
+  }
+  return failure();
+}
+
+void ScratchpadRule::tensorizeCopies() {
+  for (Block copy : copies) {
+    Loops loops = schedule.getLoops(copy);
+    size_t outside =
+        llvm::find_if(loops, [&](Loop loop) { return !schedule.operation(loop)->isAncestor(product); }) - loops.begin();
+    if (outside < loops.size())
+      (void)schedule.decomposePadding(copy, loops[outside]);
+    (void)chooseIntrinsic(schedule, copy, outside, target);
+  }
+  (void)chooseIntrinsic(schedule, root, 1, target);
+}
+
+/// Loops that no intrinsic has taken, as far as vectors fill them.
+void ScratchpadRule::runVectors() {
+  SmallVector<std::string> names;
+  for (BlockOp block : blocksOf(kernel))
+    if (!block->getParentOfType<BlockOp>() && intrinsicOf(block).empty())
+      names.push_back(block.getName().str());
+  for (const std::string &name : names) {
+    Loops loops = schedule.getLoops(*schedule.getBlock(name));
+    std::optional<int64_t> extent =
+        loops.empty() ? std::nullopt : schedule.operation(loops.back()).getExtent().values().front().constant();
+    int64_t lanes = target.vectorLanes(4);
+    if (!extent || lanes < 2 || *extent % lanes != 0 || *extent == 0)
+      continue;
+    auto parts = *extent == lanes ? Loops{loops.back()} : schedule.split(loops.back(), {std::nullopt, lanes});
+    if (succeeded(parts))
+      (void)schedule.vectorize(parts->back());
+  }
+}
+
+LogicalResult ScratchpadRule::run() {
+  if (failed(cache()) || failed(pad()))
+    return failure();
+  if (last != product) { // what follows reads the sums where they are
+    FailureOr<Block> follows = schedule.getBlock(last.getName());
+    if (failed(schedule.computeInline(root)))
+      return failure();
+    root = *follows;
+  }
+  if (failed(divide()) || failed(placeCopies()) || failed(schedule.tensorize(call, intrinsic->name)))
+    return failure();
+  tensorizeCopies();
+  runVectors();
+  return success();
+}
+
+static bool wantsMemories(func::FuncOp kernel, const target::TargetInfo &target) {
+  KernelSchedule none(kernel, target.scopes());
+  return ScratchpadRule(none, kernel, target).find();
+}
+
+static LogicalResult scheduleScratchpads(KernelSchedule &schedule, func::FuncOp kernel,
+                                         const target::TargetInfo &target) {
+  ScratchpadRule rule(schedule, kernel, target);
+  return success(rule.find() && succeeded(rule.run()));
+}
+
+const Rule perpend::tile::scratchpadRule = {"scratchpads", wantsMemories, scheduleScratchpads};
