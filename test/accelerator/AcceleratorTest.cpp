@@ -27,83 +27,102 @@ using interp::Tensor;
 using mlir::succeeded;
 
 namespace {
-target::TargetInfo accelerator(unsigned lanes, uint64_t inputBytes, uint64_t accumulatorBytes) {
-  target::TargetInfo info;
-  info.name = "accelerator";
-  info.vectorBytes = lanes * sizeof(float);
-  info.vectorRegisters = 32;
-  info.fmaPerCycle = 1;
-  info.l1Bytes = info.l2Bytes = info.l3Bytes = 1 << 20;
-  info.bytesPerSecond = 1e10;
-  info.cyclesPerSecond = 1e9;
-  info.memories = {{"local"}, {"input", inputBytes}, {"accumulator", accumulatorBytes}};
-  return info;
-}
+struct Machine {
+  /// Of the product that it computes at once, and of its vectors.
+  unsigned extent = 16;
+  uint64_t inputBytes = 8192, accumulatorBytes = 4096;
+  /// Its product reads the right operand column by column.
+  bool readsColumns = false;
+
+  target::TargetInfo target() const {
+    target::TargetInfo info;
+    info.name = "accelerator";
+    info.vectorBytes = extent * sizeof(float);
+    info.vectorRegisters = 32;
+    info.fmaPerCycle = 1;
+    info.l1Bytes = info.l2Bytes = info.l3Bytes = 1 << 20;
+    info.bytesPerSecond = 1e10;
+    info.cyclesPerSecond = 1e9;
+    info.memories = {{"local"}, {"input", inputBytes}, {"accumulator", accumulatorBytes}};
+    return info;
+  }
+  std::string intrinsics() const;
+};
 
 std::string textOf(const std::string &file) {
   auto buffer = llvm::MemoryBuffer::getFile(std::string(PERPEND_SOURCE_DIR "/test/accelerator/Inputs/") + file);
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
+void replace(std::string &text, const std::string &from, const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+std::string Machine::intrinsics() const {
+  std::string text = textOf("intrinsics.mlir");
+  replace(text, "16", std::to_string(extent));
+  if (readsColumns)
+    replace(text, "%b[%vk, %vj]", "%b[%vj, %vk]");
+  return text;
+}
+
 using Names = std::set<std::string>;
 
-struct Case {
-  const char *name, *model;
-  Names used;
-  /// What a dimension of the model is that has no number.
-  int64_t n = 1;
-  /// Of the product that the machine computes at once, and of its vectors.
-  unsigned extent = 16;
-  uint64_t inputBytes = 8192, accumulatorBytes = 4096;
-};
-
-const Case cases[] = {
-    {"product", "product", {"load", "product", "store"}},
-    {"noRows", "layer", {"load", "product"}, 0},
-    {"oneRow", "layer", {"load", "product"}, 1},
-    {"rows", "layer", {"load", "product"}, 37},
-    {"wholeRows", "layer", {"load", "product"}, 32},
-    {"convolution", "convolution", {"load", "product", "store"}},
-    {"attention", "attention", {"load", "product", "store"}},
-    {"smallProduct", "product", {"load", "product", "store"}, 1, 4, 256, 128},
-    {"smallConvolution", "convolution", {"load", "product", "store"}, 1, 4, 256, 128},
-    {"smallAttention", "attention", {"load", "product", "store"}, 1, 4, 256, 128},
-    {"noRoomForOperands", "product", {}, 1, 16, 1024},
-    {"noRoomForSums", "attention", {}, 1, 16, 8192, 512},
-};
-
-class Accelerator : public ::testing::TestWithParam<Case> {
-protected:
-  Accelerator()
-      : target(accelerator(GetParam().extent, GetParam().inputBytes, GetParam().accumulatorBytes)),
-        module(textOf(GetParam().model + std::string(".mlir"))) {
-    std::string text = textOf("intrinsics.mlir");
-    for (size_t at; (at = text.find("16")) != std::string::npos && GetParam().extent != 16;)
-      text.replace(at, 2, std::to_string(GetParam().extent));
-    EXPECT_TRUE(succeeded(intrinsics->add(&module.context, "intrinsics.mlir", text, &target))) << module.messages;
+/// A model on its way through the phases.
+class Compilation {
+public:
+  Compilation(const std::string &model, const Machine &machine) : target(machine.target()), module(model) {
+    EXPECT_TRUE(succeeded(intrinsics->add(&module.context, "intrinsics.mlir", machine.intrinsics(), &target)))
+        << module.messages;
   }
 
+  /// `n`: what a dimension is that has no number. Returns the intrinsics that compute the kernels.
+  Names run(Random &random, int64_t n = 1) {
+    std::vector<Tensor> inputs = drawInputs(random, n), expected = module.run(inputs);
+    EXPECT_EQ(expected.size(), 1u) << module.messages;
+    runPhasesTo("", "schedule");
+    runBlockPasses();
+    Names used = tensorized();
+    expectResult(inputs, expected);
+    runPhasesTo("tile", "tile");
+    EXPECT_EQ(called(), used);
+    expectFits();
+    expectResult(inputs, expected);
+    return used;
+  }
+
+  /// What is no intrinsic's runs on the vector unit.
+  bool hasVectors() {
+    return module.module
+        ->walk([](mlir::Operation *op) {
+          bool isVector = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<mlir::VectorType>);
+          return isVector ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+private:
   void runPhasesTo(const char *first, const char *last) {
     auto go = [](const Phase &, double) { return mlir::success(); };
-    ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, first, last, go))) << module.messages;
+    EXPECT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, first, last, go))) << module.messages;
   }
 
   void runBlockPasses() {
     mlir::PassManager passes(&module.context);
     passes.addPass(tile::createTileBuildBlocks({target, /*all=*/false, /*schedules=*/true}));
     passes.addPass(tile::createTileScheduleBlocks({target}));
-    ASSERT_TRUE(succeeded(passes.run(*module.module))) << module.messages;
+    EXPECT_TRUE(succeeded(passes.run(*module.module))) << module.messages;
     if (std::getenv("PERPEND_SHOW"))
       module.module->print(llvm::errs());
   }
 
-  std::vector<Tensor> drawInputs() {
-    Random random;
+  std::vector<Tensor> drawInputs(Random &random, int64_t n) {
     std::vector<Tensor> inputs;
     for (mlir::Type type : module.main().getArgumentTypes()) {
       std::vector<int64_t> shape;
       for (int64_t extent : mlir::cast<mlir::RankedTensorType>(type).getShape())
-        shape.push_back(mlir::ShapedType::isDynamic(extent) ? GetParam().n : extent);
+        shape.push_back(mlir::ShapedType::isDynamic(extent) ? n : extent);
       inputs.push_back(random.floats(module.type("f32"), shape));
     }
     return inputs;
@@ -117,14 +136,24 @@ protected:
       ASSERT_NEAR(got, wanted, 1e-5f * std::max(1.0f, std::abs(wanted)));
   }
 
-  /// What is no intrinsic's runs on the vector unit.
-  bool hasVectors() {
-    return module.module
-        ->walk([](mlir::Operation *op) {
-          bool isVector = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<mlir::VectorType>);
-          return isVector ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-        })
-        .wasInterrupted();
+  Names tensorized() {
+    Names names;
+    module.module->walk([&](tile::BlockOp block) {
+      if (auto name = block.getAnnotations().getAs<mlir::StringAttr>(tile::tensorizedAnnotation))
+        names.insert(name.str());
+    });
+    return names;
+  }
+
+  /// Nothing else reads what is loaded, not even at edges.
+  Names called() {
+    Names names;
+    module.module->walk([&](tile::CallIntrinsicOp call) {
+      names.insert(call.getName().str());
+      auto isCopied = llvm::IsaPred<tile::CallIntrinsicOp, mlir::memref::CastOp>;
+      EXPECT_TRUE(call.getName() != "load" || llvm::all_of(call.getBuffers().front().getUsers(), isCopied));
+    });
+    return names;
   }
 
   /// The machine's memories hold what kernels of loops on memory have there.
@@ -145,38 +174,71 @@ protected:
   std::shared_ptr<tile::IntrinsicLibrary> intrinsics = std::make_shared<tile::IntrinsicLibrary>();
   tile::IntrinsicScope scope{&module.context, intrinsics};
 };
+
+struct Case {
+  const char *name, *model;
+  Names used;
+  int64_t n = 1;
+  Machine machine = {};
+};
+
+const Case cases[] = {
+    {"product", "product", {"load", "product", "store"}},
+    {"noRows", "layer", {"load", "product"}, 0},
+    {"oneRow", "layer", {"load", "product"}, 1},
+    {"rows", "layer", {"load", "product"}, 37},
+    {"wholeRows", "layer", {"load", "product"}, 32},
+    {"columnsFirst", "layer", {"load", "product"}, 37, {16, 8192, 4096, true}},
+    {"convolution", "convolution", {"load", "product", "store"}},
+    {"attention", "attention", {"load", "product", "store"}},
+    {"smallProduct", "product", {"load", "product", "store"}, 1, {4, 256, 128}},
+    {"smallConvolution", "convolution", {"load", "product", "store"}, 1, {4, 256, 128}},
+    {"smallAttention", "attention", {"load", "product", "store"}, 1, {4, 256, 128}},
+    {"noRoomForOperands", "product", {}, 1, {16, 1024, 4096}},
+    {"noRoomForSums", "attention", {}, 1, {16, 8192, 512}},
+};
+
+class Accelerator : public ::testing::TestWithParam<Case> {};
 } // namespace
 
 TEST_P(Accelerator, runs) {
-  std::vector<Tensor> inputs = drawInputs(), expected = module.run(inputs);
-  ASSERT_EQ(expected.size(), 1u) << module.messages;
-  runPhasesTo("", "schedule");
-  runBlockPasses();
-  Names used, called;
-  module.module->walk([&](tile::BlockOp block) {
-    if (auto name = block.getAnnotations().getAs<mlir::StringAttr>(tile::tensorizedAnnotation))
-      used.insert(name.str());
-  });
-  EXPECT_EQ(used, GetParam().used);
-  expectResult(inputs, expected);
-  runPhasesTo("tile", "tile");
-  module.module->walk([&](tile::CallIntrinsicOp call) {
-    called.insert(call.getName().str());
-    if (call.getName() == "load") // edges are loaded as well
-      EXPECT_TRUE(llvm::all_of(call.getBuffers().front().getUsers(),
-                               llvm::IsaPred<tile::CallIntrinsicOp, mlir::memref::CastOp>));
-  });
-  EXPECT_EQ(called, GetParam().used);
-  EXPECT_TRUE(called.empty() || hasVectors());
-  expectFits();
-  expectResult(inputs, expected);
+  const Case &tried = GetParam();
+  Compilation compilation(textOf(tried.model + std::string(".mlir")), tried.machine);
+  Random random;
+  EXPECT_EQ(compilation.run(random, tried.n), tried.used);
+  EXPECT_TRUE(tried.used.empty() || compilation.hasVectors());
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Accelerator, ::testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
 
+/// Products of random extents, with batches and operands that lie across, on machines of random sizes.
+TEST(RandomAccelerators, runProducts) {
+  Random random;
+  int64_t taken = 0;
+  for (int round = 0; round < 40; ++round) {
+    auto draw = [&](int64_t low, int64_t high) { return random.integer(low, high); };
+    std::string m = std::to_string(draw(1, 19)), k = std::to_string(draw(1, 19)), n = std::to_string(draw(1, 19)),
+                batch = std::to_string(draw(1, 3));
+    bool isLeftAcross = draw(0, 1), isRightAcross = draw(0, 1);
+    std::string a = "tensor<" + batch + "x" + (isLeftAcross ? k + "x" + m : m + "x" + k) + "xf32>",
+                b = "tensor<" + batch + "x" + (isRightAcross ? n + "x" + k : k + "x" + n) + "xf32>",
+                y = "tensor<" + batch + "x" + m + "x" + n + "xf32>";
+    std::string over =
+        std::string(" over [") + (isLeftAcross ? "1" : "2") + "] x [" + (isRightAcross ? "2" : "1") + "]";
+    std::string model = "func.func @main(%a: " + a + " {graph.name = \"a\"}, %b: " + b + " {graph.name = \"b\"}) -> (" +
+                        y + " {graph.name = \"y\"}) {\n  %y = graph.contract %a, " + "%b batch [0] x [0]" + over +
+                        " : (" + a + ", " + b + ") -> " + y + "\n  return %y : " + y + "\n}\n";
+    Machine machine{unsigned(1) << draw(1, 3), uint64_t(64) << draw(0, 5), uint64_t(64) << draw(0, 4), draw(0, 1) != 0};
+    SCOPED_TRACE(model + std::to_string(machine.extent) + " " + std::to_string(machine.inputBytes) + " " +
+                 std::to_string(machine.accumulatorBytes));
+    taken += Compilation(model, machine).run(random).count("product");
+  }
+  EXPECT_GT(taken, 20);
+}
+
 TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
-  const target::TargetInfo target = accelerator(16, 8192, 4096);
+  const target::TargetInfo target = Machine().target();
   Module module(textOf("product.mlir"));
   auto go = [](const Phase &, double) { return mlir::success(); };
   ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "schedule", go))) << module.messages;
@@ -193,7 +255,7 @@ TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
 TEST(AcceleratorErrors, memoriesThatItHasNot) {
   Module module("");
   const target::TargetInfo target;
-  EXPECT_FALSE(succeeded(tile::IntrinsicLibrary().add(&module.context, "text", textOf("intrinsics.mlir"), &target)));
+  EXPECT_FALSE(succeeded(tile::IntrinsicLibrary().add(&module.context, "text", Machine().intrinsics(), &target)));
   EXPECT_NE(module.messages.find("intrinsic 'product': expected one of the target's memories local, got 'input'"),
             std::string::npos)
       << module.messages;
