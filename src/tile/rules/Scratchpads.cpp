@@ -2,14 +2,17 @@
 //
 // An intrinsic whose operands lie in memories of the target takes them from there:
 //
-//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    as the intrinsic has its dimensions
+//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    as it has its dimensions
 //   %b = reindex_cache_read %product, 1, "input", (i, j, k) -> (k, j)
 //   %out = reindex_cache_write %product, 0, "sums", (i, j, k) -> (i, j)
-//   pad_einsum %product, [16, 16, 16]              where extents are no multiples
-//   %i0, %i1 = split %i, [_, 48]                   a block of what is computed, of whole calls, that these memories
-//   hold compute_at %product, %u %k0, %k1 = split %k, [_, 16] reorder %k0, %i, %j, %k1 compute_at %a, %k0 or outside of
-//   it, where there is room tensorize %a_i, "load"                         copies are what another intrinsic does, if
-//   one does tensorize %i_1, "product"
+//   pad_einsum %product, [16, 16, 16]    where extents are no multiples
+//   %i0, %i1 = split %i, [_, 48]         a block of whole calls that the memories hold
+//   compute_at %product, %u
+//   %k0, %k1 = split %k, [_, 16]
+//   reorder %k0, %i, %j, %k1
+//   compute_at %a, %k0                   or outside of it, where there is room
+//   tensorize %a_i, "load"               a copy, if an intrinsic does it
+//   tensorize %i_1, "product"
 //
 // What no intrinsic computes runs over vectors.
 //
