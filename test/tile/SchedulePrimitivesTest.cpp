@@ -212,7 +212,8 @@ const Refusal refusals[] = {
      "the loop 'k0' outside of it is one of the reduction"},
     {"decompose_padding", "matmul",
      [](KernelSchedule &s) { (void)s.decomposePadding(*s.getBlock("contract"), loopsOf(s, "contract")[0]); },
-     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it does not store at its spatial iterators alone"},
+     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it does not store at its spatial iterators "
+     "alone"},
     {"rfactor", "matmul", [](KernelSchedule &s) { (void)s.rfactor(loopsOf(s, "contract")[0], 0); },
      "rfactor %i0: the block 'contract' does not reduce over the loop"},
     {"blockize", "matmul",
@@ -297,6 +298,22 @@ TEST(SchedulePrimitivesScopes, areThoseOfTheTarget) {
     EXPECT_TRUE(mlir::succeeded(schedule.cacheRead(block, 0, "l1")));
     EXPECT_TRUE(mlir::succeeded(schedule.cacheWrite(block, "local")));
     EXPECT_TRUE(mlir::succeeded(schedule.setScope(block, "l1")));
+  });
+}
+
+/// Elements of a rolled buffer are others by the time that another loop would read them.
+TEST(RolledBuffers, areReadInTheirLoop) {
+  onBlocksOf("neighbours", [](mlir::func::FuncOp kernel) {
+    KernelSchedule schedule(kernel);
+    auto block = [&](const char *name) { return *schedule.getBlock(name); };
+    ASSERT_TRUE(mlir::succeeded(schedule.computeAt(block("reduce"), loopsOf(schedule, "map")[0])) &&
+                mlir::succeeded(schedule.rollingBuffer(block("reduce"), 0)) &&
+                mlir::succeeded(schedule.cacheWrite(block("map"), "local")))
+        << schedule.refusal().str();
+    EXPECT_TRUE(mlir::failed(schedule.computeAt(block("map"), loopsOf(schedule, "map_out")[0])));
+    EXPECT_NE(schedule.refusal().find("the buffer 'reduce' that the block reads is not complete"),
+              llvm::StringRef::npos)
+        << schedule.refusal().str();
   });
 }
 

@@ -39,6 +39,8 @@ llvm::SetVector<Operation *> perpend::tile::readersOf(func::FuncOp kernel, Value
 }
 
 bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) {
+  if (buffer.getDefiningOp() && buffer.getDefiningOp()->hasAttr(rolledAttribute))
+    return false; // its elements are others by then
   mlir::Block *scope = scopeOf(buffer);
   Operation *statement = statementIn(scope, at);
   if (!statement || (buffer.getDefiningOp() && !buffer.getDefiningOp()->isBeforeInBlock(statement)))
