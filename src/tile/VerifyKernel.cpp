@@ -84,6 +84,13 @@ static LogicalResult verifyOnTensors(func::FuncOp kernel) {
 
 bool isOnBlocks(func::FuncOp kernel) { return llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>); }
 
+/// In its body, not only in its init.
+static bool storesSomething(BlockOp block) {
+  return block
+      .walk([&](Operation *op) { return isa<InitOp>(op) ? WalkResult::skip() : WalkResult(failure(isa<StoreOp>(op))); })
+      .wasInterrupted();
+}
+
 /// Buffers of the caller, and loops around blocks on them.
 static LogicalResult verifyOnBlocks(func::FuncOp kernel) {
   auto isCallers = [](Type type) {
@@ -95,6 +102,11 @@ static LogicalResult verifyOnBlocks(func::FuncOp kernel) {
                 "expected buffers only, got type " + llvm::formatv("{0}", kernel.getFunctionType()).str(),
                 "(!tile.buffer<[n] x f32>, ...) -> ()");
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
+    if (auto block = dyn_cast<BlockOp>(op); block && !storesSomething(block)) {
+      (void)fail(kernel, op, "the block '" + block.getName() + "' stores nothing",
+                 "a block is what computes an element, and stores it in a buffer");
+      return WalkResult::interrupt();
+    }
     if (isa<func::ReturnOp, ForOp, BlockOp, InitOp, LoadOp, StoreOp, IndexOp, AllocOp>(op) ||
         isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(op->getDialect()))
       return WalkResult::advance();

@@ -127,6 +127,9 @@ def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
     text = re.sub(r"math\.exp (%\w+) : f32", r"llvm.intr.exp(\1) : (f32) -> f32", done.stdout)
     message = reject("check", write(tmp_path, text), folder=tmp_path)
     assert "'llvm.intr.exp' is no operation of a kernel of blocks" in message
+    before, _, behind = done.stdout.rpartition("tile.store ")
+    message = reject("check", write(tmp_path, before + behind.partition("\n")[2]), folder=tmp_path)
+    assert re.search(r"kernel '\w+': the block '\w+' stores nothing\nhint: ", message)
 
 
 # --- Symbols ---------------------------------------------------------------------------------------------------------
