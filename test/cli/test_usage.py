@@ -94,9 +94,35 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
 
 
 COMPILING = {
-    "run": ["-O1", "--opt-level 1", "--target host", "--schedules s", "--unpacked", "--checked", "--dim n=3"],
-    "bench": ["-O1", "--target host", "--schedules s", "--unpacked", "--dim n=3", "--operators o.json"],
-    "inspect": ["-O1", "--target host", "--unpacked", "--schedules", "--stage tile", "--dim n=3", "--operators o.json"],
+    "run": [
+        "-O1",
+        "--opt-level 1",
+        "--target host",
+        "--schedules s",
+        "--intrinsics i",
+        "--unpacked",
+        "--checked",
+        "--dim n=3",
+    ],
+    "bench": [
+        "-O1",
+        "--target host",
+        "--schedules s",
+        "--intrinsics i",
+        "--unpacked",
+        "--dim n=3",
+        "--operators o.json",
+    ],
+    "inspect": [
+        "-O1",
+        "--target host",
+        "--intrinsics i",
+        "--unpacked",
+        "--schedules",
+        "--stage tile",
+        "--dim n=3",
+        "--operators o.json",
+    ],
 }
 
 
