@@ -130,6 +130,9 @@ std::string Draws::drawInto(IntrinsicDraw &draw) {
     drawExtents(draw, candidates);
     if (!areAllowed())
       continue;
+    for (auto [i, extent] : llvm::enumerate(intrinsic.block.getDomain().values()))
+      if (intrinsic.block.kind(i) == tile::IteratorKind::Reduced)
+        draw.depth *= std::max<int64_t>(*valueOf(extent), 1);
     why.clear();
     for (unsigned i = 0; i < intrinsic.strides.size() && why.empty(); ++i)
       why = drawBuffer(i, draw.buffers.emplace_back());

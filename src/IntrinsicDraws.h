@@ -25,6 +25,8 @@ struct IntrinsicDraw {
   };
   /// Of the parameters.
   llvm::SmallVector<int64_t> extents;
+  /// Points that are combined into one element.
+  int64_t depth = 1;
   llvm::SmallVector<Buffer> buffers;
   /// Of the last buffer, afterwards.
   interp::Tensor expected;

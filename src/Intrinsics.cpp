@@ -226,17 +226,27 @@ std::string textAt(interp::ElementFormat format, const std::byte *memory) {
   return std::to_string(whole);
 }
 
-/// Of floats of so many bits: what other orders of sums and approximations of functions may change.
-double toleranceOf(interp::ElementFormat format) {
-  return !format.isFloat() ? 0 : format.width == 64 ? 1e-12 : format.width == 32 ? 1e-5 : format.isBrain ? 1e-2 : 2e-3;
+/// How far floats may be from those expected. Each step of a sum rounds something as large as the largest element, in
+/// another way where the order is another: on random data that adds up as the root of their number. Functions may be
+/// approximations.
+double toleranceOf(const IntrinsicDraw &draw) {
+  interp::ElementFormat format = draw.expected.format();
+  if (!format.isFloat())
+    return 0;
+  int digits = format.width == 64 ? 53 : format.width == 32 ? 24 : format.isBrain ? 8 : 11;
+  double roundings = 2 * std::sqrt(draw.depth) + (format.width < 32 ? 4 : 128);
+  double largest = 1;
+  for (int64_t i = 0; i < draw.expected.elementCount(); ++i)
+    if (double value = std::abs(valueAt(format, draw.expected.data() + i * format.bytes())); std::isfinite(value))
+      largest = std::max(largest, value);
+  return std::ldexp(roundings * largest, -digits);
 }
 
-bool areEqual(interp::ElementFormat format, const std::byte *got, const std::byte *expected) {
+bool areEqual(interp::ElementFormat format, const std::byte *got, const std::byte *expected, double tolerance) {
   if (!format.isFloat())
     return std::memcmp(got, expected, format.bytes()) == 0;
   double a = valueAt(format, got), b = valueAt(format, expected);
-  return a == b || (std::isnan(a) && std::isnan(b)) ||
-         std::abs(a - b) <= toleranceOf(format) * std::max(1.0, std::abs(b));
+  return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance;
 }
 } // namespace
 
@@ -253,6 +263,8 @@ static std::string indexText(ArrayRef<int64_t> shape, int64_t position) {
 LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before,
                                       ArrayRef<std::byte *> after) {
   std::string with = draw.text.empty() ? "" : " " + draw.text;
+  double tolerance = toleranceOf(draw);
+  std::string within = tolerance > 0 ? llvm::formatv(" to within {0}", llvm::format("%.2g", tolerance)).str() : "";
   for (auto [number, buffer] : llvm::enumerate(draw.buffers)) {
     interp::ElementFormat format = buffer.tensor.format();
     bool isLast = number + 1 == draw.buffers.size();
@@ -262,13 +274,14 @@ LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::b
       const std::byte *got = after[number] + positions[i] * format.bytes(),
                       *expected = draw.expected.data() + static_cast<int64_t>(i) * format.bytes();
       isWritten[static_cast<size_t>(positions[i])] = true;
-      if (!areEqual(format, got, expected))
-        return fail(llvm::formatv("its implementation does not compute what its description says{0}: expected element "
-                                  "{1} of buffer {2} to be {3}, got {4}\nhint: the data are random; strides and bases "
-                                  "are, where the description leaves them free",
-                                  with, indexText(buffer.tensor.shape, static_cast<int64_t>(i)), number + 1,
-                                  textAt(format, expected), textAt(format, got))
-                        .str());
+      if (!areEqual(format, got, expected, tolerance))
+        return fail(
+            llvm::formatv("its implementation does not compute what its description says{0}: expected element "
+                          "{1} of buffer {2} to be {3}{4}, got {5}\nhint: the data are random; strides and bases "
+                          "are, where the description leaves them free",
+                          with, indexText(buffer.tensor.shape, static_cast<int64_t>(i)), number + 1,
+                          textAt(format, expected), within, textAt(format, got))
+                .str());
     }
     for (int64_t i = 0; i < buffer.memory; ++i)
       if (!isWritten[static_cast<size_t>(i)] &&
