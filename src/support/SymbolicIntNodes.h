@@ -59,6 +59,9 @@ private:
 int compareMonomials(llvm::ArrayRef<SymbolicFactor> a, llvm::ArrayRef<SymbolicFactor> b);
 unsigned degreeOf(llvm::ArrayRef<SymbolicFactor> factors);
 
+/// Neither quotients nor remainders, nor minima or maxima.
+bool hasOnlySymbols(const SymbolicInt &value);
+
 /// The bounds of an atom from the bounds of its operands.
 SymbolicBounds computeAtomBounds(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands);
 
