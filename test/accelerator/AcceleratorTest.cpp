@@ -18,12 +18,16 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <array>
 #include <set>
 
 using namespace perpend;
+using interp::listText;
+using interp::mainOf;
 using interp::Module;
 using interp::Random;
 using interp::Tensor;
+using interp::tensorText;
 using mlir::succeeded;
 
 namespace {
@@ -212,29 +216,66 @@ TEST_P(Accelerator, runs) {
 INSTANTIATE_TEST_SUITE_P(Models, Accelerator, ::testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// Products of random extents, with batches and operands that lie across, on machines of random sizes.
-TEST(RandomAccelerators, runProducts) {
+namespace {
+/// On machines of random sizes. Returns how often a machine's product was taken.
+int64_t runRandomly(int rounds, llvm::function_ref<std::string(Random &)> drawModel) {
   Random random;
   int64_t taken = 0;
-  for (int round = 0; round < 40; ++round) {
-    auto draw = [&](int64_t low, int64_t high) { return random.integer(low, high); };
-    std::string m = std::to_string(draw(1, 19)), k = std::to_string(draw(1, 19)), n = std::to_string(draw(1, 19)),
-                batch = std::to_string(draw(1, 3));
-    bool isLeftAcross = draw(0, 1), isRightAcross = draw(0, 1);
-    std::string a = "tensor<" + batch + "x" + (isLeftAcross ? k + "x" + m : m + "x" + k) + "xf32>",
-                b = "tensor<" + batch + "x" + (isRightAcross ? n + "x" + k : k + "x" + n) + "xf32>",
-                y = "tensor<" + batch + "x" + m + "x" + n + "xf32>";
-    std::string over =
-        std::string(" over [") + (isLeftAcross ? "1" : "2") + "] x [" + (isRightAcross ? "2" : "1") + "]";
-    std::string model = "func.func @main(%a: " + a + " {graph.name = \"a\"}, %b: " + b + " {graph.name = \"b\"}) -> (" +
-                        y + " {graph.name = \"y\"}) {\n  %y = graph.contract %a, " + "%b batch [0] x [0]" + over +
-                        " : (" + a + ", " + b + ") -> " + y + "\n  return %y : " + y + "\n}\n";
-    Machine machine{unsigned(1) << draw(1, 3), uint64_t(64) << draw(0, 5), uint64_t(64) << draw(0, 4), draw(0, 1) != 0};
+  for (int round = 0; round < rounds; ++round) {
+    std::string model = drawModel(random);
+    Machine machine{unsigned(1) << random.integer(1, 3), uint64_t(64) << random.integer(0, 5),
+                    uint64_t(64) << random.integer(0, 4), random.integer(0, 1) != 0};
     SCOPED_TRACE(model + std::to_string(machine.extent) + " " + std::to_string(machine.inputBytes) + " " +
                  std::to_string(machine.accumulatorBytes));
-    taken += Compilation(model, machine).run(random).count("product");
+    taken += static_cast<int64_t>(Compilation(model, machine).run(random).count("product"));
   }
-  EXPECT_GT(taken, 20);
+  return taken;
+}
+} // namespace
+
+/// With batches, and operands that lie across.
+TEST(RandomAccelerators, runProducts) {
+  EXPECT_GT(runRandomly(40,
+                        [](Random &random) {
+                          auto extent = [&] { return random.integer(1, 19); };
+                          int64_t m = extent(), k = extent(), n = extent(), batch = random.integer(1, 3);
+                          bool isLeftAcross = random.integer(0, 1), isRightAcross = random.integer(0, 1);
+                          std::string a = tensorText({batch, isLeftAcross ? k : m, isLeftAcross ? m : k}, "f32"),
+                                      b = tensorText({batch, isRightAcross ? n : k, isRightAcross ? k : n}, "f32"),
+                                      y = tensorText({batch, m, n}, "f32");
+                          std::string over =
+                              "over " + listText({isLeftAcross ? 1 : 2}) + " x " + listText({isRightAcross ? 2 : 1});
+                          return mainOf(
+                              {a, b},
+                              "graph.contract %a, %b batch [0] x [0] " + over + " : (" + a + ", " + b + ") -> " + y, y);
+                        }),
+            20);
+}
+
+/// Of all windows, in groups, too.
+TEST(RandomAccelerators, runConvolutions) {
+  EXPECT_GT(runRandomly(30,
+                        [](Random &random) {
+                          auto draw = [&](int64_t low, int64_t high) { return random.integer(low, high); };
+                          int64_t groups = draw(0, 3) ? 1 : 2, in = draw(1, 6), out = groups * draw(1, 6),
+                                  images = draw(1, 2);
+                          std::array<int64_t, 2> size, window, stride, pad, dilation, result;
+                          for (int i = 0; i < 2; ++i) {
+                            window[i] = draw(1, 3), stride[i] = draw(1, 2), pad[i] = draw(0, 1),
+                            dilation[i] = draw(1, 2);
+                            size[i] = (window[i] - 1) * dilation[i] + draw(1, 8);
+                            result[i] = (size[i] + 2 * pad[i] - (window[i] - 1) * dilation[i] - 1) / stride[i] + 1;
+                          }
+                          std::string x = tensorText({images, groups * in, size[0], size[1]}, "f32"),
+                                      w = tensorText({out, in, window[0], window[1]}, "f32"),
+                                      y = tensorText({images, out, result[0], result[1]}, "f32");
+                          return mainOf({x, w},
+                                        "graph.conv %a, %b strides " + listText(stride) + " pad " + listText(pad) +
+                                            " dilations " + listText(dilation) + " input_dilation [1, 1] groups " +
+                                            std::to_string(groups) + " : (" + x + ", " + w + ") -> " + y,
+                                        y);
+                        }),
+            10);
 }
 
 TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
