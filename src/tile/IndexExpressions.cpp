@@ -311,7 +311,7 @@ SymbolicInt perpend::tile::whereNotEmpty(const SymbolicInt &expression, ArrayRef
     if (atom.kind() == SymbolicAtomKind::Symbol)
       return same;
     for (const SymbolicInt &extent : extents)
-      if (same == support::max(extent, SymbolicInt(1)))
+      if (atom.kind() == SymbolicAtomKind::Max && same == support::max(extent, SymbolicInt(1)))
         return extent;
     SmallVector<SymbolicInt, 2> operands;
     for (const SymbolicInt &operand : atom.operands())
