@@ -191,6 +191,8 @@ bool Assignment::assign(size_t left) {
   // The innermost loop as the innermost iterator, if it can be.
   size_t number = left - 1;
   const Axis &axis = nest.axes[number];
+  if (axis.extent == SymbolicInt(1) && assign(number))
+    return true; // it is nobody's
   bool found = false;
   for (unsigned iterator = axisOf.size(); iterator-- > 0;) {
     if (axisOf[iterator] || !moves(axis, iterator))
