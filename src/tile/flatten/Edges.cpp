@@ -146,11 +146,24 @@ static bool isWorthCutting(ForOp loop) {
       .wasInterrupted();
 }
 
+/// Whether a loop inside, which a condition does not use, can ask for it once: a cut would save no more.
+static bool isAskedOnce(ForOp loop, const Edge &edge, KernelIndices &indices) {
+  return llvm::all_of(edge.conditions, [&](auto condition) {
+    auto block = cast<BlockOp>(condition.first);
+    unsigned i = condition.second;
+    Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+    SmallVector<ForOp> inside = loopsAround(block, loop);
+    return !inside.empty() && llvm::none_of(inside, [&](ForOp inner) {
+      return usesLoop(conditions[i], inner, indices.names) || usesLoop(conditions[i + 1], inner, indices.names);
+    });
+  });
+}
+
 void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart) {
   std::optional<Edge> edge = edgeOf(loop);
   if (!edge)
     return emitPart(SymbolicInt(0), indices.extentOf(loop));
-  if (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop)))
+  if (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop) || isAskedOnce(loop, *edge, indices)))
     return emitPart(SymbolicInt(0), edge->end);
   bool isCut = !edge->isExact && edge->whole != edge->end;
   cuts += isCut;
@@ -167,13 +180,27 @@ bool Flattener::hasOpenCondition(BlockOp block) {
   return false;
 }
 
-bool Flattener::hasOpenCondition(ForOp loop) {
+bool Flattener::hasOpenCondition(ForOp loop, ForOp apartFrom) {
   WalkResult result = loop.walk([&](BlockOp block) {
     Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
-    for (unsigned i = 0; i < conditions.size(); ++i)
-      if (!assumed.contains({block, i & ~1u}) && usesLoop(conditions[i], loop, indices.names))
+    for (unsigned i = 0; i < conditions.size(); i += 2) {
+      auto uses = [&](ForOp used) {
+        return usesLoop(conditions[i], used, indices.names) || usesLoop(conditions[i + 1], used, indices.names);
+      };
+      if (!assumed.contains({block, i}) && uses(loop) && !(apartFrom && uses(apartFrom)))
         return WalkResult::interrupt();
+    }
     return WalkResult::advance();
   });
   return result.wasInterrupted();
+}
+
+bool Flattener::isRest(ForOp loop) {
+  WalkResult scalars = loop.walk([&](ForOp inner) {
+    bool isScalar = inner.getKind() == LoopKind::Vectorized && hasOpenCondition(inner, loop);
+    return isScalar ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return scalars.wasInterrupted() && llvm::none_of(accessesIn(loop), [](const Access &access) {
+           return access.buffer().getDefiningOp<AllocOp>() != nullptr;
+         });
 }

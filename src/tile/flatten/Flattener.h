@@ -92,9 +92,12 @@ private:
   /// Calls `emitPart(from, to)` for parts of a loop that together run all that it does; in the first all conditions
   /// that can be are known to hold.
   void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
-  /// Whether a condition of a block inside that is not known to hold depends on the loop.
-  bool hasOpenCondition(ForOp loop);
+  /// Whether a condition of a block inside that is not known to hold depends on the loop, and not on `apartFrom`.
+  bool hasOpenCondition(ForOp loop, ForOp apartFrom = {});
   bool hasOpenCondition(BlockOp block);
+  /// Whether what is vectorised inside is scalar in all iterations, and no local buffer wants to be registers: code
+  /// that is long when unrolled, and hardly faster.
+  bool isRest(ForOp loop);
   /// The conditions of the only block inside that have the same value in all iterations; none: nullopt.
   std::optional<Edge> invariantOf(ForOp loop);
   /// Runs `emitBody` where all of the edge's conditions hold.

@@ -215,7 +215,7 @@ Value Flattener::iterate(OpBuilder &builder, ForOp loop, Value carried, Body bod
 
 Value Flattener::iterate(OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to, Value carried,
                          Body body) {
-  if (loop.getKind() == LoopKind::Unrolled && from.isConstant() && to.isConstant()) {
+  if (loop.getKind() == LoopKind::Unrolled && from.isConstant() && to.isConstant() && !isRest(loop)) {
     for (int64_t i = *from.constant(); i < *to.constant(); ++i) {
       mapping.map(loop.variable(), emitter.constant(i));
       carried = body(builder, carried);
