@@ -52,10 +52,12 @@ private:
 };
 } // namespace
 
-/// Where the intrinsic's innermost sum is a number, so is the nest's.
+/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already.
 LogicalResult IntrinsicChoice::splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   std::optional<int64_t> words = intrinsic.block.getDomain().values().back().constant();
-  if (!words || !intrinsic.block.isReduction())
+  KernelIndices indices;
+  if (!words || !intrinsic.block.isReduction() ||
+      indices.extentOf(schedule.operation(nest(schedule).back())) == SymbolicInt(*words))
     return success();
   return success(succeeded(schedule.split(nest(schedule).back(), {std::nullopt, *words})));
 }
