@@ -385,18 +385,16 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
   if (!created)
     return fail(llvm::toString(created.takeError()));
   folder.emplace(std::move(*created));
-  auto lackingHere = [&](ArrayRef<std::string> features) {
-    return llvm::join(llvm::make_filter_range(features, [&](auto &feature) { return !host.hasIsa(feature); }), ", ");
-  };
   if (failed(compile(target)))
     return failure();
-  std::string missing = lackingHere(target.isa);
-  if (std::string needed = lackingHere(intrinsic.features); !needed.empty()) {
+  if (std::string needed = intrinsic.missingOn(host); !needed.empty()) {
     emitWarning(intrinsic.implementation.getLoc())
         << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this machine has no "
         << needed;
     return success();
   }
+  auto isMissing = [&](const std::string &feature) { return !host.hasIsa(feature); };
+  std::string missing = llvm::join(llvm::make_filter_range(target.isa, isMissing), ", ");
   if (!missing.empty() && failed(compile(host, ", which is this machine and has no " + missing)))
     return failure();
   const target::TargetInfo *machine = missing.empty() ? &target : &host;

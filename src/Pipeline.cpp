@@ -58,7 +58,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
     return;
-  passes.addNestedPass<func::FuncOp>(tile::createTilePackContractions({context.target}));
+  passes.addPass(tile::createTilePackOperands({context.target}));
   passes.addPass(graph::createGraphSimplify());
 }
 
@@ -199,7 +199,8 @@ static constexpr Phase table[] = {
     {"simplify", "No constant expression, dead operator or needless movement is left.", buildSimplify, checkGraph},
     {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
      checkGraph},
-    {"pack", "Contractions that a micro-kernel can do are tile intrinsics on packed operands.", buildPack, checkGraph},
+    {"pack", "Operands of products and convolutions lie as the intrinsics want them that compute these.", buildPack,
+     checkGraph},
     {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
      buildFuse, checkFused},
     {"schedule", "Every kernel says how it runs.", buildSchedule, checkScheduled},

@@ -32,10 +32,6 @@ static SmallVector<int64_t> packedDepth(ArrayRef<int64_t> outer, int64_t depth, 
   return offsets;
 }
 
-static int64_t groupOf(Operation *op) {
-  return tile::elementsPerWord(graph::tensorTypeOf(op->getOperand(1)).getElementType());
-}
-
 /// No more temporary memory than allowed.
 static LogicalResult check(Operation *op, ArrayRef<Tensor> operands, const Tensor &result,
                            const Environment &environment) {
@@ -82,7 +78,7 @@ static FailureOr<Tensor> evaluate(tile::MatmulOp op, ArrayRef<Tensor> operands, 
   ArrayRef<int64_t> lhs = operands[0].shape, rhs = operands[1].shape, shape = result->shape;
   ArrayRef<int64_t> matrix = lhs.drop_front(batchRank), panels = rhs.drop_front(batchRank),
                     sizes = shape.drop_front(batchRank);
-  int64_t group = groupOf(op), cols = panels[2] / group;
+  auto [cols, group] = *op.panel();
   bool fits = lhs.take_front(batchRank) == rhs.take_front(batchRank) &&
               lhs.take_front(batchRank) == shape.take_front(batchRank) && matrix[0] == sizes[0] &&
               matrix[1] == panels[1] * group && panels[0] * cols >= sizes[1];
@@ -101,7 +97,8 @@ static FailureOr<Tensor> evaluate(tile::MatmulOp op, ArrayRef<Tensor> operands, 
 template <typename T> static void convolve(tile::ConvOp op, ArrayRef<Tensor> operands, Tensor &result) {
   ArrayRef<int64_t> input = operands[0].shape, filter = operands[1].shape, shape = result.shape;
   ArrayRef<int64_t> strides = op.getStrides(), dilations = op.getDilations();
-  int64_t group = groupOf(op), groups = filter[0], channels = filter[4] * group, cols = filter[5] / group;
+  auto [cols, group] = *op.panel();
+  int64_t groups = filter[0], channels = filter[4] * group;
   int64_t outputs = shape.back(), positions = shape[1] * shape[2];
   Extents inputStrides = rowMajorStrides(input), filterStrides = rowMajorStrides(filter);
   SmallVector<int64_t> rows = offsetsOf({shape[1], shape[2]},
@@ -139,9 +136,10 @@ static FailureOr<Tensor> evaluate(tile::ConvOp op, ArrayRef<Tensor> operands, co
   ArrayRef<int64_t> strides = op.getStrides(), dilations = op.getDilations();
   if (result->elementCount() == 0)
     return result;
-  int64_t groups = filter[0], group = groupOf(op), outputs = shape.back();
+  auto [cols, group] = *op.panel();
+  int64_t groups = filter[0], outputs = shape.back();
   bool fits = input[0] == shape[0] && groups * filter[4] * group == input[3] && (groups == 1 || groups == shape[3]) &&
-              filter[1] * filter[5] / group >= outputs;
+              filter[1] * cols >= outputs;
   for (unsigned i = 0; i < 2 && fits; ++i)
     fits = filter[2 + i] == 0 || (shape[1 + i] - 1) * strides[i] + (filter[2 + i] - 1) * dilations[i] < input[1 + i];
   if (!fits)

@@ -91,10 +91,14 @@ std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
   return isa;
 }
 
-unsigned vectorBytesOf(const StringMap<bool> &features) {
-  if (features.lookup("avx512f") && features.lookup("avx512vl"))
+/// Only AVX-512BW has instructions of 64 bytes for bytes and 16 bits.
+unsigned vectorBytesOf(function_ref<bool(StringRef)> has) {
+  if (has("avx512f") && has("avx512vl") && has("avx512bw"))
     return 64;
-  return features.lookup("avx2") ? 32 : 16;
+  return has("avx2") ? 32 : 16;
+}
+unsigned vectorBytesOf(const StringMap<bool> &features) {
+  return vectorBytesOf([&](StringRef name) { return features.lookup(name); });
 }
 
 /// How unlike two processors are: the features that only one of them has.
@@ -196,15 +200,6 @@ std::string canonicalText(const Machine &machine, const FeatureChanges &changes,
   return text;
 }
 
-/// VNNI multiplies bytes. Pairs of 16 bits are part of SSE2, which every x86-64 has, of AVX2, and of AVX-512BW.
-void setIntegerProducts(TargetInfo &info) {
-  const bool isWide = info.vectorBytes == 64;
-  info.accumulatesDots = isWide ? info.hasIsa("avx512vnni")
-                                : info.hasIsa("avxvnni") || (info.hasIsa("avx512vnni") && info.hasIsa("avx512vl"));
-  const bool hasPairs = !isWide || info.hasIsa("avx512bw");
-  info.integersPerWord = info.accumulatesDots ? 4 : hasPairs ? 2 : 1;
-}
-
 TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
   TargetInfo info;
   info.cpu = machine.name.str();
@@ -212,10 +207,9 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
   info.name = canonicalText(machine, changes, caches);
   info.triple = "x86_64-unknown-linux-gnu";
   info.isa = isaOf(machine.name, changes);
-  const bool hasAvx512 = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
-  info.vectorBytes = hasAvx512 ? 64 : info.hasIsa("avx2") ? 32 : 16;
-  info.vectorRegisters = hasAvx512 ? 32 : 16;
-  setIntegerProducts(info);
+  info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasIsa(name); });
+  info.vectorRegisters = info.hasIsa("avx512vl") ? 32 : 16;
+  info.accumulatesDots = info.hasIsa("avxvnni") || (info.hasIsa("avx512vnni") && info.hasIsa("avx512vl"));
   for (auto [bytes, own, wanted] :
        llvm::zip_equal(std::array{&info.l1Bytes, &info.l2Bytes, &info.l3Bytes}, cachesOf(machine), caches))
     *bytes = uint64_t(wanted ? wanted : own) << 10;
@@ -245,10 +239,10 @@ std::vector<std::string> TargetInfo::scopes() const {
 }
 
 std::string TargetInfo::describe() const {
-  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x 2 vectors, {7} integers "
-                 "per product, {8:F0} GFLOP/s and {9:F0} GB/s per thread, isa {10}",
+  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x 2 vectors, "
+                 "{7:F0} GFLOP/s and {8:F0} GB/s per thread, isa {9}",
                  name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemmRows,
-                 integersPerWord, flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
+                 flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
 }
 
 Error checkFeature(StringRef name) {

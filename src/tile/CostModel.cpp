@@ -59,14 +59,13 @@ static bool isScattered(Operation &op) {
 /// Seconds of one operator, apart from memory.
 static double secondsOfOperator(Operation &op, const target::TargetInfo &target) {
   double flops = target.flopsPerSecond() * reachedPartOfPeak;
-  auto group = [](Value packed) { return elementsPerWord(tensorTypeOf(packed).getElementType()); };
   if (auto matmul = dyn_cast<MatmulOp>(op))
     return 2 * elementsOf(matmul.getResult()) * estimate(shapeOf(matmul.getLhs()).back()) /
-           (flops * group(matmul.getRhs()));
+           (flops * matmul.panel()->group);
   if (auto conv = dyn_cast<ConvOp>(op)) {
     Shape filter = shapeOf(conv.getFilter());
     double depth = 1;
-    for (const SymbolicInt &extent : ArrayRef(filter).drop_back().take_back(3))
+    for (const SymbolicInt &extent : ArrayRef(filter).slice(2, 3))
       depth *= estimate(extent);
     return 2 * elementsOf(conv.getResult()) * depth / flops;
   }

@@ -38,17 +38,8 @@ void TileDialect::initialize() {
       >();
 }
 
-/// Whether elements of these types can be multiplied word by word. Buffers have no signs.
-static bool areWordTypes(Type left, Type right, Type result) {
-  if (right.isF32())
-    return left.isF32() && result.isF32();
-  bool isPair = right.isSignlessInteger(16) && left == right;
-  bool isBytes = right.isSignlessInteger(8) && left.isInteger(8);
-  return (isPair || isBytes) && result.isSignlessInteger(32);
-}
-
 /// Each accumulator of a block is an operation: more than any schedule takes.
-static constexpr int64_t mostBlockRows = 64, mostBlockColumns = 4096;
+static constexpr int64_t mostBlockRows = 64, mostBlockColumns = 4096, mostElementsOfWord = 4096;
 
 LogicalResult MicroKernelOp::verify() {
   if (getCounts().size() != 2 || getASteps().size() != 2 || getBSteps().size() != 2)
@@ -57,10 +48,14 @@ LogicalResult MicroKernelOp::verify() {
     return emitOpError("C2: expected a block of at least 1 x 1 and at most ")
            << mostBlockRows << " x " << mostBlockColumns << ", got " << getRows() << " x " << getCols();
   auto element = [](Value buffer) { return cast<BaseMemRefType>(buffer.getType()).getElementType(); };
-  if (!areWordTypes(element(getA()), element(getB()), element(getC())))
-    return emitOpError("C3: expected buffers of f32, or of i16 or i8 with sums of i32, got ")
-           << element(getA()) << ", " << element(getB()) << " and " << element(getC());
-  return success();
+  Type left = element(getA()), right = element(getB()), sum = element(getC());
+  int64_t group = getGroup();
+  bool isFloat = group == 1 && right.isF32() && sum.isF32();
+  bool isInteger = ((group == 2 && right.isInteger(16)) || (group == 4 && right.isInteger(8))) && sum.isInteger(32);
+  if (left == right && (isFloat || isInteger))
+    return success();
+  return emitOpError("C3: expected buffers of f32, or words of two i16 or four i8 with sums of i32, got ")
+         << left << ", " << right << " and " << sum << " in words of " << group;
 }
 
 LogicalResult CallIntrinsicOp::verify() {
@@ -78,7 +73,7 @@ void CallIntrinsicOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> 
 
 LogicalResult DotOp::verify() {
   VectorType words = cast<VectorType>(getLhs().getType()), sums = cast<VectorType>(getSums().getType());
-  if (words.getNumElements() == sums.getNumElements() * elementsPerWord(words.getElementType()))
+  if (words.getNumElements() * words.getElementTypeBitWidth() == sums.getNumElements() * 32)
     return success();
   return emitOpError("C1: expected ") << sums.getNumElements() << " words of 32 bits, got " << words;
 }
@@ -87,31 +82,42 @@ LogicalResult DotOp::verify() {
 // Intrinsics on tensors
 //===----------------------------------------------------------------------===//
 
-/// The left operand of bytes is unsigned.
+bool perpend::tile::holdsAll(Type type, Type other) {
+  unsigned bits = type.getIntOrFloatBitWidth(), otherBits = other.getIntOrFloatBitWidth();
+  bool isFloat = isa<FloatType>(type) && isa<FloatType>(other) && otherBits >= 16;
+  bool isInteger = type.isSignlessInteger() && isa<IntegerType>(other) && otherBits >= 8;
+  return type == other || ((isFloat || isInteger) && otherBits < bits);
+}
+
+/// Sums are of numbers that can be added, and hold those of the operands.
 static LogicalResult verifyElements(Operation *op) {
   auto element = [](Value value) { return perpend::graph::tensorTypeOf(value).getElementType(); };
   Type left = element(op->getOperand(0)), right = element(op->getOperand(1)), result = element(op->getResult(0));
-  if (areWordTypes(left, right, result) && left.isUnsignedInteger() == right.isInteger(8))
+  bool isSum = result.isSignlessIntOrFloat() && result.getIntOrFloatBitWidth() >= 16;
+  if (isSum && holdsAll(result, left) && holdsAll(result, right))
     return success();
-  return op->emitOpError("C2: expected elements of f32, i16 or ui8 and i8, and sums of f32 or i32, got ")
+  return op->emitOpError("C2: expected operands of floats or integers and sums that hold them, got ")
          << left << ", " << right << " and " << result;
 }
 
-/// The columns of a panel; nullopt: it does not consist of whole words.
-static std::optional<int64_t> panelColumns(Value packed) {
-  RankedTensorType type = perpend::graph::tensorTypeOf(packed);
-  int64_t group = elementsPerWord(type.getElementType()), width = type.getShape().back();
-  bool isWhole = width > 0 && width % group == 0 && width / group <= mostBlockColumns;
-  return isWhole ? std::optional(width / group) : std::nullopt;
+/// Of an operand with so many dimensions, or one more: the elements of a word.
+static std::optional<Panel> panelOf(Value packed, unsigned rank) {
+  ArrayRef<int64_t> shape = perpend::graph::tensorTypeOf(packed).getShape();
+  Panel panel{shape[rank - 1], shape.size() > rank ? shape[rank] : 1};
+  bool isPanel =
+      panel.columns > 0 && panel.columns <= mostBlockColumns && panel.group > 0 && panel.group <= mostElementsOfWord;
+  return isPanel ? std::optional(panel) : std::nullopt;
 }
 
 /// Elements, panels, and extents that contradict what the operator requires of them.
-static LogicalResult verifyPacked(perpend::graph::RequirementInterface op) {
+template <typename Op> static LogicalResult verifyPacked(Op op) {
   if (failed(verifyElements(op)))
     return failure();
   Value packed = op->getOperand(1);
-  if (!panelColumns(packed))
-    return op->emitOpError("C3: expected panels of whole words and at most 4096 columns, got ") << packed.getType();
+  if (!op.panel())
+    return op->emitOpError("C3: expected panels of 1 to ")
+           << mostBlockColumns << " columns, of words of 1 to " << mostElementsOfWord << " elements, got "
+           << packed.getType();
   Requirements requirements;
   op.addRequirements(requirements);
   for (const SymbolicInt &value : requirements.list)
@@ -124,11 +130,13 @@ static LogicalResult verifyPacked(perpend::graph::RequirementInterface op) {
 }
 
 LogicalResult MatmulOp::verify() {
-  size_t rank = shapeOf(getLhs()).size();
-  if (rank < 2 || shapeOf(getRhs()).size() != rank + 1 || shapeOf(getResult()).size() != rank)
-    return emitOpError("C1: expected ranks r, r + 1 and r with r >= 2");
+  size_t rank = shapeOf(getLhs()).size(), packedRank = shapeOf(getRhs()).size();
+  if (rank < 2 || packedRank < rank + 1 || packedRank > rank + 2 || shapeOf(getResult()).size() != rank)
+    return emitOpError("C1: expected ranks r, r + 1 (or r + 2, of words) and r with r >= 2");
   return verifyPacked(*this);
 }
+
+std::optional<Panel> MatmulOp::panel() { return panelOf(getRhs(), shapeOf(getLhs()).size() + 1); }
 
 void MatmulOp::addRequirements(Requirements &requirements) {
   Shape lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs()), result = shapeOf(getResult());
@@ -137,15 +145,16 @@ void MatmulOp::addRequirements(Requirements &requirements) {
     requirements.addEqual(lhs[dim], result[dim]);
   for (size_t dim = 0; dim < row; ++dim)
     requirements.addEqual(lhs[dim], rhs[dim]);
-  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getRhs()).getElementType());
-  requirements.addEqual(lhs.back(), rhs[row + 1] * SymbolicInt(group));
-  requirements.addNonNegative(rhs[row] * SymbolicInt(panelColumns(getRhs()).value_or(0)) - result.back());
+  Panel one = *panel();
+  requirements.addEqual(lhs.back(), rhs[row + 1] * SymbolicInt(one.group));
+  requirements.addNonNegative(rhs[row] * SymbolicInt(one.columns) - result.back());
 }
 
 LogicalResult ConvOp::verify() {
-  if (shapeOf(getInput()).size() != 4 || shapeOf(getFilter()).size() != 6 || getStrides().size() != 2 ||
+  size_t filterRank = shapeOf(getFilter()).size();
+  if (shapeOf(getInput()).size() != 4 || filterRank < 6 || filterRank > 7 || getStrides().size() != 2 ||
       getDilations().size() != 2)
-    return emitOpError("C1: expected operands of ranks 4 and 6, and two strides and dilations");
+    return emitOpError("C1: expected operands of ranks 4 and 6 (or 7, of words), and two strides and dilations");
   auto isStep = [](int64_t step) { return step >= 1 && step <= std::numeric_limits<int32_t>::max(); };
   if (!llvm::all_of(getStrides(), isStep) || !llvm::all_of(getDilations(), isStep))
     return emitOpError("C3: expected strides and dilations from 1 to 2147483647");
@@ -156,6 +165,7 @@ LogicalResult ConvOp::verify() {
   return verifyPacked(*this);
 }
 
+std::optional<Panel> ConvOp::panel() { return panelOf(getFilter(), 6); }
 bool ConvOp::isGrouped() { return shapeOf(getFilter())[0] != SymbolicInt(1); }
 
 SymbolicInt perpend::tile::lengthOfWindows(const SymbolicInt &count, int64_t stride, const SymbolicInt &size,
@@ -166,12 +176,12 @@ SymbolicInt perpend::tile::lengthOfWindows(const SymbolicInt &count, int64_t str
 
 void ConvOp::addRequirements(Requirements &requirements) {
   Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
-  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getFilter()).getElementType());
+  Panel one = *panel();
   requirements.addEqual(input[0], result[0]);
-  requirements.addEqual(input[3], filter[0] * filter[4] * SymbolicInt(group));
+  requirements.addEqual(input[3], filter[0] * filter[4] * SymbolicInt(one.group));
   if (isGrouped())
     requirements.addEqual(result[3], filter[0]);
-  requirements.addNonNegative(filter[1] * SymbolicInt(panelColumns(getFilter()).value_or(0)) - result.back());
+  requirements.addNonNegative(filter[1] * SymbolicInt(one.columns) - result.back());
   for (unsigned i = 0; i < 2; ++i)
     requirements.addNonNegative(input[1 + i] -
                                 lengthOfWindows(result[1 + i], getStrides()[i], filter[2 + i], getDilations()[i]));
@@ -190,12 +200,11 @@ struct PackedElements {
   ElementEmitter &emitter;
   Value lhs, rhs;
   Type sumType;
-  int64_t group;
+  Panel panel;
 
-  PackedElements(OpBuilder &builder, Operation *op, ElementEmitter &emitter)
+  PackedElements(OpBuilder &builder, Operation *op, Panel panel, ElementEmitter &emitter)
       : builder(builder), loc(op->getLoc()), emitter(emitter), lhs(op->getOperand(0)), rhs(op->getOperand(1)),
-        sumType(perpend::graph::tensorTypeOf(op->getResult(0)).getElementType()),
-        group(elementsPerWord(perpend::graph::tensorTypeOf(rhs).getElementType())) {}
+        sumType(perpend::graph::tensorTypeOf(op->getResult(0)).getElementType()), panel(panel) {}
 
   Value extent(const SymbolicInt &value) { return emitter.extent(builder, loc, value); }
   Value add(Value x, Value y) { return builder.createOrFold<arith::AddIOp>(loc, x, y); }
@@ -203,13 +212,12 @@ struct PackedElements {
   Value div(Value x, Value y) { return builder.createOrFold<arith::DivUIOp>(loc, x, y); }
   Value rem(Value x, Value y) { return builder.createOrFold<arith::RemUIOp>(loc, x, y); }
 
-  /// The index within a panel of words: k / g, and (column * g + k mod g).
-  std::pair<Value, Value> inPanel(Value k, Value column) {
-    if (group == 1)
-      return {k, column};
-    Value size = extent(SymbolicInt(group));
-    return {div(k, size), add(mul(column, size), rem(k, size))};
+  /// k / g, n mod cols and k mod g.
+  SmallVector<Value> inPanel(Value k, Value column) {
+    Value place = rem(column, extent(SymbolicInt(panel.columns))), size = extent(SymbolicInt(panel.group));
+    return panel.group == 1 ? SmallVector<Value>{k, place} : SmallVector<Value>{div(k, size), place, rem(k, size)};
   }
+  Value panelOf(Value column) { return div(column, extent(SymbolicInt(panel.columns))); }
 
   Value multiplyAdd(ValueRange left, ValueRange right, Value carried) {
     Value x = perpend::graph::extend(builder, loc, emitter.element(builder, loc, lhs, left), lhs, sumType);
@@ -225,9 +233,8 @@ static Value zeroOf(OpBuilder &builder, Location loc, Value result) {
 }
 
 std::optional<unsigned> MatmulOp::followingDim(OpOperand &operand, unsigned dim) {
-  unsigned own = operand.getOperandNumber() == 0 ? 1 : 3; // dimensions of a row, or of a panel's matrix
-  return dim + own < static_cast<unsigned>(perpend::graph::tensorTypeOf(operand.get()).getRank()) ? std::optional(dim)
-                                                                                                  : std::nullopt;
+  size_t rank = shapeOf(getLhs()).size(), own = operand.getOperandNumber() == 0 ? 1 : 2; // the depth; rows and depth
+  return dim + own < rank ? std::optional(dim) : std::nullopt;
 }
 
 Shape MatmulOp::reducedExtents() { return {shapeOf(getLhs()).back()}; }
@@ -236,12 +243,11 @@ Value MatmulOp::initial(OpBuilder &builder, Location loc) { return zeroOf(builde
 
 Value MatmulOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
                            ElementEmitter &emitter) {
-  PackedElements packed(builder, *this, emitter);
-  Value cols = packed.extent(floorDiv(shapeOf(getRhs()).back(), SymbolicInt(packed.group)));
+  PackedElements packed(builder, *this, *panel(), emitter);
   SmallVector<Value> left(index.drop_back()), right(index.drop_back(2));
   left.push_back(reduced.front());
-  auto [word, place] = packed.inPanel(reduced.front(), packed.rem(index.back(), cols));
-  right.append({packed.div(index.back(), cols), word, place});
+  right.push_back(packed.panelOf(index.back()));
+  llvm::append_range(right, packed.inPanel(reduced.front(), index.back()));
   return packed.multiplyAdd(left, right, carried);
 }
 
@@ -251,17 +257,14 @@ Value MatmulOp::element(OpBuilder &builder, Location loc, ValueRange index, Elem
 
 Shape ConvOp::reducedExtents() {
   Shape filter = shapeOf(getFilter());
-  int64_t group = elementsPerWord(perpend::graph::tensorTypeOf(getFilter()).getElementType());
-  return {filter[2], filter[3], filter[4] * SymbolicInt(group)};
+  return {filter[2], filter[3], filter[4] * SymbolicInt(panel()->group)};
 }
 
 Value ConvOp::initial(OpBuilder &builder, Location loc) { return zeroOf(builder, loc, getResult()); }
 
 Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, ValueRange reduced, Value carried,
                          ElementEmitter &emitter) {
-  PackedElements packed(builder, *this, emitter);
-  Shape filter = shapeOf(getFilter());
-  Value cols = packed.extent(floorDiv(filter[5], SymbolicInt(packed.group)));
+  PackedElements packed(builder, *this, *panel(), emitter);
   Value group = isGrouped() ? index[3] : packed.extent(SymbolicInt(0));
   auto at = [&](unsigned dim) {
     Value scaled = packed.mul(index[1 + dim], packed.extent(SymbolicInt(getStrides()[dim])));
@@ -270,9 +273,9 @@ Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, Val
   Value y = at(0), x = at(1), channel = reduced[2];
   if (isGrouped())
     channel = packed.add(packed.mul(group, packed.extent(reducedExtents()[2])), channel);
-  auto [word, place] = packed.inPanel(reduced[2], packed.rem(index.back(), cols));
-  return packed.multiplyAdd({index[0], y, x, channel},
-                            {group, packed.div(index.back(), cols), reduced[0], reduced[1], word, place}, carried);
+  SmallVector<Value> right{group, packed.panelOf(index.back()), reduced[0], reduced[1]};
+  llvm::append_range(right, packed.inPanel(reduced[2], index.back()));
+  return packed.multiplyAdd({index[0], y, x, channel}, right, carried);
 }
 
 Value ConvOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {

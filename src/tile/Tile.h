@@ -16,6 +16,11 @@
 namespace perpend::tile {
 class InitOp;
 class IntrinsicLibrary;
+
+/// How the last dimensions of a packed operand lie: so many columns, of words of `group` elements.
+struct Panel {
+  int64_t columns, group;
+};
 } // namespace perpend::tile
 #include "tile/TileDialect.h.inc"
 #include "tile/TileEnums.h.inc"
@@ -25,8 +30,8 @@ class IntrinsicLibrary;
 #include "tile/TileOps.h.inc"
 
 namespace perpend::tile {
-/// How many elements one multiply-add of a lane takes: as many as 32 bits hold.
-inline int64_t elementsPerWord(mlir::Type packedElement) { return 32 / packedElement.getIntOrFloatBitWidth(); }
+/// Whether every number of another element type is one of this.
+bool holdsAll(mlir::Type type, mlir::Type other);
 
 /// The elements along one dimension of an input that `count` windows of `size` elements span.
 graph::SymbolicInt lengthOfWindows(const graph::SymbolicInt &count, int64_t stride, const graph::SymbolicInt &size,

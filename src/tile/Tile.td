@@ -34,39 +34,43 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemon
 // Intrinsics on tensors: contractions in the form that the micro-kernels want
 //===----------------------------------------------------------------------===//
 
-/// The operands lie in memory; the second is packed: blocks of cols columns, one after another, of words of 32 bits. A
-/// word holds g elements that follow one another in the sum: one f32, two i16, or four i8 (the left operand is ui8 then).
-/// Integers are summed as i32, modulo 2^32.
-class Tile_PackedOp<string mnemonic, list<Trait> traits = []>
+/// The operands lie in memory; the second is packed: panels of cols columns, one after another, of words. A word holds g
+/// elements that follow one another in the sum; without a last dimension for them it is one. Elements are extended to the
+/// result's type; integers are summed modulo its range.
+class Tile_PackedOp<string mnemonic, list<Trait> traits = [], string moreDeclarations = "">
     : Tile_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
                                              DeclareOpInterfaceMethods<ReductionInterface>,
                                              DeclareOpInterfaceMethods<RequirementInterface>])> {
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of the packed operand; nothing where its last dimensions are no panel (C3).
+    std::optional<::perpend::tile::Panel> panel();
+  }] # moreDeclarations;
 }
 
 def MatmulOp : Tile_PackedOp<"matmul", [DeclareOpInterfaceMethods<DimensionFlowInterface>]> {
   let summary = "Matrix product with a packed right-hand side";
   let description = [{
-    result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k / g, (n mod cols) * g + k mod g].
-    Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k / g, cols * g], result [b..., m, n]; k is a multiple of g.
-    Errors: C1 ranks, C2 element types, C3 panels that are no words, C4 extents that do not fit.
+    result[b..., m, n] = sum over k of lhs[b..., m, k] * rhs[b..., n / cols, k / g, n mod cols, k mod g].
+    Shapes: lhs [b..., m, k], rhs [b..., ceil(n / cols), k / g, cols, g] or, for g = 1, [b..., ceil(n / cols), k, cols], result [b..., m, n];
+    k is a multiple of g.
+    Errors: C1 ranks, C2 element types, C3 no panels, C4 extents that do not fit.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
 }
 
-def ConvOp : Tile_PackedOp<"conv"> {
+def ConvOp : Tile_PackedOp<"conv", [], "bool isGrouped();"> {
   let summary = "2-d convolution, channels last, without padding, with a packed filter";
   let description = [{
-    result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], u*C + c] * filter[u, p, i, j, c / g, q * g + c mod g],
+    result[n, y, x, o] = sum over i, j, c of input[n, y*strides[0] + i*dilations[0], x*strides[1] + j*dilations[1], u*C + c] * filter[u, p, i, j, c / g, q, c mod g],
     where o = p * cols + q and C = channels / groups is a multiple of g; with more than one group, result[n, y, x, u, o].
-    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / cols), kh, kw, C / g, cols * g], result [n, y, x, O] or [n, y, x, groups, O].
-    Every window lies inside the input. Errors: C1 ranks, C2 element types, C3 panels that are no words, groups, strides or dilations, C4 extents that do not fit.
+    Shapes: input [n, h, w, groups*C], filter [groups, ceil(O / cols), kh, kw, C / g, cols, g], without the last dimension for g = 1, result [n, y, x, O] or [n, y, x, groups, O].
+    Every window lies inside the input. Errors: C1 ranks, C2 element types, C3 no panels, groups, strides or dilations, C4 extents that do not fit.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations);
   let results = (outs AnyRankedTensor:$result);
-  let extraClassDeclaration = [{ bool isGrouped(); }];
   let assemblyFormat = "$input `,` $filter `strides` $strides `dilations` $dilations attr-dict `:` functional-type(operands, $result)";
 }
 
@@ -81,15 +85,15 @@ def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
         a[aOffset + o*aSteps[0] + i*aSteps[1] + m*aStride + k] *
         b[bOffset + o*bSteps[0] + i*bSteps[1] + (k / g)*cols*g + n*g + k mod g]
     for m < rows, n < cols. A matrix product has counts 1, 1; a convolution sums over its window with them. b is packed: cols consecutive
-    words of g elements for every g of k, and depth is a multiple of g. Types: f32 (g = 1); a and b i16, c i32 (g = 2); a unsigned and b signed
+    words of g elements (`group`) for every g of k, and depth is a multiple of g. Types: f32 (g = 1); a and b i16, c i32 (g = 2); a unsigned and b signed
     i8, c i32 (g = 4), modulo 2^32. Effects: reads a and b, writes c; c does not overlap them. Errors: C1 counts, C2 block, C3 types.
   }];
   let arguments = (ins AnyMemRef:$a, Index:$aOffset, Index:$aStride, AnyMemRef:$b, Index:$bOffset, AnyMemRef:$c, Index:$cOffset,
                        Index:$cStride, Index:$depth, Variadic<Index>:$counts, Variadic<Index>:$aSteps, Variadic<Index>:$bSteps,
-                       I64Attr:$rows, I64Attr:$cols);
+                       I64Attr:$rows, I64Attr:$cols, DefaultValuedAttr<I64Attr, "1">:$group);
   let assemblyFormat = [{
     $a `[` $aOffset `,` $aStride `]` `,` $b `[` $bOffset `]` `,` $c `[` $cOffset `,` $cStride `]` `depth` $depth
-    `window` `(` $counts `)` `steps` `(` $aSteps `)` `(` $bSteps `)` `block` $rows `x` $cols attr-dict `:` type($a) `,` type($b) `,` type($c)
+    `window` `(` $counts `)` `steps` `(` $aSteps `)` `(` $bSteps `)` `block` $rows `x` $cols (`group` $group^)? attr-dict `:` type($a) `,` type($b) `,` type($c)
   }];
   let hasVerifier = 1;
 }

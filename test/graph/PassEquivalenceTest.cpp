@@ -47,14 +47,15 @@ void addFuseUnfused(mlir::OpPassManager &passes) {
 
 std::vector<Step> graphSteps() {
   auto pack = [](const char *name) {
-    return nested(
-        [target = llvm::cantFail(target::resolveTarget(name))] { return tile::createTilePackContractions({target}); });
+    return [target = llvm::cantFail(target::resolveTarget(name))](mlir::OpPassManager &passes) {
+      passes.addPass(tile::createTilePackOperands({target}));
+    };
   };
   return {{"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
           {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
           {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},
-          {"tile_pack_contractions", pack("x86-64-v4,+avx512vnni")},
-          {"tile_pack_contractions_narrow", pack("x86-64")},
+          {"tile_pack_operands", pack("x86-64-v4,+avx512vnni")},
+          {"tile_pack_operands_narrow", pack("x86-64")},
           {"graph_fuse_maps", nested([] { return graph::createGraphFuseMaps(); })},
           {"graph_place_reshapes", nested([] { return graph::createGraphPlaceReshapes(); })},
           {"graph_fuse_kernels", [](auto &passes) { passes.addPass(graph::createGraphFuseKernels()); }},
@@ -72,7 +73,7 @@ std::vector<Step> pipelineSteps() {
           step("graph_place_channels_last"),
           step("graph_place_transposes"),
           step("graph_simplify"),
-          step("tile_pack_contractions"),
+          step("tile_pack_operands"),
           step("graph_simplify"),
           step("graph_fuse_maps"),
           step("graph_place_reshapes"),

@@ -124,22 +124,21 @@ protected:
 TEST_P(IntegerProductsTest, AreTheSameAtEveryLevel) {
   Module original(GetParam().text);
   std::vector<int32_t> expected = sums(original);
-  for (unsigned integersPerWord : {2, 4})
+  for (const char *name : {"x86-64-v3", "x86-64-v3,+avxvnni"})
     for (bool hasMicroKernels : {true, false}) {
       Module module(GetParam().text);
       mlir::PassManager passes(&module.context);
-      target::TargetInfo target = target::defaultTarget();
+      target::TargetInfo target = llvm::cantFail(target::resolveTarget(name));
       target.vectorBytes = 16;
-      target.integersPerWord = integersPerWord;
-      passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions({target}));
+      passes.addPass(tile::createTilePackOperands({target}));
       ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
-      EXPECT_EQ(sums(module), expected) << "packed by " << integersPerWord;
+      EXPECT_EQ(sums(module), expected) << "packed for " << name;
       apply(module, graph::createGraphFuseKernels(), tile::createTileScheduleKernels());
       if (hasMicroKernels)
         apply(module, tile::createTileBuildBlocks({target, /*all=*/false, /*schedules=*/true}),
               tile::createTileFlattenBlocks());
       apply(module, tile::createTileLowerKernels(), mlir::createCanonicalizerPass());
-      EXPECT_EQ(sums(module), expected) << "loops, by " << integersPerWord << ", micro-kernels " << hasMicroKernels;
+      EXPECT_EQ(sums(module), expected) << "loops, for " << name << ", micro-kernels " << hasMicroKernels;
     }
 }
 

@@ -30,7 +30,7 @@ class LoweringTest : public ::testing::TestWithParam<Lowering> {
 protected:
   static void lower(Module &module) {
     mlir::PassManager passes(&module.context);
-    passes.addNestedPass<mlir::func::FuncOp>(tile::createTilePackContractions());
+    passes.addPass(tile::createTilePackOperands());
     passes.addPass(graph::createGraphFuseKernels());
     passes.addPass(tile::createTileScheduleKernels());
     passes.addPass(tile::createTileBuildBlocks({.schedules = true}));

@@ -11,13 +11,13 @@
 #s = #graph.shape<["n"]>
 
 func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16xf32> {graph.name = "w"}, %b: tensor<37xf32> {graph.name = "b"},
-                %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x32xi16> {graph.name = "f"},
+                %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x16x2xi16> {graph.name = "f"},
                 %v: tensor<1x40x16xf32> {graph.name = "v"}, %c: tensor<1x9x18x8xf32> {graph.name = "c"}, %u: tensor<1x1x3x3x8x1xf32> {graph.name = "u"},
                 %g: tensor<1x6x7x6xf32> {graph.name = "g"}, %h: tensor<2x2x3x3x3x16xf32> {graph.name = "h"},
                 %o: tensor<1x9x11x2xi16> {graph.name = "o"}, %p: tensor<1x1x3x3x1x32xi16> {graph.name = "p"})
     -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>, tensor<1x4x5x2x20xf32>, tensor<1x7x9x16xi32>) {
   %0 = graph.call_kernel @product(%x, %w, %b) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>, tensor<37xf32>) -> tensor<?x37xf32, #y>
-  %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
+  %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32>
   %2 = graph.call_kernel @narrow(%x, %v) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
   %3 = graph.call_kernel @column(%c, %u) : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>
   %4 = graph.call_kernel @groups(%g, %h) : (tensor<1x6x7x6xf32>, tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32>
@@ -61,8 +61,19 @@ func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b
 // FLAT-NOT: memref.alloca
 // FLAT-DAG: %[[K:.*]] = arith.constant 24 : index
 // FLAT: tile.ukernel {{.*}} depth %[[K]] window
-func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
-  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x32xi16>) -> tensor<1x7x13x16xi32>
+func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32>
+  return %0 : tensor<1x7x13x16xi32>
+}
+
+// One word for each position of the window: depth is that of its row.
+// SCHEDULED-LABEL: func.func private @words
+// SCHEDULED: attributes {tensorized = "i16.block"}
+// FLAT-LABEL: func.func private @words
+// FLAT-DAG: %[[W:.*]] = arith.constant 6 : index
+// FLAT: tile.ukernel {{.*}} depth %[[W]] window{{.*}} group 2
+func.func private @words(%x: tensor<1x9x15x2xi16>, %w: tensor<1x1x3x3x1x16x2xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x2xi16>, tensor<1x1x3x3x1x16x2xi16>) -> tensor<1x7x13x16xi32>
   return %0 : tensor<1x7x13x16xi32>
 }
 

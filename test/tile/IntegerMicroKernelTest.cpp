@@ -20,6 +20,8 @@ struct Variant {
   const char *type;
   int64_t lanes;
   bool hasVnni;
+  /// Vectors of 64 bytes, with instructions for 32.
+  bool isHalved = false;
 };
 
 bool isOffered(const Variant &variant) {
@@ -42,11 +44,11 @@ std::string sourceOf(const Block &block, const char *type) {
   return llvm::formatv(R"(
     func.func @{0}(%a: memref<?x{3}>, %b: memref<?x{3}>, %c: memref<?xi32>, %ao: index, %as: index, %bo: index, %co: index, %cs: index,
         %depth: index, %n0: index, %n1: index, %as0: index, %as1: index, %bs0: index, %bs1: index) attributes {{llvm.emit_c_interface} {{
-      tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %depth window(%n0, %n1) steps(%as0, %as1)(%bs0, %bs1) block {1} x {2}
+      tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %depth window(%n0, %n1) steps(%as0, %as1)(%bs0, %bs1) block {1} x {2} group {4}
         : memref<?x{3}>, memref<?x{3}>, memref<?xi32>
       return
     })",
-                       block.name(), block.rows, block.cols, type);
+                       block.name(), block.rows, block.cols, type, type == std::string("i16") ? 2 : 4);
 }
 
 template <typename T> StridedMemRefType<T, 1> view(std::vector<T> &values) {
@@ -111,6 +113,8 @@ TEST_P(IntegerMicroKernelTest, EqualsNaiveLoop) {
   target.vectorBytes = 4 * variant.lanes;
   target.vectorRegisters = variant.lanes == 16 ? 32 : 16;
   target.accumulatesDots = variant.hasVnni;
+  if (variant.hasVnni && !variant.isHalved)
+    target.isa = {"avx512vnni"};
   lowerings.push_back(createTileLowerMicroKernels({target}));
   lowerings.push_back(perpend::target::createCpuLowerDots({target}));
   Jit jit(source, std::move(lowerings));
@@ -127,14 +131,15 @@ TEST_P(IntegerMicroKernelTest, EqualsNaiveLoop) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Variants, IntegerMicroKernelTest,
-    testing::Values(Variant{"i16", 4, false}, Variant{"i16", 8, false}, Variant{"i16", 16, false},
-                    Variant{"i16", 4, true}, Variant{"i16", 8, true}, Variant{"i16", 16, true}, Variant{"i8", 4, true},
-                    Variant{"i8", 8, true}, Variant{"i8", 16, true}),
-    [](const testing::TestParamInfo<Variant> &info) {
-      const Variant &v = info.param;
-      return llvm::formatv("{0}_{1}lanes_{2}", v.type, v.lanes, v.hasVnni ? "vnni" : "pmaddwd").str();
-    });
+INSTANTIATE_TEST_SUITE_P(Variants, IntegerMicroKernelTest,
+                         testing::Values(Variant{"i16", 4, false}, Variant{"i16", 8, false}, Variant{"i16", 16, false},
+                                         Variant{"i16", 4, true}, Variant{"i16", 8, true}, Variant{"i16", 16, true},
+                                         Variant{"i8", 4, true}, Variant{"i8", 8, true}, Variant{"i8", 16, true},
+                                         Variant{"i16", 16, true, true}, Variant{"i8", 16, true, true}),
+                         [](const testing::TestParamInfo<Variant> &info) {
+                           const Variant &v = info.param;
+                           const char *name = v.isHalved ? "avxvnni" : v.hasVnni ? "vnni" : "pmaddwd";
+                           return llvm::formatv("{0}_{1}lanes_{2}", v.type, v.lanes, name).str();
+                         });
 
 } // namespace

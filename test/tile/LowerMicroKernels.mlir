@@ -83,7 +83,7 @@ func.func @strided(%a: memref<?x4xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k
 
 func.func @types(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
   %zero = arith.constant 0 : index
-  // expected-error @below {{C3: expected buffers of f32, or of i16 or i8 with sums of i32, got 'f64', 'f32' and 'f32'}}
+  // expected-error @below {{C3: expected buffers of f32, or words of two i16 or four i8 with sums of i32, got 'f64', 'f32' and 'f32' in words of 1}}
   tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %k] depth %k window(%k, %k) steps(%zero, %zero)(%zero, %zero) block 1 x 24
     : memref<?xf64>, memref<?xf32>, memref<?xf32>
   return

@@ -12,7 +12,7 @@
 func.func @pairs(%a: memref<?xi16>, %b: memref<?xi16>, %c: memref<?xi32>, %k: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %k] depth %k window(%one, %one) steps(%zero, %zero)(%zero, %zero) block 1 x 16
+  tile.ukernel %a[%zero, %k], %b[%zero], %c[%zero, %k] depth %k window(%one, %one) steps(%zero, %zero)(%zero, %zero) block 1 x 16 group 2
     : memref<?xi16>, memref<?xi16>, memref<?xi32>
   return
 }

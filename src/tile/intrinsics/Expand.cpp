@@ -100,15 +100,15 @@ void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
     Value moved = builder.createOrFold<arith::MulIOp>(loc, firstRow, at(stride));
     return builder.createOrFold<arith::AddIOp>(loc, at(base), moved);
   };
-  // Of packed words, depth counts elements.
-  SymbolicInt group = a.strides.size() > 4 ? a.strides[3] : SymbolicInt(1);
+  // Of packed words, which are the last iterator, depth counts elements.
+  int64_t group = a.strides.size() > 4 ? *match.extents.back().constant() : 1;
   Value aOffset = offset(a.base, a.strides[2]), cOffset = offset(c.base, c.strides[0]);
   SmallVector<Value> counts{at(match.parameter("outer")), at(match.parameter("inner"))};
   SmallVector<Value> aSteps{at(a.strides[0]), at(a.strides[1])}, bSteps{at(b.strides[0]), at(b.strides[1])};
   builder.create<MicroKernelOp>(loc, site.memoryOf(a.buffer), aOffset, at(a.strides[2]), site.memoryOf(b.buffer),
                                 at(b.base), site.memoryOf(c.buffer), cOffset, at(c.strides[0]),
-                                at(match.parameter("depth") * group), counts, aSteps, bSteps, rows,
-                                *match.parameter("cols").constant());
+                                at(match.parameter("depth") * SymbolicInt(group)), counts, aSteps, bSteps, rows,
+                                *match.parameter("cols").constant(), group);
 }
 
 /// Rows that are left of a block, as long as there are so many, before they are done one by one.

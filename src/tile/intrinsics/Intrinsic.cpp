@@ -29,6 +29,9 @@ public:
     intrinsic.name = function.getSymName();
     if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead() || !isImplemented())
       return failure();
+    if (target)
+      intrinsic.lacks = intrinsic.missingOn(*target);
+    intrinsic.panels = PanelLayout::of(intrinsic);
     return std::move(intrinsic);
   }
 
@@ -52,6 +55,7 @@ private:
   bool readStrides(Attribute value);
   bool readWhere(Attribute value);
   bool readFeatures(Attribute value);
+  bool readFeatureList(ArrayAttr texts);
   std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
   // How
   bool isImplemented();
@@ -212,15 +216,22 @@ bool Reader::readWhere(Attribute value) {
 }
 
 bool Reader::readFeatures(Attribute value) {
-  auto texts = dyn_cast<ArrayAttr>(value);
-  if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>))
-    return fail("features: expected a list of texts");
-  for (auto text : texts.getAsRange<StringAttr>()) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  if (list && !list.empty() && llvm::all_of(list, llvm::IsaPred<ArrayAttr>))
+    return llvm::all_of(list, [&](Attribute one) { return readFeatureList(cast<ArrayAttr>(one)); });
+  return list ? readFeatureList(list) : fail("features: expected a list");
+}
+
+/// All of these are needed.
+bool Reader::readFeatureList(ArrayAttr texts) {
+  auto &needed = intrinsic.features.emplace_back();
+  for (Attribute entry : texts) {
+    auto text = dyn_cast<StringAttr>(entry);
+    if (!text)
+      return fail("features: expected a list of texts, or of lists of texts");
     if (llvm::Error error = target::checkFeature(text.getValue()))
       return fail("features: " + llvm::toString(std::move(error)));
-    intrinsic.features.push_back(text.str());
-    if (target && !target->hasIsa(text.getValue()))
-      intrinsic.lacks += (intrinsic.lacks.empty() ? "" : ", ") + text.str();
+    needed.push_back(text.str());
   }
   return true;
 }
@@ -255,6 +266,54 @@ bool Reader::areEntriesRead() {
   if (!entries || !entries.get("strides"))
     return fail("expected the attribute tile.intrinsic with strides");
   return llvm::all_of(entries, [&](NamedAttribute entry) { return isEntry(entry.getName(), entry.getValue()); });
+}
+
+//===----------------------------------------------------------------------===//
+// Where, and at what cost
+//===----------------------------------------------------------------------===//
+
+std::string Intrinsic::missingOn(const target::TargetInfo &target) const {
+  std::string text;
+  for (const std::vector<std::string> &needed : features) {
+    std::vector<std::string> missing;
+    llvm::copy_if(needed, std::back_inserter(missing), [&](const auto &name) { return !target.hasIsa(name); });
+    if (missing.empty())
+      return "";
+    text += (text.empty() ? "" : ", nor ") + llvm::join(missing, ", ");
+  }
+  return text;
+}
+
+/// Of each parameter, the extent of its iterator.
+static llvm::StringMap<SymbolicInt> valuesOf(const Intrinsic &intrinsic, ArrayRef<SymbolicInt> extents) {
+  llvm::StringMap<SymbolicInt> values;
+  for (auto [extent, described] : llvm::zip_equal(extents, intrinsic.block.getDomain().values()))
+    if (!described.isConstant())
+      values[described.str()] = extent;
+  return values;
+}
+
+bool Intrinsic::allows(ArrayRef<SymbolicInt> extents) const {
+  llvm::StringMap<SymbolicInt> values = valuesOf(*this, extents);
+  for (size_t i = 0; i < where.size(); i += 2)
+    if (!(where[i + 1].substitute(values) - where[i].substitute(values)).knownNonNegative())
+      return false;
+  return true;
+}
+
+std::optional<double> Intrinsic::cyclesPerPoint(ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const {
+  constexpr int64_t longExtent = 256;
+  Shape numbers;
+  double points = 1;
+  for (const SymbolicInt &extent : extents) {
+    numbers.emplace_back(extent.constant().value_or(longExtent));
+    points *= double(std::max<int64_t>(*numbers.back().constant(), 1));
+  }
+  llvm::StringMap<SymbolicInt> values = valuesOf(*this, numbers);
+  values["lanes"] = SymbolicInt(target.vectorLanes(4));
+  values["fmas"] = SymbolicInt(target.fmaPerCycle);
+  std::optional<int64_t> count = cycles ? cycles->substitute(values).constant() : std::nullopt;
+  return count && *count > 0 ? std::optional(double(*count) / points) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,8 @@
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is any
 //     where = ["rows <= 64"],        what must hold of the extents
-//     features = ["avx2"],           what the processor must have (runtime/IsaX86.def)
+//     features = ["avx2"],           what the processor must have (runtime/IsaX86.def), or
+//                                    a list of such lists, any of which is enough
 //     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
 //                                    fmas, the vector multiply-adds in a cycle
 //     implementation = @f32.code     a function of the same text, or
@@ -32,8 +33,7 @@
 #ifndef PERPEND_TILE_INTRINSICS_INTRINSIC_H
 #define PERPEND_TILE_INTRINSICS_INTRINSIC_H
 
-#include "target/TargetInfo.h"
-#include "tile/KernelIndices.h"
+#include "tile/intrinsics/PanelLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -52,18 +52,27 @@ struct Intrinsic {
   llvm::SmallVector<llvm::SmallVector<std::optional<SymbolicInt>>> strides;
   /// Pairs of which the first is at most the second.
   Shape where;
-  std::vector<std::string> features;
+  /// Any of these lists is enough; none: every processor.
+  llvm::SmallVector<std::vector<std::string>> features;
   std::optional<SymbolicInt> cycles;
   /// How it is carried out: an emitter, or the implementation.
   std::string emitter;
   mutable mlir::func::FuncOp implementation;
-  /// Why the machine cannot; empty where it can.
+  /// What the machine that it was read for has not; empty where it can.
   std::string lacks;
+  /// Of those that add products: how the operands lie.
+  std::optional<PanelLayout> panels;
 
   unsigned rank(unsigned buffer) const { return strides[buffer].size(); }
   BufferType bufferType(unsigned buffer) const;
   /// The memory of its own in which the buffer must lie; empty: none.
   llvm::StringRef memoryOf(unsigned buffer) const;
+  /// The features that a machine has not; empty where it can.
+  std::string missingOn(const target::TargetInfo &target) const;
+  /// Whether it takes iterators of such extents.
+  bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
+  /// Where an extent is not known, it is taken to be long. nullopt: no cycles are said.
+  std::optional<double> cyclesPerPoint(llvm::ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const;
   /// What the implementation takes for a buffer.
   mlir::MemRefType memoryType(unsigned buffer) const;
 };

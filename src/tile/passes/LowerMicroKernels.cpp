@@ -265,7 +265,7 @@ func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, 
   function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), block.lanes);
+  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), op.getGroup(), block.lanes);
   MicroKernelEmitter(builder, block, Arguments(function.getArguments()), words).emit();
   return function;
 }

@@ -6,9 +6,9 @@
 include "mlir/Pass/PassBase.td"
 include "target/TargetOption.td"
 
-def TilePackContractions : Pass<"tile-pack-contractions", "::mlir::func::FuncOp"> {
-  let summary = "Contractions and convolutions of f32 and of integers into the form that the micro-kernels want";
-  let dependentDialects = ["::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
+def TilePackOperands : Pass<"tile-pack-operands", "::mlir::ModuleOp"> {
+  let summary = "Operands of contractions and convolutions into the form that the target's intrinsics want";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
   let options = [TargetOption];
 }
 

@@ -10,8 +10,8 @@
 using namespace mlir;
 using namespace perpend::tile;
 
-WordProducts::WordProducts(ImplicitLocOpBuilder &builder, Type element, int64_t lanes)
-    : group(elementsPerWord(element)), builder(builder), element(element), lanes(lanes) {
+WordProducts::WordProducts(ImplicitLocOpBuilder &builder, Type element, int64_t group, int64_t lanes)
+    : group(group), builder(builder), element(element), lanes(lanes) {
   sumType = VectorType::get(lanes, element.isF32() ? element : builder.getI32Type());
 }
 

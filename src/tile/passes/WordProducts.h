@@ -16,8 +16,8 @@ namespace perpend::tile {
 
 class WordProducts {
 public:
-  /// Vectors of `lanes` words whose elements are `element`.
-  WordProducts(mlir::ImplicitLocOpBuilder &builder, mlir::Type element, int64_t lanes);
+  /// Vectors of `lanes` words of `group` elements.
+  WordProducts(mlir::ImplicitLocOpBuilder &builder, mlir::Type element, int64_t group, int64_t lanes);
 
   /// Elements of a word, and the vector of sums.
   int64_t group;

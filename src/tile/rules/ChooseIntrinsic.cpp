@@ -103,27 +103,14 @@ LogicalResult IntrinsicChoice::inParts(KernelSchedule &schedule, const Intrinsic
   return schedule.tensorize(loops[outside], intrinsic.name);
 }
 
-/// Of what the block is given to; where an extent is not known, it is taken to be long. Infinite without a cost.
+/// Of what the block is given to. Infinite without a cost.
 double IntrinsicChoice::cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic) {
-  constexpr int64_t longExtent = 256;
   KernelIndices indices;
   std::string why;
   auto around = schedule.operation(block)->getParentOfType<BlockOp>();
   std::optional<IntrinsicMatch> match = matchIntrinsic(around, intrinsic, indices, why);
-  if (!match || !intrinsic.cycles)
-    return std::numeric_limits<double>::infinity();
-  llvm::StringMap<SymbolicInt> values;
-  values["lanes"] = SymbolicInt(target.vectorLanes(4));
-  values["fmas"] = SymbolicInt(target.fmaPerCycle);
-  double points = 1;
-  for (auto [extent, described] : llvm::zip(match->extents, intrinsic.block.getDomain().values())) {
-    int64_t count = extent.constant().value_or(longExtent);
-    points *= double(std::max<int64_t>(count, 1));
-    if (!described.isConstant())
-      values[described.str()] = SymbolicInt(count);
-  }
-  std::optional<int64_t> cycles = intrinsic.cycles->substitute(values).constant();
-  return cycles && *cycles > 0 ? double(*cycles) / points : std::numeric_limits<double>::infinity();
+  std::optional<double> cycles = match ? intrinsic.cyclesPerPoint(match->extents, target) : std::nullopt;
+  return cycles.value_or(std::numeric_limits<double>::infinity());
 }
 
 /// Of the buffers of all accesses, in an order of their own.
@@ -136,10 +123,10 @@ static SmallVector<Type> typesOf(BlockOp block) {
   return types;
 }
 
-SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block) {
+SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const target::TargetInfo &target) {
   SmallVector<const Intrinsic *> known;
   for (const auto &intrinsic : IntrinsicLibrary::of(block.getContext()).list())
-    if (intrinsic->lacks.empty() && typesOf(intrinsic->block) == typesOf(block))
+    if (intrinsic->missingOn(target).empty() && typesOf(intrinsic->block) == typesOf(block))
       known.push_back(intrinsic.get());
   return known;
 }
@@ -148,7 +135,7 @@ LogicalResult IntrinsicChoice::run() {
   BlockOp op = schedule.operation(block);
   if (loopsAround(op).size() <= outer)
     return failure();
-  SmallVector<const Intrinsic *> known = intrinsicsFor(op);
+  SmallVector<const Intrinsic *> known = intrinsicsFor(op, target);
   if (known.size() == 1 && !known.front()->emitter.empty())
     return asItIs(schedule, *known.front());
   const Intrinsic *best = nullptr;

@@ -21,6 +21,7 @@
 
 #include "graph/Shapes.h"
 #include "tile/CostModel.h"
+#include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -39,7 +40,7 @@ public:
   ContractionRule(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
 
   /// Whether the kernel is one.
-  bool analyse() { return findBlocks() && findOperands() && !intrinsicsFor(product).empty() && findPanel(); }
+  bool analyse() { return findBlocks() && findOperands() && findPanel(); }
   LogicalResult run(KernelSchedule &kernelSchedule);
 
 private:
@@ -49,6 +50,7 @@ private:
   bool findBlocks();
   bool findOperands();
   bool findPanel();
+  bool hasWords(ArrayRef<const Intrinsic *> intrinsics);
   unsigned rank() { return cast<BufferType>(sumBuffer.getType()).rank(); }
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
   /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
@@ -140,16 +142,29 @@ bool ContractionRule::findOperands() {
   return true;
 }
 
-/// The last dimension of the packed operand holds words of a few columns.
+/// Behind the columns of a panel there are the elements of a word, where an intrinsic multiplies words.
+bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
+  KernelIndices indices;
+  Shape read = indices.names.read(packed.indices(), packed.variables());
+  std::optional<int64_t> last = cast<BufferType>(packed.buffer().getType()).extents().back().constant();
+  return !moves(rank() - 1, packed, read.size() - 1) && !read.back().isConstant() &&
+         llvm::any_of(intrinsics, [&](const Intrinsic *one) { return one->panels && one->panels->group == last; });
+}
+
+/// The columns of a panel are a dimension of the packed operand.
 bool ContractionRule::findPanel() {
-  auto type = cast<BufferType>(packed.buffer().getType());
-  std::optional<int64_t> width = type.rank() > 0 ? type.extents().back().constant() : std::nullopt;
-  unsigned columns = rank() - 1;
-  if (!width || (extentOf(columns) != SymbolicInt(1) && !moves(columns, packed, type.rank() - 1)))
+  SmallVector<const Intrinsic *> intrinsics = intrinsicsFor(product, target);
+  Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
+  if (intrinsics.empty() || extents.empty())
     return false;
-  group = std::max<int64_t>(1, elementsPerWord(type.getElementType()));
-  panel = *width / group;
-  return panel >= 1 && panel <= mostPanelColumns && *width % group == 0;
+  if (hasWords(intrinsics))
+    group = *extents.pop_back_val().constant();
+  unsigned columns = rank() - 1;
+  std::optional<int64_t> width = extents.empty() ? std::nullopt : extents.back().constant();
+  if (!width || (extentOf(columns) != SymbolicInt(1) && !moves(columns, packed, extents.size() - 1)))
+    return false;
+  panel = *width;
+  return panel >= 1 && panel <= mostPanelColumns;
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,7 +51,7 @@ extern const Rule pointwiseRule;
 int64_t rowsInRegisters(int64_t panel, int64_t group, std::optional<int64_t> rows, const target::TargetInfo &target);
 
 /// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
-llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block);
+llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
 /// takes it. Fails, with nothing done, where none does.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

@@ -100,7 +100,7 @@ bool ScratchpadRule::find() {
   last = blocks.back();
   const Intrinsic *best = nullptr;
   double least = 0;
-  for (const Intrinsic *each : intrinsicsFor(product))
+  for (const Intrinsic *each : intrinsicsFor(product, target))
     if (choose(*each))
       if (double cycles = cyclesOfCalls(); !best || cycles < least)
         best = each, least = cycles;

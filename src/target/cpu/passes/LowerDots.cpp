@@ -34,12 +34,27 @@ static Value call(ImplicitLocOpBuilder &builder, const Twine &intrinsic, Type ty
 }
 
 /// With VNNI: the products are added by the instruction that makes them.
-static Value accumulated(ImplicitLocOpBuilder &builder, DotOp op, bool isPair) {
-  VectorType type = cast<VectorType>(op.getType());
-  Value lhs = builder.create<vector::BitCastOp>(type, op.getLhs());
-  Value rhs = builder.create<vector::BitCastOp>(type, op.getRhs());
+static Value accumulated(ImplicitLocOpBuilder &builder, Value lhs, Value rhs, Value sums, bool isPair) {
+  VectorType type = cast<VectorType>(sums.getType());
+  lhs = builder.create<vector::BitCastOp>(type, lhs);
+  rhs = builder.create<vector::BitCastOp>(type, rhs);
   std::string bits = std::to_string(type.getNumElements() * 32);
-  return call(builder, (isPair ? "avx512.vpdpwssd." : "avx512.vpdpbusd.") + bits, type, {op.getSums(), lhs, rhs});
+  return call(builder, (isPair ? "avx512.vpdpwssd." : "avx512.vpdpbusd.") + bits, type, {sums, lhs, rhs});
+}
+
+/// AVX-VNNI has no vectors of 64 bytes.
+static Value accumulatedHalves(ImplicitLocOpBuilder &builder, DotOp op, bool isPair) {
+  Value result = op.getSums();
+  for (int64_t half : {0, 1}) {
+    auto part = [&](Value vector) -> Value {
+      int64_t length = cast<VectorType>(vector.getType()).getNumElements() / 2;
+      return builder.create<vector::ExtractStridedSliceOp>(vector, half * length, length, int64_t(1));
+    };
+    Value sums = accumulated(builder, part(op.getLhs()), part(op.getRhs()), part(op.getSums()), isPair);
+    int64_t first = half * cast<VectorType>(sums.getType()).getNumElements();
+    result = builder.create<vector::InsertStridedSliceOp>(sums, result, first, int64_t(1));
+  }
+  return result;
 }
 
 static Value addedPairs(ImplicitLocOpBuilder &builder, DotOp op, int64_t lanes) {
@@ -66,8 +81,11 @@ struct LowerDots : perpend::target::impl::CpuLowerDotsBase<LowerDots> {
              << (isRegister ? "(--start-from pack), or compile for one with VNNI"
                             : "(--start-from pack), in 4, 8 or 16 lanes");
     ImplicitLocOpBuilder builder(op.getLoc(), op);
-    op.getResult().replaceAllUsesWith(target.accumulatesDots ? accumulated(builder, op, isPair)
-                                                             : addedPairs(builder, op, lanes));
+    bool isHalved = lanes == 16 && !target.hasIsa("avx512vnni");
+    Value sums = !target.accumulatesDots ? addedPairs(builder, op, lanes)
+                 : isHalved              ? accumulatedHalves(builder, op, isPair)
+                                         : accumulated(builder, op.getLhs(), op.getRhs(), op.getSums(), isPair);
+    op.getResult().replaceAllUsesWith(sums);
     op.erase();
     return success();
   }

@@ -1,9 +1,10 @@
-//===- IntegerOperands.cpp - operands of integer contractions ---------------===//
+//===- ExactOperands.cpp - operands in the elements of an intrinsic -------------===//
 
-#include "tile/passes/IntegerOperands.h"
+#include "tile/passes/ExactOperands.h"
 
 #include "graph/composites/Formulas.h"
 #include "tile/Buffers.h"
+#include "tile/Tile.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -62,7 +63,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
 }
 
 /// map(x, zero) { widen(x) - widen(zero) }
-static std::optional<CentredBytes> ofDifference(graph::Builder &builder, graph::MapOp map) {
+static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
   auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
   if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
     return std::nullopt;
@@ -72,15 +73,15 @@ static std::optional<CentredBytes> ofDifference(graph::Builder &builder, graph::
                        : Value();
   if (!zero)
     return std::nullopt;
-  return CentredBytes{map.getInputs()[*numbers], zero};
+  return CentredNumbers{map.getInputs()[*numbers], zero};
 }
 
-static std::optional<CentredBytes> centredBytes(graph::Builder &builder, Value operand);
+static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value operand);
 
 /// Padding with 0 is padding with the zero point, before that is subtracted.
-static std::optional<CentredBytes> ofPad(graph::Builder &builder, graph::PadOp pad) {
+static std::optional<CentredNumbers> ofPad(graph::Builder &builder, graph::PadOp pad) {
   auto value = dyn_cast<IntegerAttr>(pad.getValue());
-  std::optional<CentredBytes> inner =
+  std::optional<CentredNumbers> inner =
       value && value.getValue().isZero() ? centredBytes(builder, pad.getInput()) : std::nullopt;
   std::optional<double> zero = inner && inner->zero ? graph::constantNumber(inner->zero) : 0.0;
   if (!inner || !zero)
@@ -89,12 +90,12 @@ static std::optional<CentredBytes> ofPad(graph::Builder &builder, graph::PadOp p
   for (auto [total, before, extent] : llvm::zip(high, low, shapeOf(pad.getInput())))
     total = total - before - extent;
   auto fill = builder.operations.getI8IntegerAttr(static_cast<int8_t>(static_cast<int64_t>(*zero)));
-  return CentredBytes{builder.pad(inner->numbers, low, high, fill), inner->zero};
+  return CentredNumbers{builder.pad(inner->numbers, low, high, fill), inner->zero};
 }
 
-static std::optional<CentredBytes> centredBytes(graph::Builder &builder, Value operand) {
+static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value operand) {
   if (isBytes(operand))
-    return CentredBytes{operand, {}};
+    return CentredNumbers{operand, {}};
   Operation *producer = operand.getDefiningOp();
   if (auto map = dyn_cast_or_null<graph::MapOp>(producer))
     return ofDifference(builder, map);
@@ -102,7 +103,7 @@ static std::optional<CentredBytes> centredBytes(graph::Builder &builder, Value o
     return ofPad(builder, pad);
   if (!isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer))
     return std::nullopt;
-  std::optional<CentredBytes> inner = centredBytes(builder, producer->getOperand(0));
+  std::optional<CentredNumbers> inner = centredBytes(builder, producer->getOperand(0));
   if (!inner)
     return std::nullopt;
   auto transpose = dyn_cast<graph::TransposeOp>(producer);
@@ -119,12 +120,12 @@ static Value shifted(graph::Builder &builder, Value numbers, Type type) {
   });
 }
 
-std::optional<CentredBytes> perpend::tile::asUnsignedBytes(graph::Builder &builder, Value operand) {
-  std::optional<CentredBytes> bytes = centredBytes(builder, operand);
+static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Value operand) {
+  std::optional<CentredNumbers> bytes = centredBytes(builder, operand);
   if (!bytes || elementTypeOf(bytes->numbers).isUnsignedInteger())
     return bytes;
   Type type = builder.operations.getIntegerType(8, /*isSigned=*/false);
-  return CentredBytes{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, 128)};
+  return CentredNumbers{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, 128)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,7 +148,7 @@ static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value tensor) {
   return range;
 }
 
-std::optional<CentredBytes> perpend::tile::asSignedBytes(graph::Builder &builder, Value operand) {
+static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Value operand) {
   Type type = builder.operations.getI8Type();
   if (auto range = rangeOf(operand)) {
     auto [low, high] = *range;
@@ -156,12 +157,24 @@ std::optional<CentredBytes> perpend::tile::asSignedBytes(graph::Builder &builder
       return std::nullopt;
     int64_t shift = fits ? 0 : low + 128;
     Value numbers = fits ? operand : graph::sub(builder, operand, builder.scalar(shift, elementTypeOf(operand)));
-    return CentredBytes{builder.cast(numbers, type), addToZero(builder, {}, -shift)};
+    return CentredNumbers{builder.cast(numbers, type), addToZero(builder, {}, -shift)};
   }
-  std::optional<CentredBytes> bytes = centredBytes(builder, operand);
+  std::optional<CentredNumbers> bytes = centredBytes(builder, operand);
   if (!bytes || !elementTypeOf(bytes->numbers).isUnsignedInteger())
     return bytes;
-  return CentredBytes{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, -128)};
+  return CentredNumbers{shifted(builder, bytes->numbers, type), addToZero(builder, bytes->zero, -128)};
+}
+
+//===----------------------------------------------------------------------===//
+// Which conversions there are
+//===----------------------------------------------------------------------===//
+
+std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder, Value operand, Type type) {
+  if (type.isInteger(8))
+    return type.isUnsignedInteger() ? asUnsignedBytes(builder, operand) : asSignedBytes(builder, operand);
+  if (holdsAll(type, elementTypeOf(operand)))
+    return CentredNumbers{builder.cast(operand, type), {}};
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,8 +191,8 @@ static Value sumOf(graph::Builder &builder, Value bytes, ArrayRef<int64_t> dims)
   return builder.contract(bytes, ones, {}, {}, dims, all, builder.operations.getI32Type());
 }
 
-Value perpend::tile::subtractZeros(graph::Builder &builder, Value product, const CentredBytes &lhs,
-                                   const CentredBytes &rhs) {
+Value perpend::tile::subtractZeros(graph::Builder &builder, Value product, const CentredNumbers &lhs,
+                                   const CentredNumbers &rhs) {
   int64_t rank = graph::rankOf(lhs.numbers);
   if (lhs.zero) {
     Value sums = graph::mul(builder, sumOf(builder, rhs.numbers, {rank - 2}), lhs.zero);

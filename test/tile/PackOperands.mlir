@@ -1,5 +1,5 @@
-// RUN: perpend-opt --tile-pack-contractions=target=x86-64-v4 %s | FileCheck %s
-// RUN: perpend-opt --tile-pack-contractions=target=x86-64-v3 %s | FileCheck --check-prefix=NARROW %s
+// RUN: perpend-opt --tile-pack-operands=target=x86-64-v4 %s | FileCheck %s
+// RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 %s | FileCheck --check-prefix=NARROW %s
 
 #x = #graph.shape<["n", 7]>
 #y = #graph.shape<["n", 40]>

@@ -1,0 +1,211 @@
+//===- PanelLayout.cpp - how an intrinsic wants a product's operands ------===//
+
+#include "tile/intrinsics/PanelLayout.h"
+
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Reading a description
+//===----------------------------------------------------------------------===//
+
+namespace perpend::tile {
+class PanelLayoutReader {
+public:
+  explicit PanelLayoutReader(const Intrinsic &intrinsic) : intrinsic(intrinsic), block(intrinsic.block) {}
+  std::optional<PanelLayout> run() {
+    bool isRead = readMemories() && readProduct() && readColumns() && readSum() && readRows();
+    return isRead ? std::optional(layout) : std::nullopt;
+  }
+
+private:
+  /// A buffer, and the iterator that is the index of each of its dimensions.
+  struct Operand {
+    unsigned buffer = 0;
+    SmallVector<unsigned> iterators;
+  };
+  std::optional<Operand> read(Operation *access);
+  std::optional<Operand> factor(Value value);
+  bool readMemories();
+  bool readProduct();
+  bool readColumns();
+  bool readSum();
+  bool readRows();
+
+  static bool isMoved(const Operand &operand, unsigned iterator) {
+    return llvm::is_contained(operand.iterators, iterator);
+  }
+  /// "_", or this.
+  bool takes(const Operand &operand, unsigned iterator, const SymbolicInt &stride) {
+    const auto &wanted = strideOf(operand, iterator);
+    return !wanted || *wanted == stride;
+  }
+  bool isFree(const Operand &operand, unsigned iterator) { return !strideOf(operand, iterator); }
+  bool isOne(const Operand &operand, unsigned iterator) {
+    return isMoved(operand, iterator) && strideOf(operand, iterator) == SymbolicInt(1);
+  }
+  const std::optional<SymbolicInt> &strideOf(const Operand &operand, unsigned iterator) {
+    return intrinsic.strides[operand.buffer][llvm::find(operand.iterators, iterator) - operand.iterators.begin()];
+  }
+  Type typeOf(const Operand &operand) { return intrinsic.bufferType(operand.buffer).getElementType(); }
+  SymbolicInt extentOf(unsigned iterator) { return block.getDomain().values()[iterator]; }
+
+  const Intrinsic &intrinsic;
+  BlockOp block;
+  PanelLayout layout;
+  /// `right` is the one in panels.
+  Operand left, right, sum;
+};
+} // namespace perpend::tile
+
+std::optional<PanelLayoutReader::Operand> PanelLayoutReader::read(Operation *access) {
+  std::optional<SmallVector<unsigned>> iterators = asIterators(block, {access});
+  auto buffer = dyn_cast<BlockArgument>(Access{access}.buffer());
+  return iterators && buffer ? std::optional(Operand{buffer.getArgNumber(), *iterators}) : std::nullopt;
+}
+
+/// An element, or the same number in another type.
+std::optional<PanelLayoutReader::Operand> PanelLayoutReader::factor(Value value) {
+  Operation *extension = value.getDefiningOp();
+  bool isExtended = isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(extension);
+  auto load = (isExtended ? extension->getOperand(0) : value).getDefiningOp<LoadOp>();
+  std::optional<Operand> operand = load ? read(load) : std::nullopt;
+  if (operand && isExtended && isa<arith::ExtUIOp>(extension) != typeOf(*operand).isUnsignedInteger())
+    return std::nullopt;
+  return operand;
+}
+
+/// Memories of the target's own are filled in another way.
+bool PanelLayoutReader::readMemories() {
+  return llvm::all_of(llvm::seq<unsigned>(0, intrinsic.strides.size()),
+                      [&](unsigned buffer) { return intrinsic.memoryOf(buffer).empty(); });
+}
+
+/// sum = sum + one * other, from 0 on or from what is there.
+bool PanelLayoutReader::readProduct() {
+  auto store = *block.body()->getOps<StoreOp>().begin();
+  Operation *add = store.getValue().getDefiningOp();
+  if (InitOp init = block.init()) {
+    Value first = (*init.getRegion().front().getOps<StoreOp>().begin()).getValue();
+    if (!matchPattern(first, m_AnyZeroFloat()) && !matchPattern(first, m_Zero()))
+      return false;
+  }
+  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add))
+    return false;
+  for (unsigned i : {0, 1}) {
+    auto carried = add->getOperand(i).getDefiningOp<LoadOp>();
+    Operation *product = add->getOperand(1 - i).getDefiningOp();
+    if (!carried || carried.getBuffer() != store.getBuffer() || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
+      continue;
+    std::optional<Operand> one = factor(product->getOperand(0)), other = factor(product->getOperand(1));
+    if (!one || !other)
+      return false;
+    left = *one;
+    right = *other;
+    sum = *read(store);
+    return left.buffer != right.buffer && left.buffer != sum.buffer && right.buffer != sum.buffer;
+  }
+  return false;
+}
+
+/// What follows one another in the sums are columns; they move one of the operands.
+bool PanelLayoutReader::readColumns() {
+  auto next = llvm::find_if(sum.iterators, [&](unsigned iterator) { return isOne(sum, iterator); });
+  if (next == sum.iterators.end())
+    return false;
+  layout.columnIterator = *next;
+  if (isMoved(left, *next))
+    std::swap(left, right);
+  if (isMoved(left, *next) || !isMoved(right, *next) || !strideOf(right, *next))
+    return false;
+  layout.columns = extentOf(*next);
+  layout.group = strideOf(right, *next)->constant().value_or(0);
+  layout.left = typeOf(left);
+  layout.right = typeOf(right);
+  layout.sum = typeOf(sum);
+  return layout.group >= 1;
+}
+
+/// Elements of a word, then words, then what windows move.
+bool PanelLayoutReader::readSum() {
+  SymbolicInt group(layout.group), row = layout.columns * group;
+  bool hasWords = layout.group == 1;
+  for (unsigned iterator = block.getKinds().size(); iterator-- > 0;) {
+    if (block.kind(iterator) != IteratorKind::Reduced)
+      continue;
+    if (!isMoved(left, iterator) || !isMoved(right, iterator))
+      return false;
+    if (!hasWords) {
+      hasWords = extentOf(iterator) == group && isOne(left, iterator) && isOne(right, iterator);
+      if (!hasWords)
+        return false;
+    } else if (!layout.depthIterator) {
+      layout.depthIterator = iterator;
+      layout.depth = layout.group * extentOf(iterator).constant().value_or(1);
+      if (!takes(left, iterator, group) || !takes(right, iterator, row))
+        return false;
+    } else if (extentOf(iterator).isConstant() || !isFree(left, iterator) || !isFree(right, iterator)) {
+      return false;
+    } else {
+      ++layout.windows;
+    }
+  }
+  if (!layout.depthIterator)
+    layout.depth = layout.group;
+  if (!block.init()) // a sum may go on outside
+    layout.windows = std::numeric_limits<unsigned>::max();
+  return hasWords;
+}
+
+/// They move the left operand by any stride. There may be one row alone.
+bool PanelLayoutReader::readRows() {
+  for (unsigned iterator = 0; iterator < block.getKinds().size(); ++iterator) {
+    if (block.kind(iterator) == IteratorKind::Reduced || iterator == layout.columnIterator)
+      continue;
+    if (layout.rowIterator || !isMoved(left, iterator) || isMoved(right, iterator) || !isFree(left, iterator))
+      return false;
+    layout.rowIterator = iterator;
+  }
+  return true;
+}
+
+std::optional<PanelLayout> PanelLayout::of(const Intrinsic &intrinsic) { return PanelLayoutReader(intrinsic).run(); }
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+std::optional<double> PanelLayout::cyclesPerPoint(const Intrinsic &intrinsic, const ProductExtents &extents,
+                                                  int64_t panel, int64_t rowsAtOnce,
+                                                  const target::TargetInfo &target) const {
+  if (extents.windows > windows)
+    return std::nullopt;
+  Shape described(intrinsic.block.getDomain().values()), domain;
+  for (const SymbolicInt &extent : described)
+    domain.push_back(extent.isConstant() ? extent : SymbolicInt(1));
+  auto choose = [&](std::optional<unsigned> iterator, const SymbolicInt &extent) {
+    if (iterator && !described[*iterator].isConstant())
+      domain[*iterator] = extent;
+  };
+  choose(columnIterator, SymbolicInt(panel));
+  choose(rowIterator, SymbolicInt(rowsAtOnce));
+  choose(depthIterator, ceilDiv(extents.depth, SymbolicInt(group)));
+  double done = 1; // of the points, for each that counts
+  auto pad = [&](const SymbolicInt &extent, int64_t unit) {
+    if (std::optional<int64_t> count = extent.constant(); count && *count > 0)
+      done *= double(llvm::alignTo(*count, unit)) / double(*count);
+  };
+  pad(extents.columns, panel);
+  pad(extents.rows, rowIterator ? described[*rowIterator].constant().value_or(1) : 1);
+  pad(extents.depth, depth);
+  if (!intrinsic.allows(domain))
+    return std::nullopt;
+  std::optional<double> cycles = intrinsic.cyclesPerPoint(domain, target);
+  return cycles ? std::optional(*cycles * done) : std::nullopt;
+}

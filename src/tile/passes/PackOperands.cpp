@@ -1,0 +1,375 @@
+//===- PackOperands.cpp - operands as intrinsics want them ------------------===//
+//
+// Rewrites contractions and channels-last convolutions as tile.matmul and
+// tile.conv on operands that lie as an intrinsic of the machine wants them
+// (intrinsics/PanelLayout.h): the left one in rows, the right one in panels of
+// columns. Of the intrinsics whose elements the operands can be had in
+// (ExactOperands.h), the one with the least cycles for each product is taken;
+// where there is none, the operator stays. Packing is pads, reshapes and
+// transposes of the graph, so constant weights are packed by folding and others
+// by a kernel at run time. Depthwise convolutions and products with one column
+// stay as they are.
+//
+//   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/builder/Builder.h"
+#include "tile/Tile.h"
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/passes/ExactOperands.h"
+#include "tile/passes/Passes.h"
+#include "tile/rules/Rules.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEPACKOPERANDS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+//===----------------------------------------------------------------------===//
+// Which intrinsic
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An intrinsic, and the columns of a panel for it.
+struct Choice {
+  const Intrinsic *intrinsic;
+  int64_t columns;
+  double cyclesPerPoint;
+  const PanelLayout &panels() const { return *intrinsic->panels; }
+};
+} // namespace
+
+/// Columns of a panel: one to four vectors, the least padding first, then two (enough accumulators for any number of
+/// rows); few columns, and a single one, are a panel of their own.
+static SmallVector<int64_t> panelSizes(const SymbolicInt &columns, int64_t lanes) {
+  std::optional<int64_t> count = columns.constant();
+  SmallVector<int64_t> sizes;
+  if (count == 1)
+    sizes.push_back(1);
+  for (int64_t narrow = 4; count && narrow < lanes; narrow *= 2)
+    if (*count <= narrow)
+      sizes.push_back(narrow);
+  auto padded = [&](int64_t size) { return count ? llvm::alignTo(*count, size) : 0; };
+  size_t first = sizes.size();
+  for (int64_t size : {2 * lanes, 3 * lanes, 4 * lanes, lanes}) {
+    auto isWorse = [&](int64_t other) { return padded(size) < padded(other); };
+    sizes.insert(std::find_if(sizes.begin() + first, sizes.end(), isWorse), size);
+  }
+  return sizes;
+}
+
+static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductExtents &extents,
+                                      const target::TargetInfo &target) {
+  const PanelLayout &panels = *intrinsic.panels;
+  SmallVector<int64_t> sizes{panels.columns.constant().value_or(0)};
+  if (!panels.columns.isConstant())
+    sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8));
+  for (int64_t size : sizes) {
+    int64_t rows = rowsInRegisters(size, panels.group, extents.rows.constant(), target);
+    if (std::optional<double> cycles = panels.cyclesPerPoint(intrinsic, extents, size, rows, target))
+      return Choice{&intrinsic, size, *cycles};
+  }
+  return std::nullopt;
+}
+
+/// The cheapest first; of equal ones, that which reads fewer bytes.
+static SmallVector<Choice> choicesFor(Type sum, const ProductExtents &extents, const target::TargetInfo &target) {
+  SmallVector<Choice> choices;
+  auto isBetter = [](const Choice &a, const Choice &b) {
+    auto key = [](const Choice &choice) {
+      return std::pair(choice.cyclesPerPoint, choice.panels().right.getIntOrFloatBitWidth());
+    };
+    return key(a) < key(b);
+  };
+  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+    if (intrinsic->panels && intrinsic->panels->sum == sum && intrinsic->missingOn(target).empty())
+      if (std::optional<Choice> choice = choiceOf(*intrinsic, extents, target))
+        choices.insert(llvm::upper_bound(choices, *choice, isBetter), *choice);
+  return choices;
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// In the elements of an intrinsic.
+struct Operands {
+  CentredNumbers lhs, rhs;
+};
+
+class Packer {
+public:
+  Packer(OpBuilder &operations, Operation *op, const target::TargetInfo &target)
+      : operations(operations), builder(operations, op->getLoc()), target(target),
+        sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
+
+  Value contract(graph::ContractOp op);
+  Value conv(graph::ConvOp op);
+
+private:
+  std::optional<Operands> operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero);
+  Value wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples);
+  Value pack(Value matrix, size_t outerRank, const Choice &choice);
+  Value matmul(const Operands &operands, const Choice &choice);
+  Value productConv(graph::ConvOp op, const ProductExtents &extents);
+  Value windowConv(graph::ConvOp op);
+  Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice);
+
+  OpBuilder &operations;
+  graph::Builder builder;
+  const target::TargetInfo &target;
+  Type sum;
+};
+} // namespace
+
+std::optional<Operands> Packer::operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero) {
+  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right);
+  if (!right || (right->zero && !mayHaveRightZero))
+    return std::nullopt;
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
+  return left ? std::optional(Operands{*left, *right}) : std::nullopt;
+}
+
+/// A tensor with zeros behind some dimensions, so that their extents are multiples.
+Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples) {
+  Shape shape = shapeOf(tensor), low(shape.size(), SymbolicInt(0)), high(low);
+  for (auto [dim, multiple] : multiples)
+    high[dim] = ceilDiv(shape[dim], SymbolicInt(multiple)) * SymbolicInt(multiple) - shape[dim];
+  if (high == low)
+    return tensor;
+  return builder.pad(tensor, low, high, operations.getZeroAttr(graph::scalarTypeOf(tensor)));
+}
+
+/// [outer..., inner..., k, n] to [outer..., n / cols, inner..., k / g, n mod cols, k mod g], the last dimension only
+/// where words have several elements.
+Value Packer::pack(Value matrix, size_t outerRank, const Choice &choice) {
+  int64_t group = choice.panels().group, rank = graph::tensorTypeOf(matrix).getRank();
+  matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, choice.panels().depth}});
+  Shape shape = shapeOf(matrix);
+  shape.back() = ceilDiv(shape.back(), SymbolicInt(choice.columns));
+  shape.emplace_back(choice.columns);
+  if (group > 1) {
+    shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
+    shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
+  }
+  // The panels behind the outer dimensions, the elements of a word to the end.
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  int64_t panels = shape.size() - 2;
+  permutation.erase(permutation.begin() + panels);
+  if (group > 1)
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  permutation.insert(permutation.begin() + outerRank, panels);
+  return builder.transpose(builder.reshape(matrix, shape), permutation);
+}
+
+/// [..., m, k] times [..., k, n].
+Value Packer::matmul(const Operands &operands, const Choice &choice) {
+  Value lhs = operands.lhs.numbers, rhs = operands.rhs.numbers;
+  Shape shape = shapeOf(lhs);
+  int64_t depth = shape.size() - 1;
+  shape.back() = shapeOf(rhs).back();
+  Value rows = wholeMultiples(lhs, {{depth, choice.panels().depth}});
+  Value packed = pack(rhs, shape.size() - 2, choice);
+  Value product = operations.create<MatmulOp>(builder.location, graph::tensorType(shape, sum), rows, packed);
+  return subtractZeros(builder, product, operands.lhs, operands.rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+static SymbolicInt product(const Shape &shape, ArrayRef<int64_t> dims) {
+  SymbolicInt count(1);
+  for (int64_t dim : dims)
+    count = count * shape[dim];
+  return count;
+}
+
+static SmallVector<int64_t> freeDims(size_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(rank); ++dim)
+    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contracted, dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+Value Packer::contract(graph::ContractOp op) {
+  Shape left = shapeOf(op.getLhs()), right = shapeOf(op.getRhs()), result = shapeOf(op.getResult());
+  SmallVector<int64_t> leftFree = freeDims(left.size(), op.getLhsBatch(), op.getLhsContracted());
+  SmallVector<int64_t> rightFree = freeDims(right.size(), op.getRhsBatch(), op.getRhsContracted());
+  ProductExtents extents{product(left, leftFree), product(right, rightFree), product(left, op.getLhsContracted())};
+  if (extents.columns == SymbolicInt(1) || op.getLhsContracted().empty())
+    return {};
+  // To [batch..., rows, depth] and [batch..., depth, columns].
+  auto ordered = [&](Value value, std::initializer_list<ArrayRef<int64_t>> parts, const Shape &shape) {
+    SmallVector<int64_t> permutation;
+    for (ArrayRef<int64_t> part : parts)
+      llvm::append_range(permutation, part);
+    return builder.reshape(builder.transpose(value, permutation), shape);
+  };
+  Shape lhsShape, rhsShape;
+  for (auto [leftDim, rightDim] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch())) {
+    lhsShape.push_back(left[leftDim]);
+    rhsShape.push_back(right[rightDim]);
+  }
+  lhsShape.append({extents.rows, extents.depth});
+  rhsShape.append({extents.depth, extents.columns});
+  for (const Choice &choice : choicesFor(sum, extents, target)) {
+    auto operands = operandsFor(choice, op.getLhs(), op.getRhs(), /*mayHaveRightZero=*/true);
+    if (!operands)
+      continue;
+    Value &lhs = operands->lhs.numbers, &rhs = operands->rhs.numbers;
+    lhs = ordered(lhs, {op.getLhsBatch(), leftFree, op.getLhsContracted()}, lhsShape);
+    rhs = ordered(rhs, {op.getRhsBatch(), op.getRhsContracted(), rightFree}, rhsShape);
+    return builder.reshape(matmul(*operands, choice), result);
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+/// A window of one position, or one over all of the input.
+static std::optional<ProductExtents> asProduct(graph::ConvOp op) {
+  Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
+  ArrayRef<SymbolicInt> inputWindow = ArrayRef<SymbolicInt>(input).slice(1, input.size() - 2);
+  ArrayRef<SymbolicInt> resultWindow = ArrayRef<SymbolicInt>(result).slice(1, input.size() - 2);
+  ArrayRef<SymbolicInt> filterWindow = ArrayRef<SymbolicInt>(filter).drop_back(2);
+  auto isOne = [](const SymbolicInt &extent) { return extent == SymbolicInt(1); };
+  bool isPointwise = llvm::all_of(filterWindow, isOne) && inputWindow == resultWindow;
+  bool coversInput = llvm::all_of(resultWindow, isOne) && inputWindow == filterWindow;
+  if (op.getGroups() > 1 || (!isPointwise && !coversInput))
+    return std::nullopt;
+  SymbolicInt rows = isPointwise ? graph::elementCount(ArrayRef<SymbolicInt>(input).drop_back()) : input[0];
+  return ProductExtents{rows, result.back(), graph::elementCount(filterWindow) * input.back()};
+}
+
+/// Provably no window runs over the end of the input, where it would meet zeros.
+static bool windowsEndInside(graph::ConvOp op) {
+  Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
+  for (unsigned i = 0; i < op.getStrides().size(); ++i) {
+    SymbolicInt needed = lengthOfWindows(result[op.windowDim(i)], op.getStrides()[i], filter[op.filterWindowDim(i)],
+                                         op.getDilations()[i]);
+    if (!(input[op.windowDim(i)] - needed).knownNonNegative())
+      return false;
+  }
+  return true;
+}
+
+Value Packer::conv(graph::ConvOp op) {
+  Shape filter = shapeOf(op.getFilter());
+  bool isDepthwise = op.getGroups() > 1 && filter[filter.size() - 2] == SymbolicInt(1);
+  bool isValid = llvm::all_of(op.getPadLow(), [](int64_t low) { return low == 0; }) &&
+                 llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }) &&
+                 windowsEndInside(op);
+  if (!op.getChannelsLast() || isDepthwise || !isValid || op.getStrides().size() > 2 || op.getStrides().empty())
+    return {};
+  std::optional<ProductExtents> extents = asProduct(op);
+  return extents ? productConv(op, *extents) : windowConv(op);
+}
+
+Value Packer::productConv(graph::ConvOp op, const ProductExtents &extents) {
+  for (const Choice &choice : choicesFor(sum, extents, target)) {
+    auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
+    if (!operands)
+      continue;
+    operands->lhs.numbers = builder.reshape(operands->lhs.numbers, {extents.rows, extents.depth});
+    operands->rhs.numbers = builder.reshape(operands->rhs.numbers, {extents.depth, extents.columns});
+    return builder.reshape(matmul(*operands, choice), shapeOf(op.getResult()));
+  }
+  return {};
+}
+
+Value Packer::windowConv(graph::ConvOp op) {
+  Shape filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
+  std::optional<SymbolicInt> columns = exactDiv(filter.back(), SymbolicInt(op.getGroups()));
+  if (!columns)
+    return {};
+  ProductExtents extents{result[result.size() - 2], *columns, filter[filter.size() - 2]};
+  // Channels of neighbours follow one another.
+  auto last = static_cast<unsigned>(op.getStrides().size() - 1);
+  bool isOneRow = op.getGroups() == 1 && op.getDilations()[last] == 1;
+  for (unsigned i = 0; i <= last; ++i)
+    extents.windows += filter[op.filterWindowDim(i)] != SymbolicInt(1) && !(i == last && isOneRow);
+  for (const Choice &choice : choicesFor(sum, extents, target)) {
+    if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
+      continue; // channels of two groups in one word
+    if (auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false))
+      return windowConv(op, *operands, choice);
+  }
+  return {};
+}
+
+Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice) {
+  Value x = operands.lhs.numbers, w = operands.rhs.numbers;
+  Shape result = shapeOf(op.getResult());
+  int64_t depth = choice.panels().depth, channelDim = result.size() - 1;
+  SymbolicInt groups(op.getGroups());
+  x = wholeMultiples(x, {{channelDim, depth}});
+  w = wholeMultiples(w, {{channelDim - 1, depth}});
+  SmallVector<int64_t> strides(op.getStrides()), dilations(op.getDilations());
+  if (strides.size() == 1) { // one row
+    x = builder.unsqueeze(x, {1});
+    w = builder.unsqueeze(w, {0});
+    strides.insert(strides.begin(), 1);
+    dilations.insert(dilations.begin(), 1);
+  }
+  Shape image = shapeOf(x), window = shapeOf(w), resultShape{result[0]};
+  if (result.size() == 3)
+    resultShape.emplace_back(1);
+  resultShape.append(result.begin() + 1, result.end());
+  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { // one column: rows of a block run along the width
+    x = builder.reshape(x, {image[0], image[2], image[1], image[3]});
+    w = builder.reshape(w, {window[1], window[0], window[2], window[3]});
+    std::swap(strides[0], strides[1]);
+    std::swap(dilations[0], dilations[1]);
+    std::swap(resultShape[1], resultShape[2]);
+    window = shapeOf(w);
+  }
+  // [kh, kw, c, groups, o] to [groups, kh, kw, c, o], then panels.
+  SymbolicInt perGroup = floorDiv(window[3], groups);
+  Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, perGroup});
+  grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});
+  Value packed = pack(grouped, 1, choice);
+  if (op.getGroups() > 1) {
+    resultShape.back() = groups;
+    resultShape.push_back(perGroup);
+  }
+  Value y = operations.create<ConvOp>(op.getLoc(), graph::tensorType(resultShape, sum), x, packed, strides, dilations);
+  y = builder.reshape(y, result);
+  return subtractInputZero(builder, y, operands.lhs.zero, operands.rhs.numbers);
+}
+
+namespace {
+struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
+  using TilePackOperandsBase::TilePackOperandsBase;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> operators;
+    getOperation().walk([&](Operation *op) {
+      if (isa<graph::ContractOp, graph::ConvOp>(op))
+        operators.push_back(op);
+    });
+    for (Operation *op : operators) {
+      OpBuilder operations(op);
+      Packer packer(operations, op, target);
+      auto contract = dyn_cast<graph::ContractOp>(op);
+      Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
+      if (!packed)
+        continue;
+      op->replaceAllUsesWith(ValueRange(packed));
+      op->erase();
+    }
+  }
+};
+} // namespace
