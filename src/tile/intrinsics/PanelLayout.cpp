@@ -181,31 +181,37 @@ std::optional<PanelLayout> PanelLayout::of(const Intrinsic &intrinsic) { return 
 // Cost
 //===----------------------------------------------------------------------===//
 
-std::optional<double> PanelLayout::cyclesPerPoint(const Intrinsic &intrinsic, const ProductExtents &extents,
-                                                  int64_t panel, int64_t rowsAtOnce,
-                                                  const target::TargetInfo &target) const {
-  if (extents.windows > windows)
-    return std::nullopt;
+/// What is multiplied for each element that counts, where an extent is made a multiple.
+static double padded(const SymbolicInt &extent, int64_t multiple) {
+  int64_t count = extent.constant().value_or(0);
+  return count > 0 ? double(llvm::alignTo(count, multiple)) / double(count) : 1;
+}
+
+std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,
+                                                 int64_t panel, int64_t mostRows,
+                                                 const target::TargetInfo &target) const {
+  constexpr double cyclesInLoops = 1; // of rows that are no whole block
   Shape described(intrinsic.block.getDomain().values()), domain;
   for (const SymbolicInt &extent : described)
     domain.push_back(extent.isConstant() ? extent : SymbolicInt(1));
-  auto choose = [&](std::optional<unsigned> iterator, const SymbolicInt &extent) {
-    if (iterator && !described[*iterator].isConstant())
-      domain[*iterator] = extent;
-  };
-  choose(columnIterator, SymbolicInt(panel));
-  choose(rowIterator, SymbolicInt(rowsAtOnce));
-  choose(depthIterator, ceilDiv(extents.depth, SymbolicInt(group)));
-  double done = 1; // of the points, for each that counts
-  auto pad = [&](const SymbolicInt &extent, int64_t unit) {
-    if (std::optional<int64_t> count = extent.constant(); count && *count > 0)
-      done *= double(llvm::alignTo(*count, unit)) / double(*count);
-  };
-  pad(extents.columns, panel);
-  pad(extents.rows, rowIterator ? described[*rowIterator].constant().value_or(1) : 1);
-  pad(extents.depth, depth);
-  if (!intrinsic.allows(domain))
+  domain[columnIterator] = SymbolicInt(panel);
+  if (depthIterator && !described[*depthIterator].isConstant())
+    domain[*depthIterator] = ceilDiv(extents.depth, SymbolicInt(group));
+  Fit fit{mostRows, 0};
+  double inLoops = 0;
+  if (std::optional<int64_t> only = rowIterator ? described[*rowIterator].constant() : std::nullopt) {
+    fit.rows = *only;
+    if (std::optional<int64_t> count = extents.rows.constant(); count && *count > 0)
+      inLoops = double(*count % fit.rows) / double(*count);
+  } else if (rowIterator) {
+    do
+      domain[*rowIterator] = SymbolicInt(fit.rows);
+    while (!intrinsic.allows(domain) && --fit.rows > 0);
+  }
+  std::optional<double> cycles = intrinsic.allows(domain) ? intrinsic.cyclesPerPoint(domain, target) : std::nullopt;
+  if (extents.windows > windows || inLoops == 1 || !cycles)
     return std::nullopt;
-  std::optional<double> cycles = intrinsic.cyclesPerPoint(domain, target);
-  return cycles ? std::optional(*cycles * done) : std::nullopt;
+  fit.cyclesPerPoint =
+      (1 - inLoops) * *cycles * padded(extents.columns, panel) * padded(extents.depth, depth) + inLoops * cyclesInLoops;
+  return fit;
 }

@@ -37,10 +37,15 @@ struct PanelLayout {
   /// What an intrinsic wants; nullopt: it adds no products, or wants its operands in another way.
   static std::optional<PanelLayout> of(const Intrinsic &intrinsic);
 
-  /// Cycles for each product of two elements, with so many columns of a panel and so many rows at once, and with what
-  /// is multiplied beyond the extents. nullopt: the intrinsic does not take them, or says no cycles.
-  std::optional<double> cyclesPerPoint(const Intrinsic &intrinsic, const ProductExtents &extents, int64_t panel,
-                                       int64_t rowsAtOnce, const target::TargetInfo &target) const;
+  /// What it does with so many columns of a panel, and at most so many rows at once.
+  struct Fit {
+    int64_t rows;
+    /// For each product of two elements that counts, with those that are computed beside them.
+    double cyclesPerPoint;
+  };
+  /// nullopt: the intrinsic does not take them, or says no cycles.
+  std::optional<Fit> fit(const Intrinsic &intrinsic, const ProductExtents &extents, int64_t panel, int64_t mostRows,
+                         const target::TargetInfo &target) const;
 
 private:
   friend class PanelLayoutReader;

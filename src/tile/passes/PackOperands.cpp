@@ -74,8 +74,8 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
     sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8));
   for (int64_t size : sizes) {
     int64_t rows = rowsInRegisters(size, panels.group, extents.rows.constant(), target);
-    if (std::optional<double> cycles = panels.cyclesPerPoint(intrinsic, extents, size, rows, target))
-      return Choice{&intrinsic, size, *cycles};
+    if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))
+      return Choice{&intrinsic, size, fit->cyclesPerPoint};
   }
   return std::nullopt;
 }

@@ -55,6 +55,7 @@ private:
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
   /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
   bool moves(unsigned dim, const Access &operand, unsigned first = 0);
+  int64_t chooseRows(ArrayRef<const Intrinsic *> intrinsics);
   int64_t stepBytes(unsigned dim);
   int64_t blockOf(unsigned dim, int64_t multiple);
 
@@ -69,8 +70,8 @@ private:
   BlockOp product, root;
   Value sumBuffer;
   Access plain, packed;
-  /// Elements of a word, and columns of a panel.
-  int64_t group = 1, panel = 0;
+  /// Elements of a word, columns of a panel, and rows of a block.
+  int64_t group = 1, panel = 0, rowsAtOnce = 1;
   /// Dimensions of the sum.
   std::optional<unsigned> rows, height;
   /// Around the blocks of registers: those that are units, and those inside of one.
@@ -164,7 +165,10 @@ bool ContractionRule::findPanel() {
   if (!width || (extentOf(columns) != SymbolicInt(1) && !moves(columns, packed, extents.size() - 1)))
     return false;
   panel = *width;
-  return panel >= 1 && panel <= mostPanelColumns;
+  if (panel < 1 || panel > mostPanelColumns)
+    return false;
+  rowsAtOnce = chooseRows(intrinsics);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,6 +201,23 @@ int64_t perpend::tile::rowsInRegisters(int64_t panel, int64_t group, std::option
     most = std::min<int64_t>(most, mostColumnRows);
   most = std::max<int64_t>(most, 1);
   return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
+}
+
+/// As many as the cheapest intrinsic for such panels takes.
+int64_t ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
+  ProductExtents extents{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(rank() - 1),
+                         product.getDomain().values().back()};
+  int64_t most = rowsInRegisters(panel, group, extents.rows.constant(), target);
+  PanelLayout::Fit best{most, -1};
+  for (const Intrinsic *intrinsic : intrinsics) {
+    const std::optional<PanelLayout> &panels = intrinsic->panels;
+    if (!panels || panels->group != group || panels->columns.constant().value_or(panel) != panel)
+      continue;
+    auto fit = panels->fit(*intrinsic, extents, panel, most, target);
+    if (fit && (best.cyclesPerPoint < 0 || fit->cyclesPerPoint < best.cyclesPerPoint))
+      best = *fit;
+  }
+  return best.rows;
 }
 
 /// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
@@ -241,7 +262,7 @@ LogicalResult ContractionRule::divide() {
       continue;
     SmallVector<KernelSchedule::Factor> factors{std::nullopt};
     bool isOuter = dim == height || (dim == rows && !height);
-    int64_t size = dim == rows ? rowsInRegisters(panel, group, extentOf(dim).constant(), target) : 1;
+    int64_t size = dim == rows ? rowsAtOnce : 1;
     int64_t blocks = isOuter ? blockOf(dim, size) / size : 1;
     if (blocks > 1)
       factors.push_back(blocks);

@@ -1,0 +1,137 @@
+//===- PanelLayoutTest.cpp - how intrinsics want their operands, read off their strides ===//
+
+#include "Module.h"
+
+#include "tile/intrinsics/Intrinsic.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace perpend::tile;
+using perpend::interp::Module;
+
+namespace {
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+// A block of rows and columns, over words of four bytes.
+const char *const bytes = R"mlir(
+func.func private @bytes(%a: !tile.buffer<[rows, depth, 4] x ui8>, %b: !tile.buffer<[depth, cols, 4] x i8>,
+                         %c: !tile.buffer<[rows, cols] x i32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "4", "1"], ["4 * cols", "4", "1"], ["_", "1"]],
+    where = ["rows <= 8", "cols <= 32"],
+    cycles = "ceildiv(rows * depth * ceildiv(cols, lanes), fmas)",
+    emitter = "registers"
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %k in depth { tile.for %g in 4 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vk in depth = %k, %vg in 4 = %g) {
+      tile.init {
+        %zero = arith.constant 0 : i32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+      %x = tile.load %a[%vi, %vk, %vg] : !tile.buffer<[rows, depth, 4] x ui8>
+      %left = arith.extui %x : i8 to i32
+      %y = tile.load %b[%vk, %vj, %vg] : !tile.buffer<[depth, cols, 4] x i8>
+      %right = arith.extsi %y : i8 to i32
+      %product = arith.muli %left, %right : i32
+      %next = arith.addi %sum, %product : i32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+    }
+  } } } }
+  return
+})mlir";
+
+class PanelLayoutTest : public testing::Test {
+protected:
+  Module owner{"module {}"};
+
+  /// The intrinsic of the text above, with every such change.
+  const Intrinsic &read(const Changes &changes = {}) {
+    std::string text = bytes;
+    for (const auto &[from, to] : changes) {
+      EXPECT_NE(text.find(from), std::string::npos) << from;
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    }
+    owner.context.loadDialect<TileDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect>();
+    library = {};
+    EXPECT_TRUE(mlir::succeeded(library.add(&owner.context, "bytes.mlir", text))) << owner.messages;
+    return *library.list().front();
+  }
+
+  mlir::Type ui8() { return mlir::IntegerType::get(&owner.context, 8, mlir::IntegerType::Unsigned); }
+  mlir::Type i8() { return mlir::IntegerType::get(&owner.context, 8); }
+
+  IntrinsicLibrary library;
+};
+
+TEST_F(PanelLayoutTest, StridesSayPanelsAndWords) {
+  std::optional<PanelLayout> layout = read().panels;
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->left, ui8());
+  EXPECT_EQ(layout->right, i8());
+  EXPECT_EQ(layout->sum, mlir::IntegerType::get(&owner.context, 32));
+  EXPECT_EQ(layout->group, 4);
+  EXPECT_EQ(layout->depth, 4);
+  EXPECT_EQ(layout->columns.str(), "cols");
+}
+
+TEST_F(PanelLayoutTest, NumbersAreKept) {
+  std::optional<PanelLayout> layout = read({{"cols", "16"}, {"16 <= 32", "rows <= 4"}, {"depth", "3"}}).panels;
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->columns.constant(), 16);
+  EXPECT_EQ(layout->depth, 12);
+}
+
+TEST_F(PanelLayoutTest, ColumnsAreWhatFollowsInTheSums) {
+  // The same, transposed: rows of the left operand are the panels.
+  std::optional<PanelLayout> layout = read({{R"(["_", "4", "1"], ["4 * cols", "4", "1"], ["_", "1"])",
+                                             R"(["4", "4 * rows", "1"], ["4", "_", "1"], ["1", "_"])"}})
+                                          .panels;
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->left, i8());
+  EXPECT_EQ(layout->right, ui8());
+  EXPECT_EQ(layout->columns.str(), "rows");
+}
+
+TEST_F(PanelLayoutTest, OtherLayoutsPackNothing) {
+  const std::vector<Changes> others = {
+      {{R"("4 * cols", "4", "1")", R"("4", "_", "1")"}},         // columns by any stride
+      {{R"("4 * cols", "4", "1")", R"("4", "4 * depth", "1")"}}, // columns one after another
+      {{R"("4 * cols", "4", "1")", R"("8 * cols", "4", "1")"}},  // rows of a panel with room between them
+      {{R"(["_", "4", "1"])", R"(["_", "1", "depth"])"}},        // words that are scattered in a row
+      {{R"(["_", "4", "1"])", R"(["4", "4 * rows", "1"])"}},     // rows in panels, too
+      {{"arith.muli", "arith.maxsi"}},
+      {{"arith.addi", "arith.muli"}},
+      {{"%zero = arith.constant 0", "%zero = arith.constant 1"}},
+      {{"arith.extui", "arith.extsi"}}, // of bytes that have no sign
+  };
+  for (const Changes &changes : others)
+    EXPECT_FALSE(read(changes).panels) << changes.front().second;
+}
+
+TEST_F(PanelLayoutTest, AFitIsWhatConditionsAllow) {
+  const Intrinsic &intrinsic = read();
+  auto target = llvm::cantFail(perpend::target::resolveTarget("x86-64-v3"));
+  ProductExtents extents{SymbolicInt(10), SymbolicInt(16), SymbolicInt(30)};
+  auto fit = intrinsic.panels->fit(intrinsic, extents, 16, 12, target);
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->rows, 8);
+  // Two vectors of eight columns for each word of each row; eight words where 30 bytes count.
+  EXPECT_NEAR(fit->cyclesPerPoint, 8 * 8 * 2 / double(target.fmaPerCycle) / (8 * 8 * 16 * 4) * 32 / 30, 1e-9);
+  EXPECT_FALSE(intrinsic.panels->fit(intrinsic, extents, 64, 12, target));
+  extents.windows = 1;
+  EXPECT_FALSE(intrinsic.panels->fit(intrinsic, extents, 16, 12, target));
+}
+
+TEST_F(PanelLayoutTest, RowsThatAreNoWholeBlockRunAsLoops) {
+  const Intrinsic &intrinsic = read({{"rows", "4"}, {"4 <= 8", "depth <= 64"}});
+  auto target = llvm::cantFail(perpend::target::resolveTarget("x86-64-v3"));
+  auto cycles = [&](int64_t rows) {
+    auto fit = intrinsic.panels->fit(intrinsic, {SymbolicInt(rows), SymbolicInt(16), SymbolicInt(32)}, 16, 12, target);
+    return fit ? fit->cyclesPerPoint : -1;
+  };
+  EXPECT_NEAR(cycles(5), 0.8 * cycles(4) + 0.2, 1e-9);
+  EXPECT_EQ(cycles(3), -1);
+}
+} // namespace
