@@ -1,13 +1,15 @@
 """Tensor intrinsics in a file: used by schedules, and compared with their descriptions before."""
 
+import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli.test_schedules import save_schedule
 from cli.tool import perpend, reject, save, succeed, value
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 # The sums of eight columns, along all rows.
 INTRINSIC = """\
@@ -217,6 +219,130 @@ def test_elements_that_lie_on_one_another(product: Path) -> None:
     (product.parent / "columns.mlir").write_text(text)
     said = reject("compile", product, "-o", "p.so", *OPTIONS, folder=product.parent)
     assert "intrinsic 'columns': elements of the last buffer lie on one another" in said
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sums of products of rows and columns, over words of a few elements, added to what is there."""
+
+    rows: int
+    columns: int
+    depth: int
+    group: int
+    left: str
+    right: str
+    total: str
+
+    def text(self) -> str:
+        memory, (multiply, add) = {}, ("mulf", "addf") if self.total == "f32" else ("muli", "addi")
+        shapes = {"a": [self.rows, self.depth, self.group], "b": [self.depth, self.columns, self.group]}
+        steps: dict[str, list[int | str]] = {
+            "a": ["_", self.group, 1],
+            "b": [self.columns * self.group, self.group, 1],
+            "c": ["_", 1],
+        }
+        shapes["c"], kinds = [self.rows, self.columns], {"a": self.left, "b": self.right, "c": self.total}
+        buffers = {name: f"!tile.buffer<{shape} x {kinds[name]}>" for name, shape in shapes.items()}
+        for name, shape in shapes.items():
+            strides = ", ".join("?" if step == "_" else str(step) for step in steps[name])
+            memory[name] = (
+                f"memref<{'x'.join(map(str, shape))}x{kinds[name].lstrip('u')}, strided<[{strides}], offset: ?>>"
+            )
+
+        def body(access: str, types: dict[str, str], iterators: list[str]) -> str:
+            i, j, k, g = iterators
+            index = {"a": f"%a[{i}, {k}, {g}]", "b": f"%b[{k}, {j}, {g}]", "c": f"%c[{i}, {j}]"}
+            lines = [f"%{name} = {access}.load {index[name[0]]} : {types[name[0]]}" for name in ("c0", "a0", "b0")]
+            for name in ("a", "b"):
+                kind = "extf" if self.total == "f32" else "extui" if kinds[name].startswith("u") else "extsi"
+                lines.append(f"%{name}1 = arith.{kind} %{name}0 : {kinds[name].lstrip('u')} to {self.total}")
+            lines.append(f"%p = arith.{multiply} %a1, %b1 : {self.total}")
+            lines.append(f"%c1 = arith.{add} %c0, %p : {self.total}")
+            return "\n".join([*lines, f"{access}.store %c1, {index['c']} : {types['c']}"])
+
+        extents = {"i": self.rows, "j": self.columns, "k": self.depth, "g": self.group}
+        arguments = ", ".join(f"%{name}: {buffers[name]}" for name in buffers)
+        nest = " ".join(f"tile.for %{name} in {extent} {{" for name, extent in extents.items())
+        bound = [f"%v{name} in {extent} = %{name}" for name, extent in extents.items()]
+        constants = "\n".join(f"%n{value} = arith.constant {value} : index" for value in {0, 1, *extents.values()})
+        loops = " ".join(f"scf.for %{name} = %n0 to %n{extent} step %n1 {{" for name, extent in extents.items())
+        listed = json.dumps([[str(step) for step in steps[name]] for name in steps])
+        return f"""
+func.func private @tile({arguments}) attributes {{
+    tile.intrinsic = {{strides = {listed}, cycles = "1", implementation = @tile.code}}}} {{
+  {nest} tile.block "sum" spatial({", ".join(bound[:2])}) reduced({", ".join(bound[2:])}) {{
+{body("tile", buffers, ["%vi", "%vj", "%vk", "%vg"])}
+  }} }} }} }} }}
+  return
+}}
+func.func private @tile.code({", ".join(f"%{name}: {memory[name]}" for name in memory)}) {{
+{constants}
+  {loops}
+{body("memref", memory, ["%i", "%j", "%k", "%g"])}
+  }} }} }} }}
+  return
+}}
+"""
+
+
+BF16, I16, SIGNED = (
+    Tile(4, 16, 2, 2, "bf16", "bf16", "f32"),
+    Tile(4, 8, 2, 2, "i16", "i16", "i32"),
+    Tile(2, 4, 1, 4, "i8", "i8", "i32"),
+)
+# The operator's inputs, and what its packed operand is.
+PACKED = {
+    "bf16 product": (BF16, "MatMul", TensorProto.BFLOAT16, "tensor<3x12x16x2xbf16>"),
+    "bf16 convolution": (BF16, "Conv", TensorProto.BFLOAT16, "tensor<1x3x3x3x4x16x2xbf16>"),
+    "i16 product": (I16, "MatMulInteger", TensorProto.INT8, "tensor<5x12x8x2xi16>"),
+    "i16 convolution": (I16, "ConvInteger", TensorProto.INT8, "tensor<1x5x3x3x4x8x2xi16>"),
+    "signed bytes": (SIGNED, "MatMulInteger", TensorProto.INT8, "tensor<10x6x4x4xi8>"),
+}
+
+
+@pytest.mark.parametrize("isConstant", [True, False])
+@pytest.mark.parametrize("name", PACKED)
+def test_operands_are_packed_for_it(tmp_path: Path, name: str, isConstant: bool) -> None:
+    """No type, word or panel is known to the compiler but by the intrinsic's text."""
+    tile, operator, element, packed = PACKED[name]
+    isConv = operator.startswith("Conv")
+    numbers = np.random.default_rng(1).integers(-128, 128, (40, 7, 3, 3) if isConv else (23, 40))
+    left = TensorProto.UINT8 if element == TensorProto.INT8 else element
+    total = TensorProto.INT32 if element == TensorProto.INT8 else element
+    inputs = [helper.make_tensor_value_info("a", left, ["n", 7, 9, 12] if isConv else ["n", 23])]
+    weights = helper.make_tensor("w", element, numbers.shape, numbers.flatten().tolist())
+    if not isConstant:
+        inputs.append(helper.make_tensor_value_info("w", element, numbers.shape))
+    nodes = [helper.make_node(operator, ["a", "w"], ["y"], name="product", **({"pads": [1] * 4} if isConv else {}))]
+    outputs = [helper.make_tensor_value_info("y", total, ["n", 40, 9, 12] if isConv else ["n", 40])]
+    model = save(tmp_path / "model.onnx", nodes, inputs, outputs, [weights] if isConstant else [])
+    (tmp_path / "tile.mlir").write_text(tile.text())
+    options = ["--intrinsics", "tile.mlir", "--target", "x86-64-v3"]
+    for n in (0, 13):
+        symbols = ["--symbol", f"n={n}", "--against", "interpreter"]
+        assert "agree" in succeed("check", model, *options, *symbols, folder=tmp_path)
+    text = succeed("compile", model, "--stop-after", "pack", *options, folder=tmp_path)
+    assert re.search(rf"tile\.(matmul|conv) .*, {packed}\)", text)
+    assert 'tile.call_intrinsic "tile"' in succeed("compile", model, "--stop-after", "tile", *options, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("weight", "isPacked"), [(1.0, True), (-3.0e38, False), (2.0**127, True), (1 + 2.0**-8, False), (2.0**-140, False)]
+)
+def test_constants_are_packed_for_it_if_nothing_is_lost(tmp_path: Path, weight: float, isPacked: bool) -> None:
+    weights = np.full((24, 40), weight, np.float32)
+    nodes = [
+        helper.make_node("Cast", ["a"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["wide", "w"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info("a", TensorProto.BFLOAT16, ["n", 24])]
+    model = save(
+        tmp_path / "model.onnx", nodes, inputs, [value("y", ["n", 40])], [numpy_helper.from_array(weights, "w")]
+    )
+    (tmp_path / "tile.mlir").write_text(BF16.text())
+    text = succeed("compile", model, "--stop-after", "pack", "--intrinsics", "tile.mlir", folder=tmp_path)
+    packed = re.search(r"tile\.matmul .*, tensor<\w+x(\w+)>\)", text)
+    assert packed and packed[1] == ("bf16" if isPacked else "f32")
 
 
 DESCRIPTION, CODE = "columns.mlir:1:1: intrinsic 'columns': ", "columns.mlir:25:1: intrinsic 'columns': "

@@ -8,6 +8,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -32,21 +34,68 @@ static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
 }
 
 //===----------------------------------------------------------------------===//
+// What only moves elements
+//===----------------------------------------------------------------------===//
+
+/// What a value is, if it is made of narrower numbers.
+using Narrow = llvm::function_ref<std::optional<CentredNumbers>(Value)>;
+
+static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value operand, Narrow narrow);
+
+/// Padding with 0 is padding with the zero point, before that is subtracted.
+static std::optional<CentredNumbers> behindPad(graph::Builder &builder, graph::PadOp pad, Narrow narrow) {
+  bool isOfZeros = matchPattern(pad.getValue(), m_Zero()) || matchPattern(pad.getValue(), m_PosZeroFloat());
+  std::optional<CentredNumbers> inner = isOfZeros ? behindMoves(builder, pad.getInput(), narrow) : std::nullopt;
+  std::optional<double> zero = inner && inner->zero ? graph::constantNumber(inner->zero) : 0.0;
+  if (!inner || !zero)
+    return std::nullopt;
+  Shape low(pad.getLow().values()), high = shapeOf(pad.getResult());
+  for (auto [total, before, extent] : llvm::zip(high, low, shapeOf(pad.getInput())))
+    total = total - before - extent;
+  Type type = graph::scalarTypeOf(inner->numbers);
+  TypedAttr fill = builder.operations.getZeroAttr(type);
+  if (inner->zero)
+    fill = builder.operations.getIntegerAttr(type, static_cast<int8_t>(static_cast<int64_t>(*zero)));
+  return CentredNumbers{builder.pad(inner->numbers, low, high, fill), inner->zero};
+}
+
+static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value operand, Narrow narrow) {
+  if (std::optional<CentredNumbers> numbers = narrow(operand))
+    return numbers;
+  Operation *producer = operand.getDefiningOp();
+  if (auto pad = dyn_cast_or_null<graph::PadOp>(producer))
+    return behindPad(builder, pad, narrow);
+  if (!isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer))
+    return std::nullopt;
+  std::optional<CentredNumbers> inner = behindMoves(builder, producer->getOperand(0), narrow);
+  if (!inner)
+    return std::nullopt;
+  auto transpose = dyn_cast<graph::TransposeOp>(producer);
+  inner->numbers = transpose ? builder.transpose(inner->numbers, transpose.getPermutation())
+                             : builder.reshape(inner->numbers, shapeOf(operand));
+  return inner;
+}
+
+/// The argument of a map that `value` widens, as its tensor's elements say.
+static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
+  Operation *extension = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::ExtFOp, arith::ExtUIOp, arith::ExtSIOp>(extension))
+    return std::nullopt;
+  auto argument = dyn_cast<BlockArgument>(extension->getOperand(0));
+  if (!argument || argument.getOwner() != &map.getBody().front())
+    return std::nullopt;
+  bool isUnsigned = elementTypeOf(map.getInputs()[argument.getArgNumber()]).isUnsignedInteger();
+  return isUnsigned == isa<arith::ExtUIOp>(extension) ? std::optional(argument.getArgNumber()) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
 // Bytes less a zero point
 //===----------------------------------------------------------------------===//
 
-/// The argument of a map that `value` widens, as its tensor of bytes says.
-static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
-  Operation *extension = value.getDefiningOp();
-  if (!isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp>(extension))
-    return std::nullopt;
-  auto argument = dyn_cast<BlockArgument>(extension->getOperand(0));
-  if (!argument || !isBytes(map.getInputs()[argument.getArgNumber()]))
-    return std::nullopt;
-  bool isUnsigned = elementTypeOf(map.getInputs()[argument.getArgNumber()]).isUnsignedInteger();
-  if (isUnsigned != isa<arith::ExtUIOp>(extension))
-    return std::nullopt;
-  return argument.getArgNumber();
+/// Of a map, an argument of bytes.
+static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
+  std::optional<unsigned> argument = widenedArgument(map, value);
+  return argument && isBytes(map.getInputs()[*argument]) ? argument : std::nullopt;
 }
 
 /// The scalar of i32 that an operand of the subtraction is, or null.
@@ -55,7 +104,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
   if (matchPattern(value, m_ConstantInt(&constant))) // another number might wrap in 16 bits
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
-  std::optional<unsigned> number = widenedArgument(map, value);
+  std::optional<unsigned> number = widenedBytes(map, value);
   auto repeated = number ? map.getInputs()[*number].getDefiningOp<graph::BroadcastOp>() : graph::BroadcastOp();
   if (!repeated || graph::elementCount(shapeOf(repeated.getInput())) != SymbolicInt(1))
     return {};
@@ -67,7 +116,7 @@ static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph
   auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
   if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
     return std::nullopt;
-  std::optional<unsigned> numbers = widenedArgument(map, difference.getLhs());
+  std::optional<unsigned> numbers = widenedBytes(map, difference.getLhs());
   Value zero = numbers ? scalarZero(builder, map, difference.getRhs(),
                                     elementTypeOf(map.getInputs()[*numbers]).isUnsignedInteger())
                        : Value();
@@ -76,40 +125,13 @@ static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph
   return CentredNumbers{map.getInputs()[*numbers], zero};
 }
 
-static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value operand);
-
-/// Padding with 0 is padding with the zero point, before that is subtracted.
-static std::optional<CentredNumbers> ofPad(graph::Builder &builder, graph::PadOp pad) {
-  auto value = dyn_cast<IntegerAttr>(pad.getValue());
-  std::optional<CentredNumbers> inner =
-      value && value.getValue().isZero() ? centredBytes(builder, pad.getInput()) : std::nullopt;
-  std::optional<double> zero = inner && inner->zero ? graph::constantNumber(inner->zero) : 0.0;
-  if (!inner || !zero)
-    return std::nullopt;
-  Shape low(pad.getLow().values()), high = shapeOf(pad.getResult());
-  for (auto [total, before, extent] : llvm::zip(high, low, shapeOf(pad.getInput())))
-    total = total - before - extent;
-  auto fill = builder.operations.getI8IntegerAttr(static_cast<int8_t>(static_cast<int64_t>(*zero)));
-  return CentredNumbers{builder.pad(inner->numbers, low, high, fill), inner->zero};
-}
-
 static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value operand) {
-  if (isBytes(operand))
-    return CentredNumbers{operand, {}};
-  Operation *producer = operand.getDefiningOp();
-  if (auto map = dyn_cast_or_null<graph::MapOp>(producer))
-    return ofDifference(builder, map);
-  if (auto pad = dyn_cast_or_null<graph::PadOp>(producer))
-    return ofPad(builder, pad);
-  if (!isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer))
-    return std::nullopt;
-  std::optional<CentredNumbers> inner = centredBytes(builder, producer->getOperand(0));
-  if (!inner)
-    return std::nullopt;
-  auto transpose = dyn_cast<graph::TransposeOp>(producer);
-  inner->numbers = transpose ? builder.transpose(inner->numbers, transpose.getPermutation())
-                             : builder.reshape(inner->numbers, shapeOf(operand));
-  return inner;
+  return behindMoves(builder, operand, [&](Value value) -> std::optional<CentredNumbers> {
+    if (isBytes(value))
+      return CentredNumbers{value, {}};
+    auto map = value.getDefiningOp<graph::MapOp>();
+    return map ? ofDifference(builder, map) : std::nullopt;
+  });
 }
 
 /// x + 128 as ui8, or x - 128 as i8: the same bits but the highest.
@@ -166,6 +188,53 @@ static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Valu
 }
 
 //===----------------------------------------------------------------------===//
+// What was made wider
+//===----------------------------------------------------------------------===//
+
+/// Whether a number, no NaN, has few enough bits for a format.
+static bool fits(float number, const llvm::fltSemantics &format) {
+  if (number == 0 || std::isinf(number))
+    return true;
+  if (!std::isnormal(number))
+    return false;
+  int exponent = std::ilogb(number), least = llvm::APFloat::semanticsMinExponent(format);
+  int bits = int(llvm::APFloat::semanticsPrecision(format)) - std::max(0, least - exponent);
+  float scaled = std::ldexp(number, bits - 1 - exponent);
+  return bits > 0 && exponent <= llvm::APFloat::semanticsMaxExponent(format) && scaled == std::trunc(scaled);
+}
+
+/// A constant of f32 whose elements all are numbers of a type of fewer bits.
+static bool isConstantOf(Value tensor, Type type) {
+  auto constant = tensor.getDefiningOp<graph::ConstantOp>();
+  auto narrow = dyn_cast<FloatType>(type);
+  if (!constant || !narrow || !elementTypeOf(tensor).isF32() || !holdsAll(elementTypeOf(tensor), type))
+    return false;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, bytes.data() + i, sizeof(number));
+    if (!fits(number, narrow.getFloatSemantics()))
+      return false;
+  }
+  return true;
+}
+
+/// Elements of `type` that were extended, and then moved.
+static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value operand, Type type) {
+  return behindMoves(builder, operand, [&](Value value) -> std::optional<CentredNumbers> {
+    if (isConstantOf(value, type))
+      return CentredNumbers{builder.cast(value, type), {}};
+    auto map = value.getDefiningOp<graph::MapOp>();
+    std::optional<unsigned> argument =
+        map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
+    if (!argument || !holdsAll(type, elementTypeOf(map.getInputs()[*argument])))
+      return std::nullopt;
+    return CentredNumbers{builder.cast(map.getInputs()[*argument], type), {}};
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Which conversions there are
 //===----------------------------------------------------------------------===//
 
@@ -174,7 +243,7 @@ std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder
     return type.isUnsignedInteger() ? asUnsignedBytes(builder, operand) : asSignedBytes(builder, operand);
   if (holdsAll(type, elementTypeOf(operand)))
     return CentredNumbers{builder.cast(operand, type), {}};
-  return std::nullopt;
+  return asNarrow(builder, operand, type);
 }
 
 //===----------------------------------------------------------------------===//
