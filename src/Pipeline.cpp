@@ -79,7 +79,7 @@ static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildTile(OpPassManager &passes, const PhaseContext &context) {
-  passes.addPass(tile::createTileBuildBlocks({context.target, /*all=*/false, /*schedules=*/true}));
+  passes.addPass(tile::createTileBuildBlocks());
   passes.addPass(tile::createTileScheduleBlocks({context.target}));
   passes.addPass(tile::createTileFlattenBlocks());
   passes.addPass(tile::createTileLowerKernels({context.target}));

@@ -183,12 +183,10 @@ static LogicalResult makeKernels(ModuleOp module, const std::string &target, boo
                  }));
 }
 
-static LogicalResult buildBlocks(ModuleOp module, func::FuncOp kernel, const target::TargetInfo &target) {
+static LogicalResult buildBlocks(ModuleOp module, func::FuncOp kernel) {
   kernel->setAttr(tile::traceAttribute, ArrayAttr::get(kernel.getContext(), {}));
   PassManager passes(module.getContext());
-  tile::TileBuildBlocksOptions options;
-  options.target = target;
-  passes.addPass(tile::createTileBuildBlocks(options));
+  passes.addPass(tile::createTileBuildBlocks());
   return passes.run(module);
 }
 
@@ -228,7 +226,7 @@ std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &
   OwningOpRef<ModuleOp> model = modelOf(kernel), blocks = model->clone();
   std::string found = kernel.getSymName().str();
   if (failed(mlir::verify(*model)) ||
-      failed(buildBlocks(*blocks, blocks->lookupSymbol<func::FuncOp>(found), *machine))) {
+      failed(buildBlocks(*blocks, blocks->lookupSymbol<func::FuncOp>(found)))) {
     error = errors.take("the kernel has no form as blocks");
     return nullptr;
   }

@@ -45,9 +45,18 @@ ForOp perpend::tile::createFor(OpBuilder &builder, Location loc, const SymbolicI
 // Indices
 //===----------------------------------------------------------------------===//
 
+/// Of a loop in a block.
+void BlockEmitter::addRange(Value variable) {
+  auto argument = dyn_cast<BlockArgument>(variable);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  if (loop && variable == loop.getInductionVar() && isConstantIntValue(loop.getLowerBound(), 0))
+    ranges.try_emplace(names.nameOf(variable), expression(loop.getUpperBound()));
+}
+
 /// What index arithmetic computes, as an expression; values that are none become names. Unsigned division is
 /// floordiv only where nothing is negative.
 SymbolicInt BlockEmitter::expression(Value index) {
+  addRange(index);
   Operation *op = index.getDefiningOp();
   if (auto constant = dyn_cast_or_null<arith::ConstantIndexOp>(op))
     return SymbolicInt(constant.value());
@@ -122,10 +131,87 @@ Value BlockEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &co
 }
 
 //===----------------------------------------------------------------------===//
+// Elements that depend on one another
+//===----------------------------------------------------------------------===//
+
+namespace perpend::tile {
+/// The result's memory, for one index of the lanes before the sequential dimensions and a chunk of the first lane
+/// behind them: whole cache lines where nothing follows it.
+class BlockSequence : public graph::SequenceEmitter {
+public:
+  BlockSequence(BlockEmitter &emitter, graph::SequenceInterface op)
+      : SequenceEmitter(emitter), emitter(emitter), op(op), buffer(emitter.bufferOf(op->getResult(0))) {
+    Shape shape = shapeOf(op->getResult(0));
+    auto [first, last] = op.sequentialDims();
+    before.append(shape.begin(), shape.begin() + first);
+    behind.append(shape.begin() + last, shape.end());
+    chunk = behind.size() == 1 ? 64 : 1;
+  }
+
+  SmallVector<BlockEmitter::Dimension> dimensions() {
+    SmallVector<BlockEmitter::Dimension> list;
+    for (const SymbolicInt &extent : before)
+      list.push_back({extent, IteratorKind::Spatial, "i" + std::to_string(list.size())});
+    if (!behind.empty())
+      list.push_back({ceilDiv(behind.front(), SymbolicInt(chunk)), IteratorKind::Spatial, "lanes"});
+    return list;
+  }
+
+  void emit(OpBuilder &builder, BlockOp block) {
+    iterators.assign(block.iterators().begin(), block.iterators().end());
+    op.emitSequence(builder, block.getLoc(), *this);
+  }
+
+  ValueRange outerIndex() override { return ArrayRef(iterators).take_front(before.size()); }
+
+  void forEachLane(OpBuilder &builder, Location loc, LaneBody body) override {
+    SmallVector<Value> lane;
+    nest(builder, loc, lane, body);
+  }
+
+  Value load(OpBuilder &builder, Location loc, ValueRange index) override {
+    return createLoad(builder, loc, buffer, emitter.expressions(index), emitter.names);
+  }
+
+  void store(OpBuilder &builder, Location loc, ValueRange index, Value scalar) override {
+    createStore(builder, loc, scalar, buffer, emitter.expressions(index), emitter.names);
+  }
+
+private:
+  void nest(OpBuilder &builder, Location loc, SmallVectorImpl<Value> &lane, LaneBody body) {
+    if (lane.size() == behind.size())
+      return body(builder, lane);
+    const SymbolicInt &extent = behind[lane.size()];
+    SymbolicInt from(0), to = extent;
+    if (lane.empty()) {
+      from = emitter.names.symbol(iterators.back()) * SymbolicInt(chunk);
+      to = min(from + SymbolicInt(chunk), extent);
+    }
+    auto loop = builder.create<scf::ForOp>(loc, emitter.extent(builder, loc, from), emitter.extent(builder, loc, to),
+                                           emitter.extent(builder, loc, SymbolicInt(1)));
+    emitter.ranges[emitter.names.nameOf(loop.getInductionVar())] = extent;
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    lane.push_back(loop.getInductionVar());
+    nest(inner, loc, lane, body);
+    lane.pop_back();
+  }
+
+  BlockEmitter &emitter;
+  graph::SequenceInterface op;
+  Value buffer;
+  Shape before, behind;
+  int64_t chunk;
+  SmallVector<Value> iterators;
+};
+} // namespace perpend::tile
+
+//===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
 SmallVector<BlockEmitter::Dimension> BlockEmitter::dimensionsOf(Value tensor) {
+  if (auto sequence = dyn_cast<graph::SequenceInterface>(tensor.getDefiningOp()))
+    return BlockSequence(*this, sequence).dimensions();
   SmallVector<Dimension> dimensions;
   for (const SymbolicInt &extent : shapeOf(tensor))
     dimensions.push_back({extent, IteratorKind::Spatial, "i" + std::to_string(dimensions.size())});
@@ -170,6 +256,8 @@ BlockOp BlockEmitter::emitNest(OpBuilder &builder, Location loc, ArrayRef<Dimens
 
 void BlockEmitter::emitBody(BlockOp block, Value tensor) {
   OpBuilder builder = OpBuilder::atBlockBegin(block.body());
+  if (auto sequence = dyn_cast<graph::SequenceInterface>(tensor.getDefiningOp()))
+    return BlockSequence(*this, sequence).emit(builder, block);
   Location loc = tensor.getLoc();
   SmallVector<Value> iterators(block.iterators());
   ArrayRef<Value> index = ArrayRef(iterators).take_front(shapeOf(tensor).size());

@@ -23,6 +23,7 @@ public:
   mlir::Value bufferOf(mlir::Value tensor) const { return buffers.lookup(tensor); }
 
   /// Adds loops around a block that computes all of `tensor` from what it depends on, and stores it into its buffer.
+  /// One instance of the block computes an element, or of elements that depend on one another a chunk of lanes.
   void emitBlock(mlir::OpBuilder &builder, mlir::Value tensor, llvm::StringRef name);
 
   mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
@@ -33,6 +34,7 @@ public:
                    LoopBody body) override;
 
 private:
+  friend class BlockSequence;
   mlir::Value newElement(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::ValueRange index);
   struct Dimension {
     SymbolicInt extent;
@@ -43,6 +45,7 @@ private:
   BlockOp emitNest(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<Dimension> dimensions,
                    llvm::StringRef name);
   void emitBody(BlockOp block, mlir::Value tensor);
+  void addRange(mlir::Value variable);
   void makeReadable(BlockOp block);
   Shape expressions(mlir::ValueRange index);
   SymbolicInt expression(mlir::Value index);

@@ -109,7 +109,7 @@ def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
     model = save(tmp_path / "rows.onnx", nodes, [value("x", ["n", 5])], [value("y", None)], weights)
     options = ["--unpacked", "--stop-after", "schedule", "-o", "rows.mlir"]
     succeed("compile", model, *options, folder=tmp_path)
-    command = [str(BUILD / "bin" / "perpend-opt"), "--tile-build-blocks=all", *schedule, "rows.mlir"]
+    command = [str(BUILD / "bin" / "perpend-opt"), "--tile-build-blocks", *schedule, "rows.mlir"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     blocks = write(tmp_path, done.stdout)
     assert done.stdout.count("tile.block") == 6

@@ -80,7 +80,7 @@ std::vector<Step> pipelineSteps() {
           step("graph_fuse_maps"),
           step("graph_fuse_kernels"),
           {"tile_schedule_kernels", [](auto &passes) { passes.addPass(tile::createTileScheduleKernels()); }},
-          {"tile_build_blocks", [](auto &passes) { passes.addPass(tile::createTileBuildBlocks({.schedules = true})); }},
+          {"tile_build_blocks", [](auto &passes) { passes.addPass(tile::createTileBuildBlocks()); }},
           {"tile_schedule_blocks", [](auto &passes) { passes.addPass(tile::createTileScheduleBlocks()); }},
           {"tile_flatten_blocks", [](auto &passes) { passes.addPass(tile::createTileFlattenBlocks()); }},
           {"tile_lower_kernels", [](auto &passes) { passes.addPass(tile::createTileLowerKernels()); }},

@@ -36,9 +36,7 @@ protected:
     mlir::PassManager passes(&module.context);
     if (last >= Blocks) {
       passes.addPass(graph::createGraphFuseKernels());
-      tile::TileBuildBlocksOptions options;
-      options.all = true;
-      passes.addPass(tile::createTileBuildBlocks(options));
+      passes.addPass(tile::createTileBuildBlocks());
     }
     if (last >= Scheduled)
       passes.addPass(tile::createTileScheduleBlocks());

@@ -133,11 +133,10 @@ TEST_P(IntegerProductsTest, AreTheSameAtEveryLevel) {
       passes.addPass(tile::createTilePackOperands({target}));
       ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
       EXPECT_EQ(sums(module), expected) << "packed for " << name;
-      apply(module, graph::createGraphFuseKernels(), tile::createTileScheduleKernels());
+      apply(module, graph::createGraphFuseKernels(), tile::createTileBuildBlocks());
       if (hasMicroKernels)
-        apply(module, tile::createTileBuildBlocks({target, /*all=*/false, /*schedules=*/true}),
-              tile::createTileFlattenBlocks());
-      apply(module, tile::createTileLowerKernels(), mlir::createCanonicalizerPass());
+        apply(module, tile::createTileScheduleBlocks({target}));
+      apply(module, tile::createTileFlattenBlocks(), mlir::createCanonicalizerPass());
       EXPECT_EQ(sums(module), expected) << "loops, for " << name << ", micro-kernels " << hasMicroKernels;
     }
 }

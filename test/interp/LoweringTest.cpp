@@ -33,7 +33,8 @@ protected:
     passes.addPass(tile::createTilePackOperands());
     passes.addPass(graph::createGraphFuseKernels());
     passes.addPass(tile::createTileScheduleKernels());
-    passes.addPass(tile::createTileBuildBlocks({.schedules = true}));
+    passes.addPass(tile::createTileBuildBlocks());
+    passes.addPass(tile::createTileScheduleBlocks());
     passes.addPass(tile::createTileFlattenBlocks());
     passes.addPass(tile::createTileLowerKernels());
     passes.addPass(mlir::createCanonicalizerPass());

@@ -21,9 +21,7 @@ BlockCost costAfter(const std::string &arguments, const std::string &result, con
                         " attributes {graph.symbols = [], tile.kernel} {\n" + body + "\n  return %r : " + result +
                         "\n}\n");
   mlir::PassManager passes(&module.context);
-  TileBuildBlocksOptions options;
-  options.all = true;
-  passes.addPass(createTileBuildBlocks(options));
+  passes.addPass(createTileBuildBlocks());
   EXPECT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
   auto kernel = module.module->lookupSymbol<mlir::func::FuncOp>("k");
   KernelSchedule schedule(kernel);

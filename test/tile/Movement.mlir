@@ -1,7 +1,7 @@
 // What lies across is transposed in registers; padding is filled before; where tiles do not divide, the rest follows; an
 // index that is computed in the block keeps a kernel out.
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=37

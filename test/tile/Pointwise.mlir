@@ -1,7 +1,7 @@
 // Values that are computed element by element: vectors of the last dimension, which is all of them where no operand tells
 // the dimensions apart; pieces, where the code would choose; several results in one nest.
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0 --symbol m=3
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1 --symbol m=1
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=37 --symbol m=13

@@ -17,9 +17,7 @@ class Scheduled {
 public:
   explicit Scheduled(const std::string &name) : module(textOf(name)) {
     mlir::PassManager passes(&module.context);
-    TileBuildBlocksOptions options;
-    options.all = true;
-    passes.addPass(createTileBuildBlocks(options));
+    passes.addPass(createTileBuildBlocks());
     EXPECT_TRUE(mlir::succeeded(passes.run(*module.module)));
     kernel = module.module->lookupSymbol<mlir::func::FuncOp>("k");
   }

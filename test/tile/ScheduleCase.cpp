@@ -61,9 +61,7 @@ LogicalResult run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
 }
 
 LogicalResult buildBlocks(mlir::ModuleOp module) {
-  TileBuildBlocksOptions options;
-  options.all = true;
-  return run(module, createTileBuildBlocks(options));
+  return run(module, createTileBuildBlocks());
 }
 
 /// Local buffers lie on the stack, whose size is a number; here n is known.

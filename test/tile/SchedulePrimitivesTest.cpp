@@ -260,9 +260,7 @@ void onBlocksOf(const char *name, llvm::function_ref<void(mlir::func::FuncOp)> c
   ASSERT_NE(workload, list.end());
   Module module(workload->text());
   mlir::PassManager passes(&module.context);
-  TileBuildBlocksOptions options;
-  options.all = true;
-  passes.addPass(createTileBuildBlocks(options));
+  passes.addPass(createTileBuildBlocks());
   ASSERT_TRUE(mlir::succeeded(passes.run(*module.module)));
   check(module.module->lookupSymbol<mlir::func::FuncOp>("k"));
 }

@@ -159,9 +159,7 @@ TEST_P(Tensorize, computesTheSame) {
     }
     expected.push_back(module.run(inputs.back()));
   }
-  TileBuildBlocksOptions options;
-  options.all = true;
-  run(*module.module, createTileBuildBlocks(options));
+  run(*module.module, createTileBuildBlocks());
   KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"), {"local", "l1"});
   GetParam().apply(schedule);
   if (*GetParam().message) {

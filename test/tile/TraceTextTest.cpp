@@ -27,9 +27,7 @@ class Product {
 public:
   Product() : module(workload().text()) {
     mlir::PassManager passes(&module.context);
-    TileBuildBlocksOptions options;
-    options.all = true;
-    passes.addPass(createTileBuildBlocks(options));
+    passes.addPass(createTileBuildBlocks());
     EXPECT_TRUE(mlir::succeeded(passes.run(*module.module)));
   }
 

@@ -1,6 +1,6 @@
 // Short sums whose operands' neighbours are neighbours in the result: a tile of positions by a vector, in registers.
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3 --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3
 
 func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>) {

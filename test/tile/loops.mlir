@@ -1,5 +1,5 @@
 // Loops that an optimiser can vectorise.
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck %s
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck %s
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=ELEMENTS %s
 
 // The row of pixels is divided where the padding begins and ends; three channels are no loop.

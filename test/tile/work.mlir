@@ -1,7 +1,7 @@
 // A kernel is divided into as many units as there is work for, and a part of it that is worth a thread (grain) is as many
 // units as take some microseconds.
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 %s | FileCheck %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 '--tile-build-blocks=schedules target=znver5' --tile-schedule-blocks=target=znver5 %s \
+// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks --tile-schedule-blocks=target=znver5 %s \
 // RUN:   | FileCheck --check-prefix=BLOCKS %s
 // RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks=schedules --tile-schedule-blocks \
 // RUN:   --tile-flatten-blocks --tile-lower-kernels %s | FileCheck --check-prefix=GIVEN %s

@@ -4,12 +4,15 @@
 
 #include "graph/Work.h"
 #include "tile/Buffers.h"
+#include "tile/CostModel.h"
 #include "tile/KernelWork.h"
 #include "tile/cost/Footprint.h"
 #include "tile/intrinsics/Expand.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -141,15 +144,36 @@ private:
     return footprints.indices.along(position->second, loop, access.op);
   }
 
+  /// A bound of a loop in a block, in the block's first instance.
+  static SymbolicInt boundOf(Value bound) {
+    if (std::optional<int64_t> number = getConstantIntValue(bound))
+      return *number;
+    auto index = bound.getDefiningOp<IndexOp>();
+    llvm::StringMap<SymbolicInt> first;
+    for (unsigned i = 0; index && i < index.getVariables().size(); ++i)
+      first["%" + std::to_string(i)] = SymbolicInt(0);
+    return index ? index.getExpression().values().front().substitute(first) : SymbolicInt::symbol("unknown");
+  }
+
+  /// How often the loops in a block run an operation of it.
+  static double repeats(Operation *op, BlockOp block) {
+    double times = 1;
+    for (auto loop = op->getParentOfType<scf::ForOp>(); loop && block->isAncestor(loop);
+         loop = loop->getParentOfType<scf::ForOp>())
+      times *= static_cast<double>(estimate(boundOf(loop.getUpperBound()) - boundOf(loop.getLowerBound())));
+    return times;
+  }
+
   void addArithmetic(BlockOp block, ArrayRef<ForOp> loops, double width, const Instances &instances) {
     double slots = 0, products = 0, sums = 0;
     block.walk([&](Operation *op) {
       if (op->getParentOfType<InitOp>() || isa<LoadOp, StoreOp, IndexOp, BlockOp, InitOp>(op) ||
           op->hasTrait<OpTrait::IsTerminator>())
         return;
-      slots += graph::workOf(*op);
-      products += isa<arith::MulFOp>(op);
-      sums += isa<arith::AddFOp, arith::SubFOp>(op);
+      double times = repeats(op, block);
+      slots += times * graph::workOf(*op);
+      products += isa<arith::MulFOp>(op) ? times : 0;
+      sums += isa<arith::AddFOp, arith::SubFOp>(op) ? times : 0;
     });
     if (target.fusesMultiplyAdds)
       slots -= std::min(products, sums);
@@ -177,7 +201,7 @@ private:
     for (const Access &access : accessesIn(block)) {
       if (access.op->getParentOfType<InitOp>() || (!loops.empty() && loops.front() != lanes && isKept(access, loops)))
         continue;
-      double vectors = instances.count;
+      double vectors = instances.count * repeats(access.op, block);
       for (ForOp loop : loops) // the copies of an unrolled loop's body share what they load
         if (loop.getKind() == LoopKind::Unrolled && along(access, loop).isUniform())
           vectors /= footprints.trips(loop);

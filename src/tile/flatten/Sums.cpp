@@ -70,7 +70,8 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
     conditions[i + 1].symbols(used);
     auto isInside = [&](const std::string &name) { return inside.count(name) != 0; };
     if (llvm::any_of(used, isInside) &&
-        llvm::any_of(used, [&](const std::string &name) { return indices.names.value(name) && !isInside(name); }))
+        llvm::any_of(used, [&](const std::string &name) { return indices.names.value(name) && !isInside(name); }) &&
+        !holdsAtFirst(conditions[i], conditions[i + 1], loops, block, indices))
       return std::nullopt;
   }
   for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {

@@ -13,10 +13,7 @@ def TilePackOperands : Pass<"tile-pack-operands", "::mlir::ModuleOp"> {
 }
 
 def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {
-  let summary = "Operators into loops around blocks, in the kernels that a rule can schedule, or that have a trace";
-  let options = [TargetOption, Option<"all", "all", "bool", "false", "In every kernel whose operators have elements">,
-                 Option<"schedules", "schedules", "bool", "false",
-                        "Kernels are as their rules schedule them, which is tried anyway to know which kernels to build">];
+  let summary = "Operators into loops around blocks, each value that is kept in a nest of its own";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::perpend::tile::TileDialect"];
 }
 

@@ -41,10 +41,13 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       if (!kernel->hasAttr(graph::kernelAttribute) || !isOnBlocks(kernel))
         continue;
       if (!kernel->hasAttr(scheduledAttribute)) {
-        KernelSchedule schedule(kernel, target.scopes());
-        if (failed(hasTrace(kernel) ? replayTrace(kernel, schedule) : applyRule(kernel, schedule)))
+        if (!hasTrace(kernel)) {
+          applyRule(kernel, target);
+        } else if (KernelSchedule schedule(kernel, target.scopes()); succeeded(replayTrace(kernel, schedule))) {
+          setTrace(kernel, schedule);
+        } else {
           return signalPassFailure();
-        setTrace(kernel, schedule);
+        }
       }
       compactBuffers(kernel);
       if (std::string exceeded = exceededMemory(kernel, target); !exceeded.empty()) {
@@ -61,13 +64,6 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
     numbers.attachTo(kernel);
-  }
-
-  LogicalResult applyRule(func::FuncOp kernel, KernelSchedule &schedule) {
-    const Rule *rule = ruleFor(kernel, target);
-    if (!rule || succeeded(rule->schedule(schedule, kernel, target)))
-      return success();
-    return kernel.emitError("kernel '") << kernel.getSymName() << "': " << schedule.refusal();
   }
 };
 } // namespace

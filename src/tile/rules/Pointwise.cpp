@@ -35,11 +35,6 @@ static constexpr int64_t leastLanes = 2;
 /// Vectors that one iteration computes, and how many LLVM writes one after another by itself.
 static constexpr int64_t mostVectors = 4, fewVectors = 16;
 
-static SymbolicInt countOf(KernelSchedule &schedule, ArrayRef<LoopHandle> loops) {
-  return graph::elementCount(llvm::map_to_vector(
-      loops, [&](LoopHandle loop) { return schedule.operation(loop).getExtent().values().front(); }));
-}
-
 namespace {
 class Pointwise {
 public:
@@ -54,9 +49,7 @@ private:
   LogicalResult runVectors(LoopHandle loop, int64_t lanes);
   LogicalResult scheduleLastIn(LoopHandle piece);
   LogicalResult scheduleUnit(ArrayRef<LoopHandle> inner);
-  SmallVector<LoopHandle> takeUnits();
   int64_t partOf(LoopHandle last, ArrayRef<LoopHandle> units);
-  LogicalResult runUnits(ArrayRef<LoopHandle> units);
   LogicalResult runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes);
 
   KernelSchedule &schedule;
@@ -71,30 +64,12 @@ private:
 // One nest
 //===----------------------------------------------------------------------===//
 
-/// Whether code computes with the loop's variable, and does not only find elements with it.
-static bool isObserved(ForOp loop, KernelIndices &indices) {
-  WalkResult result = loop.walk([&](Operation *op) {
-    auto index = dyn_cast<IndexOp>(op);
-    bool found = index && llvm::any_of(indices.resolve(index.getExpression(), index.getVariables()),
-                                       [&](auto &expression) { return usesLoop(expression, loop, indices.names); });
-    if (auto block = dyn_cast<BlockOp>(op))
-      for (auto [iterator, binding] : llvm::zip(block.iterators(), indices.bindingsOf(block)))
-        found |= usesLoop(binding, loop, indices.names) && llvm::any_of(iterator.getUsers(), [](Operation *user) {
-                   return !isa<LoadOp, StoreOp, IndexOp>(user);
-                 });
-    return found ? WalkResult::interrupt() : WalkResult::advance();
+/// Whether whole vectors, or one element, are read and written along the loop.
+static bool isOfVectors(ForOp last, KernelIndices &indices) {
+  return llvm::all_of(accessesIn(last), [&](const Access &access) {
+    IndexAlong near = indices.along(indices.positionOf(access), last, access.op);
+    return near.isUniform() || near.isContiguous();
   });
-  return result.wasInterrupted();
-}
-
-/// Whether no operand tells the loops apart, all of which read and write whole vectors or one element.
-static bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, ForOp last, KernelIndices &indices) {
-  return !isObserved(outer, indices) && !isObserved(inner, indices) &&
-         llvm::all_of(accessesIn(last), [&](const Access &access) {
-           SymbolicInt position = indices.positionOf(access);
-           IndexAlong far = indices.along(position, outer, access.op), near = indices.along(position, last, access.op);
-           return (near.isUniform() || near.isContiguous()) && far.stride && *far.stride == *near.stride * extent;
-         });
 }
 
 /// `(i0, i1, i2) -> (i0, i1*5 + i2)`: puts together the iterators of the last loops, if these are one; else nullopt.
@@ -110,7 +85,7 @@ static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
   size_t first = inputs.empty() ? 0 : inputs.size() - 1; // of the loops that are one
   SymbolicInt joined = inputs.empty() ? SymbolicInt(0) : inputs.back(), count = extents.empty() ? 1 : extents.back();
   while (first > 0 && llvm::all_of(nests, [&](ArrayRef<ForOp> nest) {
-           return areOne(nest[first - 1], nest[first], count, nest.back(), indices);
+           return isOfVectors(nest.back(), indices) && areOne(nest[first - 1], nest[first], extents[first], indices);
          })) {
     --first;
     joined = inputs[first] * count + joined;
@@ -148,29 +123,6 @@ LogicalResult Pointwise::joinLoops() {
 //===----------------------------------------------------------------------===//
 // The last dimension
 //===----------------------------------------------------------------------===//
-
-/// Whether whole vectors are loaded and stored along the loop, or the same element.
-static bool isContiguousAlong(ForOp loop) {
-  KernelIndices indices;
-  return llvm::all_of(accessesIn(loop), [&](const Access &access) {
-    IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
-    return along.isContiguous() || (along.isUniform() && !access.isStore());
-  });
-}
-
-/// Of a vector of the loop's iterations; 0: there are none.
-static int64_t lanesOf(ForOp loop, const target::TargetInfo &target) {
-  unsigned widest = 1;
-  KernelIndices indices;
-  for (const Access &access : accessesIn(loop)) {
-    if (!usesLoop(indices.positionOf(access), loop, indices.names))
-      continue;
-    Type type = cast<BufferType>(access.buffer().getType()).getElementType();
-    widest = std::max<unsigned>(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
-  }
-  int64_t lanes = target.vectorLanes(widest);
-  return lanes >= leastLanes && isContiguousAlong(loop) && fitsLanes(loop, indices) ? lanes : 0;
-}
 
 /// Where what code chooses by changes along the loop, as lengths of the pieces between; none: nowhere, or too often, or
 /// it is not known.
@@ -241,19 +193,6 @@ LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
 // Units
 //===----------------------------------------------------------------------===//
 
-/// The outer loops that are the units: as many as it takes.
-SmallVector<LoopHandle> Pointwise::takeUnits() {
-  SmallVector<LoopHandle> units;
-  for (LoopHandle loop : loops) {
-    units.push_back(loop);
-    if (countOf(schedule, units).isPoison())
-      return units.pop_back(), units;
-    if (estimate(countOf(schedule, units)) >= wantedUnits)
-      break;
-  }
-  return units;
-}
-
 /// How many elements of the last loop make up a unit, where those before may be too few: a symbol may be 1. 0: all.
 int64_t Pointwise::partOf(LoopHandle last, ArrayRef<LoopHandle> units) {
   constexpr int64_t leastPart = 4096; // of elements that take no time worth mentioning
@@ -281,7 +220,7 @@ LogicalResult Pointwise::runParts(LoopHandle last, SmallVector<LoopHandle> units
   if (failed(parts) || (lanes && failed(schedule.vectorize(parts->back()))))
     return failure();
   units.push_back(parts->front());
-  return runUnits(units);
+  return runUnits(schedule, units);
 }
 
 LogicalResult Pointwise::scheduleLastIn(LoopHandle piece) {
@@ -306,13 +245,6 @@ LogicalResult Pointwise::scheduleUnit(ArrayRef<LoopHandle> inner) {
   return schedulePiece(inner.back());
 }
 
-LogicalResult Pointwise::runUnits(ArrayRef<LoopHandle> units) {
-  if (units.empty())
-    return success();
-  FailureOr<LoopHandle> one = schedule.fuse(units);
-  return failed(one) ? failure() : schedule.parallel(*one);
-}
-
 LogicalResult Pointwise::run() {
   if (failed(joinLoops()))
     return failure();
@@ -332,13 +264,13 @@ LogicalResult Pointwise::run() {
       return failure();
     return schedule.parallel(parts->front());
   }
-  SmallVector<LoopHandle> units = takeUnits();
+  SmallVector<LoopHandle> units = unitsAmong(schedule, loops);
   bool mayDivide = units.size() == loops.size() && (units.empty() || piecesOf(schedule.operation(last)).empty());
   if (units.empty() || (mayDivide && partOf(last, units)))
     return runParts(last, units, lanes);
   SmallVector<LoopHandle> inner(ArrayRef(loops).drop_front(units.size()));
   inner.push_back(last);
-  return failed(scheduleUnit(inner)) ? failure() : runUnits(units);
+  return failed(scheduleUnit(inner)) ? failure() : runUnits(schedule, units);
 }
 
 /// No value is a sum, and all have the loops of the first.
@@ -346,7 +278,10 @@ static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return !blocks.empty() && llvm::all_of(blocks, [&](BlockOp block) {
     return !block.isReduction() && block.getDomain() == blocks.front().getDomain() &&
-           llvm::all_of(accessesIn(block), [](const Access &a) { return !a.buffer().getDefiningOp<AllocOp>(); });
+           llvm::all_of(accessesIn(block), [&](const Access &access) {
+             bool isElement = !access.isStore() || access.op->getBlock() == block.body();
+             return isElement && !access.buffer().getDefiningOp<AllocOp>();
+           });
   });
 }
 

@@ -18,24 +18,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The loops around a block that its spatial iterators stand for, up to the first of another kind.
-static unsigned spatialLoops(BlockOp block) {
-  KernelIndices indices;
-  Shape bindings = indices.bindingsOf(block);
-  SmallVector<ForOp> loops;
-  for (Operation *op = block->getParentOp(); isa<ForOp>(op); op = op->getParentOp())
-    loops.push_back(cast<ForOp>(op));
-  unsigned count = 0;
-  for (ForOp loop : llvm::reverse(loops)) {
-    SymbolicInt variable = indices.names.symbol(loop.variable());
-    auto binding = llvm::find(bindings, variable);
-    if (binding == bindings.end() || block.kind(binding - bindings.begin()) != IteratorKind::Spatial)
-      break;
-    ++count;
-  }
-  return count;
-}
-
 /// Whether a block reads an element of a kept value again and again: along one of its iterators, it stays.
 static bool readsAgain(BlockOp block) {
   KernelIndices indices;
@@ -68,10 +50,10 @@ static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const t
 
 static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
-  unsigned rowLoops = spatialLoops(blocks.back());
+  unsigned rowLoops = leadingSpatialLoops(blocks.back());
   for (BlockOp block : blocks)
     if (block.isReduction())
-      rowLoops = std::min(rowLoops, spatialLoops(block));
+      rowLoops = std::min(rowLoops, leadingSpatialLoops(block));
   if (rowLoops == 0)
     return success(); // a single row
   FailureOr<KernelSchedule::Block> root = schedule.getBlock(blocks.back().getName());

@@ -24,8 +24,8 @@ struct Rule {
                                   const target::TargetInfo &target);
 };
 
-/// nullptr: none applies.
-const Rule *ruleFor(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+/// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace.
+void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
 /// Contraction.cpp: a sum of products with a packed operand, and one value that follows: blocks in registers, by an
 /// intrinsic.
@@ -45,6 +45,10 @@ extern const Rule movementRule;
 extern const Rule windowRule;
 /// Pointwise.cpp: values of one shape, none of which is a sum: vectors of the last dimension.
 extern const Rule pointwiseRule;
+/// Reduction.cpp: a sum of any length, and one value that follows: vectors of sums, or one after another.
+extern const Rule reductionRule;
+/// Units.cpp: whatever else: the outer loops are the units.
+extern const Rule unitsRule;
 
 /// Contraction.cpp: rows of a block whose sums are in registers, of the columns of a panel and words of `group`
 /// elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
@@ -59,6 +63,21 @@ mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Bl
 
 /// The blocks of a kernel, in order.
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
+
+// Loops.cpp
+/// The loops around a block that its spatial iterators stand for, up to the first of another kind.
+unsigned leadingSpatialLoops(BlockOp block);
+/// Whether two loops, the inner one of this extent, are one to all operands, which cross both in one stride.
+bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &indices);
+/// Of a vector of the loop's iterations; 0: there are none.
+int64_t lanesOf(ForOp loop, const target::TargetInfo &target);
+/// Of the iterations of all of the loops together.
+SymbolicInt countOf(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> loops);
+/// The outer ones of these loops that are the units: as many as it takes.
+llvm::SmallVector<KernelSchedule::Loop> unitsAmong(KernelSchedule &schedule,
+                                                   llvm::ArrayRef<KernelSchedule::Loop> loops);
+/// All of them together.
+mlir::LogicalResult runUnits(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> units);
 } // namespace perpend::tile
 
 #endif

@@ -110,12 +110,30 @@ struct Producer {
   /// Of each dimension of the buffer, the iterator that is its index; none where the only index is 0.
   SmallVector<unsigned> iterators;
   bool readersHaveNoConditions = true;
+  /// Of the block, in terms of its iterators.
+  Shape conditions;
 };
 } // namespace
 
+/// The conditions of a block in terms of its iterators; nullopt where a loop that is none occurs in them.
+static std::optional<Shape> conditionsOfIterators(BlockOp block, KernelIndices &indices) {
+  IndexNames &names = indices.names;
+  llvm::StringMap<SymbolicInt> iterators;
+  Shape bindings = indices.bindingsOf(block), conditions = indices.resolve(block.getConditions(), block.getVariables());
+  for (ForOp loop : loopsAround(block))
+    if (auto bound = llvm::find(bindings, names.symbol(loop.variable())); bound != bindings.end())
+      iterators[names.nameOf(loop.variable())] = names.symbol(block.iterators()[bound - bindings.begin()]);
+  for (SymbolicInt &condition : conditions) {
+    if (names.anyValue(condition, [&](Value value) { return !iterators.count(names.nameOf(value)); }))
+      return std::nullopt;
+    condition = condition.substitute(iterators);
+  }
+  return conditions;
+}
+
 /// The block stores one element of one local buffer, at its iterators.
 static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
-  Producer producer{block, {}, {}, {}, true};
+  Producer producer{block, {}, {}, {}, true, {}};
   for (const Access &access : accessesIn(block)) {
     if (!access.isStore())
       continue;
@@ -185,6 +203,11 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, 
       continue;
     conditions.append({bindings[i], domain[i]});
   }
+  llvm::StringMap<SymbolicInt> bound;
+  for (auto [iterator, binding] : llvm::zip(block.iterators(), bindings))
+    bound[names.nameOf(iterator)] = binding;
+  for (const SymbolicInt &condition : producer.conditions)
+    conditions.push_back(condition.substitute(bound));
   block->remove();
   builder.insert(block);
   SmallVector<Value> variables;
@@ -205,8 +228,12 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     return refuse(title + "the block '" + block.getName() + "' cannot move: " + why);
   if (loop->isAncestor(block))
     return refuse(title + "the loop is around the block already");
-  if (!block.getConditions().getDims().empty())
-    return refuse(title + "the block has a condition; move it before loops around it are split");
+  KernelIndices indices;
+  std::optional<Shape> conditions = conditionsOfIterators(block, indices);
+  if (!conditions)
+    return refuse(title + "the block has a condition on loops that are not its iterators; move it before loops around "
+                          "it are split");
+  producer->conditions = *conditions;
   SmallVector<Access> reads;
   Operation *first = nullptr;
   for (const Access &access : accessesIn(kernel, producer->alloc.getBuffer())) {
@@ -228,7 +255,6 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     if (!read.isStore() && read.buffer() != producer->alloc.getBuffer() && !isReadyAt(kernel, read.buffer(), first))
       return refuse(title + "the buffer " + bufferName(read.buffer()) +
                     " that the block reads is not complete in an iteration, before what reads the block");
-  KernelIndices indices;
   auto region = regionOf(reads, indices, loop);
   if (!region)
     return refuse(title + "it is not known which elements an iteration reads");

@@ -91,13 +91,19 @@ IndexRanges perpend::tile::iteratorRanges(Operation *op, IndexNames &names) {
 // Blocks that store one element at their iterators
 //===----------------------------------------------------------------------===//
 
+/// In a dimension of one element, any iterator of one value is the index.
 std::optional<SmallVector<unsigned>> perpend::tile::asIterators(BlockOp block, const Access &access) {
   IndexNames names;
   SmallVector<unsigned> iterators;
-  for (const SymbolicInt &index : names.read(access.indices(), access.variables())) {
-    auto isThis = [&](Value iterator) { return names.symbol(iterator) == index; };
-    unsigned number = llvm::find_if(block.iterators(), isThis) - block.iterators().begin();
-    if (number == block.iterators().size() || llvm::is_contained(iterators, number))
+  Shape domain(block.getDomain().values()), shape = cast<BufferType>(access.buffer().getType()).extents();
+  for (auto [index, extent] : llvm::zip(names.read(access.indices(), access.variables()), shape)) {
+    bool isOnly = index == SymbolicInt(0) && extent == SymbolicInt(1);
+    unsigned number = 0;
+    for (; number < domain.size(); ++number)
+      if (!llvm::is_contained(iterators, number) &&
+          (names.symbol(block.iterators()[number]) == index || (isOnly && domain[number] == SymbolicInt(1))))
+        break;
+    if (number == domain.size())
       return std::nullopt;
     iterators.push_back(number);
   }
@@ -216,13 +222,23 @@ std::optional<SpatialNest> perpend::tile::spatialNestOf(BlockOp block, Operation
     else
       nest.reduced.push_back(loop);
   }
+  // Of each iteration of such a loop outside, there are points of its own.
+  auto isFixed = [&](Value value) {
+    auto loop = dyn_cast<ForOp>(value.getParentBlock()->getParentOp());
+    auto binding = llvm::find(bindings, names.symbol(value));
+    return loop && outermost && loop->isAncestor(outermost) && binding != bindings.end() &&
+           block.kind(binding - bindings.begin()) == IteratorKind::Spatial;
+  };
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   for (size_t i = 0; i < conditions.size(); i += 2) {
     SymbolicInt sides[] = {simplify(conditions[i], ranges), simplify(conditions[i + 1], ranges)};
     std::set<std::string> used;
     for (const SymbolicInt &side : sides)
       side.symbols(used);
-    size_t indexValues = llvm::count_if(used, [&](const std::string &name) { return names.value(name) != Value(); });
+    size_t indexValues = llvm::count_if(used, [&](const std::string &name) {
+      Value value = names.value(name);
+      return value && !isFixed(value);
+    });
     size_t ofReduced =
         llvm::count_if(nest.reduced, [&](ForOp loop) { return used.count(names.nameOf(loop.variable())); });
     if (ofReduced && ofReduced != indexValues)
@@ -232,6 +248,15 @@ std::optional<SpatialNest> perpend::tile::spatialNestOf(BlockOp block, Operation
       nest.conditions.append(std::begin(sides), std::end(sides));
   }
   return nest;
+}
+
+bool perpend::tile::holdsAtFirst(const SymbolicInt &left, const SymbolicInt &right, ArrayRef<ForOp> loops,
+                                 Operation *op, KernelIndices &indices) {
+  llvm::StringMap<SymbolicInt> first;
+  for (ForOp loop : loops)
+    first[indices.names.nameOf(loop.variable())] = SymbolicInt(0);
+  std::optional<IndexBounds> bounds = boundsOf((left - right).substitute(first), indices.rangesAround(op));
+  return bounds && (-bounds->high).knownPositive();
 }
 
 llvm::StringMap<SymbolicInt> perpend::tile::copyLoops(OpBuilder &builder, ArrayRef<ForOp> loops, IndexNames &names) {

@@ -100,6 +100,9 @@ struct SpatialNest {
 };
 std::optional<SpatialNest> spatialNestOf(BlockOp block, mlir::Operation *outermost, KernelIndices &indices,
                                          std::string &why);
+/// Whether left < right certainly holds in the first iteration of all these loops together, for `op` inside of them.
+bool holdsAtFirst(const SymbolicInt &left, const SymbolicInt &right, llvm::ArrayRef<ForOp> loops, mlir::Operation *op,
+                  KernelIndices &indices);
 /// New serial loops like these; `builder` moves inside. Replacements: old variables, by their names in `names`.
 llvm::StringMap<SymbolicInt> copyLoops(mlir::OpBuilder &builder, llvm::ArrayRef<ForOp> loops, IndexNames &names);
 

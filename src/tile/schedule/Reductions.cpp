@@ -93,8 +93,10 @@ public:
             const Combination &combination)
       : kernel(kernel), block(block), loop(loop), axis(axis), single(single), combination(combination) {}
 
-  /// The partial sums, in place of the block.
-  BlockOp emitPartial(Operation *statement);
+  /// The partial sums, in place of the block; with their inits, if that says so.
+  BlockOp emitPartial(Operation *statement, bool withInit);
+  /// Whether each of them certainly begins with an element.
+  bool haveFirst();
   /// Their inits, before `statement`: of all of them, whether or not any element belongs to one.
   void emitInit(Operation *statement, const std::string &name);
   /// The sum of the partial sums, behind `statement`.
@@ -123,7 +125,23 @@ Shape Factoring::indexOf(BlockOp created, unsigned factor, IndexNames &names) {
   return index;
 }
 
-BlockOp Factoring::emitPartial(Operation *statement) {
+bool Factoring::haveFirst() {
+  KernelIndices indices;
+  SmallVector<ForOp> others;
+  for (ForOp around : loopsAround(block))
+    if (around != loop && llvm::any_of(llvm::enumerate(indices.bindingsOf(block)), [&](auto binding) {
+          return block.kind(binding.index()) == IteratorKind::Reduced &&
+                 usesLoop(binding.value(), around, indices.names);
+        }))
+      others.push_back(around);
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  for (size_t i = 0; i < conditions.size(); i += 2)
+    if (!holdsAtFirst(conditions[i], conditions[i + 1], others, block, indices))
+      return false;
+  return true;
+}
+
+BlockOp Factoring::emitPartial(Operation *statement, bool withInit) {
   KernelIndices indices;
   IndexNames &names = indices.names;
   extent = indices.extentOf(loop);
@@ -157,7 +175,8 @@ BlockOp Factoring::emitPartial(Operation *statement) {
   for (auto [k, other] : llvm::enumerate(others))
     inside[names.nameOf(other.variable())] = names.symbol(created.iterators()[spatial + 1 + k]);
   // The body, with the old reduced iterators as expressions of the new ones.
-  block.init().erase();
+  if (!withInit)
+    block.init().erase();
   created.body()->getOperations().splice(created.body()->end(), block.body()->getOperations());
   builder.setInsertionPointToStart(created.body());
   for (unsigned i = 0; i < bindings.size(); ++i)
@@ -258,8 +277,10 @@ FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, int64_t ax
       return refuse(title + "has a reader in its own nest; rfactor before they are joined");
   std::string name = block.getName().str();
   Factoring factoring(kernel, block, loop, axis, *single, *combination);
-  BlockOp partial = factoring.emitPartial(statement);
-  factoring.emitInit(statement, partial.getName().str() + "_init");
+  bool haveFirst = factoring.haveFirst();
+  BlockOp partial = factoring.emitPartial(statement, haveFirst);
+  if (!haveFirst)
+    factoring.emitInit(statement, partial.getName().str() + "_init");
   BlockOp total = factoring.emitFinal(statement, name);
   std::replace(handles.begin(), handles.end(), block.getOperation(), total.getOperation());
   block.erase();

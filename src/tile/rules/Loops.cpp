@@ -1,0 +1,96 @@
+//===- Loops.cpp - what rules ask of loops --------------------------------===//
+
+#include "tile/CostModel.h"
+#include "tile/flatten/Lanes.h"
+#include "tile/rules/Rules.h"
+#include "tile/schedule/Nests.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+unsigned perpend::tile::leadingSpatialLoops(BlockOp block) {
+  KernelIndices indices;
+  Shape bindings = indices.bindingsOf(block);
+  unsigned count = 0;
+  for (ForOp loop : loopsAround(block)) {
+    auto binding = llvm::find(bindings, indices.names.symbol(loop.variable()));
+    if (binding == bindings.end() || block.kind(binding - bindings.begin()) != IteratorKind::Spatial)
+      break;
+    ++count;
+  }
+  return count;
+}
+
+/// Whether code computes with the loop's variable, and does not only find elements with it.
+static bool isObserved(ForOp loop, KernelIndices &indices) {
+  WalkResult result = loop.walk([&](Operation *op) {
+    auto index = dyn_cast<IndexOp>(op);
+    bool found = index && llvm::any_of(indices.resolve(index.getExpression(), index.getVariables()),
+                                       [&](auto &expression) { return usesLoop(expression, loop, indices.names); });
+    if (auto block = dyn_cast<BlockOp>(op))
+      for (auto [iterator, binding] : llvm::zip(block.iterators(), indices.bindingsOf(block)))
+        found |= usesLoop(binding, loop, indices.names) && llvm::any_of(iterator.getUsers(), [](Operation *user) {
+                   return !isa<LoadOp, StoreOp, IndexOp>(user);
+                 });
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+bool perpend::tile::areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &indices) {
+  return !isObserved(outer, indices) && !isObserved(inner, indices) &&
+         llvm::all_of(accessesIn(inner), [&](const Access &access) {
+           SymbolicInt position = indices.positionOf(access);
+           IndexAlong far = indices.along(position, outer, access.op), near = indices.along(position, inner, access.op);
+           return far.stride && near.stride && *far.stride == *near.stride * extent;
+         });
+}
+
+/// Whether whole vectors are loaded and stored along the loop, or the same element.
+static bool isContiguousAlong(ForOp loop) {
+  KernelIndices indices;
+  return llvm::all_of(accessesIn(loop), [&](const Access &access) {
+    IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
+    return along.isContiguous() || (along.isUniform() && !access.isStore());
+  });
+}
+
+int64_t perpend::tile::lanesOf(ForOp loop, const target::TargetInfo &target) {
+  static constexpr int64_t leastLanes = 2;
+  unsigned widest = 1;
+  KernelIndices indices;
+  for (const Access &access : accessesIn(loop)) {
+    if (!usesLoop(indices.positionOf(access), loop, indices.names))
+      continue;
+    Type type = cast<BufferType>(access.buffer().getType()).getElementType();
+    widest = std::max<unsigned>(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
+  }
+  int64_t lanes = target.vectorLanes(widest);
+  return lanes >= leastLanes && isContiguousAlong(loop) && fitsLanes(loop, indices) ? lanes : 0;
+}
+
+SymbolicInt perpend::tile::countOf(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> loops) {
+  return graph::elementCount(llvm::map_to_vector(
+      loops, [&](KernelSchedule::Loop loop) { return schedule.operation(loop).getExtent().values().front(); }));
+}
+
+SmallVector<KernelSchedule::Loop> perpend::tile::unitsAmong(KernelSchedule &schedule,
+                                                            ArrayRef<KernelSchedule::Loop> loops) {
+  SmallVector<KernelSchedule::Loop> units;
+  for (KernelSchedule::Loop loop : loops) {
+    units.push_back(loop);
+    if (countOf(schedule, units).isPoison())
+      return units.pop_back(), units;
+    if (estimate(countOf(schedule, units)) >= wantedUnits)
+      break;
+  }
+  return units;
+}
+
+LogicalResult perpend::tile::runUnits(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> units) {
+  if (units.empty())
+    return success();
+  FailureOr<KernelSchedule::Loop> one = schedule.fuse(units);
+  return failed(one) ? failure() : schedule.parallel(*one);
+}

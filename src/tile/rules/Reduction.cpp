@@ -1,0 +1,331 @@
+//===- Reduction.cpp - the rule for a sum, a maximum, a product of numbers ----===//
+//
+// One reduction of any length, and what follows. Where neighbours along the last
+// dimension of the result are neighbours in all that is read (means over pixels,
+// columns), a tile of that dimension is summed in registers:
+//
+//   %c0, %c1, %c2 = split %c, [_, 4, 16]
+//   compute_at %sum, %c0                     (where nothing follows: of its cache_write)
+//   %init = decompose_reduction %sum, %k
+//   reorder %k, %c1, %c2                     unroll %c1, vectorize %c2
+//   %f = fuse %n, %c0                        parallel %f
+//
+// Otherwise one element is summed after another, along the loops as they are.
+//
+// The error of a sum of floating-point numbers grows with its length. So a long
+// one is a sum of sums:
+//
+//   %k0, %k1 = split %k, [_, 512]
+//   %part = rfactor %k0, 0
+//   compute_at %part, %f0                    (%f0: the loop over the parts)
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/CostModel.h"
+#include "tile/rules/Rules.h"
+#include "tile/schedule/IndexMap.h"
+#include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// A sum of so many floating-point numbers is as good as any; a part of a longer one has at least so many.
+static constexpr int64_t shortSum = 512, leastPart = 32;
+/// Iterations of loops that are written out, where nothing is a vector.
+static constexpr int64_t mostUnrolled = 64;
+/// Vectors of sums that are one to the schedule, and the lanes that one may have; sums that are one after another.
+static constexpr int64_t usualVectors = 4, mostLanes = 64, mostColumns = 256;
+
+namespace {
+class ReductionRule {
+public:
+  ReductionRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), target(target) {}
+
+  bool find();
+  LogicalResult run();
+
+private:
+  using Loop = KernelSchedule::Loop;
+  using Block = KernelSchedule::Block;
+  using Loops = SmallVector<Loop>;
+
+  bool isRounded();
+  LogicalResult joinReduced();
+  bool joins(const SymbolicInt &inner, const SymbolicInt &outer);
+  LogicalResult divideSum(ArrayRef<Loop> reduced);
+  FailureOr<Loop> outerReduced(Loops reduced);
+  void chooseTile(const SymbolicInt &columns);
+  LogicalResult scheduleColumns();
+  FailureOr<Loops> splitTile(Loop loop, bool isWhole);
+  LogicalResult runTile(Loops tile);
+  LogicalResult scheduleTile(Block block, unsigned outer, Loops *parts = nullptr);
+  LogicalResult scheduleElements();
+  std::optional<int64_t> extentOf(Loop loop) { return countOf(schedule, loop).constant(); }
+
+  KernelSchedule &schedule;
+  func::FuncOp kernel;
+  const target::TargetInfo &target;
+  BlockOp sumOp;
+  /// Whether it is more than so many numbers, with an error that grows.
+  bool isLong = false;
+  int64_t most = 0;
+  std::optional<std::string> follower; ///< the other block, if there is one
+  Block sum{0};
+  /// What a long sum is made of, and its loop over them.
+  std::optional<Block> part;
+  /// Of a vector, and vectors together, along the last of the spatial loops; 0: there are none.
+  int64_t lanes = 0, vectors = 0;
+};
+} // namespace
+
+/// The loops of the reduced iterators stand inside of the others, which what follows has as well.
+bool ReductionRule::find() {
+  SmallVector<BlockOp> blocks = blocksOf(kernel);
+  if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
+      blocks.back().isReduction() == (blocks.size() == 2))
+    return false;
+  sumOp = blocks.front();
+  size_t spatial = leadingSpatialLoops(sumOp);
+  if (blocks.size() == 2) {
+    follower = blocks.back().getName().str();
+    if (leadingSpatialLoops(blocks.back()) != spatial || loopsAround(blocks.back()).size() != spatial)
+      return false;
+  }
+  std::string why;
+  SmallVector<ForOp> loops = loopsAround(sumOp);
+  return loopsOfIterators(sumOp, why) && llvm::all_of(ArrayRef(loops).drop_front(spatial), [&](ForOp loop) {
+           KernelIndices indices;
+           Shape bindings = indices.bindingsOf(sumOp);
+           auto binding = llvm::find(bindings, indices.names.symbol(loop.variable()));
+           return sumOp.kind(binding - bindings.begin()) == IteratorKind::Reduced;
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of sums
+//===----------------------------------------------------------------------===//
+
+/// Whether its error grows with its length.
+bool ReductionRule::isRounded() {
+  std::string why;
+  std::optional<SingleStore> single = singleStoreOf(sumOp, why);
+  std::optional<Combination> combination = single ? combinationOf(sumOp, *single, why) : std::nullopt;
+  return combination && isa<arith::AddFOp>(combination->combine);
+}
+
+/// Whether a group of reduced iterators takes another one outside of it: what makes up a part stays by itself.
+bool ReductionRule::joins(const SymbolicInt &inner, const SymbolicInt &outer) {
+  std::optional<int64_t> count = inner.constant(), together = (inner * outer).constant();
+  return !isLong || !together || (count && *count < leastPart) || *together <= most;
+}
+
+/// Reduced loops that all operands cross in one stride are one: `(i0, i1, i2) -> (i0, i1*5 + i2)`.
+LogicalResult ReductionRule::joinReduced() {
+  KernelIndices indices;
+  SmallVector<ForOp> nest = loopsAround(sumOp);
+  Shape domain(sumOp.getDomain().values()), outputs;
+  size_t number = nest.size(); // of the loop that is to come
+  bool joinsAny = false, isInner = true;
+  SymbolicInt count;
+  for (unsigned i = domain.size(); i-- > 0;) {
+    SymbolicInt iterator = SymbolicInt::symbol("%" + std::to_string(i));
+    bool isReduced = sumOp.kind(i) == IteratorKind::Reduced, hasLoop = domain[i] != SymbolicInt(1);
+    if (isReduced && !hasLoop)
+      continue;
+    number -= hasLoop;
+    bool isOne = isReduced && number + 1 < nest.size() &&
+                 areOne(nest[number], nest[number + 1], indices.extentOf(nest[number + 1]), indices);
+    if (isOne && (!isInner || joins(count, domain[i]))) {
+      outputs.front() = outputs.front() + iterator * count;
+      count = count * domain[i];
+      joinsAny = true;
+      continue;
+    }
+    isInner &= outputs.empty();
+    count = domain[i];
+    outputs.insert(outputs.begin(), iterator);
+  }
+  if (!joinsAny)
+    return success();
+  if (failed(schedule.transformBlockLayout(sum, IndexMap::of(domain.size(), outputs).str())))
+    return failure();
+  sumOp = schedule.operation(sum);
+  return success();
+}
+
+/// The loop over parts: the loops around as many of the innermost ones as a part takes.
+FailureOr<KernelSchedule::Loop> ReductionRule::outerReduced(Loops reduced) {
+  int64_t inside = 1;
+  while (reduced.size() > 1 && inside < leastPart && extentOf(reduced.back()) &&
+         *extentOf(reduced.back()) * inside <= most)
+    inside *= std::max<int64_t>(1, *extentOf(reduced.pop_back_val()));
+  std::optional<int64_t> left = extentOf(reduced.back());
+  if (inside < leastPart && !(left && *left * inside <= most)) {
+    int64_t length = std::max<int64_t>(1, most / inside);
+    if (left) // parts are of one length, but for the last one
+      length = llvm::divideCeil(*left, llvm::divideCeil(*left, length));
+    auto parts = schedule.split(reduced.back(), {std::nullopt, length});
+    if (failed(parts))
+      return failure();
+    reduced.back() = parts->front();
+  }
+  return schedule.fuse(reduced);
+}
+
+LogicalResult ReductionRule::divideSum(ArrayRef<Loop> reduced) {
+  FailureOr<Loop> outer = outerReduced(Loops(reduced));
+  FailureOr<Block> made = failed(outer) ? FailureOr<Block>() : schedule.rfactor(*outer, 0);
+  if (failed(made))
+    return failure();
+  part = *made;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Columns: vectors of sums
+//===----------------------------------------------------------------------===//
+
+/// Half of the registers. Where no whole vectors go into the columns, LLVM divides them: a few vectors are one to the
+/// schedule where there are many columns, and none where there are few or nothing is known.
+void ReductionRule::chooseTile(const SymbolicInt &columns) {
+  std::optional<int64_t> count = columns.constant();
+  int64_t registers = std::max<int64_t>(1, target.vectorRegisters / 2);
+  auto largest = static_cast<int64_t>(count ? llvm::bit_floor(static_cast<uint64_t>(*count)) : 1);
+  int64_t whole = std::min(lanes, largest);
+  if (count && *count % whole != 0 && whole > 1 && *count % (whole / 2) == 0)
+    whole /= 2;
+  vectors = 1;
+  if (!count || *count % whole != 0) {
+    bool isMany = count && *count >= mostColumns;
+    lanes = isMany ? std::min(mostLanes, usualVectors * lanes) : mostColumns;
+    return;
+  }
+  lanes = whole;
+  int64_t all = *count / lanes;
+  vectors = std::min(all, registers);
+  for (int64_t parts = llvm::divideCeil(all, registers); parts <= all / 4; ++parts)
+    if (all % parts == 0) {
+      vectors = all / parts;
+      break;
+    }
+}
+
+/// The loops over tiles, if that is not all, over the vectors of one, if there are several, and over a vector.
+FailureOr<SmallVector<KernelSchedule::Loop>> ReductionRule::splitTile(Loop loop, bool isWhole) {
+  SmallVector<KernelSchedule::Factor> factors = {lanes};
+  if (vectors > 1)
+    factors.insert(factors.begin(), vectors);
+  if (!isWhole)
+    factors.insert(factors.begin(), std::nullopt);
+  return factors.size() == 1 ? FailureOr<Loops>(Loops{loop}) : schedule.split(loop, factors);
+}
+
+/// The loops over the vectors of one tile.
+LogicalResult ReductionRule::runTile(Loops tile) {
+  if (Loop last = tile.pop_back_val(); lanes <= mostLanes && failed(schedule.vectorize(last)))
+    return failure();
+  return success(llvm::all_of(tile, [&](Loop loop) { return succeeded(schedule.unroll(loop)); }));
+}
+
+/// The loops of a block inside of `outer` others: the first one over the tile, then those it sums over.
+LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *parts) {
+  Loops loops = schedule.getLoops(block), order(ArrayRef(loops).drop_front(outer + 1));
+  FailureOr<Loops> tile = splitTile(loops[outer], /*isWhole=*/true);
+  if (failed(tile))
+    return failure();
+  if (parts)
+    *parts = order;
+  if (!order.empty()) {
+    FailureOr<Block> init = schedule.decomposeReduction(block, tile->front());
+    if (failed(init) || failed(runTile(Loops(ArrayRef(schedule.getLoops(*init)).drop_front(outer)))))
+      return failure();
+    llvm::append_range(order, *tile);
+    if (failed(schedule.reorder(order)))
+      return failure();
+  }
+  return runTile(*tile);
+}
+
+LogicalResult ReductionRule::scheduleColumns() {
+  FailureOr<Block> root = follower ? schedule.getBlock(*follower) : schedule.cacheWrite(sum, "local");
+  if (failed(root))
+    return failure();
+  Loops units = schedule.getLoops(*root), parts;
+  SymbolicInt count = countOf(schedule, units.back());
+  chooseTile(count);
+  bool isWhole = support::mod(count, SymbolicInt(lanes * vectors)) == SymbolicInt(0);
+  FailureOr<Loops> columns = splitTile(units.pop_back_val(), /*isWhole=*/false);
+  if (failed(columns) || failed(schedule.computeAt(sum, columns->front())))
+    return failure();
+  size_t around = units.size() + 1;
+  if (units.empty() || isWhole) // the loop over tiles is cut where the last one is not whole
+    units.push_back(columns->front());
+  if (failed(scheduleTile(sum, around, &parts)) || failed(runTile(Loops(ArrayRef(*columns).drop_front()))))
+    return failure();
+  if (part && (failed(schedule.computeAt(*part, parts.front())) || failed(scheduleTile(*part, around + 1))))
+    return failure();
+  while (countOf(schedule, units).isPoison())
+    units.pop_back();
+  return runUnits(schedule, units);
+}
+
+//===----------------------------------------------------------------------===//
+// One element after another
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReductionRule::scheduleElements() {
+  Loops loops = schedule.getLoops(follower ? *schedule.getBlock(*follower) : sum), reduced;
+  if (follower) {
+    if (!loops.empty() && failed(schedule.computeAt(sum, loops.back())))
+      return failure();
+    reduced = schedule.getLoops(sum);
+    reduced.erase(reduced.begin(), reduced.begin() + loops.size());
+  } else {
+    unsigned spatial = leadingSpatialLoops(schedule.operation(sum));
+    reduced.assign(loops.begin() + spatial, loops.end());
+    loops.truncate(spatial);
+  }
+  if (part && failed(schedule.computeAt(*part, reduced.front())))
+    return failure();
+  std::optional<int64_t> count = countOf(schedule, reduced).constant();
+  if (!part && count && *count <= mostUnrolled)
+    for (Loop loop : reduced)
+      if (failed(schedule.unroll(loop)))
+        return failure();
+  return runUnits(schedule, unitsAmong(schedule, loops));
+}
+
+LogicalResult ReductionRule::run() {
+  sum = *schedule.getBlock(sumOp.getName());
+  SmallVector<ForOp> nest = loopsAround(sumOp);
+  unsigned spatial = leadingSpatialLoops(sumOp);
+  lanes = spatial ? lanesOf(nest[spatial - 1], target) : 0;
+  most = lanes ? shortSum : shortSum * std::max<int64_t>(1, target.vectorLanes(4));
+  SymbolicInt summed(1);
+  for (ForOp loop : ArrayRef(nest).drop_front(spatial))
+    summed *= loop.getExtent().values().front();
+  isLong = isRounded() && !(SymbolicInt(most) - summed).knownNonNegative();
+  if (failed(joinReduced()))
+    return failure();
+  Loops loops = schedule.getLoops(sum);
+  if (isLong && failed(divideSum(ArrayRef(loops).drop_front(leadingSpatialLoops(sumOp)))))
+    return failure();
+  return lanes ? scheduleColumns() : scheduleElements();
+}
+
+static bool isReduction(func::FuncOp kernel, const target::TargetInfo &target) {
+  KernelSchedule none(kernel);
+  return ReductionRule(none, kernel, target).find();
+}
+
+static LogicalResult scheduleReduction(KernelSchedule &schedule, func::FuncOp kernel,
+                                       const target::TargetInfo &target) {
+  ReductionRule rule(schedule, kernel, target);
+  return success(rule.find() && succeeded(rule.run()));
+}
+
+const Rule perpend::tile::reductionRule = {"reduction", isReduction, scheduleReduction};
