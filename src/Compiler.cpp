@@ -123,7 +123,7 @@ StringRef Compilation::findFirst() {
   bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
   });
-  return options.startFrom.empty() && isOfBlocks ? StringRef("tile") : StringRef(options.startFrom);
+  return options.startFrom.empty() && isOfBlocks ? StringRef("schedule") : StringRef(options.startFrom);
 }
 
 LogicalResult Compilation::checkOptions() {
@@ -183,13 +183,13 @@ LogicalResult Compilation::readIntrinsics() {
   return success(succeeded(library));
 }
 
-/// They are for kernels as they are before the phase `tile`.
+/// They are for kernels as they are before the phase `schedule`.
 LogicalResult Compilation::readSchedules() {
   for (const Phase &phase : llvm::reverse(phases())) {
-    if (phase.name == "tile")
+    if (phase.name == "schedule")
       break;
     if (phase.name == first)
-      return module.emitError("the option --schedules is for kernels before the phase 'tile', and the compilation "
+      return module.emitError("the option --schedules is for kernels before the phase 'schedule', and the compilation "
                               "starts from '")
              << phase.name << "'\nhint: leave out --schedules, or start from an earlier phase";
   }
@@ -197,7 +197,7 @@ LogicalResult Compilation::readSchedules() {
   if (failed(read))
     return failure();
   schedules = std::move(*read);
-  if (first == "tile")
+  if (first == "schedule")
     attachSchedules();
   return success();
 }
@@ -254,7 +254,7 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "schedule")
+  if (phase.name == "fuse")
     attachSchedules();
   if (!options.dumpPhases.empty()) {
     size_t number = &phase - phases().begin();

@@ -75,14 +75,12 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
-  passes.addPass(tile::createTileScheduleKernels({context.target}));
-}
-
-static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileBuildBlocks());
   passes.addPass(tile::createTileScheduleBlocks({context.target}));
+}
+
+static void buildTile(OpPassManager &passes, const PhaseContext &) {
   passes.addPass(tile::createTileFlattenBlocks());
-  passes.addPass(tile::createTileLowerKernels({context.target}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(tile::createTileHoistDivisions());
   passes.addPass(createCSEPass());
@@ -162,13 +160,7 @@ static LogicalResult checkFused(ModuleOp module) {
       "main holds an operator outside a kernel");
 }
 
-static LogicalResult checkScheduled(ModuleOp module) {
-  return success(llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-    return !function->hasAttr(graph::kernelAttribute) || succeeded(tile::Schedule::verify(function));
-  }));
-}
-
-static LogicalResult checkTiled(ModuleOp module) {
+static LogicalResult checkNoTensors(ModuleOp module) {
   return holds(
       module,
       [](Operation *op) {
@@ -177,6 +169,20 @@ static LogicalResult checkTiled(ModuleOp module) {
                llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
       },
       "a kernel still has tensors");
+}
+
+static LogicalResult checkScheduled(ModuleOp module) {
+  return success(llvm::all_of(module.getOps<func::FuncOp>(),
+                              [](func::FuncOp function) {
+                                return !function->hasAttr(graph::kernelAttribute) ||
+                                       (succeeded(tile::verifyKernel(function)) &&
+                                        succeeded(tile::Schedule::verify(function)));
+                              }) &&
+                 succeeded(checkNoTensors(module)));
+}
+
+static LogicalResult checkTiled(ModuleOp module) {
+  return success(succeeded(checkNoTensors(module)) && llvm::none_of(module.getOps<func::FuncOp>(), tile::isOnBlocks));
 }
 
 static LogicalResult checkPlanned(ModuleOp module) {
@@ -203,7 +209,8 @@ static constexpr Phase table[] = {
      checkGraph},
     {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
      buildFuse, checkFused},
-    {"schedule", "Every kernel says how it runs.", buildSchedule, checkScheduled},
+    {"schedule", "Every kernel is loops around blocks on buffers, and its trace says how they came about.",
+     buildSchedule, checkScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
     {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},
     {"lower", "The module is in the LLVM dialect and exports bind, sizes and run.", buildLower, checkLowered},

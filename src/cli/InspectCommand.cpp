@@ -43,7 +43,7 @@ static int printTraces(const ModelSource &source, CompileOptions options) {
     return fail(target.takeError());
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(source);
-  options.stopAfter = "tile";
+  options.stopAfter = "schedule";
   if (!module || !compileGuarded(*module, options, ArtifactKind::SharedLibrary, "")) {
     if (workspace.hasFoundBug())
       writeReproducer(source, options);

@@ -49,9 +49,6 @@ public:
   virtual mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                               mlir::ValueRange index) = 0;
   virtual mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value) = 0;
-  /// The element at a row-major position, for operands that lie in memory; null otherwise.
-  virtual mlir::Value elementAtPosition(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
-                                        mlir::Value position) = 0;
   /// A for loop over [0, count) with one carried value; `body` returns its next value. Reductions use this.
   using LoopBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value index, mlir::Value carried)>;
   virtual mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,

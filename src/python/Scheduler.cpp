@@ -175,7 +175,7 @@ static LogicalResult makeKernels(ModuleOp module, const std::string &target, boo
     CompileOptions options;
     options.target = target;
     options.unpacked = !isPacked;
-    options.stopAfter = "schedule";
+    options.stopAfter = "fuse";
     return perpend::compile(module, options, ArtifactKind::SharedLibrary, "");
   }
   return success(succeeded(verifyModule(module)) && llvm::all_of(kernelsOf(module), [](func::FuncOp kernel) {
@@ -225,8 +225,7 @@ std::unique_ptr<Scheduler> Scheduler::open(Program &program, const std::string &
   }
   OwningOpRef<ModuleOp> model = modelOf(kernel), blocks = model->clone();
   std::string found = kernel.getSymName().str();
-  if (failed(mlir::verify(*model)) ||
-      failed(buildBlocks(*blocks, blocks->lookupSymbol<func::FuncOp>(found)))) {
+  if (failed(mlir::verify(*model)) || failed(buildBlocks(*blocks, blocks->lookupSymbol<func::FuncOp>(found)))) {
     error = errors.take("the kernel has no form as blocks");
     return nullptr;
   }
@@ -299,7 +298,7 @@ bool Scheduler::compile(const OptionValues &values, const std::string &output, R
   state->kernelIn(*copy)->removeAttr(tile::scheduledAttribute); // it will be
   OptionValues options = values;
   options.emplace_back("target", state->target.name);
-  options.emplace_back("start_from", "tile");
+  options.emplace_back("start_from", "schedule");
   return compileModule(*copy, "", options, output, /*wantsExecutable=*/false, report, error);
 }
 } // namespace perpend::python

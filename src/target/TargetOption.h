@@ -1,7 +1,7 @@
 //===- TargetOption.h - a machine as the option of a pass --------*- C++ -*-===//
 //
 // Passes that ask for facts of the machine have one option, `target`, which holds the TargetInfo itself. In the text of
-// a pipeline it is a target's name: `tile-schedule-kernels{target=x86-64-v3,+avxvnni}`. So a new fact is written in
+// a pipeline it is a target's name: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So a new fact is written in
 // TargetInfo alone, and tests may bring machines that Targets.def does not know.
 //
 //===----------------------------------------------------------------------===//

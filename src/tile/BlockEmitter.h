@@ -29,7 +29,6 @@ public:
   mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                       mlir::ValueRange index) override;
   mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value) override;
-  mlir::Value elementAtPosition(mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::Value) override { return {}; }
   mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,
                    LoopBody body) override;
 

@@ -20,11 +20,8 @@ inline constexpr int64_t wantedUnits = 16;
 /// A symbolic extent counts as 32; nothing counts as less than 1.
 int64_t estimate(const graph::SymbolicInt &value);
 
-/// Seconds that one thread needs for a kernel whose body is still operators on tensors: the larger of what its
-/// arithmetic takes on vectors, and what moving its operands and its result takes. Good to a factor of about two; the
-/// schedule decides by it how many threads a kernel is worth.
-double estimateSeconds(mlir::func::FuncOp kernel, const target::TargetInfo &target);
-/// The same of what a kernel has to do.
+/// Seconds that one thread needs for what a kernel has to do: the larger of what its arithmetic takes on vectors, and
+/// what moving its operands and its result takes. Good to a factor of about two.
 double estimateSeconds(const KernelWork &work, const target::TargetInfo &target);
 } // namespace perpend::tile
 

@@ -31,7 +31,7 @@ def product(tmp_path: Path) -> Path:
 
 def kernel_of(model: Path) -> str:
     """The name of the kernel that is not packed."""
-    text = succeed("compile", model, "-O1", "--stop-after", "schedule", folder=model.parent)
+    text = succeed("compile", model, "-O1", "--stop-after", "fuse", folder=model.parent)
     return re.findall(r"func.func private @(\w+)", text)[0]
 
 
@@ -74,15 +74,15 @@ def test_a_trace_by_hand(product: Path) -> None:
 
 
 def test_a_trace_in_a_module_of_text(product: Path) -> None:
-    text = succeed("compile", product, "-O1", "--stop-after", "schedule", folder=product.parent)
+    text = succeed("compile", product, "-O1", "--stop-after", "fuse", folder=product.parent)
     lines = ", ".join('"' + line.replace('"', "\\22") + '"' for line in PRODUCT.splitlines())
     path = product.parent / "changed.mlir"
-    path.write_text(text.replace("tile.kernel,", f"tile.kernel, tile.trace = [{lines}],"))
-    changed = tiled(product, "-O1", "--override-phase", f"schedule:{path}")
+    path.write_text(text.replace("tile.kernel}", f"tile.kernel, tile.trace = [{lines}]}}"))
+    changed = tiled(product, "-O1", "--override-phase", f"fuse:{path}")
     assert '"reorder %i0, %j0, %i1, %j1, %k"' in changed
     path.write_text(path.read_text().replace("parallel %i0", "parallel %k0"))
     message = reject(
-        "compile", product, "-o", "p.so", "-O1", "--override-phase", "schedule:changed.mlir", folder=product.parent
+        "compile", product, "-o", "p.so", "-O1", "--override-phase", "fuse:changed.mlir", folder=product.parent
     )
     assert "instruction 6, column 10 of tile.trace: parallel: %k0 is not defined before" in message
     assert "hint: did you mean %k?" in message
@@ -146,4 +146,4 @@ def test_schedules_that_cannot_be_read(product: Path) -> None:
     (product.parent / "empty.schedules").write_text("// nothing\n")
     options = ["--start-from", "plan", "--schedules", "empty.schedules"]
     said = reject("compile", "tiled.mlir", "-o", "p.so", *options, folder=product.parent)
-    assert "--schedules is for kernels before the phase 'tile', and the compilation starts from 'plan'" in said
+    assert "--schedules is for kernels before the phase 'schedule', and the compilation starts from 'plan'" in said

@@ -32,11 +32,9 @@ protected:
     mlir::PassManager passes(&module.context);
     passes.addPass(tile::createTilePackOperands());
     passes.addPass(graph::createGraphFuseKernels());
-    passes.addPass(tile::createTileScheduleKernels());
     passes.addPass(tile::createTileBuildBlocks());
     passes.addPass(tile::createTileScheduleBlocks());
     passes.addPass(tile::createTileFlattenBlocks());
-    passes.addPass(tile::createTileLowerKernels());
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(tile::createTileLowerMicroKernels());
     ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;

@@ -1,6 +1,6 @@
 // Products and convolutions as blocks: in registers by an intrinsic, what follows on the block that is there.
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | perpend-opt --tile-flatten-blocks --canonicalize --cse | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | perpend-opt --tile-flatten-blocks --canonicalize --cse | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=13

@@ -1,7 +1,7 @@
 // A chain of rows with products as blocks: a unit is a block of rows, with its scores in scratch memory; products are
 // computed by an intrinsic, on whole panels, what stands between them row by row.
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | perpend-opt --tile-flatten-blocks --canonicalize --cse | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | perpend-opt --tile-flatten-blocks --canonicalize --cse | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0 --symbol m=3
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1 --symbol m=1
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=37 --symbol m=41

@@ -1,9 +1,9 @@
 // From kernels of operators to loops, buffers and the functions of the module, one pass after another.
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v4 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
-// RUN: perpend-opt --tile-schedule-kernels=target=x86-64-v3 --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-schedule-kernels=target=znver5 --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-lower-kernels --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --canonicalize %s | FileCheck --check-prefix=LOOPS %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>

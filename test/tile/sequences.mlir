@@ -1,6 +1,6 @@
 // Results whose elements depend on one another: what is pulled into their kernels, and what a unit of work is.
 // RUN: perpend-opt --graph-fuse-kernels %s | FileCheck --check-prefix=FUSE %s
-// RUN: perpend-opt --graph-fuse-kernels --tile-schedule-kernels=target=znver5 --tile-lower-kernels --canonicalize %s | FileCheck --check-prefix=LOOPS %s
+// RUN: perpend-opt --graph-fuse-kernels --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --canonicalize %s | FileCheck --check-prefix=LOOPS %s
 
 #x = #graph.shape<["n", 70]>
 #r = #graph.shape<["n"]>

@@ -1,5 +1,5 @@
 // A kernel reads its own symbols only.
-// RUN: not perpend-opt --tile-schedule-kernels --tile-lower-kernels %s 2>&1 | FileCheck %s
+// RUN: not perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks %s 2>&1 | FileCheck %s
 
 // CHECK: kernel 'reversed': expected one of its symbols (n), got 'm'
 // CHECK: hint: list it in its attribute graph.symbols

@@ -1,5 +1,5 @@
 // What one nest of loops cannot store.
-// RUN: perpend-opt --tile-schedule-kernels --split-input-file --verify-diagnostics %s
+// RUN: perpend-opt --tile-build-blocks --split-input-file --verify-diagnostics %s
 
 // expected-error @+1 {{kernel 'shapes': result 1: expected the shape of the first one, tensor<4xf32>, got tensor<5xf32>}}
 func.func private @shapes(%a: tensor<4xf32>, %b: tensor<5xf32>) -> (tensor<4xf32>, tensor<5xf32>) attributes {tile.kernel} {
@@ -36,7 +36,7 @@ func.func private @sorted(%a: tensor<4xf32>) -> (tensor<4xi64>, tensor<4xi64>) a
 
 // -----
 
-// expected-error @+1 {{kernel 'nothing': expected at least one result}}
+// expected-error @+1 {{kernel 'nothing': expected inputs and results that are tensors}}
 func.func private @nothing(%a: tensor<4xf32>) attributes {tile.kernel} {
   return
 }

@@ -239,9 +239,6 @@ Value ReshapeOp::element(OpBuilder &builder, Location loc, ValueRange index, Ele
         sum = math.add(math.mul(sum, math.extent(result[dim])), index[dim]);
     return sum;
   };
-  Value whole = position(llvm::to_vector(llvm::seq<unsigned>(0, result.size())));
-  if (Value loaded = emitter.elementAtPosition(builder, loc, getInput(), whole))
-    return loaded;
   SmallVector<Value> source(input.size());
   for (const ReshapeGroup &group : reshapeGroups(input, result)) {
     Value rest = position(group.resultDims);

@@ -116,8 +116,7 @@ private:
 struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (!kernel->hasAttr(graph::kernelAttribute) ||
-          !llvm::any_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      if (!kernel->hasAttr(graph::kernelAttribute) || isOnBuffers(kernel))
         continue;
       if (failed(verifyKernel(kernel)) || failed(checkSizes(kernel)))
         return signalPassFailure();

@@ -43,10 +43,10 @@ using namespace perpend::tile;
 
 Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
   if (!usesIndices(expression, indices.names))
-    return emitter.extent(builder, loc, expression);
+    return emitter.extent(loc, expression);
   return graph::emitSymbolicInt(builder, loc, expression, [&](StringRef name) {
     Value known = indices.names.value(name);
-    return known ? mapping.lookup(known) : emitter.extent(builder, loc, SymbolicInt::symbol(name));
+    return known ? mapping.lookup(known) : emitter.extent(loc, SymbolicInt::symbol(name));
   });
 }
 

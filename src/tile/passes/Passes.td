@@ -28,18 +28,6 @@ def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
-def TileScheduleKernels : Pass<"tile-schedule-kernels", "::mlir::ModuleOp"> {
-  let summary = "Chooses each kernel's schedule from the machine's numbers";
-  let options = [TargetOption];
-}
-
-def TileLowerKernels : Pass<"tile-lower-kernels", "::mlir::ModuleOp"> {
-  let summary = "Each kernel's operators into loops on 1-D buffers, as its schedule says";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::perpend::tile::TileDialect"];
-  let options = [TargetOption];
-}
-
 def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of main a place: input, output, weights or arena";
 }
