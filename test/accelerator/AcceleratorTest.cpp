@@ -86,7 +86,6 @@ public:
     std::vector<Tensor> inputs = drawInputs(random, n), expected = module.run(inputs);
     EXPECT_EQ(expected.size(), 1u) << module.messages;
     runPhasesTo("", "schedule");
-    runBlockPasses();
     Names used = tensorized();
     expectResult(inputs, expected);
     runPhasesTo("tile", "tile");
@@ -110,15 +109,6 @@ private:
   void runPhasesTo(const char *first, const char *last) {
     auto go = [](const Phase &, double) { return mlir::success(); };
     EXPECT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, first, last, go))) << module.messages;
-  }
-
-  void runBlockPasses() {
-    mlir::PassManager passes(&module.context);
-    passes.addPass(tile::createTileBuildBlocks({target, /*all=*/false, /*schedules=*/true}));
-    passes.addPass(tile::createTileScheduleBlocks({target}));
-    EXPECT_TRUE(succeeded(passes.run(*module.module))) << module.messages;
-    if (std::getenv("PERPEND_SHOW"))
-      module.module->print(llvm::errs());
   }
 
   std::vector<Tensor> drawInputs(Random &random, int64_t n) {
@@ -282,13 +272,13 @@ TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
   const target::TargetInfo target = Machine().target();
   Module module(textOf("product.mlir"));
   auto go = [](const Phase &, double) { return mlir::success(); };
-  ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "schedule", go))) << module.messages;
+  ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
   mlir::Builder builder(&module.context);
   for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
     if (kernel.isPrivate())
       kernel->setAttr(tile::traceAttribute, builder.getStrArrayAttr({"%product = get_block \"contract\"",
                                                                      "%copy = cache_read %product, 0, \"input\""}));
-  EXPECT_FALSE(succeeded(runPhases(*module.module, PhaseContext{target}, "tile", "tile", go)));
+  EXPECT_FALSE(succeeded(runPhases(*module.module, PhaseContext{target}, "schedule", "schedule", go)));
   EXPECT_NE(module.messages.find("the memory 'input' of 8192 bytes is too small for 16384\nhint: "), std::string::npos)
       << module.messages;
 }

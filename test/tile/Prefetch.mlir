@@ -1,7 +1,7 @@
 // Rows that come from memory are asked for one row before they are read and written; those that a cache holds are not.
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=64K --tile-schedule-blocks=target=x86-64-v3,l3=64K %s | FileCheck --check-prefix=SCHEDULED %s
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=64K --tile-schedule-blocks=target=x86-64-v3,l3=64K --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
-// RUN: perpend-opt --tile-build-blocks=target=x86-64-v3,l3=1M --tile-schedule-blocks=target=x86-64-v3,l3=1M %s | FileCheck --check-prefix=CACHED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l3=64K %s | FileCheck --check-prefix=SCHEDULED %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l3=64K --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l3=1M %s | FileCheck --check-prefix=CACHED %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3,l3=64K
 
 func.func @main(%x: tensor<20x300xf32> {graph.name = "x"}) -> tensor<20x300xf32> {

@@ -37,7 +37,7 @@ func.func private @table(%a: tensor<100000x64xf32>, %i: tensor<16xi64>) -> tenso
 }
 
 // Columns that are added up, as many at once as registers take.
-// CHECK: @columns({{.*}} tile.schedule = {}, {{.*}} = split %ax0, [_, 10, 16]"
+// CHECK: @columns({{.*}} tile.schedule = {grain = 1 : i64}, {{.*}} = split %ax0, [_, 10, 16]"
 func.func private @columns(%a: tensor<1000x200000xf32>) -> tensor<200000xf32> attributes {tile.kernel} {
   %0 = graph.reduce sum %a dims [0] : tensor<1000x200000xf32> -> tensor<200000xf32>
   return %0 : tensor<200000xf32>
