@@ -1,30 +1,21 @@
 // Memory that only grows.
+#include "Allocate.h"
 #include "Errors.h"
 #include "Session.h"
 #include <algorithm>
 #include <cstring>
-#include <sys/mman.h>
 
 namespace perpend::runtime {
 namespace {
 
-constexpr int64_t alignment = 64, hugePage = 2 << 20;
-
-// In huge pages where it fills some: rows that are read one after another do not end with a page each. Null: no memory.
-void *allocate(int64_t bytes) {
-  bool isLarge = bytes >= 2 * hugePage;
-  void *data = aligned_alloc(isLarge ? hugePage : alignment, static_cast<size_t>(bytes));
-  if (isLarge)
-    madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE); // of null: an error that nobody needs
-  return data;
-}
+constexpr int64_t alignment = 64;
 
 // False when there is no memory; the buffer is as it was then.
 bool replace(perpend_buffer &buffer, int64_t bytes, int64_t keptBytes) {
   if (bytes > INT64_MAX - alignment)
     return false;
   int64_t rounded = std::max((bytes + alignment - 1) / alignment, int64_t{1}) * alignment;
-  void *data = allocate(rounded);
+  void *data = allocateTensor(rounded);
   if (!data)
     return false;
   if (keptBytes)

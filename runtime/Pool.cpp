@@ -5,7 +5,7 @@
 // of that or a hundred times as much. So the caller does the first grain and looks how long it took, before it hands
 // out the rest; likewise before it wakes anybody for few units.
 //
-// One pool per process: perpend_pool_v2 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
+// One pool per process: perpend_pool_v3 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
 // for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
 // After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
 // child makes a new pool.
@@ -286,23 +286,23 @@ bool belongsToProcess(const Pool &pool) {
 } // namespace
 
 // Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
-extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v2;
-asm(".pushsection .bss.perpend_pool_v2,\"aw\",@nobits\n"
+extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v3;
+asm(".pushsection .bss.perpend_pool_v3,\"aw\",@nobits\n"
     ".p2align 3\n"
-    ".type perpend_pool_v2, @gnu_unique_object\n"
-    ".size perpend_pool_v2, 8\n"
-    "perpend_pool_v2:\n"
+    ".type perpend_pool_v3, @gnu_unique_object\n"
+    ".size perpend_pool_v3, 8\n"
+    "perpend_pool_v3:\n"
     ".zero 8\n"
     ".popsection\n");
 
 static Pool *acquirePool() {
-  void *pool = perpend_pool_v2.load(std::memory_order_acquire);
+  void *pool = perpend_pool_v3.load(std::memory_order_acquire);
   while (!pool || !belongsToProcess(*static_cast<Pool *>(pool))) {
     Pool *created = createPool();
     if (!created)
       return nullptr;
     pinThisObject();
-    if (perpend_pool_v2.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
+    if (perpend_pool_v3.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
       return created;
     munmap(created, sizeof(Pool));
   }

@@ -6,7 +6,7 @@
 namespace perpend::runtime {
 
 // Shared by copies of the runtime that may be of different versions: a change here or of Pool needs a new symbol name
-// (perpend_pool_v2 in Pool.cpp).
+// (perpend_pool_v3 in Pool.cpp).
 struct ParallelTask {
   void (*body)(void *context, int64_t begin, int64_t end);
   void *context;

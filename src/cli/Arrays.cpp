@@ -2,6 +2,7 @@
 
 #include "cli/Arrays.h"
 #include "interp/ElementFormat.h"
+#include "runtime/Allocate.h"
 #include "runtime/Types.h"
 #include "support/ReadableText.h"
 
@@ -15,7 +16,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <sys/mman.h>
 
 namespace perpend::cli {
 
@@ -29,12 +29,7 @@ Array Array::allocate(perpend_type type, ArrayRef<int64_t> shape) {
   for (int64_t extent : shape)
     if (extent < 0 || llvm::MulOverflow(bytes, extent, bytes))
       return array;
-  constexpr int64_t hugePage = 2 << 20; // as the runtime's own buffers
-  int64_t alignment = bytes >= 2 * hugePage ? hugePage : 64;
-  void *memory =
-      bytes < (int64_t{1} << 46) ? std::aligned_alloc(alignment, llvm::alignTo(bytes + 1, alignment)) : nullptr;
-  if (memory && alignment == hugePage)
-    madvise(memory, bytes, MADV_HUGEPAGE);
+  void *memory = bytes < (int64_t{1} << 46) ? runtime::allocateTensor(bytes + 1) : nullptr;
   if (memory)
     std::memset(memory, 0, bytes);
   array.bytes = std::shared_ptr<std::byte>(static_cast<std::byte *>(memory), std::free);

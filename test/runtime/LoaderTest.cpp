@@ -117,9 +117,9 @@ TEST(Loader, CopiesOfTheRuntimeShareOnePoolWhichSurvivesUnloading) {
     ASSERT_NE(objects[i], nullptr) << dlerror();
   }
   ASSERT_NE(dlsym(objects[0], "perpend_module_main"), dlsym(objects[1], "perpend_module_main"));
-  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v2"), dlsym(objects[1], "perpend_pool_v2"));
-  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v2"), dlsym(RTLD_DEFAULT, "perpend_pool_v2"));
-  runDirectly(objects[1]); // not the object whose perpend_pool_v2 it is, which the loader keeps anyway
+  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v3"), dlsym(objects[1], "perpend_pool_v3"));
+  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v3"), dlsym(RTLD_DEFAULT, "perpend_pool_v3"));
+  runDirectly(objects[1]); // not the object whose perpend_pool_v3 it is, which the loader keeps anyway
   size_t threads = threadCount();
   runDirectly(objects[0]);
   EXPECT_EQ(threadCount(), threads) << "the other copy started threads of its own";

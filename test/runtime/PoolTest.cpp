@@ -111,8 +111,11 @@ TEST(Pool, SleepingWorkersAreNotWokenForLittleWork) {
 
 // One of 16 units done alone is a ninth of the time of two threads.
 TEST(Pool, TheFirstPartIsTriedOnlyOfAnEstimate) {
-  for (int64_t grain : {1, -1}) {
+  for (auto [grain, isAsleep] : {std::pair(1, false), {-1, false}, {1, true}, {-1, true}}) {
     std::atomic<int64_t> firstEnd = 0;
+    parallel(64, 1, 2, work); // there is a worker
+    if (isAsleep)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     parallel(16, grain, 2, [&](int64_t begin, int64_t end) {
       if (begin == 0)
         firstEnd = end;

@@ -11,7 +11,9 @@ func.func @main(%x: tensor<20x300xf32> {graph.name = "x"}) -> tensor<20x300xf32>
 
 // SCHEDULED: "annotate %fused_i0, \22prefetch\22, 1 : i64"
 // SCHEDULED: tile.for %fused_i0 in 20 parallel attributes {prefetch = 1 : i64} {
+// CACHED: @normalised
 // CACHED-NOT: prefetch
+// CACHED: @gathered
 
 // FLAT: scf.for %[[ROW:.*]] = %arg3 to %arg4
 // FLAT: %[[NEXT:.*]] = arith.addi %{{.*}}, %c300
@@ -29,4 +31,23 @@ func.func private @normalised(%x: tensor<20x300xf32>) -> tensor<20x300xf32> attr
     graph.yield %r : f32
   }
   return %2 : tensor<20x300xf32>
+}
+
+// A row that is looked up is not known before: only what is written is asked for.
+// GATHERED: memref.prefetch %arg2
+// GATHERED-NOT: memref.prefetch
+// RUN: perpend-opt --tile-flatten-blocks %s | FileCheck --check-prefix=GATHERED %s
+func.func private @gathered(%x: !tile.buffer<[20, 300] x f32>, %s: !tile.buffer<[1] x i64>, %y: !tile.buffer<[10, 300] x f32>)
+    attributes {tile.kernel, tile.schedule = {grain = 25 : i64}, tile.scheduled} {
+  tile.for %f in 10 parallel attributes {prefetch = 1 : i64} {
+    tile.for %i in 300 {
+      tile.block "map" spatial(%vi in 10 = %f, %vj in 300 = %i) {
+        %n = tile.load %s[0] : !tile.buffer<[1] x i64>
+        %m = arith.index_cast %n : i64 to index
+        %1 = tile.load %x[%vi + %m, %vj] : !tile.buffer<[20, 300] x f32>
+        tile.store %1, %y[%vi, %vj] : !tile.buffer<[10, 300] x f32>
+      }
+    }
+  }
+  return
 }

@@ -69,3 +69,10 @@ func.func private @any(%a: tensor<?x20xi1, #nk>) -> tensor<?xi1, #n> attributes 
   %0 = graph.reduce max %a dims [1] : tensor<?x20xi1, #nk> -> tensor<?xi1, #n>
   return %0 : tensor<?xi1, #n>
 }
+
+// No columns.
+// SCHEDULED-LABEL: func.func private @no_columns
+func.func private @no_columns(%a: tensor<50x0xf32>) -> tensor<0xf32> attributes {tile.kernel} {
+  %0 = graph.reduce sum %a dims [0] : tensor<50x0xf32> -> tensor<0xf32>
+  return %0 : tensor<0xf32>
+}

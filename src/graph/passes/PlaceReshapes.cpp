@@ -103,7 +103,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
     for (int64_t last = int64_t(shape.size()) - 1; last >= 0; --last) {
       SymbolicInt count(1);
       for (int64_t first = last; first >= 0 && strides[last] == stride; --first)
-        if ((count *= shape[first]) == extent)
+        if ((count *= shape[first]) == extent && !count.isPoison())
           return Range{first, last};
     }
     return std::nullopt;

@@ -222,6 +222,8 @@ private:
     SymbolicInt left(1);
     for (size_t i = 0; i < a.size(); ++i) {
       left *= a[i];
+      if (left.isPoison())
+        return std::nullopt;
       SymbolicInt right(1);
       for (size_t j = 0; j < b.size(); ++j)
         if ((right *= b[j]) == left)

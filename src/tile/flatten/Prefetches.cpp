@@ -32,6 +32,9 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
     std::optional<IndexBounds> row = boundsOf(positionOf(access), indices.rangesAround(access.op, loop));
     if (!isa<BlockArgument>(access.buffer()) || !row || done.contains(access.buffer()))
       continue;
+    auto isInside = [&](Value inner) { return loop->isProperAncestor(inner.getParentBlock()->getParentOp()); };
+    if (indices.names.anyValue(row->low, isInside))
+      continue; // looked up there
     // Rows that lie one behind another.
     SymbolicInt length = row->high - row->low + SymbolicInt(1);
     if (indices.along(row->low, loop, loop).stride != length || usesIndices(length, indices.names))

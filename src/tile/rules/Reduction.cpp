@@ -193,6 +193,8 @@ LogicalResult ReductionRule::divideSum(ArrayRef<Loop> reduced) {
 /// schedule where there are many columns, and none where there are few or nothing is known.
 void ReductionRule::chooseTile(const SymbolicInt &columns) {
   std::optional<int64_t> count = columns.constant();
+  if (count)
+    count = std::max<int64_t>(*count, 1);
   int64_t registers = std::max<int64_t>(1, target.vectorRegisters / 2);
   auto largest = static_cast<int64_t>(count ? llvm::bit_floor(static_cast<uint64_t>(*count)) : 1);
   int64_t whole = std::min(lanes, largest);

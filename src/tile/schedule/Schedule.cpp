@@ -228,6 +228,9 @@ LogicalResult KernelSchedule::annotate(Place place, StringRef key, Attribute val
     return refuse("annotate " + name + ": expected a key and a value");
   if (key == tensorizedAnnotation)
     return refuse("annotate " + name + ": '" + key + "' is what tensorize writes");
+  auto ahead = dyn_cast<IntegerAttr>(value);
+  if (key == prefetchAnnotation && !(isa<ForOp>(*op) && ahead && ahead.getValue().isStrictlyPositive()))
+    return refuse("annotate " + name + ": '" + key + "' is a number of iterations of a loop, at least 1");
   if (list.get(key))
     return refuse("annotate " + name + ": it has the annotation '" + key + "' already; unannotate it before");
   list.set(key, value);
