@@ -89,10 +89,10 @@ def test_a_trace_in_a_module_of_text(product: Path) -> None:
 
 
 def test_a_grain_stays(product: Path) -> None:
-    text = succeed("compile", product, "-O1", "--stop-after", "schedule", folder=product.parent)
+    text = succeed("compile", product, "-O1", "--stop-after", "fuse", folder=product.parent)
     path = product.parent / "changed.mlir"
-    path.write_text(text.replace("tile.schedule = {}", "tile.schedule = {grain = 3 : i64}"))
-    override = ["-O1", "--override-phase", f"schedule:{path}"]
+    path.write_text(text.replace("tile.kernel}", "tile.kernel, tile.schedule = {grain = 3 : i64}}"))
+    override = ["-O1", "--override-phase", f"fuse:{path}"]
     for options in ([], ["--schedules", save_schedule(product, PRODUCT)]):
         assert "tile.schedule = {grain = 3 : i64}" in tiled(product, *override, *options)
         assert "tile.schedule = {grain = 3 : i64}" not in tiled(product, "-O1", *options)

@@ -117,9 +117,9 @@ def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
         assert "the outputs agree" in succeed("check", blocks, "--symbol", f"n={n}", folder=tmp_path)
     succeed("compile", blocks, "-o", "rows.so", "--start-from", "schedule", folder=tmp_path)
     succeed("run", "rows.so", "--symbol", "n=3", folder=tmp_path)
-    for options in (["--stop-after", "fuse"], ["--override-phase", "schedule:rows.mlir", "-o", "x.so"]):
+    for options in (["--stop-after", "fuse"], ["--override-phase", "fuse:rows.mlir", "-o", "x.so"]):
         message = reject("compile", blocks, *options, folder=tmp_path)
-        assert "does not run: the compilation starts from 'tile', as a kernel of the module is of blocks" in message
+        assert "does not run: the compilation starts from 'schedule', as a kernel of the module is of blocks" in message
     assert "scf.for" in succeed("compile", blocks, "--stop-after", "tile", "--dump-phases", ".", folder=tmp_path)
     assert not (tmp_path / "4-fuse.mlir").exists() and (tmp_path / "6-tile.mlir").exists()
     text = done.stdout.replace("tile.buffer<[n, 7] x f32>", "tile.buffer<[n, 8] x f32>")

@@ -170,11 +170,17 @@ def test_kernels_that_cannot_be_opened() -> None:
         match=r"no kernel 'contrct'\nhint: .*its kernels are contract_.*; inspect and bench name those of packed=True",
     ):
         perpend.Schedule(product(), "contrct")
-    with pytest.raises(perpend.CompileError, match=r"has a trace, but its operator '.*' has no form as blocks"):
-        node = helper.make_node("CumSum", ["a", "axis"], ["y"])
-        perpend.Schedule(model_of([node], [value("a", [5, 5])], {"axis": np.array(0)}))
     with pytest.raises(perpend.CompileError, match="'z16'"):
         perpend.Schedule(product(), target="z16")
+
+
+def test_elements_that_depend_on_one_another() -> None:
+    node = helper.make_node("CumSum", ["a", "axis"], ["y"])
+    schedule = perpend.Schedule(model_of([node], [value("a", [5, 100])], {"axis": np.array(0)}))
+    (lanes,) = schedule.get_loops(schedule.get_block("scan"))
+    schedule.parallel(lanes)
+    a = DATA.standard_normal((5, 100), np.float32)
+    np.testing.assert_allclose(schedule.build()(a), np.cumsum(a, 0), rtol=1e-5, atol=1e-6)
 
 
 def test_local_memory_of_any_size() -> None:
