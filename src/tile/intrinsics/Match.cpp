@@ -317,8 +317,6 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
   BodyMatcher bodies;
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why))
     return std::nullopt;
-  // A single iteration moves nothing.
-  llvm::erase_if(nest.axes, [](const Axis &axis) { return axis.extent == SymbolicInt(1) && !axis.count; });
   SmallVector<Axis> axes = nest.axes;
   nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // the elements of a word
   if (auto match = Assignment(intrinsic, nest, bodies.pairs).run(why))
