@@ -1,4 +1,4 @@
-//===- Rules.cpp - the list of rules --------------------------------------===//
+//===- Rules.cpp - the first rule that applies ------------------------------===//
 
 #include "tile/rules/Rules.h"
 
@@ -40,8 +40,10 @@ static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, 
 }
 
 void perpend::tile::applyRule(func::FuncOp kernel, const target::TargetInfo &target) {
-  static const Rule *const list[] = {&scratchpadRule, &contractionRule, &rowBlocksRule, &windowRule, &rowsRule,
-                                     &movementRule, &pointwiseRule, &reductionRule, &unitsRule};
+  static const Rule *const list[] = {
+#define RULE(name, sentence) &name,
+#include "tile/rules/Rules.def"
+  };
   for (const Rule *rule : list) {
     if (!rule->applies(kernel, target))
       continue;

@@ -1,8 +1,7 @@
 //===- Rules.h - the default schedules, one rule for each kind of kernel -*- C++ -*-===//
 //
 // A rule looks at a kernel of plain loops around blocks, and transforms it
-// through the primitives of tile/schedule. The list is in Rules.cpp; the first
-// rule that applies makes the kernel's schedule.
+// through the primitives of tile/schedule. Rules.def is the list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,28 +26,8 @@ struct Rule {
 /// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace.
 void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
-/// Contraction.cpp: a sum of products with a packed operand, and one value that follows: blocks in registers, by an
-/// intrinsic.
-extern const Rule contractionRule;
-/// Scratchpads.cpp: a sum that an intrinsic computes in memories of its own, and one value that follows.
-extern const Rule scratchpadRule;
-/// Rows.cpp: a chain of reductions over the same rows, each value in a nest of its own: all of them for one row, then
-/// the next.
-extern const Rule rowsRule;
-/// RowBlocks.cpp: such a chain with products: all of it for a block of rows, and of that, row by row what is no
-/// product.
-extern const Rule rowBlocksRule;
-/// Movement.cpp: one value, some of whose operands lie across: the elements that are neighbours in it are apart there.
-extern const Rule movementRule;
-/// Window.cpp: a short sum whose operands' neighbours are neighbours in the result (a depthwise convolution, a pool),
-/// and one value that follows.
-extern const Rule windowRule;
-/// Pointwise.cpp: values of one shape, none of which is a sum: vectors of the last dimension.
-extern const Rule pointwiseRule;
-/// Reduction.cpp: a sum of any length, and one value that follows: vectors of sums, or one after another.
-extern const Rule reductionRule;
-/// Units.cpp: whatever else: the outer loops are the units.
-extern const Rule unitsRule;
+#define RULE(name, sentence) extern const Rule name;
+#include "tile/rules/Rules.def"
 
 /// Contraction.cpp: rows of a block whose sums are in registers, of the columns of a panel and words of `group`
 /// elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
