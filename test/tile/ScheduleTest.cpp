@@ -157,6 +157,16 @@ TEST(Schedule, cutsAReduction) {
   expectIn("\"contract_p1\" spatial(%vi0 in 7 = %i0, %vi1 in 6 = %i1) reduced(%vk0 in 3 = %k0_p1)", text);
 }
 
+/// A loop over the first columns stays one over them, though more are inside.
+TEST(Schedule, padsThePartThatIsRead) {
+  std::string text = apply("paddedPrefix", [](KernelSchedule &s) {
+    auto pad = *s.getBlock("map");
+    APPLIES(s.computeAt(pad, s.getLoops(*s.getBlock("reduce"))[0]));
+    APPLIES(s.decomposePadding(pad, s.getLoops(pad)[1]));
+  });
+  expectIn("tile.for %i1 in 4 {\n      tile.block \"map\"", text);
+}
+
 TEST(Schedule, keepsEveryBit) {
   std::vector<Workload> list = workloads();
   int64_t total = std::getenv("PERPEND_LONG") ? 10000 : 400;

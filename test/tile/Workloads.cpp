@@ -243,6 +243,21 @@ static Workload padded(const std::string &name, const std::string &n, std::vecto
   return {name, {a}, "  %r = graph.pad %a <[2, 0]> 0.5 : f32 : " + a.str() + " -> " + r.str() + "\n", r, sizes};
 }
 
+/// Sums of the first columns of what is padded behind them.
+static Workload paddedPrefix(const std::string &name, const std::string &n, const std::string &count,
+                             std::vector<int64_t> sizes = {1}) {
+  std::string more = isNumber(n) ? std::to_string(std::stoi(n) + 2) : n + " + 2";
+  TensorText a{{"5", n}}, p{{"5", more}}, c{{"5", count}}, b{{"3", "5", count}};
+  return {name,
+          {a, b},
+          "  %p = graph.pad %a <[0, 0]> 2.0 : f32 : " + a.str() + " -> " + p.str() + "\n" +
+              mapOf("%q", {"%p", "%p"}, p, binary("add", "f32")) + moved("%c = graph.slice %q <[0, 0]> [1, 1]", p, c) +
+              moved("%w = graph.broadcast %c dims [1, 2]", c, b) + mapOf("%d", {"%w", "%b"}, b, binary("sub", "f32")) +
+              moved("%r = graph.reduce sum %d dims [0]", b, c),
+          c,
+          sizes};
+}
+
 std::vector<Workload> perpend::tile::workloads() {
   std::vector<int64_t> several = {0, 1, 5, 13};
   return {
@@ -282,5 +297,7 @@ std::vector<Workload> perpend::tile::workloads() {
       neighbours("neighboursSymbolic", "n", several),
       padded("padded", "5"),
       padded("paddedSymbolic", "n", several),
+      paddedPrefix("paddedPrefix", "6", "4"),
+      paddedPrefix("paddedPrefixSymbolic", "n", "2", several),
   };
 }

@@ -146,7 +146,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
   SmallVector<bool> isConditional(bindings.size(), false);
   auto isAlone = [&](unsigned iterator, ForOp own) {
     auto uses = [&](const SymbolicInt &expression) { return usesLoop(expression, own, names); };
-    return bindings[iterator] == names.symbol(own.variable()) && llvm::count_if(bindings, uses) == 1 &&
+    return bindings[iterator] == names.symbol(own.variable()) &&
+           indices.extentOf(own) == block.getDomain().values()[iterator] && llvm::count_if(bindings, uses) == 1 &&
            llvm::none_of(before, uses);
   };
   for (auto [i, inside] : llvm::enumerate(padded->inside)) {
@@ -157,7 +158,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
       continue;
     if (own != loops.end() && inside.low != SymbolicInt(0))
       return refuse(title + "the iterator " + Twine(i) +
-                    " is not the variable of a loop; decompose_padding before split and fuse");
+                    " is not the variable of a loop over all of it; decompose_padding before split, fuse and "
+                    "compute_at");
     if (inside.low != SymbolicInt(0))
       conditions.append({inside.low - SymbolicInt(1), bindings[i]});
     conditions.append({bindings[i], inside.high});
