@@ -167,6 +167,16 @@ TEST(Schedule, padsThePartThatIsRead) {
   expectIn("tile.for %i1 in 4 {\n      tile.block \"map\"", text);
 }
 
+/// No part without iterations: a sum's init would run all the same.
+TEST(Schedule, cutsOffNoEmptyPart) {
+  (void)apply("gather", [](KernelSchedule &s) {
+    auto unit = s.addUnitLoop(s.getLoops(*s.getBlock("reduce"))[1]);
+    APPLIES(unit);
+    EXPECT_TRUE(mlir::failed(s.loopPartition(*unit, {1, std::nullopt})));
+    expectIn("the other counts leave no iteration to the free one", s.refusal().str());
+  });
+}
+
 TEST(Schedule, keepsEveryBit) {
   std::vector<Workload> list = workloads();
   int64_t total = std::getenv("PERPEND_LONG") ? 10000 : 400;

@@ -189,6 +189,8 @@ static SmallVector<Part> partsOf(ArrayRef<std::optional<int64_t>> counts, const 
       (!isFree && rest != SymbolicInt(0)))
     return why = "expected counts whose sum is the extent " + extent.str() + ", one of them free (_) at most",
            SmallVector<Part>();
+  if (isFree && rest == SymbolicInt(0))
+    return why = "the other counts leave no iteration to the free one", SmallVector<Part>();
   SmallVector<Part> parts;
   SymbolicInt start(0);
   for (std::optional<int64_t> count : counts) {
