@@ -177,6 +177,18 @@ TEST(Schedule, cutsOffNoEmptyPart) {
   });
 }
 
+/// What reads a rolled buffer is not computed again behind its loop.
+TEST(Schedule, inlinesNoReaderOfARolledBuffer) {
+  (void)apply("neighbours", [](KernelSchedule &s) {
+    auto sum = *s.getBlock("reduce"), read = *s.getBlock("map");
+    APPLIES(s.cacheWrite(read, "local"));
+    APPLIES(s.computeAt(sum, s.getLoops(read)[0]));
+    APPLIES(s.rollingBuffer(sum, 0));
+    EXPECT_TRUE(mlir::failed(s.computeInline(read)));
+    expectIn("do this before rolling_buffer", s.refusal().str());
+  });
+}
+
 TEST(Schedule, keepsEveryBit) {
   std::vector<Workload> list = workloads();
   int64_t total = std::getenv("PERPEND_LONG") ? 10000 : 400;

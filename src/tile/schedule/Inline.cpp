@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
 
@@ -60,6 +61,10 @@ LogicalResult KernelSchedule::computeInline(Block handle) {
   std::optional<SingleStore> single = inlinable(kernel, block, why);
   if (!single)
     return refuse(title + "cannot be computed where it is read: " + why);
+  for (const Access &source : accessesIn(block))
+    if (Operation *alloc = source.buffer().getDefiningOp(); alloc && alloc->hasAttr(rolledAttribute))
+      return refuse(title + "reads or writes the rolled buffer " + bufferName(source.buffer()) +
+                    ", whose elements do not stay; do this before rolling_buffer");
   SmallVector<Access> reads;
   for (const Access &access : accessesIn(kernel, single->buffer))
     if (!access.isStore())
