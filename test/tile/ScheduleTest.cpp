@@ -167,6 +167,18 @@ TEST(Schedule, padsThePartThatIsRead) {
   expectIn("tile.for %i1 in 4 {\n      tile.block \"map\"", text);
 }
 
+/// A copy for what follows is not made behind it.
+TEST(Schedule, movesNoBlockBehindItsReaders) {
+  (void)apply("matmul", [](KernelSchedule &s) {
+    auto sum = *s.getBlock("contract");
+    APPLIES(s.decomposeReduction(sum, s.getLoops(sum)[0]));
+    auto copies = s.cacheInplace(sum, 0, "local");
+    APPLIES(copies);
+    EXPECT_TRUE(mlir::failed(s.reverseComputeAt(copies->first, s.getLoops(copies->second)[1])));
+    expectIn("the loop is not before the block 'contract_in'", s.refusal().str());
+  });
+}
+
 /// No part without iterations: a sum's init would run all the same.
 TEST(Schedule, cutsOffNoEmptyPart) {
   (void)apply("gather", [](KernelSchedule &s) {

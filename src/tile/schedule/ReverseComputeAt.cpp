@@ -74,6 +74,21 @@ static std::optional<SpatialNest> finalNest(Followed &followed, ForOp loop, Kern
   return nest;
 }
 
+/// Whether `first` runs before `second` in an iteration of the loops around both.
+static bool runsBefore(Operation *first, Operation *second) {
+  Operation *other = nullptr;
+  for (; !(other = statementIn(first->getBlock(), second)); first = first->getParentOp())
+    ;
+  return first != other && first->isBeforeInBlock(other);
+}
+
+/// Nothing touches what the block writes, from the loop on to where the block is now.
+static bool mayRunEarlier(func::FuncOp kernel, BlockOp block, Value written, ForOp loop) {
+  return runsBefore(loop, block) && llvm::all_of(accessesIn(kernel, written), [&](const Access &access) {
+           return block->isAncestor(access.op) || runsBefore(access.op, loop) || runsBefore(block, access.op);
+         });
+}
+
 LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandle) {
   BlockOp block;
   ForOp loop;
@@ -85,6 +100,9 @@ LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandl
     return refuse(title + "the block '" + block.getName() + "' cannot move: " + (result ? "it is a reduction" : why));
   if (loop->isAncestor(block))
     return refuse(title + "the loop is around the block already");
+  if (!mayRunEarlier(kernel, block, result->buffer, loop))
+    return refuse(title + "the loop is not before the block '" + block.getName() + "', or another one uses " +
+                  bufferName(result->buffer) + " in between");
   std::optional<Followed> followed = findFollowed(kernel, block, loop, why);
   if (!followed)
     return refuse(title + why);
