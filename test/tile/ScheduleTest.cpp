@@ -179,13 +179,16 @@ TEST(Schedule, movesNoBlockBehindItsReaders) {
   });
 }
 
-/// No part without iterations: a sum's init would run all the same.
-TEST(Schedule, cutsOffNoEmptyPart) {
+/// A part whose iterations do nothing would begin the sum anew.
+TEST(Schedule, beginsNoSumInEachPart) {
   (void)apply("gather", [](KernelSchedule &s) {
     auto unit = s.addUnitLoop(s.getLoops(*s.getBlock("reduce"))[1]);
     APPLIES(unit);
-    EXPECT_TRUE(mlir::failed(s.loopPartition(*unit, {1, std::nullopt})));
-    expectIn("the other counts leave no iteration to the free one", s.refusal().str());
+    auto parts = s.split(*unit, {2, std::nullopt});
+    APPLIES(parts);
+    for (auto loop : *parts)
+      EXPECT_TRUE(mlir::failed(s.loopPartition(loop, {1, std::nullopt})));
+    expectIn("each part would begin the sum of 'reduce', which does not go along the loop", s.refusal().str());
   });
 }
 

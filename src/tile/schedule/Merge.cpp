@@ -189,8 +189,6 @@ static SmallVector<Part> partsOf(ArrayRef<std::optional<int64_t>> counts, const 
       (!isFree && rest != SymbolicInt(0)))
     return why = "expected counts whose sum is the extent " + extent.str() + ", one of them free (_) at most",
            SmallVector<Part>();
-  if (isFree && rest == SymbolicInt(0))
-    return why = "the other counts leave no iteration to the free one", SmallVector<Part>();
   SmallVector<Part> parts;
   SymbolicInt start(0);
   for (std::optional<int64_t> count : counts) {
@@ -221,6 +219,10 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop 
     if (block.init() && parts.size() > 1 && !parts.front().count.knownPositive())
       return refuse(title + "its first part may be empty, and would then not run the init of '" + block.getName() +
                     "'; decompose_reduction before");
+    auto goesAlong = [](auto pair) { return std::get<0>(pair) && std::get<1>(pair) != SymbolicInt(1); };
+    if (block.init() && parts.size() > 1 && llvm::none_of(llvm::zip(*known, block.getDomain().values()), goesAlong))
+      return refuse(title + "each part would begin the sum of '" + block.getName() +
+                    "', which does not go along the loop; decompose_reduction before");
     strides.push_back(*known);
   }
   SmallVector<ForOp> loops;
