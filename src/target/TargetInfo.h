@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct TargetInfo {
   std::string features;         ///< LLVM's -mattr on top of cpu, may be empty
   std::vector<std::string> isa; ///< every extension generated code may use, in the order of runtime/IsaX86.def
 
-  unsigned vectorBytes = 0;
+  unsigned vectorBytes = 0; ///< 0: it has no vectors
   unsigned vectorRegisters = 0;
   uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
   unsigned lineBytes = 64;
@@ -46,9 +47,10 @@ struct TargetInfo {
   bool hasIsa(llvm::StringRef extension) const;
   /// The names of the memories.
   std::vector<std::string> scopes() const;
-  unsigned vectorLanes(unsigned elementBytes) const { return vectorBytes / elementBytes; }
+  /// 1 where there are no vectors.
+  unsigned vectorLanes(unsigned elementBytes) const { return std::max(1u, vectorBytes / elementBytes); }
   /// Peak of one thread in 32-bit floating point.
-  double flopsPerCycle() const { return 2.0 * fmaPerCycle * (vectorBytes / 4); }
+  double flopsPerCycle() const { return 2.0 * fmaPerCycle * vectorLanes(4); }
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
   /// Reading so much again and again with one thread: what a cache holds is not read from memory.
   double bytesPerSecondOf(double bytes) const {

@@ -30,8 +30,8 @@ namespace {
 struct Instances {
   double count = 1; ///< of vectors, or of scalars
   double lanes = 1;
-  double registersOf(double elementBytes, double vectorBytes) const {
-    return std::max(1.0, std::ceil(lanes * elementBytes / vectorBytes));
+  double registersOf(int64_t elementBytes, const target::TargetInfo &target) const {
+    return std::ceil(lanes / target.vectorLanes(elementBytes));
   }
 };
 
@@ -92,7 +92,7 @@ private:
   }
 
   void addBlock(BlockOp block) {
-    auto width = static_cast<double>(std::max<int64_t>(1, elementBytesOf(block)));
+    int64_t width = std::max<int64_t>(1, elementBytesOf(block));
     SmallVector<ForOp> loops;
     bool isIntrinsic = false;
     for (Operation *around = block->getParentOp(); around != kernel; around = around->getParentOp()) {
@@ -105,7 +105,7 @@ private:
     for (ForOp loop : loops)
       instances.count *= footprints.trips(loop);
     if (isIntrinsic) {
-      double work = instances.count * static_cast<double>(operationsOf(block)) * width / 4;
+      double work = instances.count * static_cast<double>(operationsOf(block)) * static_cast<double>(width) / 4;
       cost.arithmetic += work / (target.flopsPerSecond() * reachedByIntrinsics);
       return;
     }
@@ -115,7 +115,7 @@ private:
   }
 
   /// The loop whose iterations are lanes: the schedule's, or the innermost one where LLVM finds that it can be.
-  ForOp lanesOf(BlockOp block, ArrayRef<ForOp> loops, double width, Instances &instances) {
+  ForOp lanesOf(BlockOp block, ArrayRef<ForOp> loops, int64_t width, Instances &instances) {
     for (ForOp loop : loops)
       if (loop.getKind() == LoopKind::Vectorized) {
         instances.lanes = footprints.trips(loop);
@@ -124,7 +124,7 @@ private:
       }
     if (loops.empty())
       return {};
-    double wanted = std::floor(target.vectorBytes / width);
+    double wanted = target.vectorLanes(width);
     bool canBe = footprints.trips(loops.front()) >= wanted;
     for (const Access &access : accessesIn(block)) {
       IndexAlong index = along(access, loops.front());
@@ -164,7 +164,7 @@ private:
     return times;
   }
 
-  void addArithmetic(BlockOp block, ArrayRef<ForOp> loops, double width, const Instances &instances) {
+  void addArithmetic(BlockOp block, ArrayRef<ForOp> loops, int64_t width, const Instances &instances) {
     double slots = 0, products = 0, sums = 0;
     block.walk([&](Operation *op) {
       if (op->getParentOfType<InitOp>() || isa<LoadOp, StoreOp, IndexOp, BlockOp, InitOp>(op) ||
@@ -177,7 +177,7 @@ private:
     });
     if (target.fusesMultiplyAdds)
       slots -= std::min(products, sums);
-    double registers = instances.registersOf(width, target.vectorBytes);
+    double registers = instances.registersOf(width, target);
     double cycles = instances.count * registers * slots / std::max(1u, target.fmaPerCycle);
     if (block.isReduction() && !loops.empty() && carriesSum(block, loops.front())) {
       double chains = registers;
@@ -217,7 +217,7 @@ private:
       return 1;
     int64_t width = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
     if (index.isContiguous())
-      return instances.registersOf(static_cast<double>(width), target.vectorBytes);
+      return instances.registersOf(width, target);
     bool isTransposed = llvm::any_of(loops, [&](ForOp loop) {
       return loop.getKind() == LoopKind::Unrolled && footprints.trips(loop) == instances.lanes &&
              along(access, loop).isContiguous();
