@@ -313,8 +313,10 @@ LogicalResult ScratchpadRule::divideProduct() {
   SmallVector<std::optional<Loop>> calls(alignment.iterators.size());
   for (Loop loop : ArrayRef(loops).drop_front()) {
     ForOp op = schedule.operation(loop);
-    unsigned own =
-        llvm::find_if(bindings, [&](auto &binding) { return usesLoop(binding, op, indices.names); }) - bindings.begin();
+    const auto *binding = llvm::find_if(bindings, [&](auto &each) { return usesLoop(each, op, indices.names); });
+    if (binding == bindings.end())
+      return failure();
+    unsigned own = binding - bindings.begin();
     const auto *described = llvm::find(alignment.iterators, own);
     Loop outside = loop;
     if (described != alignment.iterators.end()) {
