@@ -383,14 +383,19 @@ void ScratchpadRule::runVectors() {
       names.push_back(block.getName().str());
   for (const std::string &name : names) {
     Loops loops = schedule.getLoops(*schedule.getBlock(name));
-    std::optional<int64_t> extent =
-        loops.empty() ? std::nullopt : schedule.operation(loops.back()).getExtent().values().front().constant();
-    int64_t lanes = target.vectorLanes(4);
-    if (!extent || lanes < 2 || *extent % lanes != 0 || *extent == 0)
-      continue;
-    auto parts = *extent == lanes ? Loops{loops.back()} : schedule.split(loops.back(), {std::nullopt, lanes});
-    if (succeeded(parts))
-      (void)schedule.vectorize(parts->back());
+    auto vectorizeLast = [&](KernelSchedule &trial) -> LogicalResult {
+      ForOp last = trial.operation(loops.back());
+      std::optional<int64_t> extent = last.getExtent().values().front().constant();
+      int64_t lanes = lanesOf(last, target);
+      if (!extent || !lanes || *extent % lanes != 0 || *extent == 0)
+        return failure();
+      if (*extent == lanes)
+        return trial.vectorize(loops.back());
+      auto parts = trial.split(loops.back(), lanes);
+      return failed(parts) ? failure() : trial.vectorize(parts->second);
+    };
+    if (!loops.empty() && succeeded(schedule.tryOut(vectorizeLast)))
+      (void)vectorizeLast(schedule);
   }
 }
 
