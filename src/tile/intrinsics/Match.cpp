@@ -330,7 +330,7 @@ std::optional<Alignment> perpend::tile::alignIntrinsic(BlockOp block, const Intr
   if (!bodies.match(intrinsic.block, block, why, /*mayHaveInit=*/true))
     return std::nullopt;
   Alignment alignment;
-  alignment.buffers.resize(intrinsic.strides.size());
+  alignment.accesses.resize(intrinsic.strides.size());
   IndexNames names;
   SmallVector<SmallVector<unsigned>> described;
   SmallVector<std::set<std::string>> found(bodies.pairs.size());
@@ -339,7 +339,7 @@ std::optional<Alignment> perpend::tile::alignIntrinsic(BlockOp block, const Intr
     described.push_back(*asIterators(intrinsic.block, {pair.first}));
     for (const SymbolicInt &index : names.read(access.indices(), access.variables()))
       index.symbols(used);
-    alignment.buffers[cast<BlockArgument>(Access{pair.first}.buffer()).getArgNumber()] = access.buffer();
+    alignment.accesses[cast<BlockArgument>(Access{pair.first}.buffer()).getArgNumber()] = access;
   }
   auto movesTheSame = [&](unsigned iterator, unsigned own) {
     return block.kind(own) == intrinsic.block.kind(iterator) &&

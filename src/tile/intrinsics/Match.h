@@ -50,8 +50,8 @@ std::optional<IntrinsicMatch> matchIntrinsic(mlir::Operation *root, const Intrin
 struct Alignment {
   /// Of each iterator of the description, the block's.
   llvm::SmallVector<unsigned> iterators;
-  /// Of each buffer of the description, the block's.
-  llvm::SmallVector<mlir::Value> buffers;
+  /// Of each buffer of the description, the block's access to what it is there.
+  llvm::SmallVector<Access> accesses;
 };
 /// Iterators move the same operands; where several of the block's do, it is the innermost that has more than one
 /// iteration. The others stay outside. nullopt: the block computes something else, or has no such iterator.

@@ -50,6 +50,11 @@ private:
   /// The extent of an iterator of the description, and of one of the product.
   int64_t partOf(unsigned described) { return *intrinsic->block.getDomain().values()[described].constant(); }
   SymbolicInt extentOf(unsigned own) { return product.getDomain().values()[own]; }
+  /// The memory of its copy; empty: it is read where it is. Sums that the intrinsic wants in no memory are local.
+  StringRef placeOf(unsigned buffer) {
+    StringRef memory = intrinsic->memoryOf(buffer);
+    return memory.empty() && buffer == written() ? "local" : memory;
+  }
   /// Of the description, of each dimension of the buffer.
   SmallVector<unsigned> iteratorsOf(unsigned buffer) {
     Value argument = intrinsic->description.getArgument(buffer);
@@ -68,6 +73,7 @@ private:
 
   SmallVector<int64_t> callsInUnit();
   bool fits(ArrayRef<int64_t> calls);
+  bool addsUpInOneCall();
   int64_t bytesOf(unsigned buffer, ArrayRef<int64_t> calls);
 
   KernelSchedule &schedule;
@@ -78,7 +84,7 @@ private:
   Alignment alignment;
 
   Block productHandle{}, root{};
-  /// Of each buffer that the intrinsic reads, what fills it.
+  /// What fills the buffers that the intrinsic reads.
   SmallVector<Block> copies;
   /// Of the sums: what goes on outside of the calls.
   Loops steps;
@@ -107,19 +113,34 @@ bool ScratchpadRule::find() {
   return best && choose(*best);
 }
 
-/// Every operand in a memory, every extent a number; and there is room for a call.
+/// Some operand in a memory, each of them another buffer, every extent a number; and there is room for a call.
 bool ScratchpadRule::choose(const Intrinsic &each) {
   std::string why;
-  bool isInMemories = llvm::none_of(llvm::seq<unsigned>(0, each.strides.size()),
-                                    [&](unsigned buffer) { return each.memoryOf(buffer).empty(); });
-  bool isPossible = isInMemories && each.parameters.empty() && each.cycles && each.cycles->isConstant();
+  bool isInMemory = llvm::any_of(llvm::seq<unsigned>(0, each.strides.size()),
+                                 [&](unsigned buffer) { return !each.memoryOf(buffer).empty(); });
+  bool isPossible = isInMemory && each.parameters.empty() && each.cycles && each.cycles->isConstant();
   std::optional<Alignment> found = isPossible ? alignIntrinsic(product, each, why) : std::nullopt;
   if (!found)
     return false;
   intrinsic = &each;
   alignment = std::move(*found);
-  bool isLong = llvm::all_of(alignment.iterators, [&](unsigned own) { return extentOf(own) != SymbolicInt(1); });
-  return isLong && fits(SmallVector<int64_t>(alignment.iterators.size(), 1));
+  llvm::SmallDenseSet<Value, 4> buffers;
+  bool areDifferent =
+      llvm::all_of(alignment.accesses, [&](const Access &access) { return buffers.insert(access.buffer()).second; });
+  bool isLong = llvm::all_of(alignment.iterators, [&](unsigned own) {
+    return extentOf(own) != SymbolicInt(0) && extentOf(own) != SymbolicInt(1);
+  });
+  return areDifferent && isLong && (!each.block.init() || addsUpInOneCall()) &&
+         fits(SmallVector<int64_t>(alignment.iterators.size(), 1));
+}
+
+/// As an intrinsic must that begins with its init.
+bool ScratchpadRule::addsUpInOneCall() {
+  return llvm::all_of(llvm::seq<unsigned>(0, product.getKinds().size()), [&](unsigned own) {
+    const auto *described = llvm::find(alignment.iterators, own);
+    int64_t part = described == alignment.iterators.end() ? 1 : partOf(described - alignment.iterators.begin());
+    return product.kind(own) != IteratorKind::Reduced || (SymbolicInt(part) - extentOf(own)).knownNonNegative();
+  });
 }
 
 /// Where an extent is not known, it is taken to be long.
@@ -137,10 +158,10 @@ double ScratchpadRule::cyclesOfCalls() {
 
 /// From the product's iterators to the indices of its copy of a buffer: those of the intrinsic come last.
 std::string ScratchpadRule::mapOf(unsigned buffer) {
-  SmallVector<Access> accesses = accessesIn(product, alignment.buffers[buffer]);
+  const Access &access = alignment.accesses[buffer];
   IndexNames names;
   std::set<std::string> used;
-  for (const SymbolicInt &index : names.read(accesses.front().indices(), accesses.front().variables()))
+  for (const SymbolicInt &index : names.read(access.indices(), access.variables()))
     index.symbols(used);
   SmallVector<std::string> inputs, outer, inner;
   for (auto [i, iterator] : llvm::enumerate(product.iterators())) {
@@ -157,7 +178,7 @@ std::string ScratchpadRule::mapOf(unsigned buffer) {
 
 std::optional<unsigned> ScratchpadRule::readNumberOf(unsigned buffer) {
   llvm::SetVector<Value> read = buffersOf(product, /*isWritten=*/false);
-  const auto *found = llvm::find(read, alignment.buffers[buffer]);
+  const auto *found = llvm::find(read, alignment.accesses[buffer].buffer());
   return found == read.end() ? std::nullopt : std::optional<unsigned>(found - read.begin());
 }
 
@@ -166,16 +187,16 @@ LogicalResult ScratchpadRule::cache() {
   FailureOr<Block> handle = schedule.getBlock(product.getName());
   productHandle = *handle;
   for (unsigned buffer = 0; buffer < written(); ++buffer) {
+    if (placeOf(buffer).empty())
+      continue;
     std::optional<unsigned> number = readNumberOf(buffer);
-    FailureOr<Block> copy =
-        number ? schedule.reindexCacheRead(productHandle, *number, intrinsic->memoryOf(buffer), mapOf(buffer))
-               : FailureOr<Block>(failure());
+    FailureOr<Block> copy = number ? schedule.reindexCacheRead(productHandle, *number, placeOf(buffer), mapOf(buffer))
+                                   : FailureOr<Block>(failure());
     if (failed(copy))
       return failure();
     copies.push_back(*copy);
-    alignment.buffers[buffer] = *buffersOf(schedule.operation(*copy), /*isWritten=*/true).begin();
   }
-  FailureOr<Block> out = schedule.reindexCacheWrite(productHandle, 0, intrinsic->memoryOf(written()), mapOf(written()));
+  FailureOr<Block> out = schedule.reindexCacheWrite(productHandle, 0, placeOf(written()), mapOf(written()));
   if (failed(out))
     return failure();
   root = *out;
@@ -194,19 +215,23 @@ LogicalResult ScratchpadRule::pad() {
     return success();
   if (failed(schedule.padEinsum(productHandle, multiples)))
     return failure();
-  for (auto [number, copy] : llvm::enumerate(copies)) {
+  for (Block copy : std::exchange(copies, {})) {
     FailureOr<SmallVector<Block>> readers = schedule.getConsumers(copy);
     if (failed(readers) || schedule.operation(readers->front()) == product)
       continue;
-    if (failed(schedule.setScope(readers->front(), intrinsic->memoryOf(number))) ||
+    Value filled = *buffersOf(schedule.operation(copy), /*isWritten=*/true).begin();
+    if (failed(schedule.setScope(readers->front(), cast<BufferType>(filled.getType()).getScope().getValue())) ||
         failed(schedule.computeInline(copy)))
       return failure();
-    copy = readers->front();
   }
+  FailureOr<SmallVector<Block>> filling = schedule.getProducers(productHandle);
+  if (failed(filling))
+    return failure();
+  copies = *filling;
   FailureOr<SmallVector<Block>> readers = schedule.getConsumers(productHandle);
   if (failed(readers) || schedule.operation(readers->front()) == schedule.operation(root))
     return success();
-  return success(succeeded(schedule.setScope(productHandle, intrinsic->memoryOf(written()))) &&
+  return success(succeeded(schedule.setScope(productHandle, placeOf(written()))) &&
                  succeeded(schedule.computeInline(readers->front())));
 }
 
@@ -222,12 +247,14 @@ int64_t ScratchpadRule::bytesOf(unsigned buffer, ArrayRef<int64_t> calls) {
   return bytes;
 }
 
+/// Where a memory has no end, one call fits, or more of them on a stack.
 bool ScratchpadRule::fits(ArrayRef<int64_t> calls) {
+  bool isOne = llvm::all_of(calls, [](int64_t count) { return count == 1; });
   return llvm::all_of(target.memories, [&](const target::Memory &memory) {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, most = memory.bytes || isOne ? memory.bytes : mostStackBytes;
     for (unsigned buffer = 0; buffer <= written(); ++buffer)
-      bytes += intrinsic->memoryOf(buffer) == memory.name ? bytesOf(buffer, calls) : 0;
-    return memory.bytes == 0 || bytes <= memory.bytes;
+      bytes += placeOf(buffer) == memory.name ? bytesOf(buffer, calls) : 0;
+    return most == 0 || bytes <= most;
   });
 }
 
@@ -353,7 +380,7 @@ LogicalResult ScratchpadRule::placeCopies() {
           return failure();
       if (&trial == &schedule)
         return success();
-      auto copied = trial.operation(copies.front())->getParentOfType<func::FuncOp>();
+      auto copied = trial.operation(productHandle)->getParentOfType<func::FuncOp>();
       compactBuffers(copied);
       return success(exceededMemory(copied, target).empty());
     };
