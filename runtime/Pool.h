@@ -11,7 +11,7 @@ struct ParallelTask {
   void (*body)(void *context, int64_t begin, int64_t end);
   void *context;
   int64_t extent, grain; // < 0: -grain, an estimate from extents that were not known
-  int32_t threads; // at most this many at once, the caller included
+  int32_t threads;       // at most this many at once, the caller included
 };
 
 constexpr int32_t maxThreads = 1024;

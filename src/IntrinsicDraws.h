@@ -34,8 +34,8 @@ struct IntrinsicDraw {
   std::string text;
 };
 
-/// Errors: diagnostics: no extents fulfil the conditions, or none above 1 give the buffers a place (elements of the last
-/// lie on one another, or far away), or the description cannot be interpreted.
+/// Errors: diagnostics: no extents fulfil the conditions, or none above 1 give the buffers a place (elements of the
+/// last lie on one another, or far away), or the description cannot be interpreted.
 mlir::FailureOr<std::vector<IntrinsicDraw>> drawCalls(const tile::Intrinsic &intrinsic);
 } // namespace perpend
 

@@ -60,9 +60,7 @@ LogicalResult run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
   return passes.run(module);
 }
 
-LogicalResult buildBlocks(mlir::ModuleOp module) {
-  return run(module, createTileBuildBlocks());
-}
+LogicalResult buildBlocks(mlir::ModuleOp module) { return run(module, createTileBuildBlocks()); }
 
 /// Local buffers lie on the stack, whose size is a number; here n is known.
 void bindSizes(mlir::func::FuncOp kernel, int64_t n) {
