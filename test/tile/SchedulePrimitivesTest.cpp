@@ -305,9 +305,13 @@ TEST(RolledBuffers, areReadInTheirLoop) {
     KernelSchedule schedule(kernel);
     auto block = [&](const char *name) { return *schedule.getBlock(name); };
     ASSERT_TRUE(mlir::succeeded(schedule.computeAt(block("reduce"), loopsOf(schedule, "map")[0])) &&
-                mlir::succeeded(schedule.rollingBuffer(block("reduce"), 0)) &&
-                mlir::succeeded(schedule.cacheWrite(block("map"), "local")))
+                mlir::succeeded(schedule.rollingBuffer(block("reduce"), 0)))
         << schedule.refusal().str();
+    EXPECT_TRUE(mlir::failed(schedule.cacheWrite(block("reduce"), "local")));
+    EXPECT_TRUE(mlir::failed(schedule.cacheInplace(block("reduce"), 0, "local")));
+    EXPECT_NE(schedule.refusal().find("the buffer 'reduce' is rolled; cache it before"), llvm::StringRef::npos)
+        << schedule.refusal().str();
+    ASSERT_TRUE(mlir::succeeded(schedule.cacheWrite(block("map"), "local"))) << schedule.refusal().str();
     EXPECT_TRUE(mlir::failed(schedule.computeAt(block("map"), loopsOf(schedule, "map_out")[0])));
     EXPECT_NE(schedule.refusal().find("the buffer 'reduce' that the block reads is not complete"),
               llvm::StringRef::npos)

@@ -72,6 +72,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
     return refuse(title + "the block '" + block.getName() + "' writes " + Twine(written.size()) +
                   " buffers, expected one");
   Value buffer = written.front();
+  if (isRolled(buffer))
+    return refuse(title + "the buffer " + bufferName(buffer) + " is rolled; cache it before rolling_buffer");
   Operation *statement = statementIn(scopeOf(buffer), block);
   for (Operation *writer : writersOf(kernel, buffer))
     if (statementIn(scopeOf(buffer), writer) != statement)
@@ -102,6 +104,8 @@ KernelSchedule::cacheInplace(Block handle, int64_t number, StringRef scope) {
   if (failed(checkScope(scope, title)))
     return failure();
   Value buffer = *written;
+  if (isRolled(buffer))
+    return refuse(title + "the buffer " + bufferName(buffer) + " is rolled; cache it before rolling_buffer");
   Operation *statement = statementIn(scopeOf(buffer), block);
   bool isRead = llvm::any_of(accessesIn(block, buffer), [](const Access &access) { return !access.isStore(); });
   bool isWrittenBefore = llvm::any_of(writersOf(kernel, buffer), [&](Operation *writer) {

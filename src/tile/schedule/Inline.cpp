@@ -62,7 +62,7 @@ LogicalResult KernelSchedule::computeInline(Block handle) {
   if (!single)
     return refuse(title + "cannot be computed where it is read: " + why);
   for (const Access &source : accessesIn(block))
-    if (Operation *alloc = source.buffer().getDefiningOp(); alloc && alloc->hasAttr(rolledAttribute))
+    if (isRolled(source.buffer()))
       return refuse(title + "reads or writes the rolled buffer " + bufferName(source.buffer()) +
                     ", whose elements do not stay; do this before rolling_buffer");
   SmallVector<Access> reads;

@@ -38,8 +38,12 @@ llvm::SetVector<Operation *> perpend::tile::readersOf(func::FuncOp kernel, Value
   return blocksWith(kernel, buffer, false);
 }
 
+bool perpend::tile::isRolled(Value buffer) {
+  return buffer.getDefiningOp() && buffer.getDefiningOp()->hasAttr(rolledAttribute);
+}
+
 bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) {
-  if (buffer.getDefiningOp() && buffer.getDefiningOp()->hasAttr(rolledAttribute))
+  if (isRolled(buffer))
     return false; // its elements are others by then
   mlir::Block *scope = scopeOf(buffer);
   Operation *statement = statementIn(scope, at);
@@ -423,7 +427,7 @@ BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, Fo
     if (!statementIn(scopeOf(access.buffer()), loop))
       return why = "the buffer " + bufferName(access.buffer()) + " lives inside of the loop", BlockOp();
   for (const Access &access : accessesIn(init))
-    if (Operation *alloc = access.buffer().getDefiningOp(); alloc && alloc->hasAttr(rolledAttribute))
+    if (isRolled(access.buffer()))
       for (const Access &other : accessesIn(loop, access.buffer()))
         if (!block->isAncestor(other.op))
           return why = "the rolled buffer " + bufferName(access.buffer()) + " is written again in the loop", BlockOp();

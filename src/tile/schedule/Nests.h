@@ -40,6 +40,8 @@ bool isReadyAt(mlir::func::FuncOp kernel, mlir::Value buffer, mlir::Operation *a
 /// Moves the buffer's tile.alloc, if there is one, before `at`, in its own sequence; false where `at` is outside of
 /// that.
 bool makeLiveAt(mlir::Value buffer, mlir::Operation *at);
+/// Whether elements are written again when nobody reads them any more (rolling_buffer).
+bool isRolled(mlir::Value buffer);
 /// Reads and writes another buffer, of the same rank, at the same indices.
 void redirect(const Access &access, mlir::Value buffer);
 /// Reads and writes at other indices.
