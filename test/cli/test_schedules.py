@@ -132,10 +132,16 @@ def test_what_fits_no_kernel_is_named(product: Path) -> None:
     (product.parent / "old.schedules").write_text(text)
     done = perpend("compile", product, "-o", "p.so", "-O1", "--schedules", "old.schedules", folder=product.parent)
     assert done.returncode == 0
+    hint = (
+        "hint: perpend inspect --schedules lists those that it has; what is scheduled with plain operands is compiled "
+        "so, too (--unpacked)"
+    )
     assert done.stderr.splitlines() == [
         "warning: old.schedules:1: the schedule of @nothing is not used: the model has no kernel of this name",
+        hint,
         f"warning: old.schedules:3: the schedule of @{name} is not used: the model has a kernel of this name, "
         "with another structure",
+        hint,
     ]
 
 

@@ -142,9 +142,12 @@ void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedul
     auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel);
     bool isKernel = kernel && kernel->hasAttr(graph::kernelAttribute);
     if (!isKernel || (!schedule.structure.empty() && schedule.structure != structureOf(kernel))) {
-      emitWarning(position) << file << ":" << schedule.position.line << ": the schedule of @" << schedule.kernel
-                            << " is not used: the model has "
-                            << (isKernel ? "a kernel of this name, with another structure" : "no kernel of this name");
+      emitWarning(position)
+          << file << ":" << schedule.position.line << ": the schedule of @" << schedule.kernel
+          << " is not used: the model has "
+          << (isKernel ? "a kernel of this name, with another structure" : "no kernel of this name")
+          << "\nhint: perpend inspect --schedules lists those that it has; what is scheduled with plain "
+             "operands is compiled so, too (--unpacked)";
       continue;
     }
     SmallVector<StringRef> lines;

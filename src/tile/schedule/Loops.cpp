@@ -320,6 +320,16 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   if (!loop->getExtent().values().front().isConstant())
     return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
                   loop->getExtent().values().front().str());
+  constexpr int64_t mostCopies = 4096; // more takes minutes to compile
+  for (BlockOp block : blocksInside(*loop)) {
+    int64_t copies = 1;
+    for (ForOp around : loopsAround(block))
+      if (around == *loop || around.getKind() == LoopKind::Unrolled)
+        copies = std::min(copies * around.getExtent().values().front().constant().value_or(1), mostCopies + 1);
+    if (copies > mostCopies)
+      return refuse("unroll " + nameOf(handle) + ": the block '" + block.getName() + "' would be written more than " +
+                    Twine(mostCopies) + " times");
+  }
   return setKind(handle, LoopKind::Unrolled, "unroll");
 }
 

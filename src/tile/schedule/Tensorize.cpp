@@ -224,7 +224,8 @@ LogicalResult KernelSchedule::tensorize(Place place, StringRef name) {
     std::string known;
     for (const auto &one : library.list())
       known += (known.empty() ? "" : ", ") + one->name;
-    return refuse(title + "expected one of the intrinsics " + known);
+    return refuse(title + "expected one of the intrinsics " + known +
+                  "\nhint: a file brings others (--intrinsics FILE)");
   }
   if (!intrinsic->lacks.empty())
     return refuse(title + "the machine has no " + intrinsic->lacks);
