@@ -235,7 +235,10 @@ LogicalResult ReductionRule::runTile(Loops tile) {
 
 /// The loops of a block inside of `outer` others: the first one over the tile, then those it sums over.
 LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *parts) {
-  Loops loops = schedule.getLoops(block), order(ArrayRef(loops).drop_front(outer + 1));
+  Loops loops = schedule.getLoops(block);
+  if (loops.size() <= outer)
+    return failure(); // a tile of one element has no loop
+  Loops order(ArrayRef(loops).drop_front(outer + 1));
   FailureOr<Loops> tile = splitTile(loops[outer], /*isWhole=*/true);
   if (failed(tile))
     return failure();
