@@ -39,7 +39,7 @@ def scalar(name: str) -> onnx.TensorProto:
 def test_a_size_of_too_many_terms() -> None:
     nodes, inputs, constants = outer_sum(4, 6)
     nodes += [helper.make_node("CumSum", ["t", "zero"], ["s"]), helper.make_node("ReduceMax", ["s"], ["y"], keepdims=0)]
-    with pytest.raises(perpend.CompileError, match=r"the size of a tensor .* too long an expression\nhint: "):
+    with pytest.raises(perpend.CompileError, match=r"where an element lies .* too long an expression\nhint: "):
         perpend.compile(model_of(nodes, inputs, [*constants, scalar("zero")]))
 
 

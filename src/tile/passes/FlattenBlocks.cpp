@@ -323,9 +323,11 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
 
   static LogicalResult checkAccesses(func::FuncOp kernel) {
     Operation *access = accessWithoutPlace(kernel);
-    return access ? access->emitError("kernel '") << kernel.getSymName()
-                                                  << "': no expression says which element this is: its numbers are too "
-                                                     "large, or it is too long"
+    return access ? access->emitError("kernel '")
+                        << kernel.getSymName()
+                        << "': where an element lies has more than 63 bits, or is too long an "
+                           "expression\nhint: check the dimensions of the model's inputs, "
+                           "or give them as numbers (--dim)"
                   : LogicalResult(success());
   }
 
