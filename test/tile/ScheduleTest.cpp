@@ -179,8 +179,8 @@ TEST(Schedule, movesNoBlockBehindItsReaders) {
   });
 }
 
-/// A part whose iterations do nothing would begin the sum anew.
-TEST(Schedule, beginsNoSumInEachPart) {
+/// A part of it might do nothing, and yet begin the sum anew.
+TEST(Schedule, partsNoLoopThatABlockIsNotOf) {
   (void)apply("gather", [](KernelSchedule &s) {
     auto unit = s.addUnitLoop(s.getLoops(*s.getBlock("reduce"))[1]);
     APPLIES(unit);
@@ -188,7 +188,7 @@ TEST(Schedule, beginsNoSumInEachPart) {
     APPLIES(parts);
     for (auto loop : *parts)
       EXPECT_TRUE(mlir::failed(s.loopPartition(loop, {1, std::nullopt})));
-    expectIn("each part would begin the sum of 'reduce', which does not go along the loop", s.refusal().str());
+    expectIn("the block 'reduce' does not go along the loop, so each part would write all of it", s.refusal().str());
   });
 }
 

@@ -220,9 +220,11 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop 
       return refuse(title + "its first part may be empty, and would then not run the init of '" + block.getName() +
                     "'; decompose_reduction before");
     auto goesAlong = [](auto pair) { return std::get<0>(pair) && std::get<1>(pair) != SymbolicInt(1); };
-    if (block.init() && parts.size() > 1 && llvm::none_of(llvm::zip(*known, block.getDomain().values()), goesAlong))
-      return refuse(title + "each part would begin the sum of '" + block.getName() +
-                    "', which does not go along the loop; decompose_reduction before");
+    auto outlives = [&](Value buffer) { return !loop->isAncestor(buffer.getParentRegion()->getParentOp()); };
+    if (parts.size() > 1 && llvm::none_of(llvm::zip(*known, block.getDomain().values()), goesAlong) &&
+        llvm::any_of(buffersOf(block, /*isWritten=*/true), outlives))
+      return refuse(title + "the block '" + block.getName() +
+                    "' does not go along the loop, so each part would write all of it");
     strides.push_back(*known);
   }
   SmallVector<ForOp> loops;
