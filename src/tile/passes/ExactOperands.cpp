@@ -8,8 +8,6 @@
 
 #include "mlir/IR/Matchers.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -191,16 +189,12 @@ static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Valu
 // What was made wider
 //===----------------------------------------------------------------------===//
 
-/// Whether a number, no NaN, has few enough bits for a format.
+/// Whether a number, no NaN, is one of a format.
 static bool fits(float number, const llvm::fltSemantics &format) {
-  if (number == 0 || std::isinf(number))
-    return true;
-  if (!std::isnormal(number))
-    return false;
-  int exponent = std::ilogb(number), least = llvm::APFloat::semanticsMinExponent(format);
-  int bits = int(llvm::APFloat::semanticsPrecision(format)) - std::max(0, least - exponent);
-  float scaled = std::ldexp(number, bits - 1 - exponent);
-  return bits > 0 && exponent <= llvm::APFloat::semanticsMaxExponent(format) && scaled == std::trunc(scaled);
+  llvm::APFloat value(number);
+  bool losesInfo = false;
+  value.convert(format, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return !losesInfo && !value.isNaN();
 }
 
 /// A constant of f32 whose elements all are numbers of a type of fewer bits.

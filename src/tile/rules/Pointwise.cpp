@@ -36,10 +36,9 @@ static constexpr int64_t leastLanes = 2;
 static constexpr int64_t mostVectors = 4, fewVectors = 16;
 
 namespace {
-class Pointwise {
+class Pointwise : RuleBody {
 public:
-  Pointwise(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
-      : schedule(schedule), kernel(kernel), target(target) {}
+  using RuleBody::RuleBody;
 
   LogicalResult run();
 
@@ -52,9 +51,6 @@ private:
   int64_t partOf(LoopHandle last, ArrayRef<LoopHandle> units);
   LogicalResult runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes);
 
-  KernelSchedule &schedule;
-  func::FuncOp kernel;
-  const target::TargetInfo &target;
   /// The one nest, from the outermost.
   SmallVector<LoopHandle> loops;
 };

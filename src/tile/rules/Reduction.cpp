@@ -40,19 +40,14 @@ static constexpr int64_t mostUnrolled = 64;
 static constexpr int64_t usualVectors = 4, mostLanes = 64, mostColumns = 256;
 
 namespace {
-class ReductionRule {
+class ReductionRule : RuleBody {
 public:
-  ReductionRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
-      : schedule(schedule), kernel(kernel), target(target) {}
+  using RuleBody::RuleBody;
 
   bool find();
   LogicalResult run();
 
 private:
-  using Loop = KernelSchedule::Loop;
-  using Block = KernelSchedule::Block;
-  using Loops = SmallVector<Loop>;
-
   bool isRounded();
   LogicalResult joinReduced();
   bool joins(const SymbolicInt &inner, const SymbolicInt &outer);
@@ -66,9 +61,6 @@ private:
   LogicalResult scheduleElements();
   std::optional<int64_t> extentOf(Loop loop) { return countOf(schedule, loop).constant(); }
 
-  KernelSchedule &schedule;
-  func::FuncOp kernel;
-  const target::TargetInfo &target;
   BlockOp sumOp;
   /// Whether it is more than so many numbers, with an error that grows.
   bool isLong = false;

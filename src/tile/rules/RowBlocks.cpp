@@ -37,19 +37,14 @@ struct Product {
   int64_t columnsOfPanel;
 };
 
-class RowBlocksRule {
+class RowBlocksRule : RuleBody {
 public:
-  RowBlocksRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
-      : schedule(schedule), kernel(kernel), target(target) {}
+  using RuleBody::RuleBody;
 
   bool find();
   LogicalResult run();
 
 private:
-  using Loop = KernelSchedule::Loop;
-  using Block = KernelSchedule::Block;
-  using Loops = SmallVector<Loop>;
-
   const Product *productOf(BlockOp block) const;
   bool isReadByProduct(BlockOp block) const;
   int64_t chooseRows();
@@ -59,9 +54,6 @@ private:
   LogicalResult divide(const Product &product);
   LogicalResult tensorize(const Product &product, unsigned row);
 
-  KernelSchedule &schedule;
-  func::FuncOp kernel;
-  const target::TargetInfo &target;
   SmallVector<BlockOp> blocks;
   SmallVector<Product> products;
   unsigned rowDims = 0;

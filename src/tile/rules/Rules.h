@@ -23,6 +23,22 @@ struct Rule {
                                   const target::TargetInfo &target);
 };
 
+/// What a rule works on while it schedules.
+class RuleBody {
+public:
+  RuleBody(KernelSchedule &schedule, mlir::func::FuncOp kernel, const target::TargetInfo &target)
+      : schedule(schedule), kernel(kernel), target(target) {}
+
+protected:
+  using Loop = KernelSchedule::Loop;
+  using Block = KernelSchedule::Block;
+  using Loops = llvm::SmallVector<Loop>;
+
+  KernelSchedule &schedule;
+  mlir::func::FuncOp kernel;
+  const target::TargetInfo &target;
+};
+
 /// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace.
 void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 

@@ -31,19 +31,14 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-class ScratchpadRule {
+class ScratchpadRule : RuleBody {
 public:
-  ScratchpadRule(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target)
-      : schedule(schedule), kernel(kernel), target(target) {}
+  using RuleBody::RuleBody;
 
   bool find();
   LogicalResult run();
 
 private:
-  using Block = KernelSchedule::Block;
-  using Loop = KernelSchedule::Loop;
-  using Loops = SmallVector<Loop>;
-
   bool choose(const Intrinsic &intrinsic);
   double cyclesOfCalls();
   unsigned written() const { return intrinsic->strides.size() - 1; }
@@ -76,9 +71,6 @@ private:
   bool addsUpInOneCall();
   int64_t bytesOf(unsigned buffer, ArrayRef<int64_t> calls);
 
-  KernelSchedule &schedule;
-  func::FuncOp kernel;
-  const target::TargetInfo &target;
   BlockOp product, last;
   const Intrinsic *intrinsic = nullptr;
   Alignment alignment;
