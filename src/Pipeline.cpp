@@ -89,9 +89,7 @@ static void buildTile(OpPassManager &passes, const PhaseContext &) {
 static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(tile::createTilePlanMemory()); }
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
-  passes.addPass(tile::createTileLowerIntrinsics());
-  passes.addPass(tile::createTileLowerMicroKernels({context.target}));
-  passes.addPass(target::createCpuLowerDots({context.target}));
+  passes.addPass(tile::createTileLowerIntrinsics({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandMath({context.target}));

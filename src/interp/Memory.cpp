@@ -241,112 +241,6 @@ static bool executeShuffle(Executor &executor, const Instruction &instruction) {
   return true;
 }
 
-/// Sums modulo 2^32 of products of words: of two i16, or of four i8 that are unsigned on the left.
-static bool executeDot(Executor &executor, const Instruction &instruction) {
-  auto lanesOf = [&](const Slot &slot) { return static_cast<int64_t *>(executor.registers(slot)); };
-  const int64_t *lhs = lanesOf(instruction.operands[0]), *rhs = lanesOf(instruction.operands[1]);
-  const int64_t *sums = lanesOf(instruction.operands[2]);
-  int64_t *result = lanesOf(instruction.results[0]);
-  const uint32_t lanes = instruction.results[0].lanes, group = instruction.operands[0].lanes / lanes;
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    uint32_t sum = static_cast<uint32_t>(sums[lane]);
-    for (uint32_t i = lane * group; i < (lane + 1) * group; ++i)
-      sum += static_cast<uint32_t>((group == 4 ? lhs[i] & 0xFF : lhs[i]) * rhs[i]);
-    result[lane] = static_cast<int32_t>(sum);
-  }
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// tile.ukernel
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Where a micro-kernel reads or writes: the range of offsets that its loops reach.
-struct OffsetRange {
-  int64_t low, high;
-  explicit OffsetRange(int64_t start) : low(start), high(start) {}
-  void add(int64_t count, int64_t step) { (step < 0 ? low : high) += (count - 1) * step; }
-  bool isInside(const MemoryView &view) const { return low >= 0 && high < countElements(view.shape).value_or(0); }
-};
-
-struct MicroKernel {
-  int64_t rows, cols, depth, outer, inner, aStride, cStride, aOuter, aInner, bOuter, bInner;
-
-  bool isInside(const MemoryView &a, int64_t aOffset, const MemoryView &b, int64_t bOffset, const MemoryView &c,
-                int64_t cOffset) const {
-    OffsetRange aRange(aOffset), bRange(bOffset), cRange(cOffset);
-    aRange.add(outer, aOuter);
-    aRange.add(inner, aInner);
-    aRange.add(rows, aStride);
-    aRange.add(depth, 1);
-    bRange.add(outer, bOuter);
-    bRange.add(inner, bInner);
-    bRange.add(depth * cols, 1);
-    cRange.add(rows, cStride);
-    cRange.add(cols, 1);
-    bool readsNothing = outer <= 0 || inner <= 0 || depth <= 0;
-    return cRange.isInside(c) && (readsNothing || (aRange.isInside(a) && bRange.isInside(b)));
-  }
-
-  /// Words of b hold as many elements of a column as 32 bits do. Integers wrap.
-  template <typename Sum, typename Left, typename Right, typename Result>
-  void run(const Left *a, const Right *b, Result *c) const {
-    constexpr int64_t group = 4 / sizeof(Right);
-    std::vector<Sum> sums(cols);
-    for (int64_t m = 0; m < rows; ++m) {
-      std::fill(sums.begin(), sums.end(), Sum(0));
-      for (int64_t o = 0; o < outer; ++o)
-        for (int64_t i = 0; i < inner; ++i)
-          for (int64_t k = 0; k < depth; ++k) {
-            Sum factor = static_cast<Sum>(a[o * aOuter + i * aInner + m * aStride + k]);
-            const Right *row = b + o * bOuter + i * bInner + k / group * group * cols + k % group;
-            for (int64_t n = 0; n < cols; ++n)
-              sums[n] += factor * static_cast<Sum>(row[n * group]);
-          }
-      for (int64_t n = 0; n < cols; ++n)
-        c[m * cStride + n] = static_cast<Result>(sums[n]);
-    }
-  }
-};
-} // namespace
-
-static bool executeMicroKernel(Executor &executor, const Instruction &instruction) {
-  auto op = cast<tile::MicroKernelOp>(instruction.op);
-  ArrayRef<Slot> operands = instruction.operands;
-  auto number = [&](unsigned operand) { return executor.integer(operands[operand]); };
-  // a aOffset aStride b bOffset c cOffset cStride depth counts(2) aSteps(2) bSteps(2)
-  MemoryView &a = executor.memory(operands[0]), &b = executor.memory(operands[3]), &c = executor.memory(operands[5]);
-  MicroKernel kernel{static_cast<int64_t>(op.getRows()),
-                     static_cast<int64_t>(op.getCols()),
-                     number(8),
-                     number(9),
-                     number(10),
-                     number(2),
-                     number(7),
-                     number(11),
-                     number(12),
-                     number(13),
-                     number(14)};
-  if (!kernel.isInside(a, number(1), b, number(4), c, number(6))) {
-    op.emitError("leaves its buffers of ")
-        << describe(a.shape) << ", " << describe(b.shape) << " and " << describe(c.shape) << " elements";
-    return false;
-  }
-  auto run = [&]<typename Sum, typename Left, typename Right, typename Result>(Sum, Left, Right, Result) {
-    kernel.run<Sum>(reinterpret_cast<const Left *>(a.data) + number(1),
-                    reinterpret_cast<const Right *>(b.data) + number(4),
-                    reinterpret_cast<Result *>(c.data) + number(6));
-  };
-  if (b.format.isFloat()) // the verifier knows no other types
-    run(double(), float(), float(), float());
-  else if (b.format.width == 16)
-    run(uint32_t(), int16_t(), int16_t(), uint32_t());
-  else
-    run(uint32_t(), uint8_t(), int8_t(), uint32_t());
-  return true;
-}
-
 Execute findMemoryOperation(Operation *op) {
   return llvm::TypeSwitch<Operation *, Execute>(op)
       .Case<graph::LoadOp, memref::LoadOp>([](auto) { return executeLoad; })
@@ -364,8 +258,6 @@ Execute findMemoryOperation(Operation *op) {
       .Case([](vector::ExtractOp) { return executeExtract; })
       .Case([](vector::FromElementsOp) { return executeFromElements; })
       .Case([](vector::ShuffleOp) { return executeShuffle; })
-      .Case([](tile::DotOp) { return executeDot; })
-      .Case([](tile::MicroKernelOp) { return executeMicroKernel; })
       .Case([](tile::CallIntrinsicOp) { return executeIntrinsicCall; })
       .Default([](Operation *) { return nullptr; });
 }

@@ -122,7 +122,7 @@ private:
 };
 
 /// How operations other than scalar ones are executed; null: unknown here.
-Execute findMemoryOperation(mlir::Operation *op);  // Memory.cpp: memref, vector, graph.load, tile.ukernel
+Execute findMemoryOperation(mlir::Operation *op);  // Memory.cpp: memref, vector, graph.load, tile.call_intrinsic
 Execute findControlOperation(mlir::Operation *op); // Control.cpp: scf, func
 Execute findBlockOperation(mlir::Operation *op);   // Blocks.cpp: loops, blocks and buffers of the tile level
 /// IntrinsicCalls.cpp: tile.call_intrinsic

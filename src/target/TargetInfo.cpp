@@ -209,7 +209,6 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
   info.isa = isaOf(machine.name, changes);
   info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasIsa(name); });
   info.vectorRegisters = info.hasIsa("avx512vl") ? 32 : 16;
-  info.accumulatesDots = info.hasIsa("avxvnni") || (info.hasIsa("avx512vnni") && info.hasIsa("avx512vl"));
   for (auto [bytes, own, wanted] :
        llvm::zip_equal(std::array{&info.l1Bytes, &info.l2Bytes, &info.l3Bytes}, cachesOf(machine), caches))
     *bytes = uint64_t(wanted ? wanted : own) << 10;

@@ -37,9 +37,8 @@ struct TargetInfo {
   double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16; ///< what one thread sustains, about, on all of Targets.def
   bool fusesMultiplyAdds = false;                        ///< with one rounding, in one instruction
   unsigned fmaPerCycle = 0;                              ///< vector multiply-adds
-  unsigned gemmRows = 0;        ///< of a product's register tile in 32-bit floating point, two vectors wide; 0: none
-  bool accumulatesDots = false; ///< the instruction that sums products of words of integers adds them to earlier sums
-  double bytesPerSecond = 0;    ///< reading memory with one thread
+  unsigned gemmRows = 0;     ///< of a product's register tile in 32-bit floating point, two vectors wide; 0: none
+  double bytesPerSecond = 0; ///< reading memory with one thread
   /// What schedules may name; an intrinsic says where its operands lie.
   std::vector<Memory> memories = {{"local"}};
   double cyclesPerSecond = 0;

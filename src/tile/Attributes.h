@@ -41,6 +41,9 @@ inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
 
 /// Dictionary, of a function: it describes an intrinsic (intrinsics/Intrinsic.h).
 inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
+/// List of texts, or of such lists, of a function that is a step of an intrinsic's emitter: what the processor must
+/// have.
+inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
 /// Text, an annotation of a block: the intrinsic that computes its inside.
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 

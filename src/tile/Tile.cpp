@@ -7,6 +7,8 @@
 #include "graph/Shapes.h"
 #include "graph/primitives/LoopNest.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,25 +40,7 @@ void TileDialect::initialize() {
       >();
 }
 
-/// Each accumulator of a block is an operation: more than any schedule takes.
-static constexpr int64_t mostBlockRows = 64, mostBlockColumns = 4096, mostElementsOfWord = 4096;
-
-LogicalResult MicroKernelOp::verify() {
-  if (getCounts().size() != 2 || getASteps().size() != 2 || getBSteps().size() != 2)
-    return emitOpError("C1: expected two counts and two steps for a and b");
-  if (getRows() < 1 || getCols() < 1 || getRows() > mostBlockRows || getCols() > mostBlockColumns)
-    return emitOpError("C2: expected a block of at least 1 x 1 and at most ")
-           << mostBlockRows << " x " << mostBlockColumns << ", got " << getRows() << " x " << getCols();
-  auto element = [](Value buffer) { return cast<BaseMemRefType>(buffer.getType()).getElementType(); };
-  Type left = element(getA()), right = element(getB()), sum = element(getC());
-  int64_t group = getGroup();
-  bool isFloat = group == 1 && right.isF32() && sum.isF32();
-  bool isInteger = ((group == 2 && right.isInteger(16)) || (group == 4 && right.isInteger(8))) && sum.isInteger(32);
-  if (left == right && (isFloat || isInteger))
-    return success();
-  return emitOpError("C3: expected buffers of f32, or words of two i16 or four i8 with sums of i32, got ")
-         << left << ", " << right << " and " << sum << " in words of " << group;
-}
+static constexpr int64_t mostBlockColumns = 4096, mostElementsOfWord = 4096;
 
 LogicalResult CallIntrinsicOp::verify() {
   if (getBuffers().empty() || getBases().size() != getBuffers().size())
@@ -69,13 +53,6 @@ void CallIntrinsicOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> 
   for (OpOperand &buffer : getBuffersMutable())
     effects.emplace_back(MemoryEffects::Read::get(), &buffer);
   effects.emplace_back(MemoryEffects::Write::get(), effects.back().getEffectValue<OpOperand *>());
-}
-
-LogicalResult DotOp::verify() {
-  VectorType words = cast<VectorType>(getLhs().getType()), sums = cast<VectorType>(getSums().getType());
-  if (words.getNumElements() * words.getElementTypeBitWidth() == sums.getNumElements() * 32)
-    return success();
-  return emitOpError("C1: expected ") << sums.getNumElements() << " words of 32 bits, got " << words;
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,7 +21,9 @@ def TileDialect : Dialect {
   let cppNamespace = "::perpend::tile";
   let summary = "Loops around blocks on buffers, and tensor intrinsics";
   let useDefaultTypePrinterParser = 1;
-  let dependentDialects = ["::perpend::graph::GraphDialect"];
+  // What the texts of intrinsics hold, too.
+  let dependentDialects = ["::perpend::graph::GraphDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
   let extraClassDeclaration = [{
     /// The tensor intrinsics that schedules may name (intrinsics/Intrinsic.h); read when they are first asked for.
     ::std::shared_ptr<::perpend::tile::IntrinsicLibrary> intrinsics;
@@ -78,28 +80,8 @@ def ConvOp : Tile_PackedOp<"conv", [], "bool isGrouped();"> {
 // Intrinsics on buffers
 //===----------------------------------------------------------------------===//
 
-def MicroKernelOp : Tile_Op<"ukernel", [AttrSizedOperandSegments]> {
-  let summary = "A rows x cols block of a contraction, accumulated in registers";
-  let description = [{
-    c[cOffset + m*cStride + n] = sum over o < counts[0], i < counts[1], k < depth of
-        a[aOffset + o*aSteps[0] + i*aSteps[1] + m*aStride + k] *
-        b[bOffset + o*bSteps[0] + i*bSteps[1] + (k / g)*cols*g + n*g + k mod g]
-    for m < rows, n < cols. A matrix product has counts 1, 1; a convolution sums over its window with them. b is packed: cols consecutive
-    words of g elements (`group`) for every g of k, and depth is a multiple of g. Types: f32 (g = 1); a and b i16, c i32 (g = 2); a unsigned and b signed
-    i8, c i32 (g = 4), modulo 2^32. Effects: reads a and b, writes c; c does not overlap them. Errors: C1 counts, C2 block, C3 types.
-  }];
-  let arguments = (ins AnyMemRef:$a, Index:$aOffset, Index:$aStride, AnyMemRef:$b, Index:$bOffset, AnyMemRef:$c, Index:$cOffset,
-                       Index:$cStride, Index:$depth, Variadic<Index>:$counts, Variadic<Index>:$aSteps, Variadic<Index>:$bSteps,
-                       I64Attr:$rows, I64Attr:$cols, DefaultValuedAttr<I64Attr, "1">:$group);
-  let assemblyFormat = [{
-    $a `[` $aOffset `,` $aStride `]` `,` $b `[` $bOffset `]` `,` $c `[` $cOffset `,` $cStride `]` `depth` $depth
-    `window` `(` $counts `)` `steps` `(` $aSteps `)` `(` $bSteps `)` `block` $rows `x` $cols (`group` $group^)? attr-dict `:` type($a) `,` type($b) `,` type($c)
-  }];
-  let hasVerifier = 1;
-}
-
 def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "A tensor intrinsic with an implementation of its own, on parts of buffers";
+  let summary = "A tensor intrinsic on parts of buffers";
   let description = [{
     Computes what the intrinsic of this name describes (intrinsics/Intrinsic.h) on buffers whose first elements lie at bases, in elements; strides
     are those of all dimensions of the first buffer, then of the second, and so on; extents are the values of the
@@ -110,22 +92,6 @@ def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, Decla
   let assemblyFormat = [{
     $name $buffers `at` `(` $bases `)` `strides` `(` $strides `)` `extents` `(` $extents `)` attr-dict `:` type($buffers)
   }];
-  let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
-// Intrinsics on vectors
-//===----------------------------------------------------------------------===//
-
-def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["lhs", "rhs"]>, AllTypesMatch<["sums", "result"]>]> {
-  let summary = "Dot products of words of integers, one in each lane, added to sums";
-  let description = [{
-    result[l] = sums[l] + sum over j < g of lhs[l * g + j] * rhs[l * g + j], modulo 2^32. A word is two i16 (g = 2), or four i8 (g = 4), unsigned on
-    the left and signed on the right. Shapes: lhs and rhs [lanes * g], sums and result [lanes]. Errors: C1 types and shapes.
-  }];
-  let arguments = (ins VectorOfRankAndType<[1], [I8, I16]>:$lhs, VectorOfRankAndType<[1], [I8, I16]>:$rhs, VectorOfRankAndType<[1], [I32]>:$sums);
-  let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
-  let assemblyFormat = "$lhs `,` $rhs `,` $sums attr-dict `:` type($lhs) `,` type($sums)";
   let hasVerifier = 1;
 }
 

@@ -186,7 +186,7 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
     bool isMemory = isa<memref::LoadOp, memref::StoreOp, memref::CastOp, memref::PrefetchOp>(op);
     if (auto alloca = dyn_cast<memref::AllocaOp>(op))
       isMemory = alloca.getType().hasStaticShape() && alloca.getType().getNumElements() <= mostStackElements;
-    if (isMemory || isa<func::ReturnOp, MicroKernelOp, CallIntrinsicOp, DotOp>(op) ||
+    if (isMemory || isa<func::ReturnOp, CallIntrinsicOp>(op) ||
         isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>(dialect))
       return WalkResult::advance();
     (void)fail(kernel, op, "'" + op->getName().getStringRef() + "' is no operation of a kernel",

@@ -84,7 +84,7 @@ def test_checked_models_are_right(tmp_path: Path, options: list[str]) -> None:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "expected"),
     [
-        (r"(tile\.ukernel [^\n]* depth )%\w+", r"\1%wrong", "leaves input "),
+        (r"(tile\.call_intrinsic [^\n]* extents\(%\w+, )%\w+", r"\1%wrong", "leaves input "),
         (r"(memref\.store %\w+, %arg\d+)\[%\w+\]", r"\1[%wrong]", "leaves output 0 ("),
         (r"(memref\.load %alloca\w*|memref\.load %cast\w*)\[%\w+\]", r"\1[%wrong]", "leaves memory that it allocates"),
     ],

@@ -144,10 +144,10 @@ def scheduled(model: Path, text: str) -> str:
 
 def test_the_cheapest_is_taken(product_model: Path) -> None:
     cheap = scheduled(product_model, INTRINSIC.replace('cycles = "depth"', 'cycles = "floordiv(depth, 4) + 1"'))
-    assert "tile.call_intrinsic" in cheap and "tile.ukernel" not in cheap
+    assert 'tile.call_intrinsic "columns"' in cheap and '"f32.block"' not in cheap
     for other in ('cycles = "8 * depth",', 'cycles = "fmas * depth",', ""):
         text = scheduled(product_model, INTRINSIC.replace('cycles = "depth",', other))
-        assert "tile.ukernel" in text and "tile.call_intrinsic" not in text
+        assert 'tile.call_intrinsic "f32.block"' in text and '"columns"' not in text
 
 
 @pytest.mark.parametrize("name", ["product_model", "convolution"])
@@ -159,7 +159,7 @@ def test_sums_that_go_on_outside(name: str, request: pytest.FixtureRequest) -> N
     before = "%zeros = vector.load %c[%first] : memref<8xf32, strided<[1], offset: ?>>, vector<8xf32>"
     text = text.replace("%zeros = arith.constant dense<0.0> : vector<8xf32>", before)
     code = scheduled(request.getfixturevalue(name), text)
-    assert "tile.call_intrinsic" in code and "tile.ukernel" not in code and "decompose_reduction" in code
+    assert 'tile.call_intrinsic "columns"' in code and '"f32.block"' not in code and "decompose_reduction" in code
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ std::vector<Step> pipelineSteps() {
           {"tile_flatten_blocks", [](auto &passes) { passes.addPass(tile::createTileFlattenBlocks()); }},
           {"canonicalize", [](auto &passes) { passes.addPass(mlir::createCanonicalizerPass()); }},
           {"tile_plan_memory", [](auto &passes) { passes.addPass(tile::createTilePlanMemory()); }},
-          {"tile_lower_ukernels", [](auto &passes) { passes.addPass(tile::createTileLowerMicroKernels()); }},
+          {"tile_lower_intrinsics", [](auto &passes) { passes.addPass(tile::createTileLowerIntrinsics()); }},
           {"tile_expand_math", [](auto &passes) { passes.addPass(tile::createTileExpandMath()); }}};
 }
 

@@ -186,11 +186,12 @@ TEST(Kernels, microKernel) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
     %c4 = arith.constant 4 : index
     %c6 = arith.constant 6 : index
     %c7 = arith.constant 7 : index
-    tile.ukernel %a[%c1, %c7], %b[%c0], %c[%c0, %c4] depth %c2 window(%c1, %c2) steps(%c0, %c2)(%c0, %c6) block 2 x 3
-      : memref<?xf32>, memref<?xf32>, memref<?xf32>
+    tile.call_intrinsic "f32.block" %a, %b, %c at(%c1, %c0, %c0) strides(%c0, %c2, %c7, %c1, %c0, %c6, %c3, %c1, %c4, %c1)
+      extents(%c3, %c2, %c2, %c1, %c2) : memref<?xf32>, memref<?xf32>, memref<?xf32>
     return
   }
   func.func @main(%a: tensor<15xf32>, %b: tensor<12xf32>) -> tensor<8xf32> {
@@ -262,49 +263,6 @@ TEST(Kernels, vectorsCallsAndOtherLoops) {
   ASSERT_EQ(results.size(), 1u) << module.messages;
   // Lane 3 is masked on loading (0 * 2 + 3), lane 2 on storing; then positions 2 and 3 are 3 + 2 and in[1].
   EXPECT_EQ(valuesOf<float>(results[0]), (std::vector<float>{2, 5, 5, 2, 10, 13, 0, 3}));
-}
-
-/// One kernel that adds the products of `lhs` and `rhs` to `sums`, in four lanes.
-template <typename T>
-static std::vector<int32_t> dot(const char *type, const std::vector<T> &lhs, const std::vector<T> &rhs,
-                                const std::vector<int32_t> &sums) {
-  std::string text = R"(
-  func.func private @k(%a: memref<?xTYPE>, %b: memref<?xTYPE>, %c: memref<?xi32>, %out: memref<?xi32>,
-                       %symbols: memref<?xi64>, %begin: index, %end: index) attributes {tile.extent = #graph.shape<[1]>} {
-    %c0 = arith.constant 0 : index
-    %x = vector.load %a[%c0] : memref<?xTYPE>, vector<COUNTxTYPE>
-    %y = vector.load %b[%c0] : memref<?xTYPE>, vector<COUNTxTYPE>
-    %z = vector.load %c[%c0] : memref<?xi32>, vector<4xi32>
-    %r = tile.dot %x, %y, %z : vector<COUNTxTYPE>, vector<4xi32>
-    vector.store %r, %out[%c0] : memref<?xi32>, vector<4xi32>
-    return
-  }
-  func.func @main(%a: tensor<COUNTxTYPE>, %b: tensor<COUNTxTYPE>, %c: tensor<4xi32>) -> tensor<4xi32> {
-    %r = graph.call_kernel @k(%a, %b, %c) : (tensor<COUNTxTYPE>, tensor<COUNTxTYPE>, tensor<4xi32>) -> tensor<4xi32>
-    return %r : tensor<4xi32>
-  })";
-  auto replace = [&](const std::string &what, const std::string &by) {
-    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-      text.replace(at, what.size(), by);
-  };
-  replace("TYPE", type);
-  replace("COUNT", std::to_string(lhs.size()));
-  Module module(text.c_str());
-  const int64_t count = static_cast<int64_t>(lhs.size());
-  std::vector<Tensor> results =
-      module.run({Tensor::of<T>(module.type(type), {count}, lhs), Tensor::of<T>(module.type(type), {count}, rhs),
-                  Tensor::of<int32_t>(module.type("i32"), {4}, sums)});
-  return results.empty() ? std::vector<int32_t>() : valuesOf<int32_t>(results[0]);
-}
-
-TEST(Kernels, dotProductsOfWords) {
-  const int16_t least = -32768;
-  EXPECT_EQ(dot<int16_t>("i16", {1, 2, -3, 4, least, least, 0, 7}, {5, 6, 7, 8, least, least, 1, -1}, {10, 0, 0, -1}),
-            (std::vector<int32_t>{10 + 5 + 12, -21 + 32, INT32_MIN, -8}));
-  // -1 is 255 on the left.
-  EXPECT_EQ(dot<int8_t>("i8", {1, 2, 3, 4, -1, -1, -1, -1, -128, 0, 0, 0, 0, 0, 0, 9},
-                        {1, 1, 1, -1, 127, 127, 127, 127, -128, 5, 5, 5, 5, 5, 5, -2}, {0, 1, 0, INT32_MIN}),
-            (std::vector<int32_t>{2, 1 + 4 * 255 * 127, 128 * -128, INT32_MAX - 17}));
 }
 
 TEST(Kernels, narrowElementsInBytes) {

@@ -36,7 +36,7 @@ protected:
     passes.addPass(tile::createTileScheduleBlocks());
     passes.addPass(tile::createTileFlattenBlocks());
     passes.addPass(mlir::createCanonicalizerPass());
-    passes.addPass(tile::createTileLowerMicroKernels());
+    passes.addPass(tile::createTileLowerIntrinsics());
     ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
   }
 };
@@ -209,7 +209,7 @@ TEST_P(LoweringTest, keepsTheValues) {
   lower(module);
   bool hasTensors = false, hasMicroKernel = false;
   module.module->walk([&](mlir::func::FuncOp function) {
-    hasMicroKernel |= function.getSymName().starts_with("ukernel_");
+    hasMicroKernel |= function.getSymName().starts_with("registers_");
     hasTensors |=
         function.getSymName() != "main" && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<mlir::TensorType>);
   });

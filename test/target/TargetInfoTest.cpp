@@ -63,15 +63,6 @@ TEST(TargetInfo, FeaturesAddAndTakeAway) {
   EXPECT_LE(2 * less.gemmRows + 3, less.vectorRegisters);
 }
 
-TEST(TargetInfo, ProductsOfIntegers) {
-  auto accumulates = [](StringRef name) { return expectValue(resolveTarget(name)).accumulatesDots; };
-  for (StringRef name : {"x86-64", "x86-64-v3", "x86-64-v4", "haswell", "skylake-avx512"})
-    EXPECT_FALSE(accumulates(name)) << name.str();
-  for (StringRef name : {"icelake-server", "sapphirerapids", "znver4", "znver5", "x86-64-v3,+avxvnni"})
-    EXPECT_TRUE(accumulates(name)) << name.str();
-  EXPECT_FALSE(accumulates("skylake-avx512,+avx512vnni,-avx512vl"));
-}
-
 TEST(TargetInfo, WideVectorsHaveInstructionsForAllTypes) {
   EXPECT_EQ(expectValue(resolveTarget("x86-64-v4,-avx512bw")).vectorBytes, 32u);
 }
@@ -137,11 +128,9 @@ TEST(Host, DiffersFromTheEntryMostLikeIt) {
   EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).cpu, "icelake-server");
   const TargetInfo cascade = of(machineLike("cascadelake", {32, 1024, 16384}));
   EXPECT_EQ(cascade.name, "skylake-avx512,+avx512vnni");
-  EXPECT_TRUE(cascade.accumulatesDots);
   const TargetInfo alder = of(machineLike("alderlake", {48, 1280, 30720}));
   EXPECT_EQ(alder.name, "alderlake");
   EXPECT_EQ(alder.vectorBytes, 32u);
-  EXPECT_TRUE(alder.accumulatesDots);
   EXPECT_EQ(of(machineLike("skylake", {32, 256, 8192})).name, "haswell");
   EXPECT_EQ(of(machineLike("graniterapids", {48, 2048, 32768})).name, "sapphirerapids");
   EXPECT_EQ(of(machineLike("znver2", {32, 512, 16384})).name, "znver3,l3=16M");
@@ -238,7 +227,6 @@ TEST(TargetOption, IsATargetByName) {
   EXPECT_EQ(textOf(options), "{target=x86-64-v4}");
   EXPECT_TRUE(succeeded(options.parseFromString("target=x86-64-v3,+avxvnni")));
   EXPECT_EQ(options.target.vectorLanes(4), 8u);
-  EXPECT_TRUE(options.target.accumulatesDots);
   copy.copyOptionValuesFrom(options);
   EXPECT_EQ(textOf(copy), "{target=x86-64-v3,+avxvnni}");
 }

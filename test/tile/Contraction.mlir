@@ -37,10 +37,10 @@ func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16x
 // A block of all rows, or four of those that are left, then single ones; the columns that a panel has too many stay in the scratch block.
 // FLAT-LABEL: func.func private @product
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>
-// FLAT: tile.ukernel {{.*}} block 6 x 16
-// FLAT: tile.ukernel {{.*}} block 4 x 16
-// FLAT: tile.ukernel {{.*}} block 1 x 16
-// FLAT-NOT: {{tile.ukernel|arith.mulf}}
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6)
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c4)
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c1)
+// FLAT-NOT: {{tile.call_intrinsic|arith.mulf}}
 func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b: tensor<37xf32>) -> tensor<?x37xf32, #y> attributes {graph.symbols = ["n"], tile.kernel} {
   %0 = tile.matmul %x, %w : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>) -> tensor<?x37xf32, #y>
   %1 = graph.broadcast %b dims [1] : tensor<37xf32> -> tensor<?x37xf32, #y>
@@ -57,8 +57,7 @@ func.func private @product(%x: tensor<?x40xf32, #x>, %w: tensor<3x40x16xf32>, %b
 // SCHEDULED: attributes {tensorized = "i16.block"}
 // FLAT-LABEL: func.func private @pairs
 // FLAT-NOT: memref.alloca
-// FLAT-DAG: %[[K:.*]] = arith.constant 24 : index
-// FLAT: tile.ukernel {{.*}} depth %[[K]] window
+// FLAT: tile.call_intrinsic "i16.block" {{.*}} extents(%c16, %c12, %c3, 
 func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32>
   return %0 : tensor<1x7x13x16xi32>
@@ -68,8 +67,7 @@ func.func private @pairs(%x: tensor<1x9x15x8xi16>, %w: tensor<1x1x3x3x4x16x2xi16
 // SCHEDULED-LABEL: func.func private @words
 // SCHEDULED: attributes {tensorized = "i16.block"}
 // FLAT-LABEL: func.func private @words
-// FLAT-DAG: %[[W:.*]] = arith.constant 6 : index
-// FLAT: tile.ukernel {{.*}} depth %[[W]] window{{.*}} group 2
+// FLAT: tile.call_intrinsic "i16.block" {{.*}} extents(%c16, %c3, %c3, 
 func.func private @words(%x: tensor<1x9x15x2xi16>, %w: tensor<1x1x3x3x1x16x2xi16>) -> tensor<1x7x13x16xi32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x15x2xi16>, tensor<1x1x3x3x1x16x2xi16>) -> tensor<1x7x13x16xi32>
   return %0 : tensor<1x7x13x16xi32>
@@ -82,7 +80,7 @@ func.func private @words(%x: tensor<1x9x15x2xi16>, %w: tensor<1x1x3x3x1x16x2xi16
 // SCHEDULED: attributes {tensorized = "f32.block"}
 // FLAT-LABEL: func.func private @narrow
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>
-// FLAT: tile.ukernel {{.*}} block 6 x 16
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6)
 // FLAT-NOT: arith.mulf
 
 func.func private @narrow(%x: tensor<?x40xf32, #x>, %w: tensor<1x40x16xf32>) -> tensor<?x9xf32, #z> attributes {graph.symbols = ["n"], tile.kernel} {
@@ -93,7 +91,7 @@ func.func private @narrow(%x: tensor<?x40xf32, #x>, %w: tensor<1x40x16xf32>) -> 
 // A single column, written where it goes.
 // FLAT-LABEL: func.func private @column
 // FLAT-NOT: memref.alloca
-// FLAT: tile.ukernel {{.*}} depth %{{.*}} window(%c1, %c3) {{.*}} block 8 x 1
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c1, %{{.*}}, %c3, %c1, %c8)
 // FLAT-NOT: arith.mulf
 func.func private @column(%x: tensor<1x9x18x8xf32>, %w: tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>
@@ -104,8 +102,8 @@ func.func private @column(%x: tensor<1x9x18x8xf32>, %w: tensor<1x1x3x3x8x1xf32>)
 // SCHEDULED-LABEL: func.func private @groups
 // SCHEDULED: attributes {tensorized = "f32.block"}
 // FLAT-LABEL: func.func private @groups
-// FLAT: tile.ukernel {{.*}} block 5 x 16
-// FLAT-NOT: {{tile.ukernel|arith.mulf}}
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c5)
+// FLAT-NOT: {{tile.call_intrinsic|arith.mulf}}
 func.func private @groups(%x: tensor<1x6x7x6xf32>, %w: tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x6x7x6xf32>, tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32>
   return %0 : tensor<1x4x5x2x20xf32>

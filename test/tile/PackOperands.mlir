@@ -42,13 +42,13 @@ func.func @groups(%x: tensor<1x6x5x4xf32>, %w: tensor<3x3x2x32xf32>) -> tensor<1
 // CHECK-NOT: tile.
 // CHECK: return
 func.func @others(%x: tensor<1x5x5x4xf32>, %w: tensor<3x3x1x4xf32>, %a: tensor<5x7xf32>, %v: tensor<7xf32>,
-                  %p: tensor<5x7xf64>, %q: tensor<7x5xf64>, %u: tensor<3x3x4x8xf32>)
-    -> (tensor<1x3x3x4xf32>, tensor<5xf32>, tensor<5x5xf64>, tensor<1x5x5x8xf32>) {
+                  %p: tensor<5x7xi64>, %q: tensor<7x5xi64>, %u: tensor<3x3x4x8xf32>)
+    -> (tensor<1x3x3x4xf32>, tensor<5xf32>, tensor<5x5xi64>, tensor<1x5x5x8xf32>) {
   %d = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 4 channels_last
     : (tensor<1x5x5x4xf32>, tensor<3x3x1x4xf32>) -> tensor<1x3x3x4xf32>
   %e = graph.contract %a, %v batch [] x [] over [1] x [0] : (tensor<5x7xf32>, tensor<7xf32>) -> tensor<5xf32>
-  %f = graph.contract %p, %q batch [] x [] over [1] x [0] : (tensor<5x7xf64>, tensor<7x5xf64>) -> tensor<5x5xf64>
+  %f = graph.contract %p, %q batch [] x [] over [1] x [0] : (tensor<5x7xi64>, tensor<7x5xi64>) -> tensor<5x5xi64>
   %g = graph.conv %x, %u strides [1, 1] pad [1, 1] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
     : (tensor<1x5x5x4xf32>, tensor<3x3x4x8xf32>) -> tensor<1x5x5x8xf32>
-  return %d, %e, %f, %g : tensor<1x3x3x4xf32>, tensor<5xf32>, tensor<5x5xf64>, tensor<1x5x5x8xf32>
+  return %d, %e, %f, %g : tensor<1x3x3x4xf32>, tensor<5xf32>, tensor<5x5xi64>, tensor<1x5x5x8xf32>
 }

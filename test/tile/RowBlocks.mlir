@@ -37,14 +37,14 @@ func.func @main(%q: tensor<?x8xf32, #q> {graph.name = "q"}, %k: tensor<?x8x16xf3
 // No scalar loop stands for a panel that is cut.
 // FLAT-LABEL: func.func private @attention
 // FLAT-SAME: tile.scratch = #graph.shape<["480*floordiv(m + 15, 16)", "30*m", "m"]>
-// FLAT: tile.ukernel {{.*}} block 6 x 16
-// FLAT: tile.ukernel {{.*}} block 1 x 16
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6)
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c1)
 // FLAT-NEXT: }
 // FLAT-NEXT: }
 // FLAT-NEXT: }
 // FLAT-NEXT: }
 // FLAT: arith.maximumf
-// FLAT: tile.ukernel {{.*}} block 6 x 16
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6)
 func.func private @attention(%q: tensor<?x8xf32, #q>, %k: tensor<?x8x16xf32, #k>, %v: tensor<2x?x16xf32, #v>) -> tensor<?x24xf32, #y> attributes {tile.kernel, graph.symbols = ["n", "m"]} {
   %0 = tile.matmul %q, %k : (tensor<?x8xf32, #q>, tensor<?x8x16xf32, #k>) -> tensor<?x?xf32, #s>
   %1 = graph.reduce max %0 dims [1] : tensor<?x?xf32, #s> -> tensor<?xf32, #r>

@@ -67,8 +67,8 @@ const Case cases[] = {
        (void)s.tensorize(rows.second, "f32.block");
      },
      "", 2},
-    {"unknown", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "f64.block"); },
-     "tensorize %i0, \"f64.block\": expected one of the intrinsics f32.block, i16.block, i8.block"},
+    {"unknown", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "f80.block"); },
+     "tensorize %i0, \"f80.block\": expected one of the intrinsics bf16.block, f32.block, f64.block, i16.block, i8.block"},
     {"acrossPanels", "packed", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "matmul")[0], "f32.block"); },
      "the position in the buffer %arg1 is no sum of the nest's loops"},
     {"partOfASum", "matmul",
@@ -181,7 +181,7 @@ TEST_P(Tensorize, computesTheSame) {
     });
   run(*module.module, createTileFlattenBlocks());
   int blocks = 0;
-  module.module->walk([&](MicroKernelOp) { ++blocks; });
+  module.module->walk([&](CallIntrinsicOp) { ++blocks; });
   EXPECT_EQ(blocks, GetParam().blocks);
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<Tensor> results = module.run(inputs[i]);

@@ -3,7 +3,7 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --canonicalize %s | FileCheck --check-prefix=LOOPS %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory --tile-lower-ukernels --cpu-lower-main %s \
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory --tile-lower-intrinsics --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>
@@ -21,7 +21,7 @@
 // PLAN: @product(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
 
 // MAIN-NOT: @main
-// MAIN: func.func private @ukernel_f32_
+// MAIN: func.func private @registers_f32.block_
 // MAIN-NOT: @main(
 // MAIN: func.func @perpend_bind
 // MAIN: func.func @perpend_sizes
@@ -60,7 +60,7 @@ func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attribut
 // The epilogue is done on the block while it is in the cache.
 // LOOPS-LABEL: func.func private @product
 // LOOPS: %[[BLOCK:.*]] = memref.alloca
-// LOOPS: tile.ukernel {{.*}} block 24 x 16
+// LOOPS: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c24)
 // LOOPS: memref.load %[[BLOCK]]
 // LOOPS: math.exp
 // LOOPS: memref.store

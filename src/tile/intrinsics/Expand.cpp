@@ -18,7 +18,8 @@ class Expansion {
 public:
   Expansion(const IntrinsicMatch &match, const IntrinsicSite &site) : match(match), site(site) {}
 
-  void emitRegisters(OpBuilder &builder);
+  /// Calls of as many rows as there are, each of a number of them.
+  void emitRows(OpBuilder &builder);
   /// A tile.call_intrinsic of all of the block, or of what there is of it.
   void emitCall(OpBuilder &builder);
   /// Whether a call can be of what there is.
@@ -35,28 +36,14 @@ public:
 
 private:
   void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {});
+  void emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef parameter)> extent, Value firstRow = {});
   Value extentOf(OpBuilder &builder, StringRef parameter);
 
   const IntrinsicMatch &match;
   const IntrinsicSite &site;
 };
 
-struct Emitter {
-  StringLiteral name;
-  void (Expansion::*emit)(OpBuilder &builder);
-  /// It knows what to do where there is less of the first iterator, and only of that.
-  bool takesFewer;
-};
 } // namespace
-
-static constexpr Emitter emitters[] = {{"registers", &Expansion::emitRegisters, /*takesFewer=*/true}};
-
-bool perpend::tile::isIntrinsicEmitter(StringRef name) {
-  return llvm::any_of(emitters, [&](const Emitter &emitter) { return emitter.name == name; });
-}
-std::string perpend::tile::intrinsicEmitterNames() {
-  return llvm::join(llvm::map_range(emitters, [](const Emitter &emitter) { return emitter.name; }), ", ");
-}
 
 StringRef perpend::tile::intrinsicOf(BlockOp block) {
   auto name = block.getAnnotations().getAs<StringAttr>(tensorizedAnnotation);
@@ -89,34 +76,22 @@ Value Expansion::isWhole(OpBuilder &builder) {
 // Emitters
 //===----------------------------------------------------------------------===//
 
-/// A tile.ukernel. Buffers are [outer, inner, rows, depth(, g)], [outer, inner, depth, cols(, g)] and [rows, cols].
+/// What emitters call the first iterator; they want it as a number.
+static constexpr StringLiteral rowsParameter = "rows";
+
 void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
-  const IntrinsicMatch::Tile &a = match.tiles[0], &b = match.tiles[1], &c = match.tiles[2];
-  Location loc = site.loc;
-  auto at = [&](const SymbolicInt &value) { return site.value(builder, value); };
-  auto offset = [&](const SymbolicInt &base, const SymbolicInt &stride) {
-    if (!firstRow)
-      return at(base);
-    Value moved = builder.createOrFold<arith::MulIOp>(loc, firstRow, at(stride));
-    return builder.createOrFold<arith::AddIOp>(loc, at(base), moved);
+  auto extent = [&](StringRef parameter) {
+    return parameter == rowsParameter ? constant(builder, rows) : site.value(builder, match.parameter(parameter));
   };
-  // Of packed words, which are the last iterator, depth counts elements.
-  int64_t group = a.strides.size() > 4 ? *match.extents.back().constant() : 1;
-  Value aOffset = offset(a.base, a.strides[2]), cOffset = offset(c.base, c.strides[0]);
-  SmallVector<Value> counts{at(match.parameter("outer")), at(match.parameter("inner"))};
-  SmallVector<Value> aSteps{at(a.strides[0]), at(a.strides[1])}, bSteps{at(b.strides[0]), at(b.strides[1])};
-  builder.create<MicroKernelOp>(loc, site.memoryOf(a.buffer), aOffset, at(a.strides[2]), site.memoryOf(b.buffer),
-                                at(b.base), site.memoryOf(c.buffer), cOffset, at(c.strides[0]),
-                                at(match.parameter("depth") * SymbolicInt(group)), counts, aSteps, bSteps, rows,
-                                *match.parameter("cols").constant(), group);
+  emitCall(builder, extent, firstRow);
 }
 
 /// Rows that are left of a block, as long as there are so many, before they are done one by one.
 static constexpr int64_t fewRows = 4;
 
 /// All rows; or as many as are left, if that is a number, else few at a time.
-void Expansion::emitRegisters(OpBuilder &builder) {
-  int64_t rows = *match.parameter("rows").constant();
+void Expansion::emitRows(OpBuilder &builder) {
+  int64_t rows = *match.parameter(rowsParameter).constant();
   std::optional<SymbolicInt> count = match.counts.front();
   if (!count)
     return emitBlock(builder, rows);
@@ -172,15 +147,26 @@ Value Expansion::extentOf(OpBuilder &builder, StringRef parameter) {
 }
 
 void Expansion::emitCall(OpBuilder &builder) {
+  emitCall(builder, [&](StringRef parameter) { return extentOf(builder, parameter); });
+}
+
+/// From a row on.
+void Expansion::emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef)> extent, Value firstRow) {
   SmallVector<Value> buffers, bases, strides, extents;
-  for (const IntrinsicMatch::Tile &tile : match.tiles) {
+  for (auto [number, tile] : llvm::enumerate(match.tiles)) {
     buffers.push_back(site.memoryOf(tile.buffer));
-    bases.push_back(site.value(builder, tile.base));
-    for (const SymbolicInt &stride : tile.strides)
+    Value base = site.value(builder, tile.base);
+    for (auto [stride, described] : llvm::zip(tile.strides, match.intrinsic->bufferType(number).extents())) {
       strides.push_back(site.value(builder, stride));
+      if (!firstRow || described != SymbolicInt::symbol(rowsParameter))
+        continue;
+      Value moved = builder.createOrFold<arith::MulIOp>(site.loc, firstRow, strides.back());
+      base = builder.createOrFold<arith::AddIOp>(site.loc, base, moved);
+    }
+    bases.push_back(base);
   }
   for (const std::string &parameter : match.intrinsic->parameters)
-    extents.push_back(extentOf(builder, parameter));
+    extents.push_back(extent(parameter));
   builder.create<CallIntrinsicOp>(site.loc, match.intrinsic->name, buffers, bases, strides, extents);
 }
 
@@ -198,15 +184,13 @@ bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelInd
   if (!match)
     return false;
   Expansion expansion(*match, site);
-  const Emitter *emitter =
-      llvm::find_if(emitters, [&](const Emitter &known) { return known.name == intrinsic->emitter; });
   bool isCalled = intrinsic->emitter.empty();
-  auto emit = [&](OpBuilder &at) { isCalled ? expansion.emitCall(at) : (expansion.*emitter->emit)(at); };
+  auto emit = [&](OpBuilder &at) { isCalled ? expansion.emitCall(at) : expansion.emitRows(at); };
   OpBuilder inner = builder;
   if (Value condition = expansion.holds(builder, match->conditions))
     inner = builder.create<scf::IfOp>(site.loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
   bool isFirst = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
-  bool takesFewer = isCalled ? expansion.takesFewer() : emitter->takesFewer && isFirst;
+  bool takesFewer = isCalled ? expansion.takesFewer() : isFirst;
   Value isWhole = takesFewer ? Value() : expansion.isWhole(inner);
   if (!isWhole) {
     emit(inner);

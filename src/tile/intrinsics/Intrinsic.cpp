@@ -2,8 +2,10 @@
 
 #include "tile/intrinsics/Intrinsic.h"
 
+#include "graph/ElementTypes.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
+#include "tile/intrinsics/Emitters.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -27,11 +30,13 @@ public:
 
   FailureOr<Intrinsic> run() {
     intrinsic.name = function.getSymName();
-    if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead() || !isImplemented())
+    if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead())
+      return failure();
+    intrinsic.panels = PanelLayout::of(intrinsic);
+    if (!areSteps() || !isImplemented())
       return failure();
     if (target)
       intrinsic.lacks = intrinsic.missingOn(*target);
-    intrinsic.panels = PanelLayout::of(intrinsic);
     return std::move(intrinsic);
   }
 
@@ -54,12 +59,14 @@ private:
   bool areEntriesRead();
   bool readStrides(Attribute value);
   bool readWhere(Attribute value);
-  bool readFeatures(Attribute value);
-  bool readFeatureList(ArrayAttr texts);
+  bool readStep(Attribute value);
+  bool readFeatures(Attribute value, Features &features);
+  bool readFeatureList(ArrayAttr texts, Features &features);
   std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
   // How
   bool isImplemented();
   bool isImplementation();
+  bool areSteps();
 
   func::FuncOp function;
   const target::TargetInfo *target;
@@ -215,16 +222,16 @@ bool Reader::readWhere(Attribute value) {
   return true;
 }
 
-bool Reader::readFeatures(Attribute value) {
+bool Reader::readFeatures(Attribute value, Features &features) {
   auto list = dyn_cast<ArrayAttr>(value);
   if (list && !list.empty() && llvm::all_of(list, llvm::IsaPred<ArrayAttr>))
-    return llvm::all_of(list, [&](Attribute one) { return readFeatureList(cast<ArrayAttr>(one)); });
-  return list ? readFeatureList(list) : fail("features: expected a list");
+    return llvm::all_of(list, [&](Attribute one) { return readFeatureList(cast<ArrayAttr>(one), features); });
+  return list ? readFeatureList(list, features) : fail("features: expected a list");
 }
 
 /// All of these are needed.
-bool Reader::readFeatureList(ArrayAttr texts) {
-  auto &needed = intrinsic.features.emplace_back();
+bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
+  auto &needed = features.emplace_back();
   for (Attribute entry : texts) {
     auto text = dyn_cast<StringAttr>(entry);
     if (!text)
@@ -236,6 +243,16 @@ bool Reader::readFeatureList(ArrayAttr texts) {
   return true;
 }
 
+bool Reader::readStep(Attribute value) {
+  auto symbol = dyn_cast<FlatSymbolRefAttr>(value);
+  auto code = symbol ? function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue()) : nullptr;
+  if (!code || code.isDeclaration())
+    return fail("steps: expected names of functions of this text");
+  Attribute features = code->getAttr(featuresAttribute);
+  Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{code, {}});
+  return !features || readFeatures(features, step.features);
+}
+
 bool Reader::isEntry(StringRef name, Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
   if (name == "strides")
@@ -243,7 +260,7 @@ bool Reader::isEntry(StringRef name, Attribute value) {
   if (name == "where")
     return readWhere(value);
   if (name == "features")
-    return readFeatures(value);
+    return readFeatures(value, intrinsic.features);
   if (name == "cycles" && text) {
     intrinsic.cycles = expression(text, "cycles", {"lanes", "fmas"});
     return intrinsic.cycles.has_value();
@@ -256,6 +273,8 @@ bool Reader::isEntry(StringRef name, Attribute value) {
     intrinsic.emitter = text.str();
     return true;
   }
+  if (auto list = dyn_cast<ArrayAttr>(value); name == "steps" && list && !target)
+    return llvm::all_of(list, [&](Attribute step) { return readStep(step); });
   return fail("'" + name +
               "' is no entry, or has a value of another kind: expected strides, where, features, cycles and "
               "implementation");
@@ -272,7 +291,7 @@ bool Reader::areEntriesRead() {
 // Where, and at what cost
 //===----------------------------------------------------------------------===//
 
-std::string Intrinsic::missingOn(const target::TargetInfo &target) const {
+std::string perpend::tile::missingFeatures(const Features &features, const target::TargetInfo &target) {
   std::string text;
   for (const std::vector<std::string> &needed : features) {
     std::vector<std::string> missing;
@@ -343,6 +362,17 @@ MemRefType Intrinsic::memoryType(unsigned buffer) const {
                          bufferType(buffer).memorySpace());
 }
 
+int64_t Intrinsic::Step::lanes() const { return cast<VectorType>(code.getResultTypes()[0]).getNumElements(); }
+
+Value Intrinsic::Step::inlined(OpBuilder &builder, ValueRange arguments) const {
+  IRMapping values;
+  values.map(code.getArguments(), arguments);
+  Block &body = code.getBody().front();
+  for (Operation &op : body.without_terminator())
+    builder.clone(op, values);
+  return values.lookup(body.getTerminator()->getOperand(0));
+}
+
 /// What the phase `lower` may find in a function that stands alone.
 static bool isCode(Operation *op) {
   if (isa<func::ReturnOp, memref::LoadOp, memref::StoreOp, memref::CastOp, memref::DimOp, memref::SubViewOp,
@@ -381,6 +411,24 @@ bool Reader::isImplementation() {
   return !result.wasInterrupted();
 }
 
+/// A vector of sums for vectors of words.
+bool Reader::areSteps() {
+  for (const Intrinsic::Step &step : intrinsic.steps) {
+    const std::optional<PanelLayout> &panels = intrinsic.panels;
+    auto sums = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
+    if (!panels || !sums)
+      return fail("expected steps of one vector of sums, and panels", step.code);
+    auto vectorOf = [&](Type element, int64_t elements) -> Type {
+      return VectorType::get(sums.getNumElements() * elements, graph::scalarType(element));
+    };
+    Type expected[] = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
+                       vectorOf(panels->sum, 1)};
+    if (step.code.getArgumentTypes() != ArrayRef(expected) || sums != expected[2])
+      return fail("a step has other vectors than words", step.code);
+  }
+  return true;
+}
+
 bool Reader::isImplemented() {
   if (intrinsic.implementation)
     return isImplementation();
@@ -388,9 +436,10 @@ bool Reader::isImplemented() {
     return true;
   if (target)
     return fail("expected the entry implementation, the name of a function");
-  if (!isIntrinsicEmitter(intrinsic.emitter))
-    return fail("expected one of the emitters " + intrinsicEmitterNames() + ", got '" + intrinsic.emitter + "'");
-  return true;
+  const Emitter *emitter = findEmitter(intrinsic.emitter);
+  if (!emitter)
+    return fail("expected one of the emitters " + emitterNames() + ", got '" + intrinsic.emitter + "'");
+  return emitter->takes(intrinsic) || fail("the emitter makes no code for such a description");
 }
 
 FailureOr<Intrinsic> perpend::tile::readIntrinsic(func::FuncOp description, const target::TargetInfo *target) {

@@ -11,8 +11,9 @@
 //     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
 //                                    fmas, the vector multiply-adds in a cycle
 //     implementation = @f32.code     a function of the same text, or
-//     emitter = "registers"          code in C++ (Expand.cpp) for a whole family, of the
-//                                    compiler's own intrinsics
+//     emitter = "registers",         code in C++ (Emitters.h) for a whole family, of the
+//                                    compiler's own intrinsics,
+//     steps = [@f32.step, …]         around functions of the same text
 //   }} { … }
 //
 // The symbols of its shapes are parameters. Buffers have no layout but the
@@ -28,6 +29,12 @@
 //
 //   func.func private @f32.code(%a: memref<?x?xf32, strided<[?, 1], offset: ?>>, …) { … }
 //
+// A step adds the products of words to sums, each in a lane of its own. Its attribute
+// tile.features says what the processor must have. Of those that it has, the first in
+// the list is used, as often as there are lanes:
+//
+//   func.func private @f32.step(%a: vector<16xf32>, %b: vector<16xf32>, %sums: vector<16xf32>) -> vector<16xf32> { … }
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_INTRINSICS_INTRINSIC_H
@@ -41,7 +48,20 @@
 
 namespace perpend::tile {
 
+/// Lists of what a processor must have, any of which is enough; none: every processor.
+using Features = llvm::SmallVector<std::vector<std::string>>;
+/// The features that a machine has not; empty where it has one of the lists.
+std::string missingFeatures(const Features &features, const target::TargetInfo &target);
+
 struct Intrinsic {
+  struct Step {
+    mutable mlir::func::FuncOp code;
+    Features features;
+    int64_t lanes() const;
+    /// A copy of what it does.
+    mlir::Value inlined(mlir::OpBuilder &builder, mlir::ValueRange arguments) const;
+  };
+
   std::string name;
   mutable mlir::func::FuncOp description;
   /// The one block of the description (operations have no const).
@@ -52,11 +72,11 @@ struct Intrinsic {
   llvm::SmallVector<llvm::SmallVector<std::optional<SymbolicInt>>> strides;
   /// Pairs of which the first is at most the second.
   Shape where;
-  /// Any of these lists is enough; none: every processor.
-  llvm::SmallVector<std::vector<std::string>> features;
+  Features features;
   std::optional<SymbolicInt> cycles;
   /// How it is carried out: an emitter, or the implementation.
   std::string emitter;
+  llvm::SmallVector<Step> steps;
   mutable mlir::func::FuncOp implementation;
   /// What the machine that it was read for has not; empty where it can.
   std::string lacks;
@@ -67,8 +87,7 @@ struct Intrinsic {
   BufferType bufferType(unsigned buffer) const;
   /// The memory of its own in which the buffer must lie; empty: none.
   llvm::StringRef memoryOf(unsigned buffer) const;
-  /// The features that a machine has not; empty where it can.
-  std::string missingOn(const target::TargetInfo &target) const;
+  std::string missingOn(const target::TargetInfo &target) const { return missingFeatures(features, target); }
   /// Whether it takes iterators of such extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
   /// Where an extent is not known, it is taken to be long. nullopt: no cycles are said.
@@ -110,9 +129,6 @@ private:
 
 /// What the attribute and the function say. Errors are emitted at the function: "intrinsic 'x': …".
 mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description, const target::TargetInfo *target = nullptr);
-/// The names of emitters in C++ (Expand.h).
-bool isIntrinsicEmitter(llvm::StringRef name);
-std::string intrinsicEmitterNames();
 } // namespace perpend::tile
 
 #endif

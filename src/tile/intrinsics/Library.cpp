@@ -34,8 +34,10 @@ IntrinsicScope::~IntrinsicScope() { libraryOf(context) = std::move(previous); }
 /// Functions that describe intrinsics, those that implement them, and nothing else.
 static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<const Intrinsic>> read) {
   for (Operation &op : *module.getBody())
-    if (!op.hasAttr(intrinsicAttribute) &&
-        llvm::none_of(read, [&](const auto &intrinsic) { return intrinsic->implementation == &op; }))
+    if (!op.hasAttr(intrinsicAttribute) && llvm::none_of(read, [&](const auto &intrinsic) {
+          return intrinsic->implementation == &op ||
+                 llvm::any_of(intrinsic->steps, [&](const Intrinsic::Step &step) { return step.code == &op; });
+        }))
       return op.emitError("expected functions with the attribute tile.intrinsic, and their implementations\n"
                           "hint: docs/howto/add-an-intrinsic.md shows one");
   if (read.empty())

@@ -1,9 +1,9 @@
-//===- LowerIntrinsics.cpp - calls of the implementations of intrinsics -----===//
+//===- LowerIntrinsics.cpp - tensor intrinsics as code ----------------------===//
 //
 // Runs first of the phase `lower`, so that what an implementation holds is lowered
 // with the kernels: behind the phases that write modules which may be read again,
 // no text of theirs holds code of a machine. Each implementation becomes one
-// function, which LLVM puts into its callers.
+// function, which LLVM puts into its callers. Those with an emitter are up to it.
 //
 //   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
 // becomes
@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/intrinsics/Intrinsic.h"
+#include "tile/intrinsics/Emitters.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,6 +33,8 @@ using namespace perpend::tile;
 
 namespace {
 struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntrinsics> {
+  using TileLowerIntrinsicsBase::TileLowerIntrinsicsBase;
+
   void runOnOperation() override {
     functions.clear(); // of another module
     WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
@@ -104,6 +106,9 @@ Value LowerIntrinsics::partOf(OpBuilder &builder, CallIntrinsicOp op, const Intr
 
 LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
+  const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
+  if (emitter && fits(op, *intrinsic))
+    return emitter->lower(op, *intrinsic, target);
   if (!intrinsic || !intrinsic->implementation || !intrinsic->lacks.empty() || !fits(op, *intrinsic))
     return op.emitError("'") << op.getName()
                              << "' is no intrinsic with an implementation for this machine, or has other operands\n"

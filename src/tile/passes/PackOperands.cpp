@@ -73,7 +73,7 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
   if (!panels.columns.isConstant())
     sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8));
   for (int64_t size : sizes) {
-    int64_t rows = rowsInRegisters(size, panels.group, extents.rows.constant(), target);
+    int64_t rows = rowsInRegisters(panels.sum, size, panels.group, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))
       return Choice{&intrinsic, size, fit->cyclesPerPoint};
   }

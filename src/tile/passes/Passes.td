@@ -48,17 +48,11 @@ def TileExpandMath : Pass<"tile-expand-math"> {
   let options = [TargetOption];
 }
 
-def TileLowerMicroKernels : Pass<"tile-lower-ukernels", "::mlir::ModuleOp"> {
-  let summary = "Emits each micro-kernel once, in the vector dialect, and calls it";
+def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
+  let summary = "Makes the code of tensor intrinsics, each once, and calls it";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [TargetOption];
-}
-
-def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
-  let summary = "Calls of the implementations of tensor intrinsics";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def TileVerifyAccesses : Pass<"tile-verify-accesses", "::mlir::ModuleOp"> {

@@ -19,6 +19,7 @@
 
 #include "tile/rules/Rules.h"
 
+#include "graph/ElementTypes.h"
 #include "graph/Shapes.h"
 #include "tile/CostModel.h"
 #include "tile/intrinsics/Intrinsic.h"
@@ -191,9 +192,10 @@ int64_t ContractionRule::stepBytes(unsigned dim) {
 }
 
 /// On some targets, products of integers need a register before they are added.
-int64_t perpend::tile::rowsInRegisters(int64_t panel, int64_t group, std::optional<int64_t> rows,
+int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
                                        const target::TargetInfo &target) {
-  int64_t vectors = std::max<int64_t>(1, panel / target.vectorLanes(4)), others = vectors + (group > 1 ? 2 : 1);
+  int64_t lanes = target.vectorLanes(graph::bitWidth(sum) / 8);
+  int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
   int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
   if (vectors == 2)
     most = std::min<int64_t>(most, target.gemmRows);
@@ -207,7 +209,8 @@ int64_t perpend::tile::rowsInRegisters(int64_t panel, int64_t group, std::option
 int64_t ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   ProductExtents extents{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(rank() - 1),
                          product.getDomain().values().back()};
-  int64_t most = rowsInRegisters(panel, group, extents.rows.constant(), target);
+  int64_t most = rowsInRegisters(cast<BufferType>(sumBuffer.getType()).getElementType(), panel, group,
+                                 extents.rows.constant(), target);
   PanelLayout::Fit best{most, -1};
   for (const Intrinsic *intrinsic : intrinsics) {
     const std::optional<PanelLayout> &panels = intrinsic->panels;

@@ -35,6 +35,8 @@ namespace {
 struct Product {
   mutable BlockOp block;
   int64_t columnsOfPanel;
+
+  Type sum() const { return cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType(); }
 };
 
 class RowBlocksRule : RuleBody {
@@ -123,7 +125,8 @@ int64_t RowBlocksRule::chooseRows() {
       rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
-  int64_t inRegisters = rowsInRegisters(products.front().columnsOfPanel, 1, std::nullopt, target);
+  int64_t inRegisters =
+      rowsInRegisters(products.front().sum(), products.front().columnsOfPanel, 1, std::nullopt, target);
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
   if (!count || *count == 0)
@@ -214,7 +217,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
     return failure();
   order.push_back((*panels)[0]);
   if (hasRows) {
-    int64_t together = rowsInRegisters(product.columnsOfPanel, 1, rows, target);
+    int64_t together = rowsInRegisters(product.sum(), product.columnsOfPanel, 1, rows, target);
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
       return failure();

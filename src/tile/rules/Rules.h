@@ -45,9 +45,10 @@ void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 #define RULE(name, sentence) extern const Rule name;
 #include "tile/rules/Rules.def"
 
-/// Contraction.cpp: rows of a block whose sums are in registers, of the columns of a panel and words of `group`
-/// elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
-int64_t rowsInRegisters(int64_t panel, int64_t group, std::optional<int64_t> rows, const target::TargetInfo &target);
+/// Contraction.cpp: rows of a block whose sums, of this type, are in registers, of the columns of a panel and words of
+/// `group` elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
+int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
+                        const target::TargetInfo &target);
 
 /// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);

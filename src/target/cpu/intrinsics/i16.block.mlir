@@ -1,4 +1,4 @@
-// As f32.block, of words of two i16 that are summed as i32 (tile.dot). Depth counts words.
+// As f32.block, of words of two i16 that are summed as i32. Depth counts words.
 func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i16>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 2] x i16>,
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
@@ -6,7 +6,8 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
-    emitter = "registers"
+    emitter = "registers",
+    steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -26,4 +27,51 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
     }
   } } } } } }
   return
+}
+
+// With VNNI: the products are added by the instruction that makes them.
+func.func private @i16.step.vnni.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32>
+    attributes {tile.features = ["avx512vnni"]} {
+  %x = vector.bitcast %a : vector<32xi16> to vector<16xi32>
+  %y = vector.bitcast %b : vector<32xi16> to vector<16xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.512"(%sums, %x, %y)
+      : (vector<16xi32>, vector<16xi32>, vector<16xi32>) -> vector<16xi32>
+  return %next : vector<16xi32>
+}
+
+func.func private @i16.step.vnni.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = [["avxvnni"], ["avx512vl", "avx512vnni"]]} {
+  %x = vector.bitcast %a : vector<16xi16> to vector<8xi32>
+  %y = vector.bitcast %b : vector<16xi16> to vector<8xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.256"(%sums, %x, %y)
+      : (vector<8xi32>, vector<8xi32>, vector<8xi32>) -> vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i16.step.vnni.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = [["avxvnni"], ["avx512vl", "avx512vnni"]]} {
+  %x = vector.bitcast %a : vector<8xi16> to vector<4xi32>
+  %y = vector.bitcast %b : vector<8xi16> to vector<4xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpwssd.128"(%sums, %x, %y)
+      : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+// Without: -32768 * -32768 * 2 wraps to what it is modulo 2^32. Vectors are as long as those of a target that has these.
+func.func private @i16.step.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32> {
+  %products = llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"(%a, %b) : (vector<32xi16>, vector<32xi16>) -> vector<16xi32>
+  %next = arith.addi %sums, %products : vector<16xi32>
+  return %next : vector<16xi32>
+}
+
+func.func private @i16.step.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> {
+  %products = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%a, %b) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %next = arith.addi %sums, %products : vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i16.step.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32> {
+  %products = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %next = arith.addi %sums, %products : vector<4xi32>
+  return %next : vector<4xi32>
 }

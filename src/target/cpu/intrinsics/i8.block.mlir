@@ -1,4 +1,4 @@
-// As f32.block, of words of four bytes, unsigned times signed, summed as i32 (tile.dot). Depth counts words.
+// As f32.block, of words of four bytes, unsigned times signed, summed as i32. Depth counts words.
 func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui8>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 4] x i8>,
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
@@ -7,7 +7,8 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
-    emitter = "registers"
+    emitter = "registers",
+    steps = [@i8.step.16, @i8.step.8, @i8.step.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -27,4 +28,31 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
     }
   } } } } } }
   return
+}
+
+func.func private @i8.step.16(%a: vector<64xi8>, %b: vector<64xi8>, %sums: vector<16xi32>) -> vector<16xi32>
+    attributes {tile.features = ["avx512vnni"]} {
+  %x = vector.bitcast %a : vector<64xi8> to vector<16xi32>
+  %y = vector.bitcast %b : vector<64xi8> to vector<16xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%sums, %x, %y)
+      : (vector<16xi32>, vector<16xi32>, vector<16xi32>) -> vector<16xi32>
+  return %next : vector<16xi32>
+}
+
+func.func private @i8.step.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = [["avxvnni"], ["avx512vl", "avx512vnni"]]} {
+  %x = vector.bitcast %a : vector<32xi8> to vector<8xi32>
+  %y = vector.bitcast %b : vector<32xi8> to vector<8xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"(%sums, %x, %y)
+      : (vector<8xi32>, vector<8xi32>, vector<8xi32>) -> vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i8.step.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = [["avxvnni"], ["avx512vl", "avx512vnni"]]} {
+  %x = vector.bitcast %a : vector<16xi8> to vector<4xi32>
+  %y = vector.bitcast %b : vector<16xi8> to vector<4xi32>
+  %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"(%sums, %x, %y)
+      : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
 }

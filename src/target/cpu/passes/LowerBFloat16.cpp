@@ -2,6 +2,7 @@
 //
 // Conversions of bf16 are integer arithmetic already, so that values of this type are only loaded, chosen and stored.
 // LLVM computes even that in f32 where the processor has no bf16, and rounds with a function that no C library has.
+// Instructions of the processor take them as what they are.
 //
 //   llvm.load %p : !llvm.ptr -> bf16
 // becomes
@@ -26,6 +27,12 @@ namespace {
 struct LowerBFloat16 : perpend::target::impl::CpuLowerBFloat16Base<LowerBFloat16> {
   void runOnOperation() override {
     Type bits = IntegerType::get(&getContext(), 16);
+    SmallVector<std::pair<OpOperand *, Type>> ofInstructions;
+    getOperation().walk([&](LLVM::CallIntrinsicOp op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (getElementTypeOrSelf(operand.get().getType()).isBF16())
+          ofInstructions.emplace_back(&operand, operand.get().getType());
+    });
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](BFloat16Type) { return bits; });
     replacer.addReplacement([&](FloatAttr number) -> std::optional<Attribute> {
@@ -40,6 +47,10 @@ struct LowerBFloat16 : perpend::target::impl::CpuLowerBFloat16Base<LowerBFloat16
     });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
+    for (auto [operand, type] : ofInstructions) {
+      OpBuilder builder(operand->getOwner());
+      operand->set(builder.create<LLVM::BitcastOp>(operand->getOwner()->getLoc(), type, operand->get()));
+    }
   }
 };
 } // namespace

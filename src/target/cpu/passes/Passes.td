@@ -4,18 +4,11 @@
 #define PERPEND_TARGET_CPU_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
-include "target/TargetOption.td"
 
 def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
   let summary = "Replaces main by the functions of the module ABI: bind, sizes, run, and an entry for each kernel";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
-}
-
-def CpuLowerDots : Pass<"cpu-lower-dots", "::mlir::ModuleOp"> {
-  let summary = "Products of words of integers as instructions of x86";
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
-  let options = [TargetOption];
 }
 
 def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {

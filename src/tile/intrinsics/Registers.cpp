@@ -1,25 +1,25 @@
-//===- LowerMicroKernels.cpp - register-blocked contractions ----------------===//
+//===- Registers.cpp - register-blocked contractions --------------------------===//
 //
-// Each distinct block of tile.ukernel becomes one private function, and every use a call of it. Emitting the block once
-// keeps code size and compile time independent of the number of uses; the call costs a few nanoseconds against a
-// microsecond of work. Must come after tiling (which creates the ops) and before the conversion to the LLVM dialect.
+// The emitter of blocks of sums in registers. Each distinct block becomes one private function, and every use a call of
+// it. Emitting the block once keeps code size and compile time independent of the number of uses; the call costs a few
+// nanoseconds against a microsecond of work.
 //
 // The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
-// loads one row of packed b, and multiplies it by the broadcast of one element of each row of a. Integers take the same
-// steps with words of two or four elements instead of one f32 (WordProducts.h). When the block has too few vectors to
-// cover the latency of the multiply-add, consecutive steps go to separate sets of accumulators, which are added at the
-// end.
+// loads one row of packed b, and multiplies it by the broadcast of one word of each row of a (WordProducts.h). When the
+// block has too few vectors to cover the latency of the multiply-add, consecutive steps go to separate sets of
+// accumulators, which are added at the end.
 //
 // A block of one column has its lanes along the depth, of rows and column alike, and sums them at the end; of the words
 // that are left, a few at a time are in the first lanes.
 //
-//   tile.ukernel %a[%ao, %as], %b[%bo], %c[%co, %cs] depth %k window(%h, %w) steps(%ah, %aw)(%bh, %bw) block 8 x 32
+//   tile.call_intrinsic "f32.block" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
 // becomes
-//   func.call @ukernel_f32_8x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
+//   func.call @registers_f32.block_8x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/passes/Passes.h"
+#include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/WordProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,19 +27,13 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "tile/Tile.h"
-#include "tile/passes/WordProducts.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
 #include <numeric>
 
-namespace perpend::tile {
-#define GEN_PASS_DEF_TILELOWERMICROKERNELS
-#include "tile/TilePasses.h.inc"
-} // namespace perpend::tile
-
 using namespace mlir;
+using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
@@ -53,7 +47,6 @@ constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
 constexpr int64_t prefetchDistance = 8;
-constexpr int64_t wordsPerCacheLine = 16;
 /// Words of a column, of those that do not fill a vector, in one step.
 constexpr int64_t fewLanes = 4;
 
@@ -94,8 +87,9 @@ struct Arguments {
 
 class MicroKernelEmitter {
 public:
-  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments, WordProducts words)
-      : builder(builder), block(block), arguments(arguments), words(words) {}
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments, WordProducts words,
+                     unsigned lineBytes)
+      : builder(builder), block(block), arguments(arguments), words(words), lineBytes(lineBytes) {}
 
   void emit();
 
@@ -120,6 +114,7 @@ private:
   RegisterBlock block;
   Arguments arguments;
   WordProducts words;
+  unsigned lineBytes;
 };
 
 MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial,
@@ -193,7 +188,7 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
   MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
     Value index = add(aIndices[row], step * block.words * words.group);
-    Value word = block.isColumn() ? words.loadVector(arguments.a, index) : words.loadWord(arguments.a, index);
+    Value word = block.isColumn() ? words.loadRow(arguments.a, index) : words.loadWord(arguments.a, index);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
       accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
@@ -202,7 +197,8 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
 }
 
 void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t step) {
-  for (int64_t column = 0; column < block.cols; column += wordsPerCacheLine)
+  unsigned wordBits = words.group * cast<MemRefType>(arguments.b.getType()).getElementTypeBitWidth();
+  for (int64_t column = 0; column < block.cols; column += 8 * lineBytes / wordBits)
     builder.create<memref::PrefetchOp>(arguments.b,
                                        add(bIndex, ((step + prefetchDistance) * block.cols + column) * words.group),
                                        /*isWrite=*/false,
@@ -249,68 +245,131 @@ void MicroKernelEmitter::emit() {
   builder.create<func::ReturnOp>();
 }
 
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
 /// A contiguous buffer of any size with these elements.
 MemRefType plainBuffer(Type buffer) {
   return MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer).getElementType());
 }
 
-func::FuncOp createKernel(ModuleOp module, StringRef name, RegisterBlock block, MicroKernelOp op) {
-  ImplicitLocOpBuilder builder(module.getLoc(), module.getBodyRegion());
-  SmallVector<Type> inputs(op->getOperandTypes());
-  for (Type &type : inputs)
-    if (isa<BaseMemRefType>(type))
-      type = plainBuffer(type);
-  auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(inputs, {}));
+/// Whether products are added by what makes them: the last thing that a step does is no addition.
+bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target) {
+  const Intrinsic::Step *step = WordProducts::stepFor(intrinsic, lanes, target);
+  if (!step)
+    return isa<FloatType>(intrinsic.panels->sum);
+  Value next = step->code.getBody().front().getTerminator()->getOperand(0);
+  return !isa_and_nonnull<arith::AddIOp, arith::AddFOp>(next.getDefiningOp());
+}
+
+/// What the function of a block takes, in the order of Arguments, of a call whose buffers are [outer, inner, rows,
+/// depth(, g)], [outer, inner, depth, cols(, g)] and [rows, cols].
+class RegisterCall {
+public:
+  RegisterCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
+
+  LogicalResult lower(const target::TargetInfo &target);
+
+private:
+  Value extent(StringRef name) {
+    return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
+  }
+  Value stride(unsigned buffer, unsigned dim) {
+    for (unsigned i = 0; i < buffer; ++i)
+      dim += intrinsic.rank(i);
+    return op.getStrides()[dim];
+  }
+  FailureOr<Value> plain(Value buffer);
+  func::FuncOp functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target);
+
+  CallIntrinsicOp op;
+  const Intrinsic &intrinsic;
+  OpBuilder builder;
+};
+
+FailureOr<Value> RegisterCall::plain(Value buffer) {
+  MemRefType expected = plainBuffer(buffer.getType());
+  if (buffer.getType() == expected)
+    return buffer;
+  if (!memref::CastOp::areCastCompatible(buffer.getType(), expected))
+    return op.emitOpError("expected contiguous one-dimensional buffers, got ")
+           << buffer.getType() << "; hint: address a part of a buffer by its base";
+  return Value(builder.create<memref::CastOp>(op.getLoc(), expected, buffer));
+}
+
+func::FuncOp RegisterCall::functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target) {
+  auto module = op->getParentOfType<ModuleOp>();
+  std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, rows, cols);
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+    return existing;
+  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
+  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
   function.setPrivate();
-  function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  function->setAttr("passthrough", code.getStrArrayAttr({"noinline"}));
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
-  builder.setInsertionPointToStart(function.addEntryBlock());
-  WordProducts words(builder, cast<MemRefType>(inputs[3]).getElementType(), op.getGroup(), block.lanes);
-  MicroKernelEmitter(builder, block, Arguments(function.getArguments()), words).emit();
+  code.setInsertionPointToStart(function.addEntryBlock());
+  int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
+  RegisterBlock block(rows, cols, lanes, target.vectorRegisters, addsProducts(intrinsic, lanes, target));
+  WordProducts words(code, intrinsic, block.lanes, target);
+  MicroKernelEmitter(code, block, Arguments(function.getArguments()), words, target.lineBytes).emit();
   return function;
 }
 
-class LowerMicroKernels : public perpend::tile::impl::TileLowerMicroKernelsBase<LowerMicroKernels> {
-public:
-  using TileLowerMicroKernelsBase::TileLowerMicroKernelsBase;
-
-  void runOnOperation() override {
-    WalkResult result = getOperation().walk([&](MicroKernelOp op) { return WalkResult(lower(op)); });
-    if (result.wasInterrupted())
-      signalPassFailure();
-  }
-
-private:
-  LogicalResult lower(MicroKernelOp op);
-  func::FuncOp kernelFor(MicroKernelOp op);
-};
-
-func::FuncOp LowerMicroKernels::kernelFor(MicroKernelOp op) {
-  int64_t rows = op.getRows(), cols = op.getCols();
-  Type element = cast<BaseMemRefType>(op.getB().getType()).getElementType();
-  std::string name = llvm::formatv("ukernel_{0}_{1}x{2}", element, rows, cols);
-  if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
-    return existing;
-  RegisterBlock block(rows, cols, target.vectorLanes(4), target.vectorRegisters,
-                      element.isF32() || target.accumulatesDots);
-  return createKernel(getOperation(), name, block, op);
-}
-
-LogicalResult LowerMicroKernels::lower(MicroKernelOp op) {
-  OpBuilder builder(op);
-  SmallVector<Value> operands(op.getOperands());
-  for (Value &operand : operands) {
-    if (!isa<BaseMemRefType>(operand.getType()) || operand.getType() == plainBuffer(operand.getType()))
-      continue;
-    MemRefType expected = plainBuffer(operand.getType());
-    if (!memref::CastOp::areCastCompatible(operand.getType(), expected))
-      return op.emitOpError("expected contiguous one-dimensional buffers, got ")
-             << operand.getType() << "; hint: address a part of a buffer by the offset operands";
-    operand = builder.create<memref::CastOp>(op.getLoc(), expected, operand);
-  }
-  builder.create<func::CallOp>(op.getLoc(), kernelFor(op), operands);
+LogicalResult RegisterCall::lower(const target::TargetInfo &target) {
+  std::optional<int64_t> rows = getConstantIntValue(extent("rows")), cols = getConstantIntValue(extent("cols"));
+  Shape extents(intrinsic.block.getDomain().values());
+  for (SymbolicInt &extent : extents)
+    if (!extent.isConstant())
+      extent = SymbolicInt(extent.str() == "rows" ? rows.value_or(0) : extent.str() == "cols" ? cols.value_or(0) : 1);
+  if (!rows || !cols || *rows < 1 || *cols < 1 || !intrinsic.allows(extents))
+    return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
+  FailureOr<Value> a = plain(op.getBuffers()[0]), b = plain(op.getBuffers()[1]), c = plain(op.getBuffers()[2]);
+  if (failed(a) || failed(b) || failed(c))
+    return failure();
+  Value depth = extent("depth");
+  if (intrinsic.panels->group > 1)
+    depth = builder.createOrFold<arith::MulIOp>(
+        op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
+  Value operands[] = {*a,
+                      op.getBases()[0],
+                      stride(0, 2),
+                      *b,
+                      op.getBases()[1],
+                      *c,
+                      op.getBases()[2],
+                      stride(2, 0),
+                      depth,
+                      extent("outer"),
+                      extent("inner"),
+                      stride(0, 0),
+                      stride(0, 1),
+                      stride(1, 0),
+                      stride(1, 1)};
+  func::FuncOp function = functionOf(*rows, *cols, ValueRange(operands).getTypes(), target);
+  builder.create<func::CallOp>(op.getLoc(), function, operands);
   op.erase();
   return success();
 }
 
+/// Of products in panels over a window of two dimensions: strides of the sums, and of elements, are what the code has.
+bool takesPanels(const Intrinsic &intrinsic) {
+  std::string text;
+  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
+    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
+      text += extent.str() + " ";
+    text += "; ";
+  }
+  std::string word =
+      intrinsic.panels && intrinsic.panels->group > 1 ? std::to_string(intrinsic.panels->group) + " " : "";
+  return intrinsic.panels &&
+         text == "outer inner rows depth " + word + "; outer inner depth cols " + word + "; rows cols ; ";
+}
+
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+  return RegisterCall(op, intrinsic).lower(target);
+}
+
 } // namespace
+
+const Emitter perpend::tile::registersEmitter = {"registers", takesPanels, lowerCall};

@@ -1,0 +1,50 @@
+// As f32.block, of words of two bf16 that are summed as f32. Depth counts words. The instruction takes subnormal numbers, and
+// makes them, as 0, and rounds to nearest even.
+func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x bf16>,
+                              %b: !tile.buffer<[outer, inner, depth, cols, 2] x bf16>,
+                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    features = ["avx512vl", "avx512bf16"],
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
+    emitter = "registers",
+    steps = [@bf16.step.16, @bf16.step.8, @bf16.step.4]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k, %vg in 2 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vw, %vi, %vk, %vg] : !tile.buffer<[outer, inner, rows, depth, 2] x bf16>
+      %left = arith.extf %x : bf16 to f32
+      %y = tile.load %b[%vo, %vw, %vk, %vj, %vg] : !tile.buffer<[outer, inner, depth, cols, 2] x bf16>
+      %right = arith.extf %y : bf16 to f32
+      %product = arith.mulf %left, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } } }
+  return
+}
+
+func.func private @bf16.step.16(%a: vector<32xbf16>, %b: vector<32xbf16>, %sums: vector<16xf32>) -> vector<16xf32> {
+  %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sums, %a, %b)
+      : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+  return %next : vector<16xf32>
+}
+
+func.func private @bf16.step.8(%a: vector<16xbf16>, %b: vector<16xbf16>, %sums: vector<8xf32>) -> vector<8xf32> {
+  %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.256"(%sums, %a, %b)
+      : (vector<8xf32>, vector<16xbf16>, vector<16xbf16>) -> vector<8xf32>
+  return %next : vector<8xf32>
+}
+
+func.func private @bf16.step.4(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32> {
+  %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%sums, %a, %b)
+      : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
+  return %next : vector<4xf32>
+}

@@ -1,0 +1,27 @@
+// As f32.block, of f64.
+func.func private @f64.block(%a: !tile.buffer<[outer, inner, rows, depth] x f64>,
+                             %b: !tile.buffer<[outer, inner, depth, cols] x f64>,
+                             %c: !tile.buffer<[rows, cols] x f64>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(2 * cols, lanes), fmas)",
+    emitter = "registers"
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k) {
+      tile.init {
+        %zero = arith.constant 0.0 : f64
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f64>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f64>
+      %x = tile.load %a[%vo, %vw, %vi, %vk] : !tile.buffer<[outer, inner, rows, depth] x f64>
+      %y = tile.load %b[%vo, %vw, %vk, %vj] : !tile.buffer<[outer, inner, depth, cols] x f64>
+      %product = arith.mulf %x, %y : f64
+      %next = arith.addf %sum, %product : f64
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f64>
+    }
+  } } } } }
+  return
+}

@@ -1,0 +1,103 @@
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-intrinsics | FileCheck %s
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-intrinsics=target=x86-64-v3 | FileCheck %s --check-prefix=NARROW
+
+// Two uses of one block share a function; a static buffer is cast.
+
+// CHECK-COUNT-1: func.func private @registers_f32.block_2x32({{.*}}) attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
+// CHECK-NOT: func.func private
+// Four accumulators and four sets of them, through the window and the depth.
+// CHECK-COUNT-3: :16 = scf.for
+// CHECK: memref.prefetch
+// CHECK-COUNT-2: vector.load {{.*}} vector<16xf32>
+// CHECK: memref.load
+// CHECK: vector.broadcast
+// CHECK: vector.fma
+// CHECK-COUNT-4: vector.store {{.*}} vector<16xf32>
+// CHECK-LABEL: func.func @matmul
+// CHECK: memref.cast %{{.*}} : memref<64xf32> to memref<?xf32>
+// CHECK: call @registers_f32.block_2x32
+// CHECK: call @registers_f32.block_2x32
+// CHECK-NOT: tile.call_intrinsic
+
+// Sixteen registers leave no room for a second set.
+// NARROW-LABEL: func.func private @registers_f32.block_2x32
+// NARROW-COUNT-3: :8 = scf.for
+func.func @matmul(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<64xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 32 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<64xf32>
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<64xf32>
+  return
+}
+
+// -----
+
+// Columns that do not fill the registers: the widest vector that divides them.
+
+// CHECK: func.func private @registers_f32.block_1x24
+// CHECK-COUNT-3: vector.load {{.*}} vector<8xf32>
+func.func @narrow(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %cols = arith.constant 24 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %k, %one)
+    extents(%cols, %k, %k, %k, %one) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+// One column: lanes along the depth, then four words of it, then single ones.
+
+// CHECK: func.func private @registers_f32.block_3x1
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-4: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK: vector.insert_strided_slice
+// CHECK: vector.load {{.*}} vector<1xf32>
+// CHECK-COUNT-3: vector.reduction <add>
+func.func @column(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 3 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
+    extents(%one, %k, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @strided(%a: memref<?x4xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // expected-error @below {{expected contiguous one-dimensional buffers, got 'memref<?x4xf32>'; hint: address a part of a buffer by its base}}
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
+    extents(%one, %k, %one, %one, %one) : memref<?x4xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @rows(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // expected-error @below {{expected numbers of rows and columns that 'f32.block' takes}}
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
+    extents(%one, %k, %one, %one, %k) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @types(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // expected-error @below {{'f32.block' is no intrinsic with an implementation for this machine, or has other operands}}
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
+    extents(%one, %k, %one, %one, %one) : memref<?xf64>, memref<?xf32>, memref<?xf32>
+  return
+}
