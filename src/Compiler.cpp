@@ -14,6 +14,7 @@
 #include "Pipeline.h"
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
+#include "graph/ElementTypes.h"
 #include "graph/Graph.h"
 #include "graph/passes/Passes.h"
 #include "support/MappedFile.h"
@@ -26,6 +27,7 @@
 #include "target/cpu/ModuleTable.h"
 #include "tile/Buffers.h"
 #include "tile/VerifyKernel.h"
+#include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/KernelTraces.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -90,6 +92,7 @@ private:
   /// That of the option; a module with kernels of blocks is behind `schedule`.
   StringRef findFirst();
   LogicalResult checkOptions();
+  LogicalResult checkPrecision();
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
@@ -124,6 +127,33 @@ StringRef Compilation::findFirst() {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
   });
   return options.startFrom.empty() && isOfBlocks ? StringRef("schedule") : StringRef(options.startFrom);
+}
+
+/// A precision other than f32 is one that an intrinsic of the machine multiplies.
+LogicalResult Compilation::checkPrecision() {
+  std::set<std::string> known{"f32"};
+  for (const auto &intrinsic : tile::IntrinsicLibrary::of(module.getContext()).list())
+    if (const auto &panels = intrinsic->panels; panels && panels->sum.isF32() && panels->left == panels->right &&
+                                                isa<FloatType>(panels->left) && intrinsic->missingOn(*target).empty())
+      known.insert(graph::nameOf(panels->left));
+  if (known.count(options.precision))
+    return success();
+  return module.emitError("precision (--precision): the machine '")
+         << target->name << "' multiplies " << llvm::join(known, ", ") << " with sums of f32, got '"
+         << options.precision
+         << "'\nhint: leave it out, or compile for another machine (--target); --intrinsics FILE brings products of "
+            "other types";
+}
+
+/// How many products there are, and how many of them are of the precision.
+static void countProducts(ModuleOp module, StringRef precision, CompileReport &report) {
+  module.walk([&](Operation *op) {
+    if (!isa<graph::ContractOp, graph::ConvOp, tile::MatmulOp, tile::ConvOp>(op) ||
+        !isa<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType()))
+      return;
+    ++report.products;
+    report.productsInPrecision += graph::nameOf(graph::tensorTypeOf(op->getOperand(0)).getElementType()) == precision;
+  });
 }
 
 LogicalResult Compilation::checkOptions() {
@@ -163,7 +193,8 @@ LogicalResult Compilation::lower() {
   first = findFirst();
   if (failed(checkOptions()))
     return failure();
-  if ((!options.intrinsics.empty() && failed(readIntrinsics())) ||
+  description.precision = options.precision;
+  if ((!options.intrinsics.empty() && failed(readIntrinsics())) || failed(checkPrecision()) ||
       (!options.schedules.empty() && failed(readSchedules())))
     return failure();
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
@@ -172,8 +203,8 @@ LogicalResult Compilation::lower() {
   // The phase behind which the module is described has run before.
   if (first == phases().back().name && failed(describeModel(module, options.name, description)))
     return failure();
-  return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked}, first, options.stopAfter,
-                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+  return runPhases(module, {*target, options.optLevel, options.checked, options.unpacked, options.precision}, first,
+                   options.stopAfter, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 
 LogicalResult Compilation::readIntrinsics() {
@@ -254,6 +285,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
+  if (phase.name == "pack" && report)
+    countProducts(module, options.precision, *report);
   if (phase.name == "fuse")
     attachSchedules();
   if (!options.dumpPhases.empty()) {

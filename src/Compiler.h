@@ -38,6 +38,8 @@ struct CompileReport {
   std::vector<KernelFacts> kernels;
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
+  /// Products and convolutions of floats, and those whose operands are of the type that --precision names.
+  uint64_t products = 0, productsInPrecision = 0;
 };
 
 /// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C

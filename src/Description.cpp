@@ -225,7 +225,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"abi", PERPEND_MODULE_ABI},
                             {"name", description.table.name},
                             {"target", target.name},
-                            {"precision", "f32"},
+                            {"precision", description.precision},
                             {"isa", std::move(isa)},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},

@@ -33,6 +33,7 @@ struct ModelDescription {
   std::vector<std::string> texts; ///< constants, by identity; empty for models without texts
   bool needsHandles = false;      ///< there are texts or lists, or library calls
   bool isChecked = false;         ///< kernels that leave their memory end a run
+  std::string precision = "f32";  ///< of the operands of products
   std::string checksum;
   std::string results; ///< how the outputs are nested, in JSON; empty: they are not
   /// Element bytes of constants that do not lie in memory as they must in the artifact.

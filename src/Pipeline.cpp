@@ -58,7 +58,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
     return;
-  passes.addPass(tile::createTilePackOperands({context.target}));
+  passes.addPass(tile::createTilePackOperands({context.target, context.precision.str()}));
   passes.addPass(graph::createGraphSimplify());
 }
 

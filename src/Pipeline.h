@@ -17,6 +17,7 @@ struct PhaseContext {
   const target::TargetInfo &target;
   int64_t optLevel = 3;
   bool isChecked = false, isUnpacked = false; ///< see CompileOptions
+  llvm::StringRef precision = "f32";
 };
 
 /// One step from a model to LLVM. The table in Pipeline.cpp drives --stop-after, --start-from, --dump-phases,

@@ -110,6 +110,8 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   }
   arguments.push_back("--compile-option=--target=" + options.compiler.target);
   arguments.push_back("--compile-option=-O" + std::to_string(options.compiler.optLevel));
+  if (options.compiler.precision != "f32")
+    arguments.push_back("--compile-option=--precision=" + options.compiler.precision);
   if (!options.compiler.schedules.empty())
     arguments.push_back("--compile-option=--schedules=" + options.compiler.schedules);
   if (!options.compiler.intrinsics.empty())
@@ -189,7 +191,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler, {"target", "O", "schedules", "intrinsics", "unpacked"});
+  list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "intrinsics", "unpacked"});
   list.needSource({"dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

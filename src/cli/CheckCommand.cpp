@@ -42,9 +42,9 @@ static std::optional<std::vector<Array>> referenceOf(StringRef name, const Check
 namespace {
 /// The outputs beside a reference.
 struct Agreement {
-  Agreement(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef<Array> reference) {
+  Agreement(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef<Array> reference, StringRef precision) {
     for (size_t i = 0; i < outputs.size(); ++i) {
-      Comparison comparison = compare(outputs[i], reference[i]);
+      Comparison comparison = compare(outputs[i], reference[i], precision);
       StringRef name = perpend_model_output(model, static_cast<int32_t>(i))->name;
       lines += "  " + describe(name, comparison, outputs[i], reference[i]) + "\n";
       isGood &= comparison.isGood;
@@ -70,13 +70,13 @@ static std::optional<Agreement> withoutOptimiser(const Agreement &optimised, con
   std::optional<std::vector<Array>> reference = referenceOf("onnxruntime", options, inputs, model, false);
   if (!reference)
     return std::nullopt;
-  Agreement agreement(model, outputs, *reference);
+  Agreement agreement(model, outputs, *reference, options.compiler.precision);
   return agreement.isGood ? std::optional(agreement) : std::nullopt;
 }
 
 static bool agreesWith(StringRef name, ArrayRef<Array> reference, const CheckOptions &options, ArrayRef<Array> inputs,
                        ArrayRef<Array> outputs, const perpend_model *model) {
-  Agreement agreement(model, outputs, reference);
+  Agreement agreement(model, outputs, reference, options.compiler.precision);
   if (std::optional<Agreement> plain =
           name == "onnxruntime" ? withoutOptimiser(agreement, options, inputs, outputs, model) : std::nullopt) {
     llvm::outs() << "against onnxruntime without graph optimisations:\n"
@@ -127,7 +127,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler,
-                   {"target", "O", "override-phase", "schedules", "intrinsics", "unpacked", "checked"});
+                   {"target", "O", "precision", "override-phase", "schedules", "intrinsics", "unpacked", "checked"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -47,14 +47,22 @@ static double difference(double value, double reference) {
   return std::isfinite(distance) ? distance : INFINITY;
 }
 
-static void compareElements(const Array &array, const Array &reference, Comparison &result) {
+static Tolerance toleranceOf(perpend_type type, StringRef precision) {
+  Tolerance own = toleranceOf(type);
+  if (type != PERPEND_F32 && type != PERPEND_F64)
+    return own;
+  Tolerance computed = toleranceOf(precision == "bf16" ? PERPEND_BF16 : precision == "f16" ? PERPEND_F16 : type);
+  return {std::fmax(own.relative, computed.relative), std::fmax(own.absolute, computed.absolute)};
+}
+
+static void compareElements(const Array &array, const Array &reference, StringRef precision, Comparison &result) {
   int64_t count = reference.elementCount();
   int64_t size = perpend_type_size_bytes(array.type);
   double largest = 0;
   for (int64_t i = 0; i < count; ++i)
     if (double value = std::fabs(reference.at(i)); std::isfinite(value))
       largest = std::fmax(largest, value);
-  Tolerance tolerance = toleranceOf(array.type);
+  Tolerance tolerance = toleranceOf(array.type, precision);
   result.tolerance = tolerance.relative * largest + tolerance.absolute;
   for (int64_t i = 0; i < count; ++i) {
     double wanted = reference.at(i), distance = difference(array.at(i), wanted);
@@ -82,14 +90,14 @@ static Comparison compareTexts(const Array &array, const Array &reference) {
 }
 
 /// The first element that differs, or the largest errors of all.
-static Comparison compareLists(const Array &array, const Array &reference) {
+static Comparison compareLists(const Array &array, const Array &reference, StringRef precision) {
   ArrayRef<perpend_tensor> elements = array.elements(), wanted = reference.elements();
   if (elements.size() != wanted.size())
     return differs("expected " + Twine(wanted.size()) + " elements, got " + Twine(elements.size()));
   Comparison result;
   for (auto [number, element, expected] : llvm::enumerate(elements, wanted)) {
     Array got = Array::copyOf(element), other = Array::copyOf(expected);
-    Comparison one = compare(got, other);
+    Comparison one = compare(got, other, precision);
     if (!one.isGood)
       return differs(describe("element " + std::to_string(number), one, got, other));
     result.maxAbsolute = std::fmax(result.maxAbsolute, one.maxAbsolute);
@@ -99,14 +107,14 @@ static Comparison compareLists(const Array &array, const Array &reference) {
   return result;
 }
 
-Comparison compare(const Array &array, const Array &reference) {
+Comparison compare(const Array &array, const Array &reference, StringRef precision) {
   Comparison result;
   if (array.isList() && reference.isList())
-    return compareLists(array, reference);
+    return compareLists(array, reference, precision);
   if (array.isTexts() && reference.isTexts() && array.shape == reference.shape)
     return compareTexts(array, reference);
   if (array.type == reference.type && array.shape == reference.shape)
-    compareElements(array, reference, result);
+    compareElements(array, reference, precision, result);
   else
     result = differs("expected " + typeText(reference) + ", got " + typeText(array));
   return result;

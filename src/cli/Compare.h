@@ -16,8 +16,8 @@ struct Comparison {
 };
 
 /// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus a constant, both
-/// by type; NaN equals NaN, and infinities must be equal.
-Comparison compare(const Array &array, const Array &reference);
+/// by type, or by that of the precision in which they were computed; NaN equals NaN, and infinities must be equal.
+Comparison compare(const Array &array, const Array &reference, StringRef precision = "f32");
 
 /// "ok" or "DIFFERS" with the numbers, in one line.
 std::string describe(StringRef name, const Comparison &comparison, const Array &array, const Array &reference);

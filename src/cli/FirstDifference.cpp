@@ -76,7 +76,7 @@ std::string Search::problemOf(size_t index) {
   std::optional<std::vector<Array>> outputs = session ? runOnce(model.get(), session.get(), inputs) : std::nullopt;
   if (!outputs)
     return "the model up to there does not compile or run";
-  Comparison comparison = compare(outputs->front(), reference->front());
+  Comparison comparison = compare(outputs->front(), reference->front(), options.precision);
   return comparison.isGood ? "" : describe("value", comparison, outputs->front(), reference->front());
 }
 

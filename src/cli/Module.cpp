@@ -267,6 +267,7 @@ void writeReproducer(const ModelSource &source, const CompileOptions &options) {
   llvm::errs() << "reproducer: perpend-repro.mlir\nreplay: perpend compile perpend-repro.mlir -o repro.so --start-from "
                << start << " --target " << options.target << " -O" << options.optLevel
                << (options.intrinsics.empty() ? "" : " --intrinsics " + options.intrinsics)
+               << (options.precision == "f32" ? "" : " --precision " + options.precision)
                << (options.unpacked ? " --unpacked" : "") << (options.checked ? " --checked\n" : "\n");
 }
 } // namespace perpend::cli

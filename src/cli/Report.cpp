@@ -176,6 +176,7 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
   collectOperators(main, report);
   if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target)) {
     report.target = target->describe();
+    report.precision = options.precision;
   } else {
     return fail(target.takeError()), std::nullopt;
   }
@@ -235,6 +236,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
   report.target = facts.getString("target").value_or("").str();
+  report.precision = facts.getString("precision").value_or("").str();
   report.isChecked = facts.getBoolean("checked").value_or(false);
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   report.symbols = textsIn(facts, "symbols");
@@ -252,6 +254,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   out << "model '" << report.name << "' (" << report.path << ")\n";
   if (!report.target.empty())
     out << "target   " << report.target << "\n";
+  if (!report.precision.empty() && report.precision != "f32")
+    out << "products " << report.precision << " with sums of f32\n";
   if (report.isChecked)
     out << "checked  a kernel that would leave a tensor's memory ends the run with an error\n";
   for (const TensorReport &input : report.inputs)

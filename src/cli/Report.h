@@ -38,6 +38,7 @@ struct BufferReport {
 struct ModelReport {
   std::string name, path, target;
   bool isChecked = false;
+  std::string precision; ///< of the operands of products; empty: f32
   std::vector<TensorReport> inputs, outputs;
   std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those that a run gives values to
   std::vector<std::string> requirements;         ///< of the extents of inputs

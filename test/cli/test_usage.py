@@ -98,6 +98,7 @@ COMPILING = {
         "-O1",
         "--opt-level 1",
         "--target host",
+        "--precision bf16",
         "--schedules s",
         "--intrinsics i",
         "--unpacked",
@@ -107,6 +108,7 @@ COMPILING = {
     "bench": [
         "-O1",
         "--target host",
+        "--precision bf16",
         "--schedules s",
         "--intrinsics i",
         "--unpacked",
@@ -116,6 +118,7 @@ COMPILING = {
     "inspect": [
         "-O1",
         "--target host",
+        "--precision bf16",
         "--intrinsics i",
         "--unpacked",
         "--schedules",

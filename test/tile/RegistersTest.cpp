@@ -50,8 +50,7 @@ struct Block {
   std::string name() const { return llvm::formatv("block_{0}x{1}", rows, cols); }
 };
 
-const std::vector<Block> blocks = {{1, 1},   {8, 1},  {1, 4},  {3, 8},   {8, 8},  {1, 16}, {9, 16}, {14, 16},
-                                   {24, 16}, {5, 24}, {8, 32}, {14, 32}, {3, 40}, {4, 48}, {2, 64}};
+const std::vector<Block> blocks = {{1, 1}, {8, 1}, {1, 4}, {3, 8}, {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
 
 template <typename T> struct Named;
 template <> struct Named<float> {

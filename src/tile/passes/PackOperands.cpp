@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ElementTypes.h"
 #include "graph/builder/Builder.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/Intrinsic.h"
@@ -108,8 +109,8 @@ struct Operands {
 
 class Packer {
 public:
-  Packer(OpBuilder &operations, Operation *op, const target::TargetInfo &target)
-      : operations(operations), builder(operations, op->getLoc()), target(target),
+  Packer(OpBuilder &operations, Operation *op, const target::TargetInfo &target, Type rounded)
+      : operations(operations), builder(operations, op->getLoc()), target(target), rounded(rounded),
         sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
 
   Value contract(graph::ContractOp op);
@@ -127,15 +128,15 @@ private:
   OpBuilder &operations;
   graph::Builder builder;
   const target::TargetInfo &target;
-  Type sum;
+  Type rounded, sum;
 };
 } // namespace
 
 std::optional<Operands> Packer::operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero) {
-  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right);
+  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right, rounded);
   if (!right || (right->zero && !mayHaveRightZero))
     return std::nullopt;
-  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left, rounded);
   return left ? std::optional(Operands{*left, *right}) : std::nullopt;
 }
 
@@ -362,7 +363,7 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
     });
     for (Operation *op : operators) {
       OpBuilder operations(op);
-      Packer packer(operations, op, target);
+      Packer packer(operations, op, target, graph::elementTypeNamed(&getContext(), precision));
       auto contract = dyn_cast<graph::ContractOp>(op);
       Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
       if (!packed)

@@ -9,7 +9,8 @@ include "target/TargetOption.td"
 def TilePackOperands : Pass<"tile-pack-operands", "::mlir::ModuleOp"> {
   let summary = "Operands of contractions and convolutions into the form that the target's intrinsics want";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
-  let options = [TargetOption];
+  let options = [TargetOption, Option<"precision", "precision", "std::string", "\"f32\"",
+                                      "type of floats to which operands of f32 may be rounded">];
 }
 
 def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {

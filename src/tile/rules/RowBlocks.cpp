@@ -34,7 +34,8 @@ namespace {
 /// A sum of products of rows of one operand with columns of another.
 struct Product {
   mutable BlockOp block;
-  int64_t columnsOfPanel;
+  /// Columns of a panel, and elements of a word.
+  int64_t columnsOfPanel, group;
 
   Type sum() const { return cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType(); }
 };
@@ -66,27 +67,40 @@ private:
 };
 } // namespace
 
-/// The row and the column are the last two spatial iterators; each operand depends on one of them.
+/// The load of a factor, which may have been extended.
+static LoadOp loadOf(Value factor) {
+  Operation *op = factor.getDefiningOp();
+  bool isExtended = isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
+  return isExtended ? op->getOperand(0).getDefiningOp<LoadOp>() : dyn_cast_or_null<LoadOp>(op);
+}
+
+/// The row and the column are the last two spatial iterators; each operand depends on one of them. Behind the columns
+/// of a panel there are the elements of a word, where it has several.
 static std::optional<Product> asProduct(BlockOp block) {
   std::string why;
   std::optional<SingleStore> single = block.isReduction() ? singleStoreOf(block, why) : std::nullopt;
   std::optional<Combination> sum = single ? combinationOf(block, *single, why) : std::nullopt;
   Operation *product = sum ? sum->contribution().getDefiningOp() : nullptr;
-  if (!isa_and_nonnull<arith::MulFOp>(product) || single->iterators.size() < 2)
+  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product) || single->iterators.size() < 2)
     return std::nullopt;
   IndexNames names;
-  auto uses = [&](LoadOp load, unsigned iterator) {
+  auto uses = [&](LoadOp load, unsigned iterator, size_t first = 0) {
     std::set<std::string> used;
-    for (const SymbolicInt &index : names.read(load.getIndices(), load.getVariables()))
+    Shape indices = names.read(load.getIndices(), load.getVariables());
+    for (const SymbolicInt &index : ArrayRef(indices).drop_front(first))
       index.symbols(used);
     return used.count(names.nameOf(block.iterators()[iterator])) != 0;
   };
-  auto left = product->getOperand(0).getDefiningOp<LoadOp>(), right = product->getOperand(1).getDefiningOp<LoadOp>();
+  LoadOp left = loadOf(product->getOperand(0)), right = loadOf(product->getOperand(1));
   unsigned column = single->iterators.back(), row = single->iterators[single->iterators.size() - 2];
   if (!left || !right || uses(left, column) || uses(right, row) || !uses(right, column))
     return std::nullopt;
-  std::optional<int64_t> columns = right.getBuffer().getType().extents().back().constant();
-  return columns ? std::optional(Product{block, *columns}) : std::nullopt;
+  Shape extents = right.getBuffer().getType().extents();
+  std::optional<int64_t> group = 1;
+  if (extents.size() > 1 && !uses(right, column, extents.size() - 1))
+    group = extents.pop_back_val().constant();
+  std::optional<int64_t> columns = extents.back().constant();
+  return columns && group ? std::optional(Product{block, *columns, *group}) : std::nullopt;
 }
 
 bool RowBlocksRule::find() {
@@ -125,8 +139,8 @@ int64_t RowBlocksRule::chooseRows() {
       rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
-  int64_t inRegisters =
-      rowsInRegisters(products.front().sum(), products.front().columnsOfPanel, 1, std::nullopt, target);
+  int64_t inRegisters = rowsInRegisters(products.front().sum(), products.front().columnsOfPanel, products.front().group,
+                                        std::nullopt, target);
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
   if (!count || *count == 0)
@@ -217,7 +231,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
     return failure();
   order.push_back((*panels)[0]);
   if (hasRows) {
-    int64_t together = rowsInRegisters(product.sum(), product.columnsOfPanel, 1, rows, target);
+    int64_t together = rowsInRegisters(product.sum(), product.columnsOfPanel, product.group, rows, target);
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
       return failure();
