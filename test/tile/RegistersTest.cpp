@@ -31,7 +31,8 @@ struct Variant {
   std::vector<std::string> features = {};
 
   std::string name() const {
-    std::string text = llvm::formatv("{0}_{1}", llvm::StringRef(intrinsic).split('.').first, bytes);
+    std::string text = llvm::formatv("{0}_{1}", intrinsic, bytes);
+    std::replace(text.begin(), text.end(), '.', '_');
     for (const std::string &feature : features)
       text += "_" + feature;
     return text;
@@ -61,6 +62,9 @@ template <> struct Named<double> {
 };
 template <> struct Named<BFloat16> {
   static constexpr const char *type = "bf16";
+};
+template <> struct Named<_Float16> {
+  static constexpr const char *type = "f16";
 };
 template <> struct Named<int16_t> {
   static constexpr const char *type = "i16";
@@ -180,6 +184,10 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
     checkAll<double, double, double>(1);
   else if (name == "bf16.block")
     checkAll<BFloat16, BFloat16, float>(2);
+  else if (name == "bf16.weights.block")
+    checkAll<float, BFloat16, float>(1);
+  else if (name == "f16.weights.block")
+    checkAll<float, _Float16, float>(1);
   else if (name == "i16.block")
     checkAll<int16_t, int16_t, int32_t>(2);
   else
@@ -191,8 +199,9 @@ INSTANTIATE_TEST_SUITE_P(
     Variants, RegistersTest,
     testing::Values(Variant{"f32.block", 16}, Variant{"f32.block", 32}, Variant{"f32.block", 64},
                     Variant{"f64.block", 16}, Variant{"f64.block", 32}, Variant{"f64.block", 64},
-                    Variant{"bf16.block", 16}, Variant{"bf16.block", 32}, Variant{"bf16.block", 64},
-                    Variant{"bf16.block", 32, {"avx512vl", "avx512bf16"}},
+                    Variant{"bf16.weights.block", 32}, Variant{"f16.weights.block", 32, {"f16c"}},
+                    Variant{"f16.weights.block", 64}, Variant{"bf16.block", 16}, Variant{"bf16.block", 32},
+                    Variant{"bf16.block", 64}, Variant{"bf16.block", 32, {"avx512vl", "avx512bf16"}},
                     Variant{"bf16.block", 64, {"avx512vl", "avx512bf16"}}, Variant{"i16.block", 16},
                     Variant{"i16.block", 32}, Variant{"i16.block", 64}, Variant{"i16.block", 32, {"avxvnni"}},
                     Variant{"i16.block", 64, {"avxvnni"}}, Variant{"i16.block", 64, {"avx512vl", "avx512vnni"}},

@@ -4,7 +4,8 @@
 // tile.conv on operands that lie as an intrinsic of the machine wants them
 // (intrinsics/PanelLayout.h): the left one in rows, the right one in panels of
 // columns. Of the intrinsics whose elements the operands can be had in
-// (ExactOperands.h), the one with the least cycles for each product is taken;
+// (ExactOperands.h), the one with the least cycles for each product, of computing
+// or of reading the right operand, is taken;
 // where there is none, the operator stays. Packing is pads, reshapes and
 // transposes of the graph, so constant weights are packed by folding and others
 // by a kernel at run time. Depthwise convolutions and products with one column
@@ -67,6 +68,17 @@ static SmallVector<int64_t> panelSizes(const SymbolicInt &columns, int64_t lanes
   return sizes;
 }
 
+/// Reading the packed operand, which takes long where few rows use it; for each product of two elements.
+static double cyclesOfReading(Type element, const ProductExtents &extents, const target::TargetInfo &target) {
+  std::optional<int64_t> rows = extents.rows.constant();
+  if (!rows || *rows < 1 || target.cyclesPerSecond == 0)
+    return 0;
+  double bytes = double(graph::bitWidth(element)) / 8, elements = 1;
+  for (const SymbolicInt &extent : {extents.depth, extents.columns})
+    elements *= double(extent.constant().value_or(1));
+  return bytes / double(*rows) * target.cyclesPerSecond / target.bytesPerSecondOf(bytes * elements);
+}
+
 static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductExtents &extents,
                                       const target::TargetInfo &target) {
   const PanelLayout &panels = *intrinsic.panels;
@@ -76,7 +88,7 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
   for (int64_t size : sizes) {
     int64_t rows = rowsInRegisters(panels.sum, size, panels.group, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))
-      return Choice{&intrinsic, size, fit->cyclesPerPoint};
+      return Choice{&intrinsic, size, std::max(fit->cyclesPerPoint, cyclesOfReading(panels.right, extents, target))};
   }
   return std::nullopt;
 }
