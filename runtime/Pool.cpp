@@ -37,7 +37,7 @@ constexpr int64_t grainsWorthSharing = 2;
 
 struct Job {
   const ParallelTask *task;
-  int64_t first, shares, parts, partUnits, longerParts; // units from `first`; the first longerParts parts have one more
+  int64_t first, shares, parts, partUnits, longerParts; // units from `first`; longerParts parts have one more
   std::atomic<int64_t> unclaimed;
   std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries
   std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
@@ -96,6 +96,11 @@ void resetFloatingPoint() {
 #endif
 }
 
+// Shares have as many parts, and the longer ones are spread over all: shares differ by one unit at most.
+int64_t beginOf(const Job &job, int64_t part) {
+  return job.first + part * job.partUnits + (part * job.longerParts + job.parts - 1) / job.parts;
+}
+
 bool claim(Pool &pool, Job &job, int64_t part) {
   if (job.isClaimed[part].exchange(true, std::memory_order_relaxed))
     return false;
@@ -111,11 +116,8 @@ void runParts(Pool &pool, Job &job, int64_t share) {
   int64_t first = share * job.parts / job.shares;
   for (int64_t i = 0; i < job.parts && job.unclaimed.load(std::memory_order_relaxed) > 0; ++i) {
     int64_t part = first + i < job.parts ? first + i : first + i - job.parts;
-    if (!claim(pool, job, part))
-      continue;
-    int64_t begin = job.first + part * job.partUnits + std::min(part, job.longerParts);
-    int64_t end = begin + job.partUnits + (part < job.longerParts);
-    job.task->body(job.task->context, begin, end);
+    if (claim(pool, job, part))
+      job.task->body(job.task->context, beginOf(job, part), beginOf(job, part + 1));
   }
 }
 
@@ -222,18 +224,19 @@ int64_t grainOf(const ParallelTask &task) { return std::max<int64_t>(std::abs(ta
 void share(Pool &pool, const ParallelTask &task, int64_t first) {
   int32_t threads = std::min(task.threads, maxThreads);
   int64_t extent = task.extent - first, wholeGrains = extent / grainOf(task);
-  int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains);
+  int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains), shares = std::min<int64_t>(threads, parts);
+  parts -= parts % shares;
   Job job;
   job.task = &task;
   job.first = first;
+  job.shares = shares;
   job.parts = parts;
   job.partUnits = extent / parts;
   job.longerParts = extent % parts;
   job.unclaimed.store(parts, std::memory_order_relaxed);
   for (int64_t part = 0; part < parts; ++part)
     job.isClaimed[part].store(false, std::memory_order_relaxed);
-  job.shares = std::min<int64_t>(threads, parts);
-  job.seats = static_cast<int32_t>(job.shares) - 1;
+  job.seats = static_cast<int32_t>(shares) - 1;
   offer(pool, job);
   runParts(pool, job, 0);
   withdraw(pool, job);

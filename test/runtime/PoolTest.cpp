@@ -75,6 +75,25 @@ TEST(Pool, UsesSeveralThreadsButNotMoreThanAllowed) {
   EXPECT_LE(most, 3);
 }
 
+// Threads of equal speed finish together: 60 units are 30 for each of two, not 32 and 28; 36 in parts of at least 4 are
+// 9 for each of four, not 8, 8, 8 and 12.
+TEST(Pool, SharesDifferByOneUnitAtMost) {
+  for (int64_t extent : {36, 60, 1009})
+    for (int64_t grain : {1, 4})
+      for (int32_t threads : {2, 3, 4}) {
+        std::mutex mutex;
+        std::set<int64_t> begins;
+        parallel(extent, grain, threads, [&](int64_t begin, int64_t) {
+          std::lock_guard<std::mutex> lock(mutex);
+          begins.insert(begin);
+        });
+        for (int32_t share = 0; share < threads; ++share) {
+          int64_t begin = *std::next(begins.begin(), share * begins.size() / threads);
+          EXPECT_EQ(begin, (extent * share + threads - 1) / threads) << extent << " " << grain << " " << threads;
+        }
+      }
+}
+
 // What a thread wrote in one kernel it reads in the next one.
 TEST(Pool, TheCallerTakesTheFirstHalfAndItsHelperTheSecond) {
   std::thread::id caller = std::this_thread::get_id();
