@@ -1,6 +1,7 @@
 // Normal form and arithmetic of SymbolicInt. Rewriting is in SymbolicIntRules.cpp,
 // bounds in SymbolicIntBounds.cpp, text in SymbolicIntSyntax.cpp.
 #include "support/SymbolicInt.h"
+#include "support/SymbolicIntCache.h"
 #include "support/SymbolicIntNodes.h"
 #include "support/SymbolicIntRules.h"
 #include "llvm/ADT/STLExtras.h"
@@ -84,6 +85,8 @@ SymbolicInt SymbolicInt::poison() { return SymbolicInt(std::make_shared<const No
 
 SymbolicInt SymbolicInt::symbol(llvm::StringRef name) { return SymbolicIntBuilder::symbol(name); }
 
+SymbolicInt SymbolicInt::of(const SymbolicAtom &atom) { return SymbolicIntBuilder::fromAtom(atom); }
+
 std::shared_ptr<const SymbolicInt::Node> SymbolicIntBuilder::number(int64_t value) {
   SymbolicInt::Node result{false, {}, 1, 0, 0};
   if (value != 0) {
@@ -111,6 +114,10 @@ static bool isBefore(const SymbolicTerm &a, const SymbolicTerm &b) {
 
 /// Sorts and merges; false on overflow.
 static bool combineTerms(std::vector<SymbolicTerm> &terms) {
+  auto isOutOfOrder = [](const SymbolicTerm &a, const SymbolicTerm &b) { return !isBefore(a, b); };
+  if (std::adjacent_find(terms.begin(), terms.end(), isOutOfOrder) == terms.end() &&
+      llvm::none_of(terms, [](const SymbolicTerm &term) { return term.coefficient == 0; }))
+    return true;
   if (!llvm::is_sorted(terms, isBefore))
     llvm::sort(terms, isBefore);
   size_t kept = 0;
@@ -172,7 +179,7 @@ SymbolicInt SymbolicIntBuilder::atom(SymbolicAtomKind kind, std::string name, st
 SymbolicInt SymbolicIntBuilder::symbol(llvm::StringRef name) { return atom(SymbolicAtomKind::Symbol, name.str(), {}); }
 
 SymbolicInt SymbolicIntBuilder::binary(SymbolicAtomKind kind, const SymbolicInt &a, const SymbolicInt &b) {
-  return atom(kind, "", {a, b});
+  return OperationCache::exactOfThread().find(kind, {a, b}, [&] { return atom(kind, "", {a, b}); });
 }
 
 SymbolicInt SymbolicIntBuilder::extremum(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands) {
@@ -189,7 +196,9 @@ SymbolicInt SymbolicIntBuilder::extremum(SymbolicAtomKind kind, llvm::ArrayRef<S
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.size() == 1)
     return flat.front();
-  return flat.size() > maximalOperands ? SymbolicInt::poison() : atom(kind, "", std::move(flat));
+  if (flat.size() > maximalOperands)
+    return SymbolicInt::poison();
+  return OperationCache::exactOfThread().find(kind, flat, [&] { return atom(kind, "", flat); });
 }
 
 const SymbolicAtom *SymbolicIntBuilder::asAtom(const SymbolicInt &value, SymbolicAtomKind kind) {

@@ -84,6 +84,7 @@ class SymbolicInt {
 public:
   SymbolicInt(int64_t value = 0);
   static SymbolicInt symbol(llvm::StringRef name);
+  static SymbolicInt of(const SymbolicAtom &atom);
   static SymbolicInt poison();
 
   /// Reads what str() writes, and Python or sympy spellings: // % ** , ceildiv,

@@ -171,6 +171,13 @@ private:
   unsigned budget = 24;
 };
 
+/// Whether some atom is not spelt as what it is more than its bound of 0.
+bool isMovedByShift(const SymbolicInt &value) {
+  return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
+    return llvm::any_of(term.factors, [](const SymbolicFactor &factor) { return factor.atom.bounds().low != 0; });
+  });
+}
+
 Wide LowerBoundSearch::search(const SymbolicInt &value, unsigned depth) {
   if (value.isPoison() || budget == 0)
     return -infinity;
@@ -179,7 +186,7 @@ Wide LowerBoundSearch::search(const SymbolicInt &value, unsigned depth) {
   Wide best = plainInterval(value).low;
   if (best >= enough)
     return best;
-  if (value.terms().size() > 1 && value.terms().size() <= 32)
+  if (value.terms().size() > 1 && value.terms().size() <= 32 && isMovedByShift(value))
     best = std::max(best, shiftedInterval(value).low);
   if (depth == 0)
     return best;

@@ -8,11 +8,18 @@
 
 namespace perpend::support {
 
-/// Results of whole operations: analyses of loops ask for the same ones again and again. The latest for each of 1024
+/// Results of whole operations: analyses of loops ask for the same ones again and again. The latest for each of 4096
 /// hashes.
 class OperationCache {
 public:
+  /// What is simplified.
   static OperationCache &ofThread() {
+    static thread_local OperationCache cache;
+    return cache;
+  }
+
+  /// What is as it was asked for.
+  static OperationCache &exactOfThread() {
     static thread_local OperationCache cache;
     return cache;
   }
@@ -34,7 +41,7 @@ private:
     llvm::SmallVector<SymbolicInt, 2> operands;
     SymbolicInt result;
   };
-  std::vector<Entry> entries = std::vector<Entry>(1024);
+  std::vector<Entry> entries = std::vector<Entry>(4096);
 };
 
 } // namespace perpend::support

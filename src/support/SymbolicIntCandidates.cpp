@@ -89,10 +89,9 @@ static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const Symbo
   for (const SymbolicFactor &factor : term.factors) {
     if (factor.atom.kind() != kind || factor.power != 1)
       continue;
-    std::optional<SymbolicInt> rest =
-        exactDiv(SymbolicIntBuilder::fromTerm(term), SymbolicIntBuilder::fromAtom(factor.atom));
-    if (rest)
-      return std::pair(factor.atom, *rest);
+    SymbolicTerm rest = term;
+    rest.factors.erase(rest.factors.begin() + (&factor - term.factors.begin()));
+    return std::pair(factor.atom, SymbolicIntBuilder::fromTerm(rest));
   }
   return std::nullopt;
 }

@@ -135,15 +135,16 @@ std::optional<SymbolicInt> SymbolicRewriter::applyRules(SymbolicSyntaxKind kind,
   return std::nullopt;
 }
 
-static bool hasRemainder(const SymbolicInt &value) {
-  return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
-    return llvm::any_of(term.factors,
-                        [](const SymbolicFactor &factor) { return factor.atom.kind() == SymbolicAtomKind::Mod; });
+static bool hasAtom(const SymbolicInt &value, SymbolicAtomKind kind) {
+  return llvm::any_of(value.terms(), [&](const SymbolicTerm &term) {
+    return llvm::any_of(term.factors, [&](const SymbolicFactor &factor) { return factor.atom.kind() == kind; });
   });
 }
 
+/// The rules for sums are about a remainder and the quotient that belongs to it.
 SymbolicInt SymbolicRewriter::simplifySum(const SymbolicInt &sum) {
-  if (!usesRules || sum.terms().size() < 2 || !hasRemainder(sum))
+  if (!usesRules || sum.terms().size() < 2 || !hasAtom(sum, SymbolicAtomKind::Mod) ||
+      !hasAtom(sum, SymbolicAtomKind::FloorDiv))
     return sum;
   Operation operation(*this);
   return applyRules(SymbolicSyntaxKind::Add, sum).value_or(sum);

@@ -25,12 +25,17 @@ static bool isOperand(StringRef name, unsigned &number) {
 // Names
 //===----------------------------------------------------------------------===//
 
-std::string IndexNames::nameOf(Value value) {
+unsigned IndexNames::numberOf(Value value) {
   auto [entry, isNew] = numbers.try_emplace(value, values.size());
-  if (isNew)
+  if (isNew) {
     values.push_back(value);
-  return operandName(entry->second);
+    symbols.push_back(SymbolicInt::symbol(operandName(entry->second)));
+  }
+  return entry->second;
 }
+
+SymbolicInt IndexNames::symbol(Value value) { return symbols[numberOf(value)]; }
+std::string IndexNames::nameOf(Value value) { return operandName(numberOf(value)); }
 
 Value IndexNames::value(StringRef name) const {
   unsigned number = 0;
@@ -127,11 +132,6 @@ SymbolicInt combined(SymbolicAtomKind kind, ArrayRef<SymbolicInt> operands) {
   return result;
 }
 
-SymbolicInt asExpression(const SymbolicAtom &atom) {
-  return atom.kind() == SymbolicAtomKind::Symbol ? SymbolicInt::symbol(atom.name())
-                                                 : combined(atom.kind(), atom.operands());
-}
-
 std::optional<IndexBounds> boundsAsWritten(const SymbolicInt &expression, const IndexRanges &ranges);
 
 /// value < extent is what mod(value, extent) says, to the arithmetic, of a value: put in, simplified, taken out again.
@@ -183,7 +183,7 @@ private:
   SymbolicInt restore(const SymbolicInt &expression) {
     return rebuild(expression, [&](const SymbolicAtom &atom) {
       if (atom.kind() == SymbolicAtomKind::Symbol)
-        return asExpression(atom);
+        return SymbolicInt::of(atom);
       SmallVector<SymbolicInt, 2> operands;
       for (const SymbolicInt &operand : atom.operands())
         operands.push_back(restore(operand));
@@ -268,7 +268,7 @@ private:
 
   static std::optional<IndexBounds> of(const SymbolicAtom &atom, ArrayRef<IndexBounds> operands) {
     if (llvm::all_of(operands, [](const IndexBounds &bounds) { return bounds.low == bounds.high; }))
-      return IndexBounds{asExpression(atom), asExpression(atom)};
+      return IndexBounds{SymbolicInt::of(atom), SymbolicInt::of(atom)};
     if (atom.kind() == SymbolicAtomKind::Min || atom.kind() == SymbolicAtomKind::Max) {
       SmallVector<SymbolicInt, 2> low, high;
       for (const IndexBounds &bounds : operands) {
@@ -297,8 +297,6 @@ std::optional<IndexBounds> boundsAsWritten(const SymbolicInt &expression, const 
 }
 } // namespace
 
-SymbolicInt perpend::tile::expressionOf(const SymbolicAtom &atom) { return asExpression(atom); }
-
 SymbolicInt perpend::tile::simplify(const SymbolicInt &expression, const IndexRanges &ranges) {
   return RangeSimplifier(ranges).run(expression);
 }
@@ -307,7 +305,7 @@ SymbolicInt perpend::tile::whereNotEmpty(const SymbolicInt &expression, ArrayRef
   if (llvm::all_of(extents, [](const SymbolicInt &extent) { return extent.isConstant(); }))
     return expression;
   return rebuild(expression, [&](const SymbolicAtom &atom) {
-    SymbolicInt same = asExpression(atom);
+    SymbolicInt same = SymbolicInt::of(atom);
     if (atom.kind() == SymbolicAtomKind::Symbol)
       return same;
     for (const SymbolicInt &extent : extents)

@@ -25,7 +25,7 @@ using graph::SymbolicInt;
 /// Index values as symbols. Valid while the values exist.
 class IndexNames {
 public:
-  SymbolicInt symbol(mlir::Value value) { return SymbolicInt::symbol(nameOf(value)); }
+  SymbolicInt symbol(mlir::Value value);
   std::string nameOf(mlir::Value value);
   /// Null for a symbol of the model.
   mlir::Value value(llvm::StringRef name) const;
@@ -41,8 +41,11 @@ public:
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &expression);
 
 private:
+  unsigned numberOf(mlir::Value value);
+
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<SymbolicInt> symbols;
 };
 
 /// The extent of every index value whose range is known, by its name: 0 <= value < extent.
@@ -68,9 +71,6 @@ struct IndexAlong {
   bool isContiguous() const { return stride == SymbolicInt(1); }
 };
 IndexAlong along(const SymbolicInt &expression, llvm::StringRef variable, const IndexRanges &ranges = {});
-
-/// An atom of an expression as an expression.
-SymbolicInt expressionOf(const support::SymbolicAtom &atom);
 
 /// Text: `[%i * 8 + n, 3]`, with any delimiter; operands of the operation that prints or parses.
 void printExpressions(mlir::OpAsmPrinter &printer, llvm::ArrayRef<SymbolicInt> expressions, mlir::ValueRange operands);

@@ -20,7 +20,7 @@ static SymbolicInt asExpression(const SymbolicTerm &term, StringRef without = {}
   for (const SymbolicFactor &factor : term.factors) {
     bool isLeftOut = factor.atom.kind() == support::SymbolicAtomKind::Symbol && factor.atom.name() == without;
     for (unsigned i = isLeftOut ? 1 : 0; i < factor.power; ++i)
-      product *= expressionOf(factor.atom);
+      product *= SymbolicInt::of(factor.atom);
   }
   return product;
 }
@@ -41,7 +41,7 @@ static std::optional<Linear> linearIn(const SymbolicInt &expression, ArrayRef<st
     std::optional<size_t> found;
     for (const SymbolicFactor &factor : term.factors) {
       std::set<std::string> used;
-      expressionOf(factor.atom).symbols(used);
+      SymbolicInt::of(factor.atom).symbols(used);
       for (auto [i, variable] : llvm::enumerate(variables)) {
         if (!used.count(variable))
           continue;

@@ -128,19 +128,8 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
   Digit digit;
   digit.stride = SymbolicInt(term.coefficient);
   const support::SymbolicFactor *found = nullptr;
-  auto expressionOf = [](const support::SymbolicAtom &atom) {
-    if (atom.kind() == SymbolicAtomKind::Symbol)
-      return SymbolicInt::symbol(atom.name());
-    SymbolicInt result = atom.operands().front();
-    for (const SymbolicInt &operand : atom.operands().drop_front())
-      result = atom.kind() == SymbolicAtomKind::FloorDiv ? support::floorDiv(result, operand)
-               : atom.kind() == SymbolicAtomKind::Mod    ? support::mod(result, operand)
-               : atom.kind() == SymbolicAtomKind::Min    ? support::min(result, operand)
-                                                         : support::max(result, operand);
-    return result;
-  };
   for (const support::SymbolicFactor &factor : term.factors) {
-    SymbolicInt atom = expressionOf(factor.atom);
+    SymbolicInt atom = SymbolicInt::of(factor.atom);
     if (usesInputs(atom)) {
       if (found || factor.power != 1)
         return std::nullopt;

@@ -76,7 +76,7 @@ std::optional<Division> Blockizer::divide(const SymbolicInt &expression) {
     SymbolicInt product(term.coefficient);
     for (const support::SymbolicFactor &factor : term.factors)
       for (unsigned i = 0; i < factor.power; ++i)
-        product *= expressionOf(factor.atom);
+        product *= SymbolicInt::of(factor.atom);
     std::set<std::string> used;
     product.symbols(used);
     size_t inside = llvm::count_if(used, [&](const std::string &name) { return insideNames.count(name) != 0; });
