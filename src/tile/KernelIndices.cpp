@@ -36,7 +36,7 @@ SmallVector<Access> perpend::tile::accessesIn(Operation *root, Value buffer) {
 Operation *perpend::tile::accessWithoutPlace(Operation *kernel) {
   KernelIndices indices;
   for (const Access &access : accessesIn(kernel))
-    if (indices.positionOf(access).isPoison())
+    if (indices.sumOf(access).isPoison())
       return access.op;
   return nullptr;
 }
@@ -67,15 +67,17 @@ SymbolicInt KernelIndices::resolve(const SymbolicInt &expression) {
   return replacements.empty() ? expression : expression.substitute(replacements);
 }
 
+SymbolicInt KernelIndices::positionOf(const Access &access) { return simplify(sumOf(access), rangesAround(access.op)); }
+
 /// The sum is made of iterators, before these become expressions of loops, which need not fit together again.
-SymbolicInt KernelIndices::positionOf(const Access &access) {
+SymbolicInt KernelIndices::sumOf(const Access &access) {
   Shape shape = cast<BufferType>(access.buffer().getType()).extents();
   Shape strides = graph::rowMajorStrides(shape);
   SymbolicInt sum;
   for (auto [index, stride] : llvm::zip(names.read(access.indices(), access.variables()), strides))
     sum += index * stride;
   shape.append(strides);
-  return simplify(resolve(whereNotEmpty(sum, shape)), rangesAround(access.op));
+  return resolve(whereNotEmpty(sum, shape));
 }
 
 IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {

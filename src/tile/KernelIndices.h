@@ -40,6 +40,8 @@ public:
   SymbolicInt extentOf(ForOp loop) { return resolve(loop.getExtent(), loop.getVariables()).front(); }
   /// Where the element lies when its buffer is row-major.
   SymbolicInt positionOf(const Access &access);
+  /// As positionOf, but what the ranges of the loops decide is not simplified.
+  SymbolicInt sumOf(const Access &access);
   /// In terms of the loop's iterations; `expression` is one of the operation `at`, inside of the loop.
   IndexAlong along(const SymbolicInt &expression, ForOp loop, mlir::Operation *at) {
     return tile::along(expression, names.nameOf(loop.variable()), rangesAround(at));
