@@ -31,7 +31,7 @@ func.func @main(%x: tensor<?x?x7xf32, #x> {graph.name = "x"}) -> tensor<?x?x7xf3
 // BUILT: tile.block "reduce_1"
 // BUILT: tile.block "map_1"
 
-// SCHEDULED: tile.trace = ["%map_1 = get_block \22map_1\22", "%i0, %i1, %i2 = get_loops %map_1", "%fused_i0_i1 = fuse %i0, %i1", {{.*}}"compute_at %reduce, %fused_i0_i1", "parallel %fused_i0_i1"]
+// SCHEDULED: tile.trace = ["%reduce = get_block \22reduce\22", {{.*}}"%i0, %i1, %i2 = get_loops %map_1", "%fused_i0_i1 = fuse %i0, %i1", {{.*}}"compute_at %reduce, %fused_i0_i1", "parallel %fused_i0_i1"]
 // SCHEDULED-NEXT: tile.for %fused_i0_i1 in m*n parallel {
 // SCHEDULED-NEXT: tile.alloc "reduce" : !tile.buffer<[1, 1] x f32, local>
 // SCHEDULED-NEXT: tile.alloc "map" : !tile.buffer<[1, 1, 7] x f32, local>

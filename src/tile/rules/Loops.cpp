@@ -3,6 +3,7 @@
 #include "tile/CostModel.h"
 #include "tile/flatten/Lanes.h"
 #include "tile/rules/Rules.h"
+#include "tile/schedule/IndexMap.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -45,6 +46,38 @@ bool perpend::tile::areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, 
            IndexAlong far = indices.along(position, outer, access.op), near = indices.along(position, inner, access.op);
            return far.stride && near.stride && *far.stride == *near.stride * extent;
          });
+}
+
+/// `(i0, i1, i2) -> (i0, i1*5 + i2)`
+LogicalResult
+perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
+                         llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin) {
+  KernelIndices indices;
+  BlockOp block = schedule.operation(handle);
+  SmallVector<ForOp> nest = loopsAround(block);
+  Shape domain(block.getDomain().values()), outputs;
+  size_t number = nest.size(); // of the loop that is to come
+  SymbolicInt inside;
+  IteratorKind kind = IteratorKind::Spatial;
+  bool joinsAny = false;
+  for (unsigned i = domain.size(); i-- > 0;) {
+    if (domain[i] == SymbolicInt(1))
+      continue;
+    --number;
+    SymbolicInt iterator = SymbolicInt::symbol("%" + std::to_string(i));
+    if (!outputs.empty() && block.kind(i) == kind && mayJoin(nest[number], outputs.size() - 1, inside) &&
+        areOne(nest[number], nest[number + 1], indices.extentOf(nest[number + 1]), indices)) {
+      outputs.front() = outputs.front() + iterator * inside;
+      inside = inside * domain[i];
+      joinsAny = true;
+      continue;
+    }
+    kind = block.kind(i);
+    inside = domain[i];
+    outputs.insert(outputs.begin(), iterator);
+  }
+  return success(!joinsAny ||
+                 succeeded(schedule.transformBlockLayout(handle, IndexMap::of(domain.size(), outputs).str())));
 }
 
 /// Whether whole vectors are loaded and stored along the loop, or the same element.

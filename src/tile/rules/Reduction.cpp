@@ -23,7 +23,6 @@
 
 #include "tile/CostModel.h"
 #include "tile/rules/Rules.h"
-#include "tile/schedule/IndexMap.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,7 +49,6 @@ public:
 private:
   bool isRounded();
   LogicalResult joinReduced();
-  bool joins(const SymbolicInt &inner, const SymbolicInt &outer);
   LogicalResult divideSum(ArrayRef<Loop> reduced);
   FailureOr<Loop> outerReduced(Loops reduced);
   void chooseTile(const SymbolicInt &columns);
@@ -109,41 +107,16 @@ bool ReductionRule::isRounded() {
   return combination && isa<arith::AddFOp>(combination->combine);
 }
 
-/// Whether a group of reduced iterators takes another one outside of it: what makes up a part stays by itself.
-bool ReductionRule::joins(const SymbolicInt &inner, const SymbolicInt &outer) {
-  std::optional<int64_t> count = inner.constant(), together = (inner * outer).constant();
-  return !isLong || !together || (count && *count < leastPart) || *together <= most;
-}
-
-/// Reduced loops that all operands cross in one stride are one: `(i0, i1, i2) -> (i0, i1*5 + i2)`.
+/// Reduced loops that all operands cross in one stride are one, but what makes up a part of a long sum stays by itself.
 LogicalResult ReductionRule::joinReduced() {
-  KernelIndices indices;
-  SmallVector<ForOp> nest = loopsAround(sumOp);
-  Shape domain(sumOp.getDomain().values()), outputs;
-  size_t number = nest.size(); // of the loop that is to come
-  bool joinsAny = false, isInner = true;
-  SymbolicInt count;
-  for (unsigned i = domain.size(); i-- > 0;) {
-    SymbolicInt iterator = SymbolicInt::symbol("%" + std::to_string(i));
-    bool isReduced = sumOp.kind(i) == IteratorKind::Reduced, hasLoop = domain[i] != SymbolicInt(1);
-    if (isReduced && !hasLoop)
-      continue;
-    number -= hasLoop;
-    bool isOne = isReduced && number + 1 < nest.size() &&
-                 areOne(nest[number], nest[number + 1], indices.extentOf(nest[number + 1]), indices);
-    if (isOne && (!isInner || joins(count, domain[i]))) {
-      outputs.front() = outputs.front() + iterator * count;
-      count = count * domain[i];
-      joinsAny = true;
-      continue;
-    }
-    isInner &= outputs.empty();
-    count = domain[i];
-    outputs.insert(outputs.begin(), iterator);
-  }
-  if (!joinsAny)
-    return success();
-  if (failed(schedule.transformBlockLayout(sum, IndexMap::of(domain.size(), outputs).str())))
+  unsigned spatial = leadingSpatialLoops(sumOp);
+  auto joins = [&](ForOp outer, unsigned group, const SymbolicInt &inside) {
+    std::optional<int64_t> count = inside.constant(),
+                           together = (inside * outer.getExtent().values().front()).constant();
+    return loopsAround(outer).size() >= spatial &&
+           (!isLong || group > 0 || !together || (count && *count < leastPart) || *together <= most);
+  };
+  if (failed(joinLoops(schedule, sum, joins)))
     return failure();
   sumOp = schedule.operation(sum);
   return success();

@@ -1,9 +1,10 @@
 //===- Rows.cpp - the rule for chains of reductions over rows -------------===//
 //
-//   %root = get_block "map_1"
+//   %root = get_block "map_1"   (and so every other block)
+//   transform_block_layout …    (loops inside of a row that are one)
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1
-//   compute_at %reduce_1, %f    (every other block, from the last to the first)
+//   compute_at %reduce_1, %f    (the others, from the last to the first)
 //   annotate %f, "prefetch", 1  (of rows that come from memory)
 //   parallel %f
 //
@@ -13,6 +14,7 @@
 
 #include "tile/Attributes.h"
 #include "tile/KernelWork.h"
+#include "tile/schedule/Nests.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -48,6 +50,14 @@ static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const t
          *bytes / *count < static_cast<int64_t>(target.l1Bytes) / 2;
 }
 
+/// Whether elements of a kept value are found by the loop: compute_at reads which ones from its loops as they are.
+static bool isAlongKept(ForOp loop) {
+  KernelIndices indices;
+  return llvm::any_of(accessesIn(loop), [&](const Access &access) {
+    return access.buffer().getDefiningOp<AllocOp>() && usesLoop(indices.positionOf(access), loop, indices.names);
+  });
+}
+
 static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   unsigned rowLoops = leadingSpatialLoops(blocks.back());
@@ -56,16 +66,22 @@ static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel,
       rowLoops = std::min(rowLoops, leadingSpatialLoops(block));
   if (rowLoops == 0)
     return success(); // a single row
-  FailureOr<KernelSchedule::Block> root = schedule.getBlock(blocks.back().getName());
-  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(*root);
+  SmallVector<KernelSchedule::Block> handles;
+  for (BlockOp block : blocks)
+    handles.push_back(*schedule.getBlock(block.getName()));
+  auto mayJoin = [&](ForOp outer, unsigned, const SymbolicInt &) {
+    return loopsAround(outer).size() >= rowLoops && !isAlongKept(outer);
+  };
+  for (KernelSchedule::Block handle : handles)
+    if (failed(joinLoops(schedule, handle, mayJoin)))
+      return failure();
+  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(handles.back());
   FailureOr<KernelSchedule::Loop> rows = schedule.fuse(ArrayRef(loops).take_front(rowLoops));
   if (failed(rows))
     return failure();
-  for (BlockOp block : llvm::drop_begin(llvm::reverse(blocks))) {
-    FailureOr<KernelSchedule::Block> handle = schedule.getBlock(block.getName());
-    if (failed(handle) || failed(schedule.computeAt(*handle, *rows)))
+  for (KernelSchedule::Block handle : llvm::drop_begin(llvm::reverse(handles)))
+    if (failed(schedule.computeAt(handle, *rows)))
       return failure();
-  }
   if (areWorthAsking(kernel, schedule.operation(*rows).getExtent().values()[0], target) &&
       failed(schedule.annotate(*rows, prefetchAnnotation, Builder(kernel.getContext()).getI64IntegerAttr(1))))
     return failure();

@@ -65,6 +65,10 @@ llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
 unsigned leadingSpatialLoops(BlockOp block);
 /// Whether two loops, the inner one of this extent, are one to all operands, which cross both in one stride.
 bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &indices);
+/// Makes one of the loops around a block that all operands cross in one stride: of a loop and the group inside of it,
+/// numbered from the innermost, where `mayJoin`. Every loop is an iterator's.
+mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block block,
+                              llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin);
 /// Of a vector of the loop's iterations; 0: there are none.
 int64_t lanesOf(ForOp loop, const target::TargetInfo &target);
 /// Of the iterations of all of the loops together.
