@@ -46,6 +46,35 @@ TEST(EmitObject, NoAliasNeedsNoChecksOfOverlaps) {
   EXPECT_NE(textsOf(saxpyIr, "x86-64-v2", false).optimisedIr.find("memcheck"), std::string::npos);
 }
 
+TEST(EmitObject, OnlyShortLoopsAreWrittenOut) {
+  const auto sumOf = [](const std::string &count) {
+    const std::string ir = R"(
+    define float @saxpy(ptr %x) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+      %s = phi float [ 0.0, %entry ], [ %s1, %loop ]
+      %p = getelementptr float, ptr %x, i64 %i
+      %v = load float, ptr %p
+      %s1 = fadd reassoc float %s, %v
+      %i1 = add nuw nsw i64 %i, 1
+      %more = icmp slt i64 %i1, )" +
+                           count +
+                           R"(
+      br i1 %more, label %loop, label %done
+    done:
+      ret float %s1
+    }
+    define void @perpend_module_run() {
+      ret void
+    })";
+    return textsOf(ir.c_str(), "x86-64-v4", false).optimisedIr;
+  };
+  EXPECT_EQ(StringRef(sumOf("6144")).count("load <16 x float>"), 4u) << "vectors that LLVM interleaves";
+  EXPECT_EQ(sumOf("3").find("br "), std::string::npos);
+}
+
 TEST(EmitObject, AmxComesWithItsMachines) {
   const char *ir = R"(
     declare void @llvm.x86.ldtilecfg(ptr)

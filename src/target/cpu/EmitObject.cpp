@@ -15,6 +15,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <array>
 #include <mutex>
@@ -81,7 +82,13 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   tuning.LoopVectorization = optLevel > 0;
   tuning.SLPVectorization = optLevel > 1;
   tuning.LoopInterleaving = optLevel > 0;
+  tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
+  // Loops of a few iterations are written out, others are not: they are vectors by then, and more code is no faster.
+  if (optLevel > 0)
+    builder.registerLateLoopOptimizationsEPCallback([](LoopPassManager &passes, OptimizationLevel level) {
+      passes.addPass(LoopFullUnrollPass(level.getSpeedupLevel()));
+    });
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager callGraph;
