@@ -164,3 +164,32 @@ TEST(EmitObjectParts, EveryBodyIsInOnePart) {
     EXPECT_EQ(first, bytes);
   }
 }
+
+TEST(EmitObjectParts, KernelsWithOneMicroKernelAreInOnePart) {
+  const auto stores = [](int count) {
+    std::string text;
+    while (count-- > 0)
+      text += "  store volatile float 1.0, ptr %x\n";
+    return text;
+  };
+  std::string ir = "define void @perpend_module_run() {\n  ret void\n}\n";
+  for (const std::string shared : {"first", "second"}) {
+    ir += "define internal void @" + shared + "(ptr %x) noinline {\n" + stores(40) + "  ret void\n}\n";
+    for (const char *number : {"0", "1", "2"})
+      ir += "define void @kernel_" + shared + number + "(ptr %x) \"perpend-kernel-entry\" {\n  call void @" + shared +
+            "(ptr %x)\n" + stores(30) + "  ret void\n}\n";
+  }
+  LLVMContext context;
+  std::unique_ptr<Module> module = parseIr(context, ir.c_str());
+  const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
+  std::map<std::string, int> definitions;
+  for (const SmallVector<char, 0> &part : expectValue(emitObjectParts(*module, target, 0, 2))) {
+    auto file = expectValue(
+        object::ObjectFile::createELFObjectFile(MemoryBufferRef(StringRef(part.data(), part.size()), "part")));
+    for (const object::ELFSymbolRef symbol : cast<object::ELFObjectFileBase>(*file).symbols())
+      if (!(expectValue(symbol.getFlags()) & object::SymbolRef::SF_Undefined))
+        ++definitions[expectValue(symbol.getName()).str()];
+  }
+  EXPECT_EQ(definitions["first"], 1);
+  EXPECT_EQ(definitions["second"], 1);
+}

@@ -4,13 +4,16 @@
 // share of the function bodies. Optimisation, not just code generation, runs in parallel that way. The deal is by
 // instruction count, largest first, and does not look at the machine: the same module gives the same objects
 // everywhere. What is dealt are the entries of kernels, each with its kernel, so that LLVM has both at once and
-// compiles neither twice; all else is one large function that runs the model, and is in the first part.
+// compiles neither twice; micro-kernels, which several kernels call, are in few parts. All else is one large function
+// that runs the model, and is in the first part.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Attributes.h"
 #include "target/cpu/EmitObject.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -50,32 +53,73 @@ void exposeAcrossParts(Module &module) {
   hideDefinitions(module);
 }
 
-/// Of an entry and of the kernel that it calls.
-size_t sizeWithKernel(const Function &entry) {
-  size_t size = entry.getInstructionCount();
-  for (const Instruction &instruction : instructions(entry))
-    if (auto *call = dyn_cast<CallBase>(&instruction))
-      if (const Function *kernel = call->getCalledFunction(); kernel && kernel->hasFnAttribute(kernelAttribute))
-        size += kernel->getInstructionCount();
-  return size;
+/// An entry with the kernel, micro-kernels and other local functions that it calls.
+SetVector<const Function *> withCallees(const Function &entry) {
+  SetVector<const Function *> found;
+  found.insert(&entry);
+  for (size_t i = 0; i < found.size(); ++i)
+    for (const Instruction &instruction : instructions(*found[i]))
+      if (auto *call = dyn_cast<CallBase>(&instruction))
+        if (const Function *callee = call->getCalledFunction(); callee && callee->hasLocalLinkage())
+          found.insert(callee);
+  return found;
 }
 
-/// Entry's name -> part. Largest first, each to the part with the least so far.
+/// A part of the module, while entries are dealt.
+struct Deal {
+  size_t size = 0;
+  DenseSet<const Function *> functions;
+
+  size_t sizeWith(const SetVector<const Function *> &more) const {
+    size_t sum = size;
+    for (const Function *function : more)
+      sum += functions.contains(function) ? 0 : function->getInstructionCount();
+    return sum;
+  }
+  void add(const SetVector<const Function *> &more) {
+    size = sizeWith(more);
+    functions.insert(more.begin(), more.end());
+  }
+};
+
+/// That one part more compiles a function again counts as so many times its size.
+constexpr size_t costOfAgain = 4;
+
+/// Entry's name -> part. Largest first, each to the part that is the smallest with it.
 StringMap<unsigned> dealEntries(const Module &module, unsigned partCount) {
-  std::vector<std::pair<size_t, StringRef>> entries;
-  std::vector<size_t> load(partCount, 0);
+  struct Entry {
+    size_t size;
+    StringRef name;
+    SetVector<const Function *> functions;
+  };
+  std::vector<Entry> entries;
+  std::vector<Deal> parts(partCount);
+  Deal all, dealt;
   for (const Function &function : module)
-    if (isEntry(function))
-      entries.emplace_back(sizeWithKernel(function), function.getName());
-    else if (!function.hasFnAttribute(kernelAttribute))
-      load[0] += function.getInstructionCount();
+    if (isEntry(function)) {
+      SetVector<const Function *> functions = withCallees(function);
+      all.add(functions);
+      entries.push_back({Deal().sizeWith(functions), function.getName(), std::move(functions)});
+    }
+  for (const Function &function : module)
+    if (!all.functions.contains(&function))
+      parts[0].size += function.getInstructionCount();
   llvm::sort(entries,
-             [](const auto &a, const auto &b) { return std::pair(b.first, a.second) < std::pair(a.first, b.second); });
+             [](const Entry &a, const Entry &b) { return std::pair(b.size, a.name) < std::pair(a.size, b.name); });
   StringMap<unsigned> partOf;
-  for (auto [size, name] : entries) {
-    const size_t part = size_t(llvm::min_element(load) - load.begin());
-    partOf[name] = unsigned(part);
-    load[part] += size;
+  for (const Entry &entry : entries) {
+    const auto cost = [&](const Deal &part) {
+      size_t again = 0;
+      for (const Function *function : entry.functions)
+        if (dealt.functions.contains(function) && !part.functions.contains(function))
+          again += function->getInstructionCount();
+      return part.sizeWith(entry.functions) + (costOfAgain - 1) * again;
+    };
+    const auto smallest =
+        std::min_element(parts.begin(), parts.end(), [&](const Deal &a, const Deal &b) { return cost(a) < cost(b); });
+    smallest->add(entry.functions);
+    dealt.add(entry.functions);
+    partOf[entry.name] = unsigned(smallest - parts.begin());
   }
   return partOf;
 }
