@@ -33,13 +33,13 @@ BlockCost productAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)>
   const std::string t = "tensor<512x512xf32>";
   return costAfter("%a: " + t + ", %b: " + t, t,
                    "%r = graph.contract %a, %b batch [] x [] over [1] x [0] : (" + t + ", " + t + ") -> " + t,
-                   [&](KernelSchedule &s) { steps(s, s.getLoops(*s.getBlock("contract"))); });
+                   [&](KernelSchedule &s) { steps(s, *s.getLoops(*s.getBlock("contract"))); });
 }
 
 BlockCost transposeAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)> steps) {
   const std::string t = "tensor<2048x2048xf32>";
   return costAfter("%a: " + t, t, "%r = graph.transpose %a [1, 0] : " + t + " -> " + t,
-                   [&](KernelSchedule &s) { steps(s, s.getLoops(*s.getBlock("transpose"))); });
+                   [&](KernelSchedule &s) { steps(s, *s.getLoops(*s.getBlock("transpose"))); });
 }
 
 void ok(mlir::LogicalResult result) { EXPECT_TRUE(mlir::succeeded(result)); }

@@ -52,7 +52,7 @@ private:
   }
   Block block() { return *schedule.getBlock(pick(outermostBlocks()).getName()); }
   std::optional<Loop> loop() {
-    auto loops = schedule.getLoops(block());
+    auto loops = *schedule.getLoops(block());
     return loops.empty() ? std::nullopt : std::optional(pick(loops));
   }
   std::string scope() { return random.integer(0, 3) ? "local" : "global"; }
@@ -117,7 +117,7 @@ private:
 
   /// Of two loops side by side, if the blocks that were drawn have any.
   LogicalResult merge() {
-    auto first = schedule.getLoops(block()), second = schedule.getLoops(block());
+    auto first = *schedule.getLoops(block()), second = *schedule.getLoops(block());
     if (first.empty() || second.empty())
       return mlir::failure();
     for (Loop a : first)
@@ -156,7 +156,7 @@ private:
   /// Mostly of a reduction whose init is a nest of its own.
   LogicalResult cacheInplace() {
     Block handle = block();
-    auto loops = schedule.getLoops(handle);
+    auto loops = *schedule.getLoops(handle);
     if (loops.empty() || failed(schedule.decomposeReduction(handle, loops.front())))
       return schedule.cacheInplace(handle, 0, scope());
     (void)schedule.cacheInplace(handle, 0, "local");
@@ -177,7 +177,7 @@ private:
   /// Of a block that is computed at a loop for that.
   LogicalResult roll() {
     Block handle = block();
-    auto loop = schedule.sampleComputeLocation(handle);
+    auto loop = schedule.sampleComputeLocation(handle, std::nullopt);
     if (failed(loop) || failed(schedule.computeAt(handle, *loop)))
       return schedule.rollingBuffer(handle, 0);
     (void)schedule.rollingBuffer(handle, 0);
@@ -194,7 +194,7 @@ private:
 
   LogicalResult decomposePadding() {
     Block handle = block();
-    auto loops = schedule.getLoops(handle);
+    auto loops = *schedule.getLoops(handle);
     return schedule.decomposePadding(handle, loops.empty() ? *this->loop() : pick(loops));
   }
 
@@ -204,8 +204,9 @@ private:
     kernel.walk([&](BlockOp op) { blocks.push_back(op); });
     for (BlockOp op : blocks) {
       Block handle = *schedule.getBlock(op.getName());
-      auto loops = schedule.getLoops(handle);
-      if (!loops.empty() && mlir::succeeded(schedule.canDecomposePadding(handle, loops.front())))
+      auto loops = schedule.getLoops(handle); // refused inside of a block
+      if (mlir::succeeded(loops) && !loops->empty() &&
+          mlir::succeeded(schedule.canDecomposePadding(handle, loops->front())))
         return mlir::success();
     }
     return mlir::failure();
@@ -222,7 +223,7 @@ private:
 
   /// Draws factors, and splits by them.
   LogicalResult samplePerfectTile(Loop loop) {
-    auto factors = schedule.samplePerfectTile(loop, random.integer(1, 4), random.integer(1, 8));
+    auto factors = schedule.samplePerfectTile(loop, random.integer(1, 4), random.integer(1, 8), std::nullopt);
     if (failed(factors))
       return mlir::failure();
     EXPECT_TRUE(mlir::succeeded(schedule.split(loop, llvm::to_vector_of<KernelSchedule::Factor>(*factors))) ||
@@ -232,7 +233,8 @@ private:
 
   LogicalResult samplePartitionedTile(Loop loop) {
     int64_t count = random.integer(2, 4);
-    auto factors = schedule.samplePartitionedTile(loop, count, random.integer(1, count - 1), random.integer(1, 3));
+    auto factors =
+        schedule.samplePartitionedTile(loop, count, random.integer(1, count - 1), random.integer(1, 3), std::nullopt);
     if (failed(factors))
       return mlir::failure();
     (void)schedule.split(loop, llvm::to_vector_of<KernelSchedule::Factor>(*factors));
@@ -240,7 +242,7 @@ private:
   }
 
   LogicalResult sampleCategorical(Loop loop) {
-    auto factor = schedule.sampleCategorical({1, 2, 3, 4}, {1, 0, 2, random.integer(-1, 3)});
+    auto factor = schedule.sampleCategorical({1, 2, 3, 4}, {1, 0, 2, random.integer(-1, 3)}, std::nullopt);
     if (failed(factor))
       return mlir::failure();
     (void)schedule.split(loop, {std::nullopt, *factor});
@@ -249,7 +251,7 @@ private:
 
   LogicalResult sampleComputeLocation() {
     Block handle = block();
-    auto loop = schedule.sampleComputeLocation(handle);
+    auto loop = schedule.sampleComputeLocation(handle, std::nullopt);
     if (failed(loop))
       return mlir::failure();
     EXPECT_TRUE(mlir::succeeded(schedule.computeAt(handle, *loop))) << schedule.refusal().str();
@@ -266,7 +268,7 @@ private:
   }
 
   LogicalResult reorder() {
-    llvm::SmallVector<Loop> loops = schedule.getLoops(block());
+    llvm::SmallVector<Loop> loops = *schedule.getLoops(block());
     std::shuffle(loops.begin(), loops.end(), random.engine);
     if (loops.size() > 2)
       loops.truncate(random.integer(2, loops.size()));
@@ -274,7 +276,7 @@ private:
   }
 
   LogicalResult fuse() {
-    llvm::SmallVector<Loop> loops = schedule.getLoops(block());
+    llvm::SmallVector<Loop> loops = *schedule.getLoops(block());
     size_t first = loops.empty() ? 0 : random.integer(0, loops.size() - 1);
     llvm::ArrayRef<Loop> rest = llvm::ArrayRef(loops).drop_front(first);
     return schedule.fuse(rest.take_front(random.integer(1, 3)));
@@ -285,11 +287,11 @@ private:
 Driver::Table Driver::loopSteps() {
   return {
       {"get_block", [](Driver &d, Loop) { return d.schedule.getBlock("nothing"); }},
-      {"get_loops", [](Driver &d, Loop) { return d.schedule.getLoops(d.block()), mlir::success(); }},
+      {"get_loops", [](Driver &d, Loop) { return d.schedule.getLoops(d.block()); }},
       {"get_child_blocks", [](Driver &d, Loop l) { return d.schedule.getChildBlocks(l); }},
       {"get_producers", [](Driver &d, Loop) { return d.schedule.getProducers(d.block()); }},
       {"get_consumers", [](Driver &d, Loop) { return d.schedule.getConsumers(d.block()); }},
-      {"get_output_blocks", [](Driver &d, Loop) { return d.schedule.getOutputBlocks(), mlir::success(); }},
+      {"get_output_blocks", [](Driver &d, Loop) { return d.schedule.getOutputBlocks(); }},
       {"sample_perfect_tile", [](Driver &d, Loop l) { return d.samplePerfectTile(l); }},
       {"sample_partitioned_tile", [](Driver &d, Loop l) { return d.samplePartitionedTile(l); }},
       {"sample_categorical", [](Driver &d, Loop l) { return d.sampleCategorical(l); }},
@@ -349,7 +351,7 @@ Driver::Table Driver::blockSteps() {
       {"decompose_reduction",
        [](Driver &d, Loop) {
          Block block = d.block();
-         auto loops = d.schedule.getLoops(block);
+         auto loops = *d.schedule.getLoops(block);
          return loops.empty() ? mlir::FailureOr<Block>(mlir::failure())
                               : d.schedule.decomposeReduction(block, d.pick(loops));
        }},

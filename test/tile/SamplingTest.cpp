@@ -47,10 +47,10 @@ std::string traceOf(const KernelSchedule &schedule) {
 
 void sampleAll(KernelSchedule &s) {
   auto block = *s.getBlock("contract");
-  auto loops = s.getLoops(block);
-  (void)s.samplePerfectTile(loops[1], 3, 4);
-  (void)s.samplePartitionedTile(loops[1], 3, 1, 2);
-  (void)s.sampleCategorical({16, 32, 64}, {1, 0, 3});
+  auto loops = *s.getLoops(block);
+  (void)s.samplePerfectTile(loops[1], 3, 4, std::nullopt);
+  (void)s.samplePartitionedTile(loops[1], 3, 1, 2, std::nullopt);
+  (void)s.sampleCategorical({16, 32, 64}, {1, 0, 3}, std::nullopt);
 }
 } // namespace
 
@@ -96,7 +96,7 @@ TEST(Sampling, decidesWhatFollows) {
 TEST(Sampling, numbersAreNoLoops) {
   Scheduled kernel("matmul");
   KernelSchedule schedule(kernel.kernel);
-  (void)schedule.sampleCategorical({2}, {1});
+  (void)schedule.sampleCategorical({2}, {1}, std::nullopt);
   EXPECT_TRUE(mlir::failed(schedule.apply({"unroll", {}, {"%c"}})));
   EXPECT_EQ(schedule.refusal(), "unroll: expected a loop or a block, got the number %c");
   EXPECT_TRUE(mlir::failed(schedule.apply({"sample_categorical", {}, {"[2]", "[1]", "decision = 1"}})));

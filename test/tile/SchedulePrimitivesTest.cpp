@@ -28,7 +28,7 @@ struct Refusal {
 
 using Loops = llvm::SmallVector<KernelSchedule::Loop>;
 
-Loops loopsOf(KernelSchedule &s, const char *block) { return s.getLoops(*s.getBlock(block)); }
+Loops loopsOf(KernelSchedule &s, const char *block) { return *s.getLoops(*s.getBlock(block)); }
 
 // The blocks of `softmax`: reduce (of 5 x 7, over 7), map, reduce_1, map_1; of `matmul`: contract (7 x 6, over 5).
 const Refusal refusals[] = {
@@ -38,7 +38,7 @@ const Refusal refusals[] = {
      [](KernelSchedule &s) {
        auto block = *s.getBlock("map");
        ASSERT_TRUE(mlir::succeeded(s.computeInline(block))) << s.refusal().str();
-       EXPECT_TRUE(s.getLoops(block).empty());
+       EXPECT_TRUE(mlir::failed(s.getLoops(block)));
      },
      "%map: an earlier step has consumed this block"},
     {"get_child_blocks", "matmul",
@@ -63,14 +63,10 @@ const Refusal refusals[] = {
      },
      "%map: an earlier step has consumed this block"},
     {"sample_perfect_tile", "matmul",
-     [](KernelSchedule &s) {
-       (void)s.samplePerfectTile(loopsOf(s, "contract")[1], 2, 16, llvm::SmallVector<int64_t>{2, 2});
-     },
+     [](KernelSchedule &s) { (void)s.samplePerfectTile(loopsOf(s, "contract")[1], 2, 16, {{2, 2}}); },
      "sample_perfect_tile %i1: expected a decision of 2 factors whose product is 6, got [2, 2]"},
     {"sample_partitioned_tile", "matmul",
-     [](KernelSchedule &s) {
-       (void)s.samplePartitionedTile(loopsOf(s, "contract")[1], 3, 1, 3, llvm::SmallVector<int64_t>{3, 1, 2});
-     },
+     [](KernelSchedule &s) { (void)s.samplePartitionedTile(loopsOf(s, "contract")[1], 3, 1, 3, {{3, 1, 2}}); },
      "the product of the factors from number 1 on is 2, expected a multiple of 3"},
     {"sample_categorical", "matmul", [](KernelSchedule &s) { (void)s.sampleCategorical({1, 2}, {1, 1}, 2); },
      "sample_categorical: expected a decision from 0 to 1, got 2"},
@@ -118,7 +114,7 @@ const Refusal refusals[] = {
      [](KernelSchedule &s) {
        auto block = *s.getBlock("contract");
        auto copy = *s.cacheWrite(block, "local");
-       (void)s.reverseComputeAt(copy, s.getLoops(block)[2]);
+       (void)s.reverseComputeAt(copy, (*s.getLoops(block))[2]);
      },
      "the loop 'k0' is one of the reduction 'contract', which it does not complete"},
     {"compute_inline", "softmax", [](KernelSchedule &s) { (void)s.computeInline(*s.getBlock("reduce")); },
@@ -205,7 +201,7 @@ const Refusal refusals[] = {
     {"decompose_reduction", "matmul",
      [](KernelSchedule &s) {
        auto block = *s.getBlock("contract");
-       Loops loops = s.getLoops(block);
+       Loops loops = *s.getLoops(block);
        ASSERT_TRUE(mlir::succeeded(s.reorder({loops[2], loops[1]})));
        (void)s.decomposeReduction(block, loops[1]);
      },
@@ -281,7 +277,7 @@ TEST(SchedulePrimitivesScopes, areThoseOfTheTarget) {
   onBlocksOf("matmul", [](mlir::func::FuncOp kernel) {
     KernelSchedule schedule(kernel, {"local", "l1"});
     KernelSchedule::Block block = *schedule.getBlock("contract");
-    KernelSchedule::Loop loop = schedule.getLoops(block)[0];
+    KernelSchedule::Loop loop = (*schedule.getLoops(block))[0];
     for (llvm::StringRef scope : {"l2", "global", ""}) {
       EXPECT_TRUE(mlir::failed(schedule.cacheRead(block, 0, scope)) &&
                   mlir::failed(schedule.cacheWrite(block, scope)) && mlir::failed(schedule.setScope(block, scope)) &&

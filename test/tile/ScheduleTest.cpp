@@ -37,7 +37,7 @@ void expectIn(const std::string &part, const std::string &text) {
 TEST(Schedule, movesABlockAgain) {
   std::string text = apply("layerNorm", [](KernelSchedule &s) {
     auto block = *s.getBlock("reduce_1");
-    auto loops = s.getLoops(s.getOutputBlocks().front());
+    auto loops = *s.getLoops(s.getOutputBlocks()->front());
     APPLIES(s.computeAt(block, loops[1]));
     APPLIES(s.computeAt(block, loops[2]));
   });
@@ -94,7 +94,7 @@ TEST(Schedule, computesNothingBehindAnAlignedRow) {
     APPLIES(s.storageAlign(block, 0, -2, 7, 2));
     auto copy = s.cacheWrite(block, "local");
     APPLIES(copy);
-    APPLIES(s.computeAt(block, s.getLoops(*copy)[2]));
+    APPLIES(s.computeAt(block, (*s.getLoops(*copy))[2]));
   });
 }
 
@@ -106,8 +106,8 @@ TEST(Schedule, padsAProduct) {
 
 TEST(Schedule, splitsOffAnEdge) {
   std::string text = apply("padded", [](KernelSchedule &s) {
-    auto block = s.getOutputBlocks().front();
-    auto loop = s.getLoops(block)[0];
+    auto block = s.getOutputBlocks()->front();
+    auto loop = (*s.getLoops(block))[0];
     APPLIES(s.canDecomposePadding(block, loop));
     APPLIES(s.decomposePadding(block, loop));
   });
@@ -121,10 +121,10 @@ TEST(Schedule, splitsOffAnEdgeOfAPart) {
     auto block = *s.getBlock("contract");
     APPLIES(s.padEinsum(block, {8, 1, 4}));
     auto pad = *s.getBlock("contract_pad");
-    auto loops = s.getLoops(block);
+    auto loops = *s.getLoops(block);
     auto parts = *s.split(loops[0], 4);
     APPLIES(s.computeAt(pad, parts.first));
-    APPLIES(s.decomposePadding(pad, s.getLoops(pad)[1]));
+    APPLIES(s.decomposePadding(pad, (*s.getLoops(pad))[1]));
     EXPECT_NE(s.operation(pad).getConditions().getDims().size(), 0u);
   });
   expectIn("tile.block \"contract_pad_pad\" spatial(", text);
@@ -134,9 +134,9 @@ TEST(Schedule, splitsOffAnEdgeOfAPart) {
 TEST(Schedule, rollsABuffer) {
   std::string text = apply("neighbours", [](KernelSchedule &s) {
     auto block = *s.getBlock("reduce");
-    APPLIES(s.computeAt(block, s.getLoops(s.getOutputBlocks().front())[0]));
+    APPLIES(s.computeAt(block, (*s.getLoops(s.getOutputBlocks()->front()))[0]));
     APPLIES(s.rollingBuffer(block, 0));
-    EXPECT_TRUE(mlir::failed(s.decomposeReduction(block, s.getLoops(block)[0])));
+    EXPECT_TRUE(mlir::failed(s.decomposeReduction(block, (*s.getLoops(block))[0])));
     EXPECT_TRUE(s.refusal().contains("the rolled buffer 'reduce' is written again in the loop")) << s.refusal().str();
   });
   expectIn("tile.alloc \"reduce\" {tile.rolled} : !tile.buffer<[3] x f32, local>", text);
@@ -144,7 +144,7 @@ TEST(Schedule, rollsABuffer) {
 
 TEST(Schedule, merges) {
   std::string text = apply("softmaxSymbolicRows", [](KernelSchedule &s) {
-    APPLIES(s.merge({s.getLoops(*s.getBlock("reduce"))[0], s.getLoops(*s.getBlock("map"))[0]}));
+    APPLIES(s.merge({(*s.getLoops(*s.getBlock("reduce")))[0], (*s.getLoops(*s.getBlock("map")))[0]}));
   });
   expectIn("tile.for %i0_m in n", text);
 }
@@ -152,7 +152,7 @@ TEST(Schedule, merges) {
 /// The first part of a reduction has the init, the second one goes on.
 TEST(Schedule, cutsAReduction) {
   std::string text = apply("matmul", [](KernelSchedule &s) {
-    APPLIES(s.loopPartition(s.getLoops(*s.getBlock("contract"))[2], {2, std::nullopt}));
+    APPLIES(s.loopPartition((*s.getLoops(*s.getBlock("contract")))[2], {2, std::nullopt}));
   });
   expectIn("\"contract_p1\" spatial(%vi0 in 7 = %i0, %vi1 in 6 = %i1) reduced(%vk0 in 3 = %k0_p1)", text);
 }
@@ -161,8 +161,8 @@ TEST(Schedule, cutsAReduction) {
 TEST(Schedule, padsThePartThatIsRead) {
   std::string text = apply("paddedPrefix", [](KernelSchedule &s) {
     auto pad = *s.getBlock("map");
-    APPLIES(s.computeAt(pad, s.getLoops(*s.getBlock("reduce"))[0]));
-    APPLIES(s.decomposePadding(pad, s.getLoops(pad)[1]));
+    APPLIES(s.computeAt(pad, (*s.getLoops(*s.getBlock("reduce")))[0]));
+    APPLIES(s.decomposePadding(pad, (*s.getLoops(pad))[1]));
   });
   expectIn("tile.for %i1 in 4 {\n      tile.block \"map\"", text);
 }
@@ -171,10 +171,10 @@ TEST(Schedule, padsThePartThatIsRead) {
 TEST(Schedule, movesNoBlockBehindItsReaders) {
   (void)apply("matmul", [](KernelSchedule &s) {
     auto sum = *s.getBlock("contract");
-    APPLIES(s.decomposeReduction(sum, s.getLoops(sum)[0]));
+    APPLIES(s.decomposeReduction(sum, (*s.getLoops(sum))[0]));
     auto copies = s.cacheInplace(sum, 0, "local");
     APPLIES(copies);
-    EXPECT_TRUE(mlir::failed(s.reverseComputeAt(copies->first, s.getLoops(copies->second)[1])));
+    EXPECT_TRUE(mlir::failed(s.reverseComputeAt(copies->front(), (*s.getLoops(copies->back()))[1])));
     expectIn("the loop is not before the block 'contract_in'", s.refusal().str());
   });
 }
@@ -182,7 +182,7 @@ TEST(Schedule, movesNoBlockBehindItsReaders) {
 /// A part of it might do nothing, and yet begin the sum anew.
 TEST(Schedule, partsNoLoopThatABlockIsNotOf) {
   (void)apply("gather", [](KernelSchedule &s) {
-    auto unit = s.addUnitLoop(s.getLoops(*s.getBlock("reduce"))[1]);
+    auto unit = s.addUnitLoop((*s.getLoops(*s.getBlock("reduce")))[1]);
     APPLIES(unit);
     auto parts = s.split(*unit, {2, std::nullopt});
     APPLIES(parts);
@@ -197,7 +197,7 @@ TEST(Schedule, inlinesNoReaderOfARolledBuffer) {
   (void)apply("neighbours", [](KernelSchedule &s) {
     auto sum = *s.getBlock("reduce"), read = *s.getBlock("map");
     APPLIES(s.cacheWrite(read, "local"));
-    APPLIES(s.computeAt(sum, s.getLoops(read)[0]));
+    APPLIES(s.computeAt(sum, (*s.getLoops(read))[0]));
     APPLIES(s.rollingBuffer(sum, 0));
     EXPECT_TRUE(mlir::failed(s.computeInline(read)));
     expectIn("do this before rolling_buffer", s.refusal().str());

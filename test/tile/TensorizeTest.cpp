@@ -33,7 +33,7 @@ struct Case {
   int blocks = 1;
 };
 
-Loops loopsOf(KernelSchedule &s, const char *block) { return s.getLoops(*s.getBlock(block)); }
+Loops loopsOf(KernelSchedule &s, const char *block) { return *s.getLoops(*s.getBlock(block)); }
 
 // `matmul` is contract: 7 x 6 over 5, its right operand row-major; `packed` has panels of 4 columns: matmul, 7 x 7
 // over 5.
@@ -92,7 +92,7 @@ const Case cases[] = {
     {"withoutInit", "matmul",
      [](KernelSchedule &s) {
        auto block = *s.getBlock("contract");
-       Loops loops = s.getLoops(block);
+       Loops loops = *s.getLoops(block);
        ASSERT_TRUE(succeeded(s.decomposeReduction(block, loops[0])));
        (void)s.tensorize(loops[0], "f32.block");
      },
@@ -122,7 +122,7 @@ const Case cases[] = {
      [](KernelSchedule &s) {
        auto block = *s.getBlock("contract");
        ASSERT_TRUE(succeeded(s.cacheRead(block, 1, "l1")));
-       (void)s.tensorize(s.getLoops(block)[0], "f32.block");
+       (void)s.tensorize((*s.getLoops(block))[0], "f32.block");
      },
      "tensorize %i0, \"f32.block\": expected the buffer 'contract_in1_l1' in the memory local, got l1"},
     {"twoNests", "packed",

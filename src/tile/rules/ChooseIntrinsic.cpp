@@ -39,7 +39,7 @@ private:
   LogicalResult inParts(KernelSchedule &schedule, const Intrinsic &intrinsic);
   LogicalResult splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic);
   Loops nest(KernelSchedule &schedule) {
-    Loops loops = schedule.getLoops(block);
+    Loops loops = *schedule.getLoops(block);
     return Loops(ArrayRef(loops).drop_front(outer));
   }
   double cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic);

@@ -255,7 +255,7 @@ std::optional<ContractionRule::Loop> ContractionRule::loopOf(ArrayRef<Loop> loop
 
 LogicalResult ContractionRule::divide() {
   FailureOr<KernelSchedule::Block> handle = schedule->getBlock(root.getName());
-  Loops loops = schedule->getLoops(*handle), inner;
+  Loops loops = *schedule->getLoops(*handle), inner;
   SmallVector<std::optional<Loop>> dims;
   for (unsigned dim = 0; dim < rank(); ++dim)
     dims.push_back(loopOf(loops, root, dim));

@@ -88,14 +88,14 @@ static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target) {
 
 /// The elements outside of what is padded, before the tiles: vectors of the last dimension.
 static LogicalResult schedulePadding(KernelSchedule &schedule, KernelSchedule::Block padding, int64_t lanes) {
-  auto columns = schedule.split(schedule.getLoops(padding).back(), lanes);
+  auto columns = schedule.split(schedule.getLoops(padding)->back(), lanes);
   return failed(columns) ? failure() : schedule.vectorize(columns->second);
 }
 
 static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   Across across = *acrossOf(kernel, target);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
-  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(*block), outer;
+  SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))
     if (i != across.side)
       outer.push_back(loop);

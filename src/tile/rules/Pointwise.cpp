@@ -103,7 +103,7 @@ LogicalResult Pointwise::joinLoops() {
     FailureOr<BlockHandle> handle = schedule.getBlock(block.getName());
     if (failed(handle) || (map && failed(schedule.transformBlockLayout(*handle, map->str()))))
       return failure();
-    nests.push_back(schedule.getLoops(*handle));
+    nests.push_back(*schedule.getLoops(*handle));
   }
   loops = nests.front();
   for (unsigned i = 0; nests.size() > 1 && i < loops.size(); ++i) {
@@ -221,7 +221,7 @@ LogicalResult Pointwise::runParts(LoopHandle last, SmallVector<LoopHandle> units
 
 LogicalResult Pointwise::scheduleLastIn(LoopHandle piece) {
   auto blocks = schedule.getChildBlocks(piece);
-  return failed(blocks) ? failure() : schedulePiece(schedule.getLoops(blocks->front())[loops.size()]);
+  return failed(blocks) ? failure() : schedulePiece((*schedule.getLoops(blocks->front()))[loops.size()]);
 }
 
 /// The loops inside of a unit, in pieces where their code would choose at every iteration: the last, or the one around.

@@ -200,7 +200,7 @@ LogicalResult ReductionRule::runTile(Loops tile) {
 
 /// The loops of a block inside of `outer` others: the first one over the tile, then those it sums over.
 LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *parts) {
-  Loops loops = schedule.getLoops(block);
+  Loops loops = *schedule.getLoops(block);
   if (loops.size() <= outer)
     return failure(); // a tile of one element has no loop
   Loops order(ArrayRef(loops).drop_front(outer + 1));
@@ -211,7 +211,7 @@ LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *pa
     *parts = order;
   if (!order.empty()) {
     FailureOr<Block> init = schedule.decomposeReduction(block, tile->front());
-    if (failed(init) || failed(runTile(Loops(ArrayRef(schedule.getLoops(*init)).drop_front(outer)))))
+    if (failed(init) || failed(runTile(Loops(ArrayRef(*schedule.getLoops(*init)).drop_front(outer)))))
       return failure();
     llvm::append_range(order, *tile);
     if (failed(schedule.reorder(order)))
@@ -224,7 +224,7 @@ LogicalResult ReductionRule::scheduleColumns() {
   FailureOr<Block> root = follower ? schedule.getBlock(*follower) : schedule.cacheWrite(sum, "local");
   if (failed(root))
     return failure();
-  Loops units = schedule.getLoops(*root), parts;
+  Loops units = *schedule.getLoops(*root), parts;
   SymbolicInt count = countOf(schedule, units.back());
   chooseTile(count);
   bool isWhole = support::mod(count, SymbolicInt(lanes * vectors)) == SymbolicInt(0);
@@ -248,11 +248,11 @@ LogicalResult ReductionRule::scheduleColumns() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReductionRule::scheduleElements() {
-  Loops loops = schedule.getLoops(follower ? *schedule.getBlock(*follower) : sum), reduced;
+  Loops loops = *schedule.getLoops(follower ? *schedule.getBlock(*follower) : sum), reduced;
   if (follower) {
     if (!loops.empty() && failed(schedule.computeAt(sum, loops.back())))
       return failure();
-    reduced = schedule.getLoops(sum);
+    reduced = *schedule.getLoops(sum);
     reduced.erase(reduced.begin(), reduced.begin() + loops.size());
   } else {
     unsigned spatial = leadingSpatialLoops(schedule.operation(sum));
@@ -281,7 +281,7 @@ LogicalResult ReductionRule::run() {
   isLong = isRounded() && !(SymbolicInt(most) - summed).knownNonNegative();
   if (failed(joinReduced()))
     return failure();
-  Loops loops = schedule.getLoops(sum);
+  Loops loops = *schedule.getLoops(sum);
   if (isLong && failed(divideSum(ArrayRef(loops).drop_front(leadingSpatialLoops(sumOp)))))
     return failure();
   return lanes ? scheduleColumns() : scheduleElements();

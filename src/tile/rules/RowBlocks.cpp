@@ -172,7 +172,7 @@ LogicalResult RowBlocksRule::copyPartOfPanel() {
 /// Units are blocks of rows.
 LogicalResult RowBlocksRule::divideRoot() {
   FailureOr<Block> root = schedule.getBlock(blocks.back().getName());
-  Loops loops = schedule.getLoops(*root), units;
+  Loops loops = *schedule.getLoops(*root), units;
   KernelIndices indices;
   Shape bindings = indices.bindingsOf(blocks.back());
   unsigned next = 0;
@@ -209,7 +209,7 @@ LogicalResult RowBlocksRule::placeBlocks() {
       return failure();
     if (productOf(block))
       continue;
-    Loops loops = schedule.getLoops(*handle);
+    Loops loops = *schedule.getLoops(*handle);
     anchor = rows > 1 && loops.size() > 1 ? std::optional(loops[1]) : std::nullopt;
   }
   return success();
@@ -218,7 +218,7 @@ LogicalResult RowBlocksRule::placeBlocks() {
 /// Panels, then blocks in registers.
 LogicalResult RowBlocksRule::divide(const Product &product) {
   FailureOr<Block> handle = schedule.getBlock(product.block.getName());
-  Loops loops = schedule.getLoops(*handle), order;
+  Loops loops = *schedule.getLoops(*handle), order;
   bool hasRows = rows > 1;
   if (loops.size() != 3u + hasRows)
     return success(); // a single column, or a sum of one product

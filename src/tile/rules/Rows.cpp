@@ -75,7 +75,7 @@ static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel,
   for (KernelSchedule::Block handle : handles)
     if (failed(joinLoops(schedule, handle, mayJoin)))
       return failure();
-  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(handles.back());
+  SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(handles.back());
   FailureOr<KernelSchedule::Loop> rows = schedule.fuse(ArrayRef(loops).take_front(rowLoops));
   if (failed(rows))
     return failure();

@@ -288,7 +288,7 @@ SmallVector<int64_t> ScratchpadRule::callsInUnit() {
 /// Units are blocks of what is computed; the product is computed in them, over the sum outside of the calls.
 LogicalResult ScratchpadRule::divide() {
   SmallVector<int64_t> calls = callsInUnit();
-  Loops loops = schedule.getLoops(root), units, inner;
+  Loops loops = *schedule.getLoops(root), units, inner;
   KernelIndices indices;
   BlockOp copy = schedule.operation(root);
   Value sums = *buffersOf(product, /*isWritten=*/true).begin();
@@ -326,7 +326,7 @@ LogicalResult ScratchpadRule::divide() {
 
 /// Loops of the unit: the sum outside of the calls, the calls, and what one of them computes.
 LogicalResult ScratchpadRule::divideProduct() {
-  Loops loops = schedule.getLoops(productHandle), sums, others, inner;
+  Loops loops = *schedule.getLoops(productHandle), sums, others, inner;
   KernelIndices indices;
   Shape bindings = indices.bindingsOf(product);
   SmallVector<std::optional<Loop>> calls(alignment.iterators.size());
@@ -384,7 +384,7 @@ LogicalResult ScratchpadRule::placeCopies() {
 
 void ScratchpadRule::tensorizeCopies() {
   for (Block copy : copies) {
-    Loops loops = schedule.getLoops(copy);
+    Loops loops = *schedule.getLoops(copy);
     size_t outside =
         llvm::find_if(loops, [&](Loop loop) { return !schedule.operation(loop)->isAncestor(product); }) - loops.begin();
     if (outside < loops.size())
@@ -401,7 +401,7 @@ void ScratchpadRule::runVectors() {
     if (!block->getParentOfType<BlockOp>() && intrinsicOf(block).empty())
       names.push_back(block.getName().str());
   for (const std::string &name : names) {
-    Loops loops = schedule.getLoops(*schedule.getBlock(name));
+    Loops loops = *schedule.getLoops(*schedule.getBlock(name));
     auto vectorizeLast = [&](KernelSchedule &trial) -> LogicalResult {
       ForOp last = trial.operation(loops.back());
       std::optional<int64_t> extent = last.getExtent().values().front().constant();

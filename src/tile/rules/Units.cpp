@@ -21,7 +21,7 @@ static bool isAny(func::FuncOp, const target::TargetInfo &) { return true; }
 static LogicalResult scheduleUnits(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   FailureOr<KernelSchedule::Block> root = schedule.getBlock(blocks.back().getName());
-  SmallVector<KernelSchedule::Loop> loops = schedule.getLoops(*root);
+  SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*root);
   loops.truncate(leadingSpatialLoops(blocks.back()));
   SmallVector<KernelSchedule::Loop> units = unitsAmong(schedule, loops);
   if (units.empty())

@@ -113,7 +113,7 @@ static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target) {
 
 /// The sum's own loops, inside of the loop at which it is computed.
 static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsigned outerLoops) {
-  SmallVector<LoopHandle> loops = schedule.getLoops(sum);
+  SmallVector<LoopHandle> loops = *schedule.getLoops(sum);
   SmallVector<LoopHandle> inner(ArrayRef(loops).drop_front(outerLoops));
   BlockOp op = schedule.operation(sum);
   KernelIndices indices;
@@ -127,7 +127,7 @@ static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsi
   FailureOr<BlockHandle> init = schedule.decomposeReduction(sum, inner.front());
   if (failed(init))
     return failure();
-  SmallVector<LoopHandle> initLoops = schedule.getLoops(*init), order(reduced);
+  SmallVector<LoopHandle> initLoops = *schedule.getLoops(*init), order(reduced);
   order.append(spatial);
   if (failed(schedule.reorder(order)))
     return failure();
@@ -148,7 +148,7 @@ static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kerne
       window.root == window.sum ? schedule.cacheWrite(*sum, "local") : schedule.getBlock(window.root.getName());
   if (failed(root))
     return failure();
-  SmallVector<LoopHandle> loops = schedule.getLoops(*root);
+  SmallVector<LoopHandle> loops = *schedule.getLoops(*root);
   SmallVector<LoopHandle> outer(ArrayRef(loops).drop_back(2));
   auto positions = schedule.split(loops[loops.size() - 2], window.positions);
   auto columns = schedule.split(loops.back(), window.lanes);

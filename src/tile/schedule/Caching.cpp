@@ -91,8 +91,9 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
   return result;
 }
 
-FailureOr<std::pair<KernelSchedule::Block, KernelSchedule::Block>>
-KernelSchedule::cacheInplace(Block handle, int64_t number, StringRef scope) {
+/// The results: the copy before and the one after.
+FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::cacheInplace(Block handle, int64_t number,
+                                                                           StringRef scope) {
   FailureOr<BlockOp> found = find(handle);
   if (failed(found))
     return failure();
@@ -124,7 +125,7 @@ KernelSchedule::cacheInplace(Block handle, int64_t number, StringRef scope) {
   BlockOp after = createCopy(builder, block.getLoc(), local, buffer, uniqueName(kernel, stem + "_out"));
   Block first{addHandle(before, before.getName())}, second{addHandle(after, after.getName())};
   record("cache_inplace", {nameOf(first), nameOf(second)}, {nameOf(handle), std::to_string(number), quotedText(scope)});
-  return std::make_pair(first, second);
+  return SmallVector<Block>{first, second};
 }
 
 LogicalResult KernelSchedule::setScope(Block handle, StringRef scope) {

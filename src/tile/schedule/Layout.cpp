@@ -151,6 +151,7 @@ LogicalResult KernelSchedule::transformBlockLayout(Block handle, StringRef text)
 // reorder_block_iter_var
 //===----------------------------------------------------------------------===//
 
+/// The order names the present positions.
 LogicalResult KernelSchedule::reorderBlockIterVar(Block handle, ArrayRef<int64_t> order) {
   FailureOr<BlockOp> found = find(handle);
   if (failed(found))

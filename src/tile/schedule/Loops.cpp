@@ -105,6 +105,7 @@ static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt
   });
 }
 
+/// One factor at most is free.
 FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle, ArrayRef<Factor> list) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))

@@ -198,6 +198,7 @@ static SmallVector<Part> partsOf(ArrayRef<std::optional<int64_t>> counts, const 
   return parts;
 }
 
+/// One count at most is free.
 FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop handle, ArrayRef<Factor> counts) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))

@@ -122,7 +122,7 @@ static std::string wrongFactors(ArrayRef<int64_t> factors, int64_t extent, int64
 
 FailureOr<SmallVector<KernelSchedule::Number>>
 KernelSchedule::samplePerfectTile(Loop loop, int64_t count, int64_t largest,
-                                  std::optional<SmallVector<int64_t>> decision) {
+                                  std::optional<ArrayRef<int64_t>> decision) {
   std::string title = "sample_perfect_tile " + nameOf(loop) + ": ";
   FailureOr<int64_t> extent = findExtent(loop, count, title);
   if (failed(extent))
@@ -131,7 +131,7 @@ KernelSchedule::samplePerfectTile(Loop loop, int64_t count, int64_t largest,
     return refuse(title + "expected an innermost factor of at least 1, got " + Twine(largest));
   if (count == 1 && *extent > largest)
     return refuse(title + "the one factor is the extent " + Twine(*extent) + ", which is more than " + Twine(largest));
-  SmallVector<int64_t> factors = decision ? *decision : drawFactors(*extent, count, largest);
+  SmallVector<int64_t> factors = decision ? SmallVector<int64_t>(*decision) : drawFactors(*extent, count, largest);
   if (std::string wrong = wrongFactors(factors, *extent, count); !wrong.empty())
     return refuse(title + wrong);
   if (factors.back() > largest)
@@ -143,7 +143,7 @@ KernelSchedule::samplePerfectTile(Loop loop, int64_t count, int64_t largest,
 
 FailureOr<SmallVector<KernelSchedule::Number>>
 KernelSchedule::samplePartitionedTile(Loop loop, int64_t count, int64_t position, int64_t inner,
-                                      std::optional<SmallVector<int64_t>> decision) {
+                                      std::optional<ArrayRef<int64_t>> decision) {
   std::string title = "sample_partitioned_tile " + nameOf(loop) + ": ";
   FailureOr<int64_t> extent = findExtent(loop, count, title);
   if (failed(extent))
@@ -154,7 +154,7 @@ KernelSchedule::samplePartitionedTile(Loop loop, int64_t count, int64_t position
     return refuse(title + "expected a divisor of the extent " + Twine(*extent) + ", got " + Twine(inner));
   SmallVector<int64_t> factors;
   if (decision) {
-    factors = *decision;
+    factors.assign(decision->begin(), decision->end());
   } else {
     SmallVector<int64_t> choices = divisorsOf(*extent / inner);
     int64_t within = inner * choices[drawBelow(choices.size())];

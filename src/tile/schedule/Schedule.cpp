@@ -138,10 +138,10 @@ FailureOr<KernelSchedule::Block> KernelSchedule::getBlock(StringRef name) {
   return handle;
 }
 
-SmallVector<KernelSchedule::Loop> KernelSchedule::getLoops(Block block) {
+FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::getLoops(Block block) {
   FailureOr<BlockOp> found = find(block);
   if (failed(found))
-    return {};
+    return failure();
   SmallVector<Loop> loops;
   SmallVector<std::string> names;
   for (ForOp loop : loopsAround(*found)) {
@@ -205,13 +205,13 @@ FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getConsumers(Block
   return recordBlocks("get_consumers", neighbours(kernel, *found, /*producers=*/false), nameOf(block));
 }
 
-SmallVector<KernelSchedule::Block> KernelSchedule::getOutputBlocks() {
+FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getOutputBlocks() {
   SmallVector<Operation *> blocks = blocksIn(kernel);
   llvm::erase_if(blocks, [](Operation *block) {
     return llvm::none_of(accessesIn(block),
                          [](const Access &access) { return access.isStore() && isa<BlockArgument>(access.buffer()); });
   });
-  return *recordBlocks("get_output_blocks", blocks, {});
+  return recordBlocks("get_output_blocks", blocks, {});
 }
 
 //===----------------------------------------------------------------------===//

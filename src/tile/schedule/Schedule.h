@@ -1,10 +1,10 @@
 //===- Schedule.h - transformations of a kernel, and their trace -*- C++ -*-===//
 //
 // A schedule holds a kernel of loops around blocks, and the trace of what was
-// done to it. Its methods are the primitives (Primitives.def): each checks that
-// it keeps the meaning of the kernel, transforms it and appends one instruction
-// to the trace; or it changes nothing and says what is in the way. A trace, which
-// may have been read from text (TraceText.h), is done again by `replay`.
+// done to it. Primitives.def lists the primitives, which are its methods: each
+// checks that it keeps the meaning of the kernel, transforms it and appends one
+// instruction to the trace; or it changes nothing and says what is in the way. A
+// trace, which may have been read from text (TraceText.h), is done again by `replay`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,106 +62,34 @@ public:
     std::optional<Number> number;
   };
 
-  // Queries
-  mlir::FailureOr<Block> getBlock(llvm::StringRef name);
-  /// None, and a refusal, if the block has been consumed.
-  llvm::SmallVector<Loop> getLoops(Block block);
-  mlir::FailureOr<llvm::SmallVector<Block>> getChildBlocks(Place place);
-  mlir::FailureOr<llvm::SmallVector<Block>> getProducers(Block block);
-  mlir::FailureOr<llvm::SmallVector<Block>> getConsumers(Block block);
-  llvm::SmallVector<Block> getOutputBlocks();
+  // What the types in Primitives.def are, as operands ...
+  using Integer = int64_t;
+  using String = llvm::StringRef;
+  using Loops = llvm::ArrayRef<Loop>;
+  using Factors = llvm::ArrayRef<Factor>;
+  using Integers = llvm::ArrayRef<int64_t>;
+  using Map = llvm::StringRef;
+  using Attribute = mlir::Attribute;
+  /// ... and as results, of which there are none where a primitive is refused.
+  struct Results {
+    using None = mlir::LogicalResult;
+    using Block = mlir::FailureOr<KernelSchedule::Block>;
+    using Loop = mlir::FailureOr<KernelSchedule::Loop>;
+    using Number = mlir::FailureOr<KernelSchedule::Number>;
+    using Blocks = mlir::FailureOr<llvm::SmallVector<KernelSchedule::Block>>;
+    using Loops = mlir::FailureOr<llvm::SmallVector<KernelSchedule::Loop>>;
+    using Numbers = mlir::FailureOr<llvm::SmallVector<KernelSchedule::Number>>;
+  };
 
-  // Loops
-  /// One factor at most is free (nullopt).
-  mlir::FailureOr<llvm::SmallVector<Loop>> split(Loop loop, llvm::ArrayRef<Factor> factors);
+  // The primitives: of each line of Primitives.def, which describes it, a method such as
+  //   FailureOr<SmallVector<Loop>> split(Loop loop, ArrayRef<Factor> factors);
+#define PRIMITIVE(name, method, results, operands, sentence) Results::results method operands;
+#include "tile/schedule/Primitives.def"
+
   /// i becomes i0 * factor + i1.
   mlir::FailureOr<std::pair<Loop, Loop>> split(Loop loop, int64_t factor);
-  mlir::FailureOr<Loop> fuse(llvm::ArrayRef<Loop> loops);
-  mlir::LogicalResult reorder(llvm::ArrayRef<Loop> loops);
-  mlir::FailureOr<Loop> addUnitLoop(Place place);
-  mlir::LogicalResult parallel(Loop loop);
-  mlir::LogicalResult vectorize(Loop loop);
-  mlir::LogicalResult unroll(Loop loop);
-  /// Loops side by side, of one extent, become one.
-  mlir::FailureOr<Loop> merge(llvm::ArrayRef<Loop> loops);
-  /// One loop after another, of so many iterations each; one count at most is free.
-  mlir::FailureOr<llvm::SmallVector<Loop>> loopPartition(Loop loop, llvm::ArrayRef<Factor> counts);
-  /// Runs as a GPU's threads of this name do.
-  mlir::LogicalResult bind(Loop loop, llvm::StringRef thread);
-
-  // Where blocks run
-  mlir::LogicalResult computeAt(Block block, Loop loop);
-  mlir::LogicalResult reverseComputeAt(Block block, Loop loop);
-  mlir::LogicalResult computeInline(Block block);
-  mlir::LogicalResult reverseComputeInline(Block block);
-  /// What the epilogue adds to a sum is what the sum begins with.
-  mlir::LogicalResult fuseReductionEpilogue(Block reduction, Block epilogue);
-
-  // Memory
-  mlir::FailureOr<Block> cacheRead(Block block, int64_t buffer, llvm::StringRef scope);
-  mlir::FailureOr<Block> cacheWrite(Block block, llvm::StringRef scope);
-  mlir::LogicalResult setScope(Block block, llvm::StringRef scope);
-  // The access is "read" or "write": of the k-th buffer that the block writes, or reads and does not write.
-  /// Copies before or after the block's nest, in the order of its iterators or of a map of them.
-  mlir::FailureOr<Block> reindex(Block block, llvm::StringRef access, int64_t buffer);
-  mlir::FailureOr<Block> reindexCacheRead(Block block, int64_t buffer, llvm::StringRef scope, llvm::StringRef map);
-  mlir::FailureOr<Block> reindexCacheWrite(Block block, int64_t buffer, llvm::StringRef scope, llvm::StringRef map);
-
-  /// cache_read and compute_at; cache_write and reverse_compute_at.
-  mlir::FailureOr<Block> readAt(Loop loop, Block block, int64_t buffer, llvm::StringRef scope);
-  mlir::FailureOr<Block> writeAt(Loop loop, Block block, llvm::StringRef scope);
-
-  /// Copies in before the block's nest, and out after it. The results: both copies.
-  mlir::FailureOr<std::pair<Block, Block>> cacheInplace(Block block, int64_t buffer, llvm::StringRef scope);
-  /// Overlapping windows of a loop's iterations are computed once, into memory of one window.
-  mlir::LogicalResult rollingBuffer(Block block, int64_t buffer);
-  mlir::LogicalResult storageAlign(Block block, int64_t buffer, int64_t axis, int64_t factor, int64_t offset);
-  /// Whether the new type holds every value is for the caller to know.
-  mlir::LogicalResult unsafeSetDtype(Block block, int64_t buffer, llvm::StringRef type);
-
-  // Layouts. A map is text: `(k, j) -> (j floordiv 32, k, j mod 32)`.
-  mlir::LogicalResult transformLayout(Block block, llvm::StringRef access, int64_t buffer, llvm::StringRef map);
-  mlir::LogicalResult transformBlockLayout(Block block, llvm::StringRef map);
-  /// The order names the present positions.
-  mlir::LogicalResult reorderBlockIterVar(Block block, llvm::ArrayRef<int64_t> order);
-
-  // Padding
-  /// Each iterator of a sum of products runs to a multiple of a number, over zeros.
-  mlir::LogicalResult padEinsum(Block block, llvm::ArrayRef<int64_t> padding);
-  mlir::FailureOr<Block> decomposePadding(Block block, Loop loop);
-  /// Refused where decompose_padding would be.
-  mlir::LogicalResult canDecomposePadding(Block block, Loop loop);
-
-  // Reductions
-  mlir::FailureOr<Block> decomposeReduction(Block block, Loop loop);
-  mlir::FailureOr<Block> rfactor(Loop loop, int64_t axis);
-
-  // Intrinsics
-  mlir::FailureOr<Block> blockize(Loop loop);
-  mlir::LogicalResult tensorize(Place place, llvm::StringRef intrinsic);
-
-  // Annotations
-  mlir::LogicalResult annotate(Place place, llvm::StringRef key, mlir::Attribute value);
-  mlir::LogicalResult unannotate(Place place, llvm::StringRef key);
-
-  /// What follows was not chosen by a search, but by what follows one.
-  mlir::LogicalResult enterPostproc();
-
-  // Sampling: draws a decision, or takes the one that is given
-  /// Of each decision that is drawn; schedules with one seed and the same steps draw the same.
+  /// Of each decision that a primitive draws; schedules with one seed and the same steps draw the same.
   void setSeed(uint64_t seed) { generator = seed; }
-  /// Factors whose product is the loop's extent, the last one not more than `largest`.
-  mlir::FailureOr<llvm::SmallVector<Number>> samplePerfectTile(Loop loop, int64_t count, int64_t largest,
-                                                               std::optional<llvm::SmallVector<int64_t>> decision = {});
-  /// Those from `position` on have a product that is a multiple of `inner`.
-  mlir::FailureOr<llvm::SmallVector<Number>>
-  samplePartitionedTile(Loop loop, int64_t count, int64_t position, int64_t inner,
-                        std::optional<llvm::SmallVector<int64_t>> decision = {});
-  /// One of the candidates, each as often as its weight says; the decision is its position.
-  mlir::FailureOr<Number> sampleCategorical(llvm::ArrayRef<int64_t> candidates, llvm::ArrayRef<int64_t> weights,
-                                            std::optional<int64_t> decision = {});
-  /// A loop that compute_at takes; the decision is its position around the block's first consumer.
-  mlir::FailureOr<Loop> sampleComputeLocation(Block block, std::optional<int64_t> decision = {});
   /// What was sampled.
   int64_t value(Number number) const { return numbers.at(number.id); }
 
@@ -210,6 +138,7 @@ private:
   mlir::LogicalResult setKind(Loop handle, LoopKind kind, llvm::StringRef primitive);
   mlir::LogicalResult checkIndependent(ForOp loop);
   mlir::LogicalResult checkScope(llvm::StringRef scope, const std::string &title);
+  /// The access is "read" or "write": of the k-th buffer that the block writes, or reads and does not write.
   mlir::FailureOr<mlir::Value> findBuffer(BlockOp block, llvm::StringRef access, int64_t number,
                                           const std::string &title);
   /// All of the steps, as one instruction that the caller records; or nothing.
