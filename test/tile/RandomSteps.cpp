@@ -167,7 +167,8 @@ private:
   LogicalResult fuseEpilogue() {
     for (BlockOp op : outermostBlocks()) {
       Block reduction = *schedule.getBlock(op.getName());
-      for (Block consumer : *schedule.getConsumers(reduction))
+      auto consumers = *schedule.getConsumers(reduction);
+      for (Block consumer : consumers)
         if (mlir::succeeded(schedule.fuseReductionEpilogue(reduction, consumer)))
           return mlir::success();
     }
