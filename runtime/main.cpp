@@ -129,7 +129,8 @@ bool readInput(Program &program, const char *argument, int32_t &nextUnnamed) {
       return false;
   }
   if (index >= perpend_model_input_count(program.model))
-    return complain("the model has %d inputs, got one more: '%s'", perpend_model_input_count(program.model), argument);
+    return complain("the model has %d input%s, got one more: '%s'", perpend_model_input_count(program.model),
+                    perpend_model_input_count(program.model) == 1 ? "" : "s", argument);
   if (program.arrays[index].rank >= 0)
     return complain("input '%s' is given twice", perpend_model_input(program.model, index)->name);
   NpyError error;

@@ -27,6 +27,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
@@ -405,6 +406,17 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
 // Files
 //===----------------------------------------------------------------------===//
 
+/// What is wrong with a file of another kind; empty: nothing.
+static StringRef wrongKind(StringRef text) {
+  if (text.contains("\nschedule @") || text.starts_with("schedule @"))
+    return "expected tensor intrinsics, got schedules of kernels\nhint: --schedules FILE takes them";
+  if (text.contains('\0') || !llvm::json::isUTF8(text))
+    return "expected tensor intrinsics, got a file that is no text\nhint: a model has no option in front of it: "
+           "perpend "
+           "compile MODEL --intrinsics FILE";
+  return "";
+}
+
 FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *context, StringRef file,
                                                                   const target::TargetInfo &target) {
   auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
@@ -412,6 +424,8 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
     return emitError(UnknownLoc::get(context))
            << "cannot read '" << file << "', the intrinsics: " << text.getError().message()
            << "\nhint: --intrinsics FILE, which docs/howto/add-an-intrinsic.md describes";
+  if (StringRef wrong = wrongKind((*text)->getBuffer()); !wrong.empty())
+    return emitError(FileLineColLoc::get(context, file, 1, 1)) << wrong;
   context->loadAllAvailableDialects(); // those of the functions around implementations
   llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
   if (!host)

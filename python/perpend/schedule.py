@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import shutil
 import weakref
-from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter, Signature, signature
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,7 @@ class Schedule:
         intrinsics: str | PathLike[str] | None = None,
         **arguments: Any,
     ) -> None:
+        _check_names(arguments)
         module, path = _module(model, arguments), fspath(intrinsics or "")
         self._scheduler = _perpend.Scheduler.open(module, kernel or "", target, packed, path)
 
@@ -174,6 +176,16 @@ class Schedule:
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
 
+def _check_names(arguments: Iterable[str]) -> None:
+    both = [*signature(Schedule).parameters.values(), *signature(import_model).parameters.values()]
+    known = [each.name for each in both if each.kind is Parameter.KEYWORD_ONLY]
+    for name in arguments:
+        if name not in known:
+            guess = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean '{guess[0]}'? " if guess else ""
+            raise TypeError(f"Schedule: there is no argument '{name}'\nhint: {hint}the arguments are {' '.join(known)}")
+
+
 def _module(model: Any, arguments: dict[str, Any]) -> _perpend.Module:
     if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
         return _perpend.Module.from_text(Path(model).read_text())
@@ -226,13 +238,13 @@ def _results(schedule: Schedule, kind: str, names: Sequence[str]) -> Any:
 
 
 def _method(primitive: _perpend.PrimitiveDescription) -> Callable[..., Any]:
-    signature = _signature(primitive)
+    own = _signature(primitive)
 
     def method(self: Schedule, *positional: Any, **named: Any) -> Any:
         try:
-            bound = signature.bind(self, *positional, **named)
+            bound = own.bind(self, *positional, **named)
         except TypeError as error:
-            raise ScheduleError(f"{primitive.name}: {error}\nhint: {primitive.name}{signature}") from None
+            raise ScheduleError(f"{primitive.name}: {error}\nhint: {primitive.name}{own}") from None
         for value in list(bound.arguments.values())[1:]:
             _check_owner(self, primitive.name, value)
         texts = _operands(primitive, bound.arguments)
@@ -241,7 +253,7 @@ def _method(primitive: _perpend.PrimitiveDescription) -> Callable[..., Any]:
     method.__name__ = primitive.name
     method.__qualname__ = f"Schedule.{primitive.name}"
     method.__doc__ = primitive.sentence
-    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__signature__ = own  # type: ignore[attr-defined]
     return method
 
 

@@ -143,7 +143,8 @@ bool InputMaker::readFiles() {
       if (perpend_model_find_input(model, text.take_front(equals).str().c_str(), &index) != PERPEND_OK)
         return fail(perpend_error_message()), false;
     } else if (static_cast<size_t>(next++) >= arrays.size()) {
-      return fail("the model has " + Twine(arrays.size()) + " inputs, got one more: '" + text + "'"), false;
+      return fail("the model has " + support::counted(arrays.size(), "input") + ", got one more: '" + text + "'"),
+             false;
     }
     const perpend_tensor_info *info = perpend_model_input(model, index);
     if (arrays[index])

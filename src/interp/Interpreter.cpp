@@ -12,6 +12,7 @@
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
+#include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -85,7 +86,8 @@ private:
 
 LogicalResult SymbolBinder::checkTypes() {
   if (inputs.size() != main.getNumArguments())
-    return main.emitError("expected ") << main.getNumArguments() << " inputs, got " << inputs.size();
+    return main.emitError("expected ") << support::counted(main.getNumArguments(), "input") << ", got "
+                                       << inputs.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
     if (!type)

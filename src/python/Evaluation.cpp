@@ -7,6 +7,7 @@
 #include "Operators.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"
+#include "support/ReadableText.h"
 
 using namespace mlir;
 
@@ -38,7 +39,7 @@ std::unique_ptr<Evaluation> Evaluation::of(Program &program, size_t inputCount, 
     return nullptr;
   }
   if (main.getNumArguments() != inputCount) {
-    error = "expected " + std::to_string(main.getNumArguments()) + " inputs, got " + std::to_string(inputCount);
+    error = "expected " + support::counted(main.getNumArguments(), "input") + ", got " + std::to_string(inputCount);
     return nullptr;
   }
   return std::unique_ptr<Evaluation>(new Evaluation(std::make_unique<State>(module, main)));

@@ -51,4 +51,8 @@ std::string quoted(StringRef text, size_t mostCharacters) {
   }
   return "\"" + readable(result) + (text.empty() ? "\"" : "\"...");
 }
+
+std::string counted(size_t count, StringRef noun) {
+  return std::to_string(count) + " " + noun.str() + (count == 1 ? "" : "s");
+}
 } // namespace perpend::support

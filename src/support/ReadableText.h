@@ -13,6 +13,9 @@ std::string readable(llvm::StringRef text, llvm::StringRef kept = "");
 /// In quotes, with '"' and '\' behind '\'; at most so many characters, then "...".
 std::string quoted(llvm::StringRef text, size_t mostCharacters);
 
+/// `1 input`, `2 inputs`.
+std::string counted(size_t count, llvm::StringRef noun);
+
 } // namespace perpend::support
 
 #endif // PERPEND_SUPPORT_READABLETEXT_H

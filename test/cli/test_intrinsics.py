@@ -81,6 +81,16 @@ def tiled(model: Path, *options: object) -> str:
     return succeed("compile", model, "--stop-after", "tile", *OPTIONS, *options, folder=model.parent)
 
 
+def test_a_file_of_another_kind(product: Path) -> None:
+    command = ["compile", product, "-o", "p.so", "--intrinsics"]
+    said = reject(*command, "product.schedules", folder=product.parent)
+    assert "product.schedules:1:1: expected tensor intrinsics, got schedules of kernels\nhint: --schedules FILE" in said
+    said = reject(*command, product, folder=product.parent)
+    assert "product.onnx:1:1: expected tensor intrinsics, got a file that is no text\nhint: a model has no opt" in said
+    said = reject("compile", product, "-o", "p.so", "--schedules", "columns.mlir", folder=product.parent)
+    assert "{\nhint: `perpend inspect MODEL --schedules` writes such a file; tensor intrinsics are for" in said
+
+
 def test_a_schedule_uses_it(product: Path) -> None:
     assert tiled(product).count('tile.call_intrinsic "columns"') == 1
     for n, m in [(0, 3), (1, 8), (4, 0), (5, 29), (3, 64)]:

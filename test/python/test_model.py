@@ -159,7 +159,7 @@ def test_errors_of_calls(relu: perpend.Model) -> None:
         relu(np.zeros((1, 4)))
     with pytest.raises(TypeError, match=r"input 'x' is missing\nhint: the inputs are x$"):
         relu()
-    with pytest.raises(TypeError, match=r"expected 1 inputs, got 2\nhint: the inputs are x$"):
+    with pytest.raises(TypeError, match=r"expected 1 input, got 2\nhint: the inputs are x$"):
         relu(np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32))
     with pytest.raises(TypeError, match="given twice"):
         relu(np.zeros((1, 4), np.float32), x=np.zeros((1, 4), np.float32))

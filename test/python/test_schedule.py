@@ -113,7 +113,9 @@ REFUSALS = {
     "split: missing a required argument: 'factors'\nhint: split(self, loop, factors)": lambda s, i, b: s.split(i),
     "parallel: expected a loop, got the block %contract": lambda s, i, b: s.parallel(b),
     "parallel: expected a value such as %i0, got 3": lambda s, i, b: s.parallel(3),
-    "split: expected a list such as [_, 8], got 8": lambda s, i, b: s.split(i, 8),
+    "split: expected a list such as [_, 8], got 8\nhint: [_, 8], in Python [None, 8]": lambda s, i, b: s.split(i, 8),
+    "get_loops: expected a value such as %i0, got contract\nhint: get_block": lambda s, i, b: s.get_loops("contract"),
+    "parallel: expected a value such as %i0, got i0\nhint: did you mean %i0?": lambda s, i, b: s.parallel("i0"),
     "split %i0: expected a factor of at least 1, got -1": lambda s, i, b: s.split(i, [None, -1]),
     "cache_write %contract: expected one of the target's scopes local, got 'shared'": lambda s, i, b: s.cache_write(
         b, "shared"
@@ -137,6 +139,12 @@ def test_refusals(message: str) -> None:
         REFUSALS[message](schedule, loop, block)
     assert str(error.value).startswith(message)
     assert (schedule.mod, schedule.trace) == before
+
+
+def test_an_argument_that_there_is_not() -> None:
+    hint = r"\nhint: did you mean 'packed'\? the arguments are target packed intrinsics dims "
+    with pytest.raises(TypeError, match=r"^Schedule: there is no argument 'unpacked'" + hint):
+        perpend.Schedule(product(), unpacked=True)
 
 
 def test_a_loop_that_an_earlier_step_consumed() -> None:

@@ -1,6 +1,7 @@
 #include "support/ReadableText.h"
 #include <gtest/gtest.h>
 
+using perpend::support::counted;
 using perpend::support::quoted;
 using perpend::support::readable;
 
@@ -32,5 +33,9 @@ TEST(ReadableText, QuotesAndCutsBetweenCharacters) {
   EXPECT_EQ(quoted("日本語", 3), "\"日本語\"");
   EXPECT_EQ(quoted("日本語", 2), "\"日本\"...");
   EXPECT_EQ(quoted("\xff\xfe", 1), "\"\\xFF\"...");
+}
+
+TEST(ReadableText, CountsOneAndSeveral) {
+  EXPECT_EQ(counted(1, "input") + ", " + counted(0, "result"), "1 input, 0 results");
 }
 } // namespace

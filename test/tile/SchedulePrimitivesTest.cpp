@@ -325,6 +325,52 @@ TEST(RolledBuffers, areReadInTheirLoop) {
   });
 }
 
+TEST(Refusals, sayWhatMakesItPossible) {
+  using Steps = llvm::function_ref<void(KernelSchedule &)>;
+  auto refuses = [](const char *workload, Steps steps, llvm::StringRef message) {
+    onBlocksOf(workload, [&](mlir::func::FuncOp kernel) {
+      KernelSchedule s(kernel);
+      steps(s);
+      EXPECT_TRUE(s.refusal().ends_with(message)) << s.refusal().str();
+    });
+  };
+  auto inMap = [](KernelSchedule &s) { return s.computeAt(*s.getBlock("reduce"), loopsOf(s, "map")[0]); };
+  refuses(
+      "softmax",
+      [&](KernelSchedule &s) {
+        ASSERT_TRUE(mlir::succeeded(inMap(s)));
+        (void)s.rfactor(loopsOf(s, "reduce").back(), 0);
+      },
+      "rfactor %k0: the block 'reduce' cannot be taken apart: it does not store at its spatial iterators alone\n"
+      "hint: rfactor before compute_at");
+  refuses(
+      "softmax",
+      [&](KernelSchedule &s) {
+        ASSERT_TRUE(mlir::succeeded(s.decomposeReduction(*s.getBlock("reduce"), loopsOf(s, "reduce")[1])));
+        (void)inMap(s);
+      },
+      "the block 'reduce_init' writes the buffer 'reduce', too\n"
+      "hint: compute_at before what makes several of one block, such as decompose_reduction");
+  refuses(
+      "softmax", [&](KernelSchedule &s) { (void)s.computeAt(*s.getBlock("map"), loopsOf(s, "reduce_1")[0]); },
+      "the buffer 'map' is read outside of the loop, by the block 'map_1'\n"
+      "hint: a loop that is around all blocks that read it");
+  refuses(
+      "softmax", [](KernelSchedule &s) { (void)s.storageAlign(*s.getBlock("reduce"), 0, 0, 8, 0); },
+      "storage_align %reduce: 'reduce' has 1 dimension, expected at least 2: the stride of the last one is 1");
+  refuses(
+      "softmax",
+      [](KernelSchedule &s) { (void)s.transformLayout(*s.getBlock("reduce"), "write", 0, "(i, j) -> (j, i)"); },
+      "transform_layout %reduce: expected a map of 1 input, got (i, j) -> (j, i)");
+  refuses(
+      "softmax",
+      [](KernelSchedule &s) {
+        (void)s.transformLayout(*s.getBlock("map"), "write", 0, "(i, j) -> (j floordiv 4, i, z mod 4)");
+      },
+      "transform_layout %map: the map (i, j) -> (floordiv(j, 4), i, mod(z, 4)) uses 'z', expected expressions of its "
+      "inputs i, j and of symbols of the extents");
+}
+
 /// get_output_blocks has nothing to refuse.
 TEST(SchedulePrimitivesTable, eachHasARefusal) {
   for (const PrimitiveInfo &info : primitives())

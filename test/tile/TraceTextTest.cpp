@@ -77,7 +77,7 @@ const Wrong wrong[] = {
     {"listTooMany", "fuse %i, %j, 3", "3:14: fuse: expected a value such as %i0, got 3"},
     {"blockForLoop", "parallel %b", "3:10: parallel: expected a loop, got the block %b"},
     {"loopForBlock", "compute_inline %k", "3:16: compute_inline: expected a block, got the loop %k"},
-    {"noFactors", "split %i, 8", "3:11: split: expected a list such as [_, 8], got 8"},
+    {"noFactors", "split %i, 8", "3:11: split: expected a list such as [_, 8], got 8\nhint: [_, 8], in Python [None, 8]"},
     {"factorOfText", "split %i, [_, \"8\"]", "3:11: split: expected integers and _ in the list, got \"8\""},
     {"factorTooLarge", "split %i, [_, 99999999999999999999]",
      "3:11: split: expected integers and _ in the list, got 99999999999999999999"},
@@ -147,7 +147,9 @@ TEST(TraceText, readsFilesOfSchedules) {
 }
 
 TEST(TraceText, saysWhatIsWrongWithFiles) {
-  constexpr const char *form = "expected schedule @kernel structure \"...\" for \"target\" {";
+  constexpr const char *form = "expected schedule @kernel structure \"...\" for \"target\" {\n"
+                               "hint: `perpend inspect MODEL --schedules` writes such a file; tensor intrinsics are "
+                               "for --intrinsics";
   const std::pair<const char *, std::string> files[] = {
       {"parallel %i", std::string("1:1: ") + form},
       {"\nschedule @a on \"b\" {\n}", std::string("2:13: ") + form},

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/Order.h"
+#include "support/ReadableText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -134,9 +135,9 @@ static NodeProto identity(StringRef from, StringRef to) {
 std::optional<Inliner::Call> Inliner::bind(const NodeProto &node, const FunctionProto &function, Nodes &result) {
   if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size()) {
     fail("node '" + nodeName(node) + "': the function '" + function.name + "' has " +
-         llvm::Twine(function.inputs.size()) + " inputs and " + llvm::Twine(function.outputs.size()) +
-         " outputs, got " + llvm::Twine(node.inputs.size()) + " and " + llvm::Twine(node.outputs.size()) +
-         "\nhint: call it with at most as many");
+         support::counted(function.inputs.size(), "input") + " and " +
+         support::counted(function.outputs.size(), "output") + ", got " + llvm::Twine(node.inputs.size()) + " and " +
+         llvm::Twine(node.outputs.size()) + "\nhint: call it with at most as many");
     return std::nullopt;
   }
   Call call;

@@ -20,6 +20,7 @@
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "support/MappedFile.h"
+#include "support/ReadableText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -135,7 +136,7 @@ LogicalResult Importer::checkOperators() {
     return success();
   std::string list;
   for (const auto &[label, nodes] : unsupported) {
-    list += "\n  " + label + " (" + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes") + "):";
+    list += "\n  " + label + " (" + support::counted(nodes.size(), "node") + "):";
     for (StringRef name : ArrayRef(nodes).take_front(3))
       list += " '" + name.str() + "'";
     list += nodes.size() > 3 ? " ..." : "";

@@ -1,5 +1,6 @@
 //===- Caching.cpp - primitives on the memory that blocks read and write --===//
 
+#include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
 
@@ -29,8 +30,8 @@ FailureOr<Value> KernelSchedule::findBuffer(BlockOp block, StringRef access, int
   if (number >= 0 && number < static_cast<int64_t>(buffers.size()))
     return buffers[number];
   return refuse(title + "the block '" + block.getName() + "' " + (isWritten ? "writes " : "reads ") +
-                Twine(buffers.size()) + " buffers" + (isWritten ? "" : " that it does not write") + ", got number " +
-                Twine(number));
+                support::counted(buffers.size(), "buffer") + (isWritten ? "" : " that it does not write") +
+                ", got number " + Twine(number));
 }
 
 FailureOr<KernelSchedule::Block> KernelSchedule::cacheRead(Block handle, int64_t number, StringRef scope) {

@@ -239,8 +239,14 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
   for (const Access &access : accessesIn(kernel, producer->alloc.getBuffer())) {
     if (block->isAncestor(access.op))
       continue;
-    if (!loop->isAncestor(access.op) || access.isStore())
-      return refuse(title + "the buffer '" + producer->alloc.getName() + "' is used outside of the loop");
+    auto user = access.op->getParentOfType<BlockOp>();
+    if (access.isStore())
+      return refuse(title + "the block '" + user.getName() + "' writes the buffer '" + producer->alloc.getName() +
+                    "', too\nhint: compute_at before what makes several of one block, such as decompose_reduction");
+    if (!loop->isAncestor(access.op))
+      return refuse(title + "the buffer '" + producer->alloc.getName() +
+                    "' is read outside of the loop, by the block '" + user.getName() +
+                    "'\nhint: a loop that is around all blocks that read it");
     Operation *statement = statementIn(loop.body(), access.op);
     first = !first || statement->isBeforeInBlock(first) ? statement : first;
     reads.push_back(access);

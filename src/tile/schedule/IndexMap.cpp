@@ -2,6 +2,8 @@
 
 #include "tile/schedule/IndexMap.h"
 
+#include "support/ReadableText.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace perpend;
@@ -226,9 +228,23 @@ bool Renumbering::orderOutput(unsigned output, std::string &why) {
   return true;
 }
 
+/// A name in the results that neither an input nor a symbol of the extents has.
+static std::string unknownName(const IndexMap &map, ArrayRef<SymbolicInt> extents) {
+  std::string unknown;
+  auto isUnknown = [&](StringRef name) {
+    auto isThis = [&](StringRef symbol) { return symbol == name; };
+    if (inputNumber(name) || llvm::any_of(extents, [&](const SymbolicInt &extent) { return extent.anySymbol(isThis); }))
+      return false;
+    unknown = name.str();
+    return true;
+  };
+  (void)llvm::any_of(map.expressions(), [&](const SymbolicInt &output) { return output.anySymbol(isUnknown); });
+  return unknown;
+}
+
 std::optional<Renumbering> Renumbering::of(const IndexMap &map, ArrayRef<SymbolicInt> extents, std::string &why) {
   if (map.inputCount() != extents.size())
-    return why = "expected a map of " + std::to_string(extents.size()) + " inputs, got " + map.str(), std::nullopt;
+    return why = "expected a map of " + support::counted(extents.size(), "input") + ", got " + map.str(), std::nullopt;
   IndexRanges ranges;
   for (auto [number, extent] : llvm::enumerate(extents))
     ranges[inputName(number)] = extent;
@@ -242,6 +258,10 @@ std::optional<Renumbering> Renumbering::of(const IndexMap &map, ArrayRef<Symboli
     isKnown = result.orderInput(input, extents[input], reason);
   for (unsigned output = 0; isKnown && output < outputs.size(); ++output)
     isKnown = result.orderOutput(output, reason);
+  if (std::string name = unknownName(map, extents); !isKnown && !name.empty())
+    return why = "the map " + map.str() + " uses '" + name + "', expected expressions of its inputs " +
+                 llvm::join(map.inputNames(), ", ") + " and of symbols of the extents",
+           std::nullopt;
   if (!isKnown)
     return why = "the map " + map.str() + " is not known to be one to one: " + reason, std::nullopt;
   for (const SymbolicInt &extent : result.extents)

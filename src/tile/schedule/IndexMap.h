@@ -22,6 +22,7 @@ public:
   std::string str() const;
 
   unsigned inputCount() const { return inputs.size(); }
+  llvm::ArrayRef<std::string> inputNames() const { return inputs; }
   /// The outputs, as expressions of other inputs.
   Shape apply(llvm::ArrayRef<SymbolicInt> point) const;
   /// The outputs, with the k-th input as the symbol "%k".

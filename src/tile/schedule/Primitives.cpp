@@ -3,6 +3,7 @@
 #include "tile/schedule/Primitives.h"
 
 #include "support/Nearest.h"
+#include "support/ReadableText.h"
 #include "tile/schedule/IndexMap.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -114,6 +115,9 @@ static std::optional<SmallVector<StringRef>> partsOf(StringRef text) {
 
 static std::string readOperand(KernelSchedule &schedule, StringRef text, operands::Factors &factors) {
   std::optional<SmallVector<StringRef>> parts = partsOf(text);
+  if (int64_t factor; !parts && !text.getAsInteger(10, factor))
+    return expected("a list such as [_, 8]",
+                    (text + "\nhint: [_, " + text + "], in Python [None, " + text + "]").str());
   if (!parts)
     return expected("a list such as [_, 8]", text);
   for (StringRef part : *parts) {
@@ -291,7 +295,7 @@ static std::string countError(const PrimitiveInfo &primitive, ArrayRef<std::stri
     return "";
   std::string list = primitive.operandList();
   return "expected " + (list.empty() ? "no operands" : "the operands (" + list + ")") + ", got " +
-         std::to_string(texts.size()) + (texts.size() == 1 ? " operand" : " operands");
+         support::counted(texts.size(), "operand");
 }
 
 LogicalResult KernelSchedule::apply(const TraceInstruction &instruction) {
@@ -321,9 +325,8 @@ LogicalResult KernelSchedule::applyInPlace(const TraceInstruction &instruction) 
 LogicalResult KernelSchedule::nameResults(ArrayRef<std::string> names) {
   TraceInstruction &last = instructions.back();
   if (names.size() != last.results.size())
-    return refuse(last.primitive + ": it has " + Twine(last.results.size()) +
-                  (last.results.size() == 1 ? " result" : " results") + ", got " + Twine(names.size()) +
-                  (names.size() == 1 ? " name" : " names"));
+    return refuse(last.primitive + ": it has " + support::counted(last.results.size(), "result") + ", got " +
+                  support::counted(names.size(), "name"));
   unsigned first = handles.size() - names.size();
   for (const std::string &result : last.results)
     handleNumbers.erase(StringRef(result).drop_front());

@@ -1,5 +1,6 @@
 //===- Reductions.cpp - primitives that take reductions apart -------------===//
 
+#include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
 
@@ -257,11 +258,14 @@ FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, int64_t ax
   title += "the block '" + block.getName().str() + "' ";
   std::optional<SingleStore> single = singleStoreOf(block, why);
   std::optional<Combination> combination = single ? combinationOf(block, *single, why) : std::nullopt;
+  auto isInLoop = [&](Value buffer) { return scopeOf(buffer) != &kernel.front(); }; // and holds what that needs
+  if (!single && llvm::any_of(buffersOf(block, /*isWritten=*/true), isInLoop))
+    why += "\nhint: rfactor before compute_at";
   if (!combination)
     return refuse(title + "cannot be taken apart: " + why);
   if (axis < 0 || axis > static_cast<int64_t>(single->iterators.size()))
-    return refuse(title + "has a result of " + Twine(single->iterators.size()) + " dimensions, got the axis " +
-                  Twine(axis));
+    return refuse(title + "has a result of " + support::counted(single->iterators.size(), "dimension") +
+                  ", got the axis " + Twine(axis));
   KernelIndices indices;
   std::optional<SpatialNest> nest = spatialNestOf(block, nullptr, indices, why);
   if (!nest)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "support/ReadableText.h"
 #include "tile/schedule/IndexMap.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -87,7 +88,7 @@ static std::optional<IndexMap> mapFor(BlockOp block, const ElementPattern &patte
   }
   std::optional<IndexMap> map = IndexMap::parse(*text, why);
   if (map && map->inputCount() != count)
-    return why = "expected a map of its " + std::to_string(count) + " iterators, got " + map->str(), std::nullopt;
+    return why = "expected a map of its " + support::counted(count, "iterator") + ", got " + map->str(), std::nullopt;
   for (unsigned i = 0; map && i < count; ++i)
     if (!llvm::is_contained(pattern.iterators, i) &&
         llvm::any_of(map->expressions(), [&](const SymbolicInt &output) { return uses(output, i); }))

@@ -99,11 +99,34 @@ std::optional<KernelSchedule::Number> KernelSchedule::number(StringRef name) con
                                                                       : std::nullopt;
 }
 
+static SmallVector<Operation *> blocksIn(Operation *root) {
+  SmallVector<Operation *> blocks;
+  root->walk<WalkOrder::PreOrder>([&](BlockOp block) {
+    if (block != root)
+      blocks.push_back(block);
+  });
+  return blocks;
+}
+
+BlockOp KernelSchedule::findBlock(StringRef name) const {
+  for (Operation *op : blocksIn(kernel))
+    if (auto block = cast<BlockOp>(op); block.getName() == name)
+      return block;
+  return nullptr;
+}
+
 std::string KernelSchedule::unknownHandle(StringRef name) const {
   if (number(name))
     return ("expected a loop or a block, got the number " + name).str();
-  if (!name.starts_with("%"))
-    return ("expected a value such as %i0, got " + name).str();
+  if (!name.starts_with("%")) {
+    StringRef bare = name.trim('"');
+    BlockOp block = findBlock(bare);
+    return ("expected a value such as %i0, got " + name +
+            (block                       ? "\nhint: get_block gives the block of this name"
+             : handleNumbers.count(bare) ? "\nhint: did you mean %" + bare + "?"
+                                         : ""))
+        .str();
+  }
   SmallVector<std::string> known;
   for (const std::string &each : handleNames)
     known.push_back("%" + each);
@@ -124,15 +147,13 @@ void KernelSchedule::record(StringRef primitive, ArrayRef<std::string> results, 
 }
 
 FailureOr<KernelSchedule::Block> KernelSchedule::getBlock(StringRef name) {
-  BlockOp found;
-  std::string known;
-  kernel.walk([&](BlockOp block) {
-    if (block.getName() == name)
-      found = block;
-    known += (known.empty() ? "" : ", ") + block.getName().str();
-  });
-  if (!found)
-    return refuse("get_block: expected one of the blocks " + known + ", got '" + name + "'");
+  BlockOp found = findBlock(name);
+  if (!found) {
+    SmallVector<StringRef> known;
+    for (Operation *block : blocksIn(kernel))
+      known.push_back(cast<BlockOp>(block).getName());
+    return refuse("get_block: expected one of the blocks " + llvm::join(known, ", ") + ", got '" + name + "'");
+  }
   Block handle{addHandle(found, name)};
   record("get_block", nameOf(handle), quotedText(name));
   return handle;
@@ -162,15 +183,6 @@ KernelSchedule::recordBlocks(StringRef primitive, ArrayRef<Operation *> blocks, 
   }
   record(primitive, names, operands);
   return list;
-}
-
-static SmallVector<Operation *> blocksIn(Operation *root) {
-  SmallVector<Operation *> blocks;
-  root->walk<WalkOrder::PreOrder>([&](BlockOp block) {
-    if (block != root)
-      blocks.push_back(block);
-  });
-  return blocks;
 }
 
 FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getChildBlocks(Place place) {

@@ -124,6 +124,8 @@ private:
   mlir::FailureOr<BlockOp> find(Block block);
   mlir::FailureOr<mlir::Operation *> find(Place place);
   mlir::LogicalResult find(Block blockHandle, Loop loopHandle, BlockOp &block, ForOp &loop);
+  /// Null when there is none.
+  BlockOp findBlock(llvm::StringRef name) const;
   unsigned addHandle(mlir::Operation *op, llvm::StringRef stem);
   std::string nameOf(Loop loop) const { return "%" + handleNames[loop.id]; }
   std::string nameOf(Block block) const { return "%" + handleNames[block.id]; }

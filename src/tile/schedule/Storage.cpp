@@ -1,5 +1,6 @@
 //===- Storage.cpp - primitives on how a local buffer holds its elements --===//
 
+#include "support/ReadableText.h"
 #include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -38,6 +39,9 @@ LogicalResult KernelSchedule::storageAlign(Block handle, int64_t number, int64_t
   auto type = cast<BufferType>(buffer->getType());
   Shape shape = type.extents();
   int64_t rank = shape.size(), dim = axis < 0 ? axis + rank : axis;
+  if (rank < 2)
+    return refuse(title + bufferName(*buffer) + " has " + support::counted(rank, "dimension") +
+                  ", expected at least 2: the stride of the last one is 1");
   if (dim < 0 || dim >= rank - 1)
     return refuse(title + "expected an axis with others inside of it, 0 to " + Twine(rank - 2) + ", got " +
                   Twine(axis));

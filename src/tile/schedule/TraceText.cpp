@@ -258,7 +258,9 @@ bool FileParser::parseQuoted(LineReader &reader, std::string &value) {
 
 /// schedule @name structure "…" for "…" {
 bool FileParser::parseHead(LineReader reader) {
-  constexpr StringRef form = "expected schedule @kernel structure \"...\" for \"target\" {";
+  constexpr StringRef form = "expected schedule @kernel structure \"...\" for \"target\" {\n"
+                             "hint: `perpend inspect MODEL --schedules` writes such a file; tensor intrinsics are for "
+                             "--intrinsics";
   reader.skipSpaces();
   ScheduleText section;
   section.position = reader.position();

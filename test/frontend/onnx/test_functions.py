@@ -120,7 +120,7 @@ def test_missing_input_and_output_and_an_input_returned():
     [
         ([function("F", ["a"], ["b"], [call("F", ["a"], ["b"])])], [call("F", ["x"], ["y"])], "calls itself"),
         ([LEAKY, LEAKY], [call("Leaky", ["x"], ["y"])], "two functions have the name 'Leaky'"),
-        ([LEAKY], [call("Leaky", ["x", "x"], ["y"])], "has 1 inputs and 1 outputs, got 2 and 1"),
+        ([LEAKY], [call("Leaky", ["x", "x"], ["y"])], "has 1 input and 1 output, got 2 and 1"),
         (
             [function("F", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], sets=[helper.make_opsetid("", 7)])],
             [call("F", ["x"], ["y"])],
