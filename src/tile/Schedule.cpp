@@ -9,7 +9,7 @@
 using namespace mlir;
 
 namespace perpend::tile {
-static constexpr StringLiteral grainEntry = "grain";
+static constexpr StringLiteral grainEntry = "grain", estimateEntry = "estimate";
 
 std::optional<graph::RowChain> rowChainOf(func::FuncOp kernel) {
   Operation *terminator = kernel.getBody().front().getTerminator();
@@ -19,9 +19,11 @@ std::optional<graph::RowChain> rowChainOf(func::FuncOp kernel) {
 
 Schedule Schedule::of(func::FuncOp kernel) {
   Schedule schedule;
-  if (auto entries = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute))
+  if (auto entries = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute)) {
     if (auto number = entries.getAs<IntegerAttr>(grainEntry))
       schedule.grain = number.getInt();
+    schedule.isEstimate = entries.contains(estimateEntry);
+  }
   return schedule;
 }
 
@@ -30,6 +32,8 @@ void Schedule::attachTo(func::FuncOp kernel) const {
   NamedAttrList entries;
   if (grain != Schedule().grain)
     entries.set(grainEntry, builder.getI64IntegerAttr(grain));
+  if (isEstimate)
+    entries.set(estimateEntry, builder.getUnitAttr());
   kernel->setAttr(scheduleAttribute, entries.getDictionary(kernel.getContext()));
 }
 
@@ -41,6 +45,8 @@ LogicalResult Schedule::verify(func::FuncOp kernel) {
   if (!entries)
     return fail("it has no tile.schedule", "an empty one, tile.schedule = {}, stands for defaults");
   for (NamedAttribute entry : entries) {
+    if (entry.getName() == estimateEntry && isa<UnitAttr>(entry.getValue()))
+      continue;
     if (entry.getName() != grainEntry)
       return fail("tile.schedule: '" + entry.getName().getValue() + "' is no entry: expected grain");
     auto number = dyn_cast<IntegerAttr>(entry.getValue());

@@ -2,7 +2,8 @@
 //
 // Beside its trace (schedule/Schedule.h) a kernel has the attribute
 // `tile.schedule = {grain = 3}`: so many of its units are worth a thread. Where
-// none is given, the phase `schedule` estimates it.
+// none is given, the phase `schedule` finds it from the cost of its blocks; of a
+// kernel with symbols that is `{estimate, grain = 3}`, and the runtime measures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,8 @@ namespace perpend::tile {
 
 struct Schedule {
   int64_t grain = 0; // none
+  /// The grain comes from extents that the compiler does not know.
+  bool isEstimate = false;
 
   static Schedule of(mlir::func::FuncOp kernel);
   void attachTo(mlir::func::FuncOp kernel) const;

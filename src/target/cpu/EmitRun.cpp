@@ -158,10 +158,10 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
-  int64_t grain = std::max<int64_t>(1, tile::Schedule::of(kernel).grain);
-  bool isKnown = graph::symbolsOfKernel(kernel).empty();
+  tile::Schedule numbers = tile::Schedule::of(kernel);
+  int64_t grain = std::max<int64_t>(1, numbers.grain);
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
-             {frame, index, address, list, units, f.integer(isKnown ? grain : -grain)});
+             {frame, index, address, list, units, f.integer(numbers.isEstimate ? -grain : grain)});
   if (tile::isChecked(kernel))
     checkRecord(call);
 }

@@ -18,6 +18,7 @@
 #include "tile/schedule/KernelTraces.h"
 
 #include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILESCHEDULEBLOCKS
@@ -63,6 +64,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
   void setGrain(func::FuncOp kernel, Schedule numbers) {
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
+    numbers.isEstimate = !graph::symbolsOfKernel(kernel).empty();
     numbers.attachTo(kernel);
   }
 };
