@@ -79,8 +79,8 @@ static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileScheduleBlocks({context.target}));
 }
 
-static void buildTile(OpPassManager &passes, const PhaseContext &) {
-  passes.addPass(tile::createTileFlattenBlocks());
+static void buildTile(OpPassManager &passes, const PhaseContext &context) {
+  passes.addPass(tile::createTileFlattenBlocks({context.target}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(tile::createTileHoistDivisions());
   passes.addPass(createCSEPass());

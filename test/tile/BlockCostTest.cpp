@@ -5,6 +5,8 @@
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Schedule.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <gtest/gtest.h>
@@ -86,4 +88,30 @@ TEST(BlockCost, seesWhatACacheHolds) {
 TEST(BlockCost, hasTheUnitsOfTheParallelLoop) {
   BlockCost cost = transposeAfter([](KernelSchedule &s, const Loops &l) { ok(s.parallel(s.split(l[0], 64)->first)); });
   EXPECT_EQ(cost.units, 32);
+}
+
+/// A line of 128 bytes is 32 numbers.
+TEST(Prefetches, areOfTheTargetsLines) {
+  interp::Module module(R"(
+func.func private @k(%x: !tile.buffer<[20, 320] x f32>, %y: !tile.buffer<[20, 320] x f32>) attributes {tile.kernel} {
+  tile.for %f in 20 parallel attributes {prefetch = 1 : i64} {
+    tile.for %i in 320 {
+      tile.block "copy" spatial(%vi in 20 = %f, %vj in 320 = %i) {
+        %v = tile.load %x[%vi, %vj] : !tile.buffer<[20, 320] x f32>
+        tile.store %v, %y[%vi, %vj] : !tile.buffer<[20, 320] x f32>
+      }
+    }
+  }
+  return
+})");
+  target::TargetInfo machine = llvm::cantFail(target::resolveTarget("znver5"));
+  machine.lineBytes = 128;
+  mlir::PassManager passes(&module.context);
+  passes.addPass(createTileFlattenBlocks({machine}));
+  ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;
+  unsigned loops = 0;
+  module.module->walk([&](mlir::memref::PrefetchOp op) {
+    loops += mlir::getConstantIntValue(op->getParentOfType<mlir::scf::ForOp>().getStep()) == 32;
+  });
+  EXPECT_EQ(loops, 2u);
 }

@@ -41,9 +41,9 @@ struct Edge {
 class Flattener {
 public:
   Flattener(mlir::func::FuncOp kernel, mlir::func::FuncOp flat, llvm::ArrayRef<llvm::StringRef> symbolNames,
-            const LocalMemory &localMemory)
+            const LocalMemory &localMemory, unsigned lineBytes)
       : kernel(kernel), loc(kernel.getLoc()), arguments(flat.getArguments()), abi(KernelAbi::ofLowered(flat)),
-        localMemory(localMemory), emitter(flat, arguments[abi.symbols()], symbolNames) {
+        localMemory(localMemory), lineBytes(lineBytes), emitter(flat, arguments[abi.symbols()], symbolNames) {
     for (auto [buffer, memory] : llvm::zip(kernel.getArguments(), arguments))
       mapping.map(buffer, memory);
   }
@@ -130,6 +130,8 @@ private:
   /// Inputs and outputs are buffers alike.
   KernelAbi abi;
   const LocalMemory &localMemory;
+  /// Of the target's caches.
+  int64_t lineBytes;
   KernelEmitter emitter;
   KernelIndices indices;
   mlir::IRMapping mapping;

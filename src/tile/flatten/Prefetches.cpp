@@ -18,8 +18,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static constexpr int64_t lineBytes = 64;
-
 void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
   auto ahead = loop.getAnnotations().getAs<IntegerAttr>(prefetchAnnotation);
   if (!ahead)

@@ -301,6 +301,8 @@ void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
 
 namespace {
 struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks> {
+  using TileFlattenBlocksBase::TileFlattenBlocksBase;
+
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute) && isOnBlocks(kernel)) {
@@ -331,7 +333,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
                   : LogicalResult(success());
   }
 
-  static LogicalResult flatten(func::FuncOp kernel) {
+  LogicalResult flatten(func::FuncOp kernel) {
     OpBuilder builder(kernel);
     SmallVector<Type> buffers, scratch;
     for (Type type : kernel.getArgumentTypes())
@@ -350,7 +352,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     SymbolicInt units;
     {
       SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-      Flattener flattener(kernel, flat, symbolNames, localMemory);
+      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes);
       builder.setInsertionPoint(end);
       units = flattener.run(builder);
     }

@@ -25,6 +25,7 @@ def TileScheduleBlocks : Pass<"tile-schedule-blocks", "::mlir::ModuleOp"> {
 
 def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
   let summary = "Loops around blocks into loops on 1-D buffers, and vectors";
+  let options = [TargetOption];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
 }
