@@ -74,11 +74,20 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
         !holdsAtFirst(conditions[i], conditions[i + 1], loops, block, indices))
       return std::nullopt;
   }
-  for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
-    if (block.kind(i) == IteratorKind::Reduced &&
-        binding.anySymbol([&](StringRef name) { return indices.names.value(name) && !inside.count(name); }))
+  SmallVector<SymbolicInt> reduced;
+  for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
+    if (block.kind(i) == IteratorKind::Reduced)
+      reduced.push_back(binding);
+  for (const SymbolicInt &binding : reduced)
+    if (binding.anySymbol([&](StringRef name) { return indices.names.value(name) && !inside.count(name); }))
       return std::nullopt;
-  }
+  // Each iteration of a loop that the sum does not go along begins it again.
+  auto isAlong = [&](ForOp each) {
+    return each.getExtent().values().front() == SymbolicInt(1) ||
+           llvm::any_of(reduced, [&](const SymbolicInt &binding) { return usesLoop(binding, each, indices.names); });
+  };
+  if (!llvm::all_of(loops, isAlong))
+    return std::nullopt;
   return Accumulation{loop, block, store};
 }
 
