@@ -89,8 +89,6 @@ public:
   LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:
-  /// That of the option; a module with kernels of blocks is behind `schedule`.
-  StringRef findFirst();
   LogicalResult checkOptions();
   LogicalResult checkPrecision();
   LogicalResult afterPhase(const Phase &phase, double seconds);
@@ -122,7 +120,7 @@ private:
 static constexpr StringRef overrideHint =
     "\nhint: --override-phase PHASE:FILE, where FILE is one that --dump-phases DIR wrote and you changed";
 
-StringRef Compilation::findFirst() {
+StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
   bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
   });
@@ -190,7 +188,7 @@ LogicalResult Compilation::lower() {
     return fail(resolved.takeError());
   target = *resolved;
   description.isChecked = options.checked;
-  first = findFirst();
+  first = firstPhase(module, options);
   if (failed(checkOptions()))
     return failure();
   description.precision = options.precision;

@@ -49,6 +49,10 @@ struct CompileReport {
 mlir::LogicalResult compile(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind,
                             llvm::StringRef output, CompileReport *report = nullptr);
 
+/// The phase that a compilation starts with: that of the option, or `schedule` where a kernel is of blocks; empty: the
+/// first.
+llvm::StringRef firstPhase(mlir::ModuleOp module, const CompileOptions &options);
+
 /// The optimised LLVM IR and the assembly of a module at graph level, for inspection.
 mlir::LogicalResult printLlvm(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream *ir,
                               llvm::raw_ostream *assembly);

@@ -219,14 +219,17 @@ bool compileModel(const ModelSource &source, const CompileOptions &options, Arti
 // Reproducers
 //===----------------------------------------------------------------------===//
 
-/// Whether the phases up to `phase` succeed; prints the module after them to `text`.
-static bool reaches(const ModelSource &source, const CompileOptions &options, StringRef phase, std::string &text) {
+/// Whether the phases up to `phase` succeed, from `first` on; prints the module after them to `text`.
+static bool reaches(const ModelSource &source, const CompileOptions &options, StringRef phase, std::string &text,
+                    std::string &first) {
   auto workspace = std::make_unique<Workspace>(/*isSilent=*/true);
   OwningOpRef<ModuleOp> module = workspace->load(source);
   CompileOptions upTo = options;
   upTo.stopAfter = phase.str();
   upTo.dumpPhases.clear();
   upTo.printTimes = false;
+  if (module)
+    first = firstPhase(*module, options).str();
   bool isGood = module && (phase.empty() || compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, ""));
   if (!isGood) {
     (void)module.release();
@@ -240,18 +243,18 @@ static bool reaches(const ModelSource &source, const CompileOptions &options, St
 }
 
 void writeReproducer(const ModelSource &source, const CompileOptions &options) {
-  std::string before;
-  if (!reaches(source, options, "", before))
+  std::string before, first;
+  if (!reaches(source, options, "", before, first))
     return;
   StringRef failing = "emit", start;
-  bool isRunning = options.startFrom.empty();
+  bool isRunning = first.empty();
   for (const Phase &phase : phases()) {
-    isRunning |= phase.name == options.startFrom;
+    isRunning |= phase.name == first;
     if (!isRunning)
       continue;
     start = phase.name;
     std::string after;
-    if (!reaches(source, options, phase.name, after)) {
+    if (!reaches(source, options, phase.name, after, first)) {
       failing = phase.name;
       break;
     }

@@ -200,6 +200,22 @@ def test_internal_errors_leave_a_reproducer(tmp_path: Path, tiny: Path) -> None:
     assert not (tmp_path / "x.so").exists()
 
 
+def test_a_reproducer_of_blocks(tmp_path: Path, tiny: Path) -> None:
+    """A module of blocks begins behind the phases that make them; no phase lowers roots of 8 bits."""
+    text = succeed("compile", tiny, "--stop-after", "schedule", folder=tmp_path)
+    head, mark, tail = text.partition("tile.store ")
+    number, rest = tail.split(",", 1)
+    root = f"""%less = arith.truncf {number} : f32 to f8E4M3FN
+        %root = math.cbrt %less : f8E4M3FN
+        %more = arith.extf %root : f8E4M3FN to f32
+        """
+    (tmp_path / "blocks.mlir").write_text(head + root + mark + "%more," + rest)
+    done = perpend("compile", "blocks.mlir", "-o", "x.so", folder=tmp_path)
+    assert "perpend bug" in done.stderr and "in phase: lower\n" in done.stderr
+    replay = done.stderr.rsplit("replay: perpend ", 1)[1].split()
+    assert "in phase 'lower')" in perpend(*replay, folder=tmp_path).stderr
+
+
 def test_same_input_same_bytes(tmp_path: Path, tiny: Path) -> None:
     for name in ["a", "b"]:
         succeed("compile", tiny, "-o", f"{name}.so", "--name", "m", folder=tmp_path)
