@@ -80,9 +80,7 @@ perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
                  succeeded(schedule.transformBlockLayout(handle, IndexMap::of(domain.size(), outputs).str())));
 }
 
-/// Whether whole vectors are loaded and stored along the loop, or the same element.
-static bool isContiguousAlong(ForOp loop) {
-  KernelIndices indices;
+bool perpend::tile::isContiguousAlong(ForOp loop, KernelIndices &indices) {
   return llvm::all_of(accessesIn(loop), [&](const Access &access) {
     IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
     return along.isContiguous() || (along.isUniform() && !access.isStore());
@@ -100,7 +98,7 @@ int64_t perpend::tile::lanesOf(ForOp loop, const target::TargetInfo &target) {
     widest = std::max<unsigned>(widest, type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8);
   }
   int64_t lanes = target.vectorLanes(widest);
-  return lanes >= leastLanes && isContiguousAlong(loop) && fitsLanes(loop, indices) ? lanes : 0;
+  return lanes >= leastLanes && isContiguousAlong(loop, indices) && fitsLanes(loop, indices) ? lanes : 0;
 }
 
 SymbolicInt perpend::tile::countOf(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> loops) {

@@ -60,14 +60,6 @@ private:
 // One nest
 //===----------------------------------------------------------------------===//
 
-/// Whether whole vectors, or one element, are read and written along the loop.
-static bool isOfVectors(ForOp last, KernelIndices &indices) {
-  return llvm::all_of(accessesIn(last), [&](const Access &access) {
-    IndexAlong near = indices.along(indices.positionOf(access), last, access.op);
-    return near.isUniform() || near.isContiguous();
-  });
-}
-
 /// `(i0, i1, i2) -> (i0, i1*5 + i2)`: puts together the iterators of the last loops, if these are one; else nullopt.
 static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
   KernelIndices indices;
@@ -81,7 +73,8 @@ static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
   size_t first = inputs.empty() ? 0 : inputs.size() - 1; // of the loops that are one
   SymbolicInt joined = inputs.empty() ? SymbolicInt(0) : inputs.back(), count = extents.empty() ? 1 : extents.back();
   while (first > 0 && llvm::all_of(nests, [&](ArrayRef<ForOp> nest) {
-           return isOfVectors(nest.back(), indices) && areOne(nest[first - 1], nest[first], extents[first], indices);
+           return isContiguousAlong(nest.back(), indices) &&
+                  areOne(nest[first - 1], nest[first], extents[first], indices);
          })) {
     --first;
     joined = inputs[first] * count + joined;

@@ -69,6 +69,8 @@ bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &
 /// numbered from the innermost, where `mayJoin`. Every loop is an iterator's.
 mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block block,
                               llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin);
+/// Whether whole vectors are loaded and stored along the loop, or the same element loaded.
+bool isContiguousAlong(ForOp loop, KernelIndices &indices);
 /// Of a vector of the loop's iterations; 0: there are none.
 int64_t lanesOf(ForOp loop, const target::TargetInfo &target);
 /// Of the iterations of all of the loops together.
