@@ -136,7 +136,9 @@ def ElementInterface : OpInterface<"ElementInterface"> {
         loops over many elements of an operand.
       }], "::perpend::graph::ElementKind", "elementKind", (ins)>,
     InterfaceMethod<"Whether code generation needs the operands in memory, row-major (tensor intrinsics).",
-      "bool", "needsStoredOperands", (ins), "", [{ return false; }]>
+      "bool", "needsStoredOperands", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Whether an element's place in the operands is looked for: by conditions, or in an operand.",
+      "bool", "looksForElements", (ins), "", [{ return false; }]>
   ];
 }
 

@@ -175,6 +175,7 @@ def PadOp : Graph_ElementOp<"pad", [KeepsDimensions, Differentiable]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $low $value attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{ bool looksForElements() { return true; } }];
 }
 
 def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
@@ -184,6 +185,7 @@ def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$inputs `axis` $axis attr-dict `:` functional-type($inputs, $result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{ bool looksForElements() { return true; } }];
 }
 
 def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiable]> {
@@ -196,6 +198,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiab
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$indices, I64Attr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
+  let extraClassDeclaration = [{ bool looksForElements() { return true; } }];
 }
 
 def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differentiable]> {

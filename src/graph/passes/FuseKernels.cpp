@@ -100,8 +100,13 @@ static bool readsWindowsTwice(Operation *op) {
   return window.getWindow() != window.getStrides();
 }
 
+static bool looksForElements(Operation *op) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return element && element.looksForElements();
+}
+
 /// Views through which neighbours are far apart, or of which each element is looked for.
-static bool isCostlyView(Operation *op) { return movesLastDimension(op) || isa<PadOp, ConcatOp, GatherOp>(op); }
+static bool isCostlyView(Operation *op) { return movesLastDimension(op) || looksForElements(op); }
 
 bool KernelFuser::readsThroughCostlyView(Operation *op) const {
   return isCostlyView(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -140,7 +145,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   if (readsWindowsTwice(user)) {
     bool isWindow = isa<ConvOp, WindowReduceOp>(user);
-    return computation.kind == ElementKind::View && !isa<PadOp, ConcatOp, GatherOp>(value.getDefiningOp()) &&
+    return computation.kind == ElementKind::View && !looksForElements(value.getDefiningOp()) &&
            !(isWindow && readsThroughCostlyView(value.getDefiningOp()));
   }
   if (computation.kind == ElementKind::View)
