@@ -191,3 +191,24 @@ func.func @chosen_by_a_size(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<2x
   %s = graph.slice %a <["n"]> [1] : tensor<4xf32> -> tensor<2xf32>
   return %s : tensor<2xf32>
 }
+
+// A square and a cube are products; other powersare not.
+// CHECK-LABEL: func.func @small_powers
+// CHECK: %[[SQUARE:.*]] = arith.mulf %[[X:.*]], %[[X]] : f32
+// CHECK: arith.mulf %[[SQUARE]], %[[X]] : f32
+// CHECK: math.powf
+func.func @small_powers(%x: tensor<7xf32>) -> (tensor<7xf32>, tensor<7xf32>) {
+  %cube = graph.map (%x) : (tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%a: f32):
+    %three = arith.constant 3.0 : f32
+    %r = math.powf %a, %three : f32
+    graph.yield %r : f32
+  }
+  %fourth = graph.map (%x) : (tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%a: f32):
+    %four = arith.constant 4.0 : f32
+    %r = math.powf %a, %four : f32
+    graph.yield %r : f32
+  }
+  return %cube, %fourth : tensor<7xf32>, tensor<7xf32>
+}

@@ -58,6 +58,7 @@ private:
   bool moves(unsigned dim, const Access &operand, unsigned first = 0);
   int64_t chooseRows(ArrayRef<const Intrinsic *> intrinsics);
   int64_t stepBytes(unsigned dim);
+  bool holdsPanel(unsigned dim, int64_t blocks);
   int64_t blockOf(unsigned dim, int64_t multiple);
 
   LogicalResult divide();
@@ -223,12 +224,30 @@ int64_t ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   return best.rows;
 }
 
+/// Whether a panel stays in the cache for all rows, rather than some rows for all panels: that reads the plain operand
+/// again for each panel, and the other one, which comes from memory, once.
+bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
+  constexpr double memoryOverCache = 1.5;
+  std::optional<int64_t> count = extentOf(dim).constant(), columns = extentOf(rank() - 1).constant();
+  Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
+  std::optional<int64_t> elements = graph::elementCount(extents).constant();
+  if (height || dim != rows || !count || !columns || !elements)
+    return false;
+  int64_t panels = llvm::divideCeil(*columns, panel);
+  double bytes =
+      double(*elements) * cast<BufferType>(packed.buffer().getType()).getElementType().getIntOrFloatBitWidth() / 8;
+  return bytes / double(panels) <= double(target.l2Bytes) / 2 &&
+         double(panels - 1) * double(*count * stepBytes(dim)) <= memoryOverCache * double(blocks - 1) * bytes;
+}
+
 /// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
 /// there would be too few units.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim)), cacheParts = height ? 4 : 2;
   auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts / stepBytes(dim);
   held = std::max<int64_t>(1, held / multiple) * multiple;
+  if (holdsPanel(dim, llvm::divideCeil(count, held)))
+    held = llvm::alignTo(count, multiple);
   int64_t others = llvm::divideCeil(estimate(extentOf(rank() - 1)), panel);
   for (unsigned other = 0; other + 1 < rank(); ++other)
     if (other != rows && other != height)
