@@ -2,8 +2,9 @@
 //
 // Beside its trace (schedule/Schedule.h) a kernel has the attribute
 // `tile.schedule = {grain = 3}`: so many of its units are worth a thread. Where
-// none is given, the phase `schedule` finds it from the cost of its blocks; of a
-// kernel with symbols that is `{estimate, grain = 3}`, and the runtime measures.
+// none is given, the phase `schedule` finds it from the cost of its blocks; where
+// a unit's loops are as long as symbols say, that is `{estimate, grain = 3}`, and
+// the runtime measures.
 //
 //===----------------------------------------------------------------------===//
 

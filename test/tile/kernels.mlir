@@ -36,7 +36,7 @@ func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"}) -> (tensor<?x16xf32,
   return %2 : tensor<?x16xf32, #c>
 }
 
-// SCHEDULE: @sign({{.*}} tile.schedule = {estimate, grain = {{[0-9]+}} : i64}
+// SCHEDULE: @sign({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}
 // LOOPS-LABEL: func.func private @sign
 // LOOPS-SAME: (%[[IN:.*]]: memref<?xf32>, %[[OUT:.*]]: memref<?xf32>, %{{.*}}: memref<?xi64>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
 // LOOPS-SAME: tile.extent = #graph.shape<["floordiv(7*n + 63, 64)"]>
@@ -55,8 +55,8 @@ func.func private @sign(%a: tensor<?x7xf32, #x>) -> tensor<?x7xf32, #x> attribut
 }
 
 // One vector of sixteen columns leaves room for many rows; two vectors of eight take six.
-// SCHEDULE: @product({{.*}} tile.schedule = {estimate, grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 2, 24]", "%i1_0, %i1_1 = split %i1, [_, 16]"
-// SMALL: @product({{.*}} tile.schedule = {estimate, grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 6, 6]", "%i1_0, %i1_1 = split %i1, [_, 16]"
+// SCHEDULE: @product({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 2, 24]", "%i1_0, %i1_1 = split %i1, [_, 16]"
+// SMALL: @product({{.*}} tile.schedule = {grain = {{[0-9]+}} : i64}, {{.*}} "%i0_0, %i0_1, %i0_2 = split %i0, [_, 6, 6]", "%i1_0, %i1_1 = split %i1, [_, 16]"
 // The epilogue is done on the block while it is in the cache.
 // LOOPS-LABEL: func.func private @product
 // LOOPS: %[[BLOCK:.*]] = memref.alloca

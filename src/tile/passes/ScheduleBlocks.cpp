@@ -20,6 +20,8 @@
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILESCHEDULEBLOCKS
 #include "tile/TilePasses.h.inc"
@@ -32,6 +34,17 @@ using namespace perpend::tile;
 /// A part that is worth a thread. Estimates are of kernels that lose nothing, and small ones take up to three times as
 /// long: so much takes at least the four microseconds of CostModel.h, about.
 static constexpr double leastEstimateOfPart = 1.5e-6;
+
+/// Whether a unit is as much work whatever the symbols are: no loop in it has an extent of theirs.
+static bool isUnitKnown(func::FuncOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    std::set<std::string> names;
+    if (auto loop = dyn_cast<ForOp>(op); loop && loop.getKind() != LoopKind::Parallel)
+      loop.getExtent().values()[0].symbols(names);
+    return names.empty() && !isa<scf::ForOp, scf::WhileOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
 
 namespace {
 struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBlocks> {
@@ -64,7 +77,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
   void setGrain(func::FuncOp kernel, Schedule numbers) {
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
-    numbers.isEstimate = !graph::symbolsOfKernel(kernel).empty();
+    numbers.isEstimate = !graph::symbolsOfKernel(kernel).empty() && !isUnitKnown(kernel);
     numbers.attachTo(kernel);
   }
 };
