@@ -91,6 +91,7 @@ public:
 private:
   LogicalResult checkOptions();
   LogicalResult checkPrecision();
+  void countProducts();
   LogicalResult afterPhase(const Phase &phase, double seconds);
   LogicalResult replaceModule(StringRef file);
   LogicalResult checkGiven(const Phase &last);
@@ -143,15 +144,22 @@ LogicalResult Compilation::checkPrecision() {
             "other types";
 }
 
-/// How many products there are, and how many of them are of the precision.
-static void countProducts(ModuleOp module, StringRef precision, CompileReport &report) {
+/// How many products there are, and how many of them are of the precision; without any the artifact is of f32.
+void Compilation::countProducts() {
+  uint64_t products = 0, inPrecision = 0;
   module.walk([&](Operation *op) {
     if (!isa<graph::ContractOp, graph::ConvOp, tile::MatmulOp, tile::ConvOp>(op) ||
         !isa<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType()))
       return;
-    ++report.products;
-    report.productsInPrecision += graph::nameOf(graph::tensorTypeOf(op->getOperand(0)).getElementType()) == precision;
+    ++products;
+    inPrecision += graph::nameOf(graph::tensorTypeOf(op->getOperand(0)).getElementType()) == options.precision;
   });
+  if (inPrecision)
+    description.precision = options.precision;
+  if (report) {
+    report->products = products;
+    report->productsInPrecision = inPrecision;
+  }
 }
 
 LogicalResult Compilation::checkOptions() {
@@ -191,7 +199,6 @@ LogicalResult Compilation::lower() {
   first = firstPhase(module, options);
   if (failed(checkOptions()))
     return failure();
-  description.precision = options.precision;
   if ((!options.intrinsics.empty() && failed(readIntrinsics())) || failed(checkPrecision()) ||
       (!options.schedules.empty() && failed(readSchedules())))
     return failure();
@@ -283,8 +290,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "pack" && report)
-    countProducts(module, options.precision, *report);
+  if (phase.name == "pack" && options.precision != "f32")
+    countProducts();
   if (phase.name == "fuse")
     attachSchedules();
   if (!options.dumpPhases.empty()) {

@@ -73,6 +73,7 @@ def test_it_is_said(tmp_path: Path) -> None:
     assert "precision bf16: the operands of 3 of 3 products and convolutions; sums and all else are f32\n" in said
     said = succeed("compile", model, "-o", "plain.so", *options, "-O0", folder=tmp_path)
     assert "precision bf16: the operands of 0 of 3 products" in said
+    assert b'"precision":"f32"' in (tmp_path / "plain.so").read_bytes()
     if HAS_BF16:
         assert "products bf16 with sums of f32\n" in succeed("inspect", "a.so", folder=tmp_path)
     assert b'"precision":"bf16"' in (tmp_path / "a.so").read_bytes()
@@ -100,3 +101,12 @@ def test_what_the_machine_has_not(tmp_path: Path, options: list[str], expected: 
     target = [] if "--target" in options else ["--target", MACHINE]
     said = reject("compile", model, "-o", "a.so", "--precision", *options, *target, folder=tmp_path)
     assert expected in said and not (tmp_path / "a.so").exists()
+
+
+def test_packed_for_another_machine(tmp_path: Path) -> None:
+    model = save_attention(tmp_path / "attention.onnx")
+    options = ["--precision", "bf16", "--target", MACHINE, "--stop-after", "plan", "-o", "plan.mlir"]
+    succeed("compile", model, *options, folder=tmp_path)
+    other = ["--start-from", "lower", "--target", "x86-64-v3", "-o", "a.so"]
+    said = reject("compile", "plan.mlir", *other, folder=tmp_path)
+    assert "'bf16.block' is for another machine: the target has no avx512vl, avx512bf16\nhint: pack the oper" in said

@@ -192,7 +192,7 @@ func.func @chosen_by_a_size(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<2x
   return %s : tensor<2xf32>
 }
 
-// A square and a cube are products; other powersare not.
+// A square and a cube are products; other powers are not.
 // CHECK-LABEL: func.func @small_powers
 // CHECK: %[[SQUARE:.*]] = arith.mulf %[[X:.*]], %[[X]] : f32
 // CHECK: arith.mulf %[[SQUARE]], %[[X]] : f32

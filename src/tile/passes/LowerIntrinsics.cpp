@@ -106,6 +106,10 @@ Value LowerIntrinsics::partOf(OpBuilder &builder, CallIntrinsicOp op, const Intr
 
 LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
+  if (std::string lacks = intrinsic ? intrinsic->missingOn(target) : ""; !lacks.empty())
+    return op.emitError("'") << op.getName() << "' is for another machine: the target has no " << lacks
+                             << "\nhint: pack the operands for this target (--start-from pack), or "
+                                "compile for the one that they were packed for";
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
     return emitter->lower(op, *intrinsic, target);

@@ -231,7 +231,7 @@ bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
   std::optional<int64_t> count = extentOf(dim).constant(), columns = extentOf(rank() - 1).constant();
   Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
   std::optional<int64_t> elements = graph::elementCount(extents).constant();
-  if (height || dim != rows || !count || !columns || !elements)
+  if (rank() != 2 || dim != rows || !count || !columns || !elements)
     return false;
   int64_t panels = llvm::divideCeil(*columns, panel);
   double bytes =

@@ -21,6 +21,7 @@
 #include "tile/rules/Rules.h"
 
 #include "tile/Buffers.h"
+#include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;
@@ -74,6 +75,12 @@ static LoadOp loadOf(Value factor) {
   return isExtended ? op->getOperand(0).getDefiningOp<LoadOp>() : dyn_cast_or_null<LoadOp>(op);
 }
 
+/// Whether an intrinsic multiplies words of so many elements.
+static bool areWords(BlockOp block, int64_t elements) {
+  return llvm::any_of(IntrinsicLibrary::of(block.getContext()).list(),
+                      [&](const auto &one) { return one->panels && one->panels->group == elements; });
+}
+
 /// The row and the column are the last two spatial iterators; each operand depends on one of them. Behind the columns
 /// of a panel there are the elements of a word, where it has several.
 static std::optional<Product> asProduct(BlockOp block) {
@@ -96,11 +103,14 @@ static std::optional<Product> asProduct(BlockOp block) {
   if (!left || !right || uses(left, column) || uses(right, row) || !uses(right, column))
     return std::nullopt;
   Shape extents = right.getBuffer().getType().extents();
-  std::optional<int64_t> group = 1;
-  if (extents.size() > 1 && !uses(right, column, extents.size() - 1))
-    group = extents.pop_back_val().constant();
+  int64_t group = 1;
+  if (std::optional<int64_t> last = extents.back().constant();
+      last && extents.size() > 1 && !uses(right, column, extents.size() - 1) && areWords(block, *last)) {
+    group = *last;
+    extents.pop_back();
+  }
   std::optional<int64_t> columns = extents.back().constant();
-  return columns && group ? std::optional(Product{block, *columns, *group}) : std::nullopt;
+  return columns ? std::optional(Product{block, *columns, group}) : std::nullopt;
 }
 
 bool RowBlocksRule::find() {

@@ -31,19 +31,22 @@ func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x 
   return
 }
 
-func.func private @bf16.step.16(%a: vector<32xbf16>, %b: vector<32xbf16>, %sums: vector<16xf32>) -> vector<16xf32> {
+func.func private @bf16.step.16(%a: vector<32xbf16>, %b: vector<32xbf16>, %sums: vector<16xf32>) -> vector<16xf32>
+    attributes {tile.features = ["avx512vl", "avx512bf16"]} {
   %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sums, %a, %b)
       : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
   return %next : vector<16xf32>
 }
 
-func.func private @bf16.step.8(%a: vector<16xbf16>, %b: vector<16xbf16>, %sums: vector<8xf32>) -> vector<8xf32> {
+func.func private @bf16.step.8(%a: vector<16xbf16>, %b: vector<16xbf16>, %sums: vector<8xf32>) -> vector<8xf32>
+    attributes {tile.features = ["avx512vl", "avx512bf16"]} {
   %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.256"(%sums, %a, %b)
       : (vector<8xf32>, vector<16xbf16>, vector<16xbf16>) -> vector<8xf32>
   return %next : vector<8xf32>
 }
 
-func.func private @bf16.step.4(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32> {
+func.func private @bf16.step.4(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32>
+    attributes {tile.features = ["avx512vl", "avx512bf16"]} {
   %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%sums, %a, %b)
       : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
   return %next : vector<4xf32>
