@@ -182,9 +182,8 @@ void Model::order(Call &call, nb::args &positional, nb::kwargs &named) const {
   call.arguments.assign(count, nb::handle());
   for (nb::handle value : positional) {
     if (next == count)
-      throw nb::type_error((what + "expected " + std::to_string(count) +
-                            (count == 1 ? " input, got " : " inputs, got ") + std::to_string(positional.size()) +
-                            hintOfInputs(positional))
+      throw nb::type_error((what + "expected " + support::counted(count, "input") + ", got " +
+                            std::to_string(positional.size()) + hintOfInputs(positional))
                                .c_str());
     const auto *map = maps.empty() || !nb::isinstance<nb::dict>(value) ? nullptr : findMap(next);
     if (map)

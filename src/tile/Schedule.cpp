@@ -48,7 +48,7 @@ LogicalResult Schedule::verify(func::FuncOp kernel) {
     if (entry.getName() == estimateEntry && isa<UnitAttr>(entry.getValue()))
       continue;
     if (entry.getName() != grainEntry)
-      return fail("tile.schedule: '" + entry.getName().getValue() + "' is no entry: expected grain");
+      return fail("tile.schedule: '" + entry.getName().getValue() + "' is no entry: expected grain or estimate");
     auto number = dyn_cast<IntegerAttr>(entry.getValue());
     if (!number || !number.getType().isSignlessInteger(64))
       return fail("tile.schedule: grain: expected an integer of 64 bits");

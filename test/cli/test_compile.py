@@ -146,7 +146,7 @@ def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
     [
         ("grain = 4 : i32", "grain: expected an integer of 64 bits"),
         ("grain = 0 : i64", "grain: expected at least 1, got 0"),
-        ("rws = 4 : i64", "'rws' is no entry: expected grain"),
+        ("rws = 4 : i64", "'rws' is no entry: expected grain or estimate"),
     ],
 )
 def test_schedules_that_a_kernel_cannot_have(tmp_path: Path, entry: str, message: str) -> None:

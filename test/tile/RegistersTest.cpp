@@ -54,31 +54,10 @@ struct Block {
 const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
                                    {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
 
-template <typename T> struct Named;
-template <> struct Named<float> {
-  static constexpr const char *type = "f32";
-};
-template <> struct Named<double> {
-  static constexpr const char *type = "f64";
-};
-template <> struct Named<BFloat16> {
-  static constexpr const char *type = "bf16";
-};
-template <> struct Named<_Float16> {
-  static constexpr const char *type = "f16";
-};
-template <> struct Named<int16_t> {
-  static constexpr const char *type = "i16";
-};
-template <> struct Named<int32_t> {
-  static constexpr const char *type = "i32";
-};
-template <> struct Named<int8_t> {
-  static constexpr const char *type = "i8";
-};
-template <> struct Named<uint8_t> {
-  static constexpr const char *type = "i8";
-};
+template <typename T> std::string typeName() {
+  bool isBFloat16 = std::is_same_v<T, BFloat16>;
+  return (isBFloat16 ? "bf" : std::is_integral_v<T> ? "i" : "f") + std::to_string(8 * sizeof(T));
+}
 
 template <typename T> StridedMemRefType<T, 1> view(std::vector<T> &values) {
   return {values.data(), values.data(), 0, {static_cast<int64_t>(values.size())}, {1}};
@@ -119,8 +98,8 @@ protected:
         : memref<?x{1}>, memref<?x{2}>, memref<?x{3}>
       return
     })",
-                         block.name(), Named<Left>::type, Named<Right>::type, Named<Sum>::type, group,
-                         group * block.cols, block.rows, block.cols, GetParam().intrinsic, word);
+                         block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, group * block.cols,
+                         block.rows, block.cols, GetParam().intrinsic, word);
   }
 
   template <typename Left, typename Right, typename Sum>

@@ -269,8 +269,8 @@ struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   }
 };
 
-/// x^2 and x^3 as products: a power of any exponent takes twenty times as long. Of 16-bit floats, a second product
-/// would round once more.
+/// x^2 and x^3 as products: a power of any exponent takes twenty times as long. A cube is rounded twice, which is too
+/// much for 16-bit floats.
 struct SmallPower : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -63,7 +63,7 @@ struct RegisterBlock {
   /// first, and needs registers for all.
   RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
       : rows(rows), cols(cols), sets(1) {
-    lanes = cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
+    lanes = lanesOf(cols, registerLanes);
     vectors = llvm::divideCeil(cols, lanes);
     words = isColumn() ? lanes : 1;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
@@ -72,6 +72,10 @@ struct RegisterBlock {
       sets *= 2;
   }
 
+  /// Of a vector: as many as divide the columns; of one column, all.
+  static int64_t lanesOf(int64_t cols, int64_t registerLanes) {
+    return cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
+  }
   int64_t accumulators() const { return rows * vectors; }
   bool isColumn() const { return cols == 1; }
 };
@@ -310,7 +314,8 @@ func::FuncOp RegisterCall::functionOf(int64_t rows, int64_t cols, TypeRange inpu
   function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
   code.setInsertionPointToStart(function.addEntryBlock());
   int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
-  RegisterBlock block(rows, cols, lanes, target.vectorRegisters, addsProducts(intrinsic, lanes, target));
+  RegisterBlock block(rows, cols, lanes, target.vectorRegisters,
+                      addsProducts(intrinsic, RegisterBlock::lanesOf(cols, lanes), target));
   WordProducts words(code, intrinsic, block.lanes, target);
   MicroKernelEmitter(code, block, Arguments(function.getArguments()), words, target.lineBytes).emit();
   return function;
