@@ -1,10 +1,11 @@
 """Times compiled models against peers in turns, checks every output, and writes JSON and a Markdown table.
 
 usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvino] [--threads 1,2] [--dim n=64]
+                 [--precision bf16]
 
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
 other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
-against ONNX Runtime. --dim takes the names of dimensions as `perpend inspect` shows them, or INPUT:DIMENSION.
+against ONNX Runtime, which computes in f32 at every --precision. --dim takes the names of dimensions as `perpend inspect` shows them, or INPUT:DIMENSION.
 """
 
 import argparse
@@ -38,6 +39,7 @@ PERPEND = ROOT / "build" / "bin" / "perpend"
 
 
 DEFAULT_EXTENT = 2  # of a dimension without a value, as in `perpend run`
+TOLERANCES = {"f32": 1e-4, "bf16": 0.03}  # by precision, as in `perpend check`
 
 
 @dataclass
@@ -139,13 +141,16 @@ def compile_model(model: Path, library: Path, options: Sequence[str] = ()) -> fl
     return time.perf_counter() - start
 
 
-def measure(case: Case, library: Path | None, peers: Sequence[str], threads: int) -> dict[str, turns.Timing]:
+def measure(case: Case, library: Path | None, options: argparse.Namespace, threads: int) -> dict[str, turns.Timing]:
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, *case.inputs)
-        engines = ([("perpend", library)] if library else []) + [(peer, case.model) for peer in peers]
+        engines = ([("perpend", library)] if library else []) + [(peer, case.model) for peer in options.peers]
         return turns.measure(
-            [turns.Candidate(name, worker.command(name, path, inputs, threads)) for name, path in engines],
+            [
+                turns.Candidate(name, worker.command(name, path, inputs, threads, options.precision))
+                for name, path in engines
+            ],
             deviation=lambda outputs: turns.largest_deviation(outputs, case.reference),
             progress=lambda text: turns.print_progress(f"{case.model.stem}, threads {threads}: {text}" if text else ""),
         )
@@ -162,7 +167,8 @@ def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
                 row.error = f"{type(error).__name__}: {error}".splitlines()[0]
             return rows
         try:
-            seconds = compile_model(model, Path(folder) / f"{model.stem}.so", options.compile_option)
+            arguments = ["--precision", options.precision, *options.compile_option]
+            seconds = compile_model(model, Path(folder) / f"{model.stem}.so", arguments)
         except (RuntimeError, OSError) as error:
             library, seconds = None, 0.0
             for row in rows:
@@ -172,7 +178,7 @@ def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
             row.shapes = " ".join("x".join(map(str, array.shape)) or "scalar" for array in case.inputs)
             row.compile_s = seconds
             row.library_bytes = library.stat().st_size if library else 0
-            row.timings = measure(case, library, options.peers, row.threads)
+            row.timings = measure(case, library, options, row.threads)
     return rows
 
 
@@ -257,12 +263,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="value of a symbolic dimension")
     parser.add_argument("--seed", type=int, default=0, help="of random inputs")
     parser.add_argument("--compile-option", action="append", default=[], metavar="OPTION", help="for perpend compile")
-    parser.add_argument("--tolerance", type=float, default=1e-4, help="largest deviation that counts as right")
+    parser.add_argument(
+        "--precision", default="f32", choices=TOLERANCES, help="of products, in the engines that let one choose"
+    )
+    parser.add_argument("--tolerance", type=float, help="largest deviation that counts as right (default: by precision)")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"
     )
     options = parser.parse_args()
     options.peers = options.peers.split(",")
+    options.tolerance = TOLERANCES[options.precision] if options.tolerance is None else options.tolerance
     known = [name for name in worker.ENGINES if name != "perpend"]
     for peer in options.peers:
         if peer not in known:

@@ -1,8 +1,9 @@
 """A worker for turns.py that runs one model in one engine.
 
-usage: worker.py ENGINE MODEL INPUTS.npz THREADS
+usage: worker.py ENGINE MODEL INPUTS.npz THREADS PRECISION
 
-The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
+The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency. PRECISION is
+the type of a model's products: ONNX Runtime has no choice, and a library of Perpend's was compiled for one.
 """
 
 import sys
@@ -15,7 +16,7 @@ from turns import Arrays, serve
 Run = Callable[[], Arrays]
 
 
-def onnxruntime_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+def onnxruntime_engine(model: Path, inputs: Arrays, threads: int, precision: str) -> Run:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -27,7 +28,7 @@ def onnxruntime_engine(model: Path, inputs: Arrays, threads: int) -> Run:
     return lambda: session.run(None, feed)
 
 
-def openvino_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+def openvino_engine(model: Path, inputs: Arrays, threads: int, precision: str) -> Run:
     import openvino
 
     core = openvino.Core()
@@ -35,7 +36,7 @@ def openvino_engine(model: Path, inputs: Arrays, threads: int) -> Run:
     network.reshape({port: list(array.shape) for port, array in zip(network.inputs, inputs, strict=True)})
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": precision,
         "INFERENCE_NUM_THREADS": threads,
         "ENABLE_CPU_PINNING": False,
     }
@@ -43,7 +44,7 @@ def openvino_engine(model: Path, inputs: Arrays, threads: int) -> Run:
     return lambda: list(compiled(inputs, share_inputs=True, share_outputs=True).values())
 
 
-def perpend_engine(model: Path, inputs: Arrays, threads: int) -> Run:
+def perpend_engine(model: Path, inputs: Arrays, threads: int, precision: str) -> Run:
     import perpend
 
     loaded = perpend.load(str(model), threads=threads)
@@ -58,18 +59,18 @@ def perpend_engine(model: Path, inputs: Arrays, threads: int) -> Run:
 ENGINES = {"onnxruntime": onnxruntime_engine, "openvino": openvino_engine, "perpend": perpend_engine}
 
 
-def command(engine: str, model: Path, inputs: Path, threads: int) -> list[str]:
+def command(engine: str, model: Path, inputs: Path, threads: int, precision: str = "f32") -> list[str]:
     """The command line of a worker."""
-    return [sys.executable, __file__, engine, str(model), str(inputs), str(threads)]
+    return [sys.executable, __file__, engine, str(model), str(inputs), str(threads), precision]
 
 
 def main() -> None:
-    engine, model, inputs, threads = sys.argv[1:]
+    engine, model, inputs, threads, precision = sys.argv[1:]
 
     def load() -> Run:
         with np.load(inputs) as arrays:
             ordered = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-        return ENGINES[engine](Path(model), ordered, int(threads))
+        return ENGINES[engine](Path(model), ordered, int(threads), precision)
 
     serve(load)
 
