@@ -5,7 +5,8 @@ usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvin
 
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
 other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
-against ONNX Runtime, which computes in f32 at every --precision. --dim takes the names of dimensions as `perpend inspect` shows them, or INPUT:DIMENSION.
+against ONNX Runtime, which computes in f32 at every --precision. --dim takes the names of dimensions as `perpend
+inspect` shows them, or INPUT:DIMENSION.
 """
 
 import argparse
@@ -266,7 +267,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--precision", default="f32", choices=TOLERANCES, help="of products, in the engines that let one choose"
     )
-    parser.add_argument("--tolerance", type=float, help="largest deviation that counts as right (default: by precision)")
+    parser.add_argument(
+        "--tolerance", type=float, help="largest deviation that counts as right (default: by precision)"
+    )
     parser.add_argument(
         "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"
     )

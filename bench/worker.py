@@ -2,8 +2,8 @@
 
 usage: worker.py ENGINE MODEL INPUTS.npz THREADS PRECISION
 
-The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency. PRECISION is
-the type of a model's products: ONNX Runtime has no choice, and a library of Perpend's was compiled for one.
+The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
+PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation.
 """
 
 import sys
@@ -37,6 +37,7 @@ def openvino_engine(model: Path, inputs: Arrays, threads: int, precision: str) -
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": precision,
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,  # else products with narrow weights round their left operand to bytes
         "INFERENCE_NUM_THREADS": threads,
         "ENABLE_CPU_PINNING": False,
     }

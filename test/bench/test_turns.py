@@ -19,7 +19,7 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def reference() -> turns.Arrays:
-    return worker.onnxruntime_engine(DIGITS, [IMAGES], 1)()
+    return worker.onnxruntime_engine(DIGITS, [IMAGES], 1, "f32")()
 
 
 def candidate(name: str, inputs: Path, threads: int = 1) -> turns.Candidate:
