@@ -3,10 +3,16 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3
 
-func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>) {
+func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>) {
   %0 = graph.call_kernel @depthwise(%x, %w) : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
   %1 = graph.call_kernel @pool(%x) : (tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32>
-  return %0, %1 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>
+  %y = graph.constant dense<0.5> : tensor<1x16x24x64xf32> : tensor<1x16x24x64xf32>
+  %v = graph.constant dense<2.0> : tensor<3x3x1x64xf32> : tensor<3x3x1x64xf32>
+  %2 = graph.call_kernel @rows(%y, %v) : (tensor<1x16x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32>
+  %z = graph.constant dense<0.5> : tensor<1x16x24x68xf32> : tensor<1x16x24x68xf32>
+  %u = graph.constant dense<2.0> : tensor<3x3x1x68xf32> : tensor<3x3x1x68xf32>
+  %3 = graph.call_kernel @few_rows(%z, %u) : (tensor<1x16x24x68xf32>, tensor<3x3x1x68xf32>) -> tensor<1x14x22x68xf32>
+  return %0, %1, %2, %3 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @depthwise
@@ -34,4 +40,32 @@ func.func private @depthwise(%x: tensor<1x11x11x20xf32>, %w: tensor<3x3x1x20xf32
 func.func private @pool(%x: tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.window_reduce max %x window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x11x11x20xf32> -> tensor<1x5x5x20xf32>
   return %0 : tensor<1x5x5x20xf32>
+}
+
+// All rows of a vector follow one another, since windows overlap and the first cache does not hold all columns of them.
+// SCHEDULED-LABEL: func.func private @rows
+// SCHEDULED-SAME: "reorder %i3_0, %i1, %i2_0, %i2_1, %i3_1", "compute_at %conv, %i2_0"
+// SCHEDULED-SAME: "%fused_i3_0_i1 = fuse %i3_0, %i1", "parallel %fused_i3_0_i1"
+func.func private @rows(%x: tensor<1x16x24x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 64 channels_last : (tensor<1x16x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32>
+  %1 = graph.map (%0) : (tensor<1x14x22x64xf32>) -> tensor<1x14x22x64xf32> {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    graph.yield %n : f32
+  }
+  return %1 : tensor<1x14x22x64xf32>
+}
+
+// Columns that do not fill their last vector are a loop by themselves.
+// SCHEDULED-LABEL: func.func private @few_rows
+// SCHEDULED-SAME: "%i1_0, %i1_1 = split %i1, [_, 7]", "reorder %i1_0, %i3_0, %i1_1, %i2_0, %i2_1, %i3_1"
+// SCHEDULED-SAME: "parallel %fused_i1_0"
+func.func private @few_rows(%x: tensor<1x16x24x68xf32>, %w: tensor<3x3x1x68xf32>) -> tensor<1x14x22x68xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 68 channels_last : (tensor<1x16x24x68xf32>, tensor<3x3x1x68xf32>) -> tensor<1x14x22x68xf32>
+  %1 = graph.map (%0) : (tensor<1x14x22x68xf32>) -> tensor<1x14x22x68xf32> {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    graph.yield %n : f32
+  }
+  return %1 : tensor<1x14x22x68xf32>
 }

@@ -3,18 +3,21 @@
 // A depthwise convolution with channels last, a pool: of each operand, neighbours
 // along the last dimension of the result are neighbours or the same element. A
 // tile of a few positions by a vector of that dimension is summed in registers,
-// and what follows is computed of it there.
+// and what follows is computed of it there. Windows of neighbouring rows read the same
+// elements: where the first cache does not hold all columns of them, all rows of one
+// vector follow one another.
 //
-//   %x0, %x1 = split %x, [_, 4]              %c0, %c1 = split %c, [_, 8]
-//   reorder %x0, %c0, %x1, %c1
-//   compute_at %conv, %c0                    (where nothing follows: of its cache_write)
+//   %x0, %x1 = split %x, [_, 7]              %c0, %c1 = split %c, [_, 8]
+//   reorder %c0, %y, %x0, %x1, %c1
+//   compute_at %conv, %x0                    (where nothing follows: of its cache_write)
 //   %init = decompose_reduction %conv, %x
 //   reorder %k0, %k1, %x, %c                 unroll %k1, unroll %x, vectorize %c
-//   %f = fuse %n, %y                         parallel %f
+//   %f = fuse %n, %c0, %y                    parallel %f
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/Buffers.h"
+#include "tile/CostModel.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 
@@ -24,13 +27,17 @@ using namespace perpend::tile;
 using LoopHandle = KernelSchedule::Loop;
 using BlockHandle = KernelSchedule::Block;
 
-/// Positions of a tile; sums of more elements want other ways, for speed and for accuracy.
-static constexpr int64_t mostPositions = 4, mostSummed = 1024, mostUnrolled = 8, leastLanes = 4;
+/// Positions of a tile.
+static constexpr int64_t leastPositions = 4, usualPositions = 8, mostRows = 16;
+/// Sums of more elements want other ways, for speed and for accuracy.
+static constexpr int64_t mostSummed = 1024, mostUnrolled = 8, leastLanes = 4;
 
 namespace {
 struct Window {
   BlockOp sum, root;
   int64_t positions = 0, lanes = 0;
+  unsigned outside = 0; // loops around those along which windows overlap
+  bool fillsVectors = false;
 };
 } // namespace
 
@@ -71,12 +78,53 @@ static bool keepsNeighbours(BlockOp block, ForOp last, ForOp position) {
   });
 }
 
+/// Of the loops of what is summed, those that move an index that `loop` moves, too: along it, windows overlap.
+static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForOp> summed) {
+  KernelIndices indices;
+  SmallVector<ForOp> found;
+  for (const Access &access : accessesIn(block))
+    for (const SymbolicInt &index : indices.indicesOf(access))
+      if (usesLoop(index, loop, indices.names))
+        llvm::copy_if(summed, std::back_inserter(found), [&](ForOp other) {
+          return usesLoop(index, other, indices.names) && !llvm::is_contained(found, other);
+        });
+  return found;
+}
+
+/// The loops around those along which windows overlap; all, where the first cache holds what all columns of them read.
+static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp> tile, ArrayRef<ForOp> summed,
+                             int64_t elementBytes, const target::TargetInfo &target) {
+  unsigned outside = 0;
+  while (outside < outer.size() && overlapsAlong(sum, outer[outside], summed).empty())
+    ++outside;
+  KernelIndices indices;
+  auto bytes = double(elementBytes);
+  for (ForOp loop : tile)
+    bytes *= double(estimate(indices.extentOf(loop)));
+  for (ForOp loop : outer.drop_front(outside))
+    for (ForOp other : overlapsAlong(sum, loop, summed))
+      bytes *= double(estimate(indices.extentOf(other)));
+  return bytes > double(target.l1Bytes) / 2 ? outside : outer.size();
+}
+
+/// The size of a tile that divides, the largest up to `usual`; else a larger one that does; else that which leaves the
+/// fewest positions over, whose sums are not in registers.
+static int64_t positionsOfTile(std::optional<int64_t> count, int64_t most) {
+  if (!count)
+    return leastPositions;
+  int64_t best = leastPositions;
+  for (int64_t size = leastPositions; size <= std::min(*count, most); ++size)
+    if (*count % size < *count % best || (*count % size == *count % best && size <= usualPositions))
+      best = size;
+  return std::min(*count, best);
+}
+
 static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
       blocks.back().isReduction() == (blocks.size() == 2))
     return std::nullopt;
-  Window window{blocks.front(), blocks.back(), mostPositions, 0};
+  Window window{blocks.front(), blocks.back()};
   std::optional<unsigned> count = spatialLoops(window.sum);
   SmallVector<ForOp> sumLoops = loopsAround(window.sum), rootLoops = loopsAround(window.root);
   if (!count || *count < 2 || !isShortSum(window.sum) || (window.root != window.sum && rootLoops.size() != *count))
@@ -102,8 +150,11 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
                          rows = indices.extentOf(rootLoops[*count - 2]).constant();
   while (columns && window.lanes > *columns)
     window.lanes /= 2;
-  while (rows && window.positions > *rows)
-    window.positions /= 2;
+  window.positions = positionsOfTile(rows, target.vectorRegisters / 2 - 2); // others hold operands
+  window.fillsVectors = columns && *columns % window.lanes == 0;
+  window.outside =
+      loopsOutside(window.sum, ArrayRef(sumLoops).take_front(*count - 2), ArrayRef(sumLoops).slice(*count - 2, 2),
+                   ArrayRef(sumLoops).drop_front(*count), widest, target);
   return window.lanes < leastLanes ? std::nullopt : std::optional(window);
 }
 
@@ -141,6 +192,38 @@ static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsi
   return success();
 }
 
+/// The loops around a tile, of which the first `units` are the units.
+struct Order {
+  SmallVector<LoopHandle> loops;
+  size_t units;
+};
+
+/// Where windows overlap, their columns go around: all rows of one vector follow one another. Columns that do not fill
+/// the last vector stay a loop, which has an end of its own, around a few rows.
+static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, SmallVector<LoopHandle> outer,
+                                LoopHandle positions, LoopHandle columns) {
+  if (window.outside == outer.size()) {
+    size_t units = std::max<size_t>(1, outer.size());
+    outer.append({positions, columns});
+    return Order{outer, units};
+  }
+  auto *slid = outer.begin() + window.outside;
+  if (window.fillsVectors) {
+    outer.insert(slid, columns);
+    outer.push_back(positions);
+    return Order{outer, outer.size() - 1};
+  }
+  std::optional<int64_t> rows = countOf(schedule, *slid).constant();
+  auto parts = schedule.split(*slid, positionsOfTile(rows, mostRows));
+  if (failed(parts))
+    return failure();
+  *slid = parts->second;
+  slid = outer.insert(slid, columns);
+  outer.insert(slid, parts->first);
+  outer.push_back(positions);
+  return Order{outer, window.outside + 1};
+}
+
 static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   Window window = *windowOf(kernel, target);
   FailureOr<BlockHandle> sum = schedule.getBlock(window.sum.getName());
@@ -149,18 +232,22 @@ static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kerne
   if (failed(root))
     return failure();
   SmallVector<LoopHandle> loops = *schedule.getLoops(*root);
-  SmallVector<LoopHandle> outer(ArrayRef(loops).drop_back(2));
   auto positions = schedule.split(loops[loops.size() - 2], window.positions);
   auto columns = schedule.split(loops.back(), window.lanes);
-  if (failed(positions) || failed(columns) ||
-      failed(schedule.reorder({positions->first, columns->first, positions->second, columns->second})) ||
-      failed(schedule.computeAt(*sum, columns->first)) || failed(scheduleSum(schedule, *sum, outer.size() + 2)) ||
-      failed(schedule.unroll(positions->second)) || failed(schedule.vectorize(columns->second)))
+  if (failed(positions) || failed(columns))
     return failure();
-  if (outer.empty())
-    outer.push_back(positions->first);
-  FailureOr<LoopHandle> units = schedule.fuse(outer);
-  return failed(units) ? failure() : schedule.parallel(*units);
+  loops.truncate(loops.size() - 2);
+  FailureOr<Order> order = orderOf(schedule, window, loops, positions->first, columns->first);
+  if (failed(order))
+    return failure();
+  LoopHandle innermost = order->loops.back();
+  size_t outer = order->loops.size();
+  order->loops.append({positions->second, columns->second});
+  if (failed(schedule.reorder(order->loops)) || failed(schedule.computeAt(*sum, innermost)) ||
+      failed(scheduleSum(schedule, *sum, outer)) || failed(schedule.unroll(positions->second)) ||
+      failed(schedule.vectorize(columns->second)))
+    return failure();
+  return runUnits(schedule, ArrayRef(order->loops).take_front(order->units));
 }
 
 const Rule perpend::tile::windowRule = {"window", isWindow, scheduleWindow};
