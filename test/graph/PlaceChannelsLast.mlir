@@ -16,6 +16,16 @@ func.func @conv(%x: tensor<?x3x5x6xf32, #x>, %w: tensor<4x3x3x3xf32>) -> tensor<
   return %r : tensor<?x4x5x6xf32, #y>
 }
 
+// A depthwise one skips what is not there.
+// CHECK-LABEL: func.func @depthwise
+// CHECK-NOT: graph.pad
+// CHECK: graph.conv {{.*}} pad [1, 2] {{.*}} groups 4 channels_last
+func.func @depthwise(%x: tensor<1x4x5x6xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<1x4x5x6xf32> {
+  %r = graph.conv %x, %w strides [1, 1] pad [1, 2] dilations [1, 1] input_dilation [1, 1] groups 4
+    : (tensor<1x4x5x6xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x5x6xf32>
+  return %r : tensor<1x4x5x6xf32>
+}
+
 // The input of a transposed convolution is spread by an operator of its own.
 // CHECK-LABEL: func.func @transposed
 // CHECK: graph.generate

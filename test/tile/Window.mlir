@@ -3,7 +3,7 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3
 
-func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>) {
+func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>) {
   %0 = graph.call_kernel @depthwise(%x, %w) : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
   %1 = graph.call_kernel @pool(%x) : (tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32>
   %y = graph.constant dense<0.5> : tensor<1x16x24x64xf32> : tensor<1x16x24x64xf32>
@@ -12,7 +12,10 @@ func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x
   %z = graph.constant dense<0.5> : tensor<1x16x24x68xf32> : tensor<1x16x24x68xf32>
   %u = graph.constant dense<2.0> : tensor<3x3x1x68xf32> : tensor<3x3x1x68xf32>
   %3 = graph.call_kernel @few_rows(%z, %u) : (tensor<1x16x24x68xf32>, tensor<3x3x1x68xf32>) -> tensor<1x14x22x68xf32>
-  return %0, %1, %2, %3 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>
+  %p = graph.constant dense<0.5> : tensor<1x9x12x16xf32> : tensor<1x9x12x16xf32>
+  %q = graph.constant dense<2.0> : tensor<3x3x1x16xf32> : tensor<3x3x1x16xf32>
+  %4 = graph.call_kernel @padded(%p, %q) : (tensor<1x9x12x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x9x12x16xf32>
+  return %0, %1, %2, %3, %4 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @depthwise
@@ -68,4 +71,24 @@ func.func private @few_rows(%x: tensor<1x16x24x68xf32>, %w: tensor<3x3x1x68xf32>
     graph.yield %n : f32
   }
   return %1 : tensor<1x14x22x68xf32>
+}
+
+// What a window would meet outside of the input is not there: the condition is of whole vectors, and where the numbers
+// of an unrolled loop decide it, there is none: one of 18 terms of a tile is not there.
+// SCHEDULED-LABEL: func.func private @padded
+// SCHEDULED-SAME: "%i2_0, %i2_1 = split %i2, [_, 6]", {{.*}} "vectorize %i3_2"
+// FLAT-LABEL: func.func private @padded
+// FLAT: scf.if
+// FLAT-NOT: scf.if
+// FLAT-COUNT-17: arith.mulf %{{.*}}, %{{.*}} fastmath<reassoc,contract> : vector<8xf32>
+// FLAT-NOT: arith.mulf
+// FLAT: scf.for
+func.func private @padded(%x: tensor<1x9x12x16xf32>, %w: tensor<3x3x1x16xf32>) -> tensor<1x9x12x16xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.conv %x, %w strides [1, 1] pad [1, 1] dilations [1, 1] input_dilation [1, 1] groups 16 channels_last : (tensor<1x9x12x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x9x12x16xf32>
+  %1 = graph.map (%0) : (tensor<1x9x12x16xf32>) -> tensor<1x9x12x16xf32> {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    graph.yield %n : f32
+  }
+  return %1 : tensor<1x9x12x16xf32>
 }

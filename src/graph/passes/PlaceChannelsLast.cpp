@@ -4,7 +4,8 @@
 // position are consecutive: that is what vectors and micro-kernels read. The
 // transposes around them are for PlaceTransposes to move away. Padding, and the
 // zeros between the elements of a transposed convolution's input, become
-// operators of their own, so that windows lie inside their input.
+// operators of their own, so that windows lie inside their input; those of depthwise
+// convolutions skip what is not there.
 //
 //   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
 //
@@ -150,12 +151,18 @@ static void placeConv(ConvOp conv) {
     window.strides.push_back(conv.getStrides()[i]);
     window.dilations.push_back(conv.getDilations()[i]);
   }
-  window.padLow.assign(windows, 0);
+  // Products take operands without holes; each channel by itself skips what is not there.
+  bool isDepthwise = conv.getGroups() > 1 && shapeOf(filter)[windows] == SymbolicInt(1);
+  if (isDepthwise)
+    window.padLow.assign(conv.getPadLow().begin(), conv.getPadLow().end());
+  else
+    window.padLow.assign(windows, 0);
   window.inputDilation.assign(windows, 1);
   window.groups = conv.getGroups();
   window.channelsLast = true;
   auto zero = operations.getZeroAttr(scalarTypeOf(input));
-  input = padWindows(builder, input, extents, zero);
+  if (!isDepthwise)
+    input = padWindows(builder, input, extents, zero);
   replace(builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType()));
 }
 

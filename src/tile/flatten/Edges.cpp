@@ -80,7 +80,8 @@ std::optional<Edge> Flattener::edgeOf(ForOp loop) {
     edge.whole = support::min(edge.whole, own.whole);
     edge.end = support::max(edge.end, own.end);
   });
-  edge.whole = support::max(edge.whole, SymbolicInt(0));
+  edge.whole = withNumbers(support::max(edge.whole, SymbolicInt(0)));
+  edge.end = withNumbers(edge.end);
   // What is unrolled stays so.
   if (edge.end.isPoison() || loop.getKind() == LoopKind::Unrolled)
     edge.end = extent;
@@ -116,6 +117,21 @@ void Flattener::assume(const Edge &edge, llvm::function_ref<void()> emitBody) {
     assumed.erase(condition);
 }
 
+/// Variables that have numbers here, of unrolled loops and of single iterations, are these.
+SymbolicInt Flattener::withNumbers(const SymbolicInt &expression) {
+  llvm::StringMap<SymbolicInt> numbers;
+  std::set<std::string> used;
+  expression.symbols(used);
+  for (const std::string &name : used) {
+    Value variable = indices.names.value(name);
+    std::optional<int64_t> number =
+        variable && mapping.contains(variable) ? getConstantIntValue(mapping.lookup(variable)) : std::nullopt;
+    if (number)
+      numbers[name] = SymbolicInt(*number);
+  }
+  return numbers.empty() ? expression : expression.substitute(numbers);
+}
+
 Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   Value all;
@@ -125,6 +141,10 @@ Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool
           return usesLoop(conditions[i], around, indices.names) || usesLoop(conditions[i + 1], around, indices.names);
         });
     if (isInside != inside || assumed.contains({block, i}))
+      continue;
+    std::optional<IndexBounds> bounds =
+        boundsOf(withNumbers(conditions[i] - conditions[i + 1]), indices.rangesAround(block));
+    if (bounds && (-bounds->high).knownPositive())
       continue;
     Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value(builder, conditions[i]),
                                                 value(builder, conditions[i + 1]));

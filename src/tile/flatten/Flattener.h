@@ -102,7 +102,9 @@ private:
   std::optional<Edge> invariantOf(ForOp loop);
   /// Runs `emitBody` where all of the edge's conditions hold.
   void assume(const Edge &edge, llvm::function_ref<void()> emitBody);
-  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others; null without any.
+  SymbolicInt withNumbers(const SymbolicInt &expression);
+  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others, less what always holds;
+  /// null without any.
   mlir::Value conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
 
   // Lanes

@@ -86,6 +86,7 @@ void Flattener::separateInits() {
 
 SymbolicInt Flattener::run(OpBuilder &builder) {
   separateInits();
+  kernel.walk(skipUnchanged);
   if (ForOp parallel = parallelLoop()) {
     emitUnits(builder, parallel);
     return indices.extentOf(parallel);
@@ -222,6 +223,10 @@ Value Flattener::iterate(OpBuilder &builder, ForOp loop, const SymbolicInt &from
     }
     return carried;
   }
+  if (to - from == SymbolicInt(1) && from.isConstant()) {
+    mapping.map(loop.variable(), emitter.constant(*from.constant()));
+    return body(builder, carried);
+  }
   SmallVector<Value, 1> initial;
   if (carried)
     initial.push_back(carried);
@@ -238,7 +243,8 @@ Value Flattener::iterate(OpBuilder &builder, ForOp loop, const SymbolicInt &from
 void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
   if (std::optional<Edge> invariant = invariantOf(loop)) {
     Value condition = conditionOf(builder, cast<BlockOp>(invariant->conditions.front().first), loop, /*inside=*/false);
-    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+    OpBuilder inner =
+        condition ? builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder() : builder;
     return assume(*invariant, [&] { emitLoop(inner, loop); });
   }
   if (loop.getKind() == LoopKind::Vectorized && !hasOpenCondition(loop) && canBeLanes(loop))

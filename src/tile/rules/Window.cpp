@@ -131,12 +131,13 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
     return std::nullopt;
   KernelIndices indices;
   ForOp last = sumLoops[*count - 1], rootLast = rootLoops[*count - 1];
-  bool isFew =
-      window.sum
-          .walk([](Operation *op) {
-            return op->getNumRegions() && !isa<InitOp, BlockOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-          })
-          .wasInterrupted();
+  scf::IfOp choice = choiceToChange(window.sum);
+  bool isFew = window.sum
+                   .walk([&](Operation *op) {
+                     bool isPlain = op->getNumRegions() == 0 || isa<InitOp, BlockOp>(op) || op == choice;
+                     return isPlain ? WalkResult::advance() : WalkResult::interrupt();
+                   })
+                   .wasInterrupted();
   if (isFew || !keepsNeighbours(window.sum, last, sumLoops[*count - 2]) ||
       !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]) ||
       indices.extentOf(last) != indices.extentOf(rootLast))

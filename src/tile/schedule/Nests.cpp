@@ -409,6 +409,73 @@ bool perpend::tile::mayBeEmpty(BlockOp reduction) {
   return false;
 }
 
+//===----------------------------------------------------------------------===//
+// What changes nothing
+//===----------------------------------------------------------------------===//
+
+/// Appends the sides of comparisons `0 <= a < b` of iterators; false: it is something else.
+static bool collectComparisons(Value condition, BlockOp block, IndexNames &names, Shape &sides) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>())
+    return collectComparisons(both.getLhs(), block, names, sides) &&
+           collectComparisons(both.getRhs(), block, names, sides);
+  auto comparison = condition.getDefiningOp<arith::CmpIOp>();
+  if (!comparison || comparison.getPredicate() != arith::CmpIPredicate::ult || !comparison.getLhs().getType().isIndex())
+    return false;
+  for (Value side : comparison->getOperands()) {
+    if (auto index = side.getDefiningOp<IndexOp>())
+      sides.push_back(names.read(index.getExpression(), index.getVariables()).front());
+    else if (auto constant = side.getDefiningOp<arith::ConstantIndexOp>())
+      sides.emplace_back(constant.value());
+    else
+      sides.push_back(names.symbol(side));
+    auto isOther = [&](Value value) { return !llvm::is_contained(block.iterators(), value); };
+    if (names.anyValue(sides.back(), isOther))
+      return false;
+  }
+  return true;
+}
+
+scf::IfOp perpend::tile::choiceToChange(BlockOp block) {
+  auto store = dyn_cast<StoreOp>(block.body()->back());
+  auto choice = store ? store.getValue().getDefiningOp<scf::IfOp>() : scf::IfOp();
+  if (!choice || choice->getBlock() != block.body() || choice.getNumResults() != 1)
+    return {};
+  auto same = choice.elseYield().getOperand(0).getDefiningOp<LoadOp>();
+  IndexNames names;
+  Shape sides;
+  bool isSame = same && same.getBuffer() == store.getBuffer() && same.getIndices() == store.getIndices() &&
+                same.getVariables() == store.getVariables();
+  return isSame && collectComparisons(choice.getCondition(), block, names, sides) ? choice : scf::IfOp();
+}
+
+void perpend::tile::skipUnchanged(BlockOp block) {
+  scf::IfOp choice = block.init() ? scf::IfOp() : choiceToChange(block);
+  if (!choice)
+    return;
+  KernelIndices indices;
+  Shape bindings = indices.bindingsOf(block), sides;
+  Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+  IndexRanges ranges = indices.rangesAround(block);
+  collectComparisons(choice.getCondition(), block, indices.names, sides);
+  llvm::StringMap<SymbolicInt> bound;
+  for (auto [iterator, binding] : llvm::zip(block.iterators(), bindings))
+    bound[indices.names.nameOf(iterator)] = binding;
+  for (size_t i = 0; i < sides.size(); i += 2) {
+    SymbolicInt left = simplify(sides[i].substitute(bound), ranges), right = sides[i + 1].substitute(bound);
+    std::optional<IndexBounds> bounds = boundsOf(left, ranges);
+    if (!bounds || !bounds->low.knownNonNegative())
+      conditions.append({SymbolicInt(0), left + SymbolicInt(1)});
+    if (!bounds || !(right - bounds->high).knownPositive())
+      conditions.append({left, right});
+  }
+  setBindings(block, bindings, conditions, indices.names);
+  cast<StoreOp>(block.body()->back()).getValueMutable().assign(choice.thenYield().getOperand(0));
+  choice.thenYield()->erase();
+  block.body()->getOperations().splice(choice->getIterator(), choice.thenBlock()->getOperations());
+  choice->erase();
+  removeDead(block);
+}
+
 BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, ForOp loop, std::string &why) {
   KernelIndices indices;
   IndexNames &names = indices.names;

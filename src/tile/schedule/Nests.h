@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::scf {
@@ -157,6 +158,12 @@ void takeDecidedChoices(BlockOp block);
 
 /// The nest that holds the block and nothing else.
 mlir::Operation *nestOf(mlir::Operation *block);
+
+/// The choice of a block that stores what it loads from there where a condition does not hold, which is of comparisons
+/// `0 <= a < b` of expressions of iterators, an init aside; null: it is no such block.
+mlir::scf::IfOp choiceToChange(BlockOp block);
+/// Makes that condition the block's, unless it has an init.
+void skipUnchanged(BlockOp block);
 
 /// The init of the block as a nest before `loop`, which is around the block and all that its reduced iterators depend
 /// on. Errors: null, nothing changed.
