@@ -10,14 +10,15 @@
 #t = #graph.shape<[24, "n"]>
 #s = #graph.shape<["n"]>
 
-func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>) {
+func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}, %c: tensor<1x14x14x24xf32> {graph.name = "c"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>) {
   %0 = graph.call_kernel @across(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %1 = graph.call_kernel @padded(%i) : (tensor<2x9x13xf32>) -> tensor<2x15x9xf32>
   %2 = graph.call_kernel @bytes(%b) : (tensor<11x16xi8>) -> tensor<16x11xi8>
   %3 = graph.call_kernel @quotients(%p, %q) : (tensor<16x24xi32>, tensor<24x16xi32>) -> tensor<24x16xi32>
   %4 = graph.call_kernel @tangents(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %5 = graph.call_kernel @padded_rows(%r) : (tensor<12x5x14xf32>) -> tensor<7x16x12xf32>
-  return %0, %1, %2, %3, %4, %5 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>
+  %6 = graph.call_kernel @planes(%c) : (tensor<1x14x14x24xf32>) -> tensor<1x24x14x14xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @across
@@ -94,4 +95,12 @@ func.func private @tangents(%x: tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t> at
     graph.yield %e : f32
   }
   return %1 : tensor<24x?xf32, #t>
+}
+
+// Rows and columns of a plane that stay together are one dimension: less is left behind whole tiles.
+// SCHEDULED-LABEL: func.func private @planes
+// SCHEDULED-SAME: "transform_block_layout %transpose, (i0, i1, i2, i3) -> (i1, 14*i2 + i3)"
+func.func private @planes(%x: tensor<1x14x14x24xf32>) -> tensor<1x24x14x14xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [0, 3, 1, 2] : tensor<1x14x14x24xf32> -> tensor<1x24x14x14xf32>
+  return %0 : tensor<1x24x14x14xf32>
 }

@@ -5,6 +5,7 @@
 // the result: square tiles of both, transposed in registers, read and write
 // whole vectors.
 //
+//   transform_block_layout %block, (i0, i1, i2) -> (i0, i1*14 + i2)   (where no operand tells these apart)
 //   reorder %o, %i, %j
 //   %pad = decompose_padding %block, %i      (where it is padded)
 //   %i0, %i1 = split %i, [_, 8]              (%i: along which the operand's elements follow one another)
@@ -95,6 +96,12 @@ static LogicalResult schedulePadding(KernelSchedule &schedule, KernelSchedule::B
 static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   Across across = *acrossOf(kernel, target);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
+  if (!across.isPadded) { // fewer edges
+    auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
+    if (failed(joinLoops(schedule, *block, mayJoin)))
+      return failure();
+    across = *acrossOf(kernel, target);
+  }
   SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))
     if (i != across.side)
