@@ -62,16 +62,18 @@ int64_t bitsOf(Real x, double number) {
 }
 
 /// A number whose unit in the last place is 1, with room for both signs: adding it moves an integer into the low bits.
-double integerOffset(Real x) { return x.width() == 32 ? 0x1.8p23 : 0x1.8p52; }
+/// Twice the bias of exponents is in it, so that two halves of these bits are exponents as they are stored.
+double integerOffset(Real x) { return (x.width() == 32 ? 0x1.8p23 : 0x1.8p52) + 2 * exponentBias(x); }
 
 struct Rounded {
   Real value;
   Integer number;
 };
 
-/// To the nearest integer, for |x| well below the largest integer that the type holds exactly.
-Rounded roundToInteger(Real x) {
-  Real shifted = x + integerOffset(x);
+/// x * factor to the nearest integer, for products well below the largest integer that the type holds exactly.
+Rounded roundToInteger(Real x, double factor = 1) {
+  Real offset = x.constant(integerOffset(x));
+  Real shifted = factor == 1 ? x + offset : multiplyAdd(x, x.constant(factor), offset);
   return {shifted - integerOffset(x), shifted.bits() - bitsOf(x, integerOffset(x))};
 }
 
@@ -92,27 +94,34 @@ Real clamp(Real x, double low, double high) {
 
 /// x * 2^number in two exact steps, so that 2^number itself may overflow or underflow; rounds once.
 Real scale(Real x, Integer number) {
-  Integer half = number.shiftRightSigned(1);
-  return x * powerOfTwo(half, x) * powerOfTwo(number - half, x);
+  Integer sum = number + bitsOf(x, integerOffset(x)), half = sum.shiftRightSigned(1);
+  auto power = [&](Integer exponent) { return x.fromBits(exponent << mantissaBits(x)); };
+  return x * power(half) * power(sum - half);
 }
 
-/// exp(x) - 1 = 2^number * (1 + fraction) - 1, |x| < 100
+/// exp(x) = 2^number * exp(rest), |x| < 104
 struct ReducedExp {
-  Real fraction;
+  Real rest;
   Integer number;
+
+  Real minusOne() const { return multiplyAdd(rest * rest, polynomial(expTerms, rest), rest); }
+  Real exp() const {
+    Real slope = multiplyAdd(polynomial(expTerms, rest), rest, rest.constant(1));
+    return multiplyAdd(slope, rest, rest.constant(1));
+  }
 };
 
 ReducedExp reduceExp(Real x) {
-  Rounded n = roundToInteger(x * std::numbers::log2e);
+  Rounded n = roundToInteger(x, std::numbers::log2e);
   Real r = multiplyAdd(n.value, x.constant(-ln2Parts[0]), x);
   r = multiplyAdd(n.value, x.constant(-ln2Parts[1]), r);
-  return {multiplyAdd(r * r, polynomial(expTerms, r), r), n.number};
+  return {r, n.number};
 }
 
 /// exp(x) where neither x nor the result is extreme, |x| < 87.
 Real expModerate(Real x) {
   ReducedExp reduced = reduceExp(x);
-  return (reduced.fraction + 1) * powerOfTwo(reduced.number, x);
+  return reduced.exp() * powerOfTwo(reduced.number, x);
 }
 
 struct Decomposed {
@@ -176,7 +185,7 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
 Real perpend::tile::emitExp(Real x) {
   x = clamp(x, -104, 89);
   ReducedExp reduced = reduceExp(x);
-  return scale(reduced.fraction + 1, reduced.number);
+  return scale(reduced.exp(), reduced.number);
 }
 
 Real perpend::tile::emitExp2(Real x) {
@@ -190,7 +199,7 @@ Real perpend::tile::emitExp2(Real x) {
 Real perpend::tile::emitExpM1(Real x) {
   ReducedExp reduced = reduceExp(clamp(x, -30, 89));
   Real half = powerOfTwo(reduced.number - 1, x);
-  Real result = multiplyAdd(half, reduced.fraction, half - 0.5) * 2;
+  Real result = multiplyAdd(half, reduced.minusOne(), half - 0.5) * 2;
   return select(x.absolute() < 0x1p-25, x, result);
 }
 
