@@ -329,29 +329,47 @@ static bool mayInterleave(llvm::Loop &loop, llvm::ScalarEvolution &evolution) {
   return loop.isInnermost() && carriesFloat && (count == 0 || count >= shortCount);
 }
 
+/// How many vectors go through a loop at once. A processor does not look far enough ahead to overlap iterations that
+/// compute much, and waits for each of their operations.
+static unsigned vectorsAtOnce(llvm::Loop &loop, llvm::ScalarEvolution &evolution, unsigned lanes) {
+  constexpr unsigned longChain = 12, mostVectors = 4, manyVectors = 16;
+  unsigned operations = 0, together = mostVectors, count = evolution.getSmallConstantTripCount(&loop);
+  for (llvm::BasicBlock *block : loop.blocks())
+    operations += llvm::count_if(*block, [](llvm::Instruction &one) { return one.getType()->isFloatTy(); });
+  if (!loop.isInnermost() || operations < longChain || (count != 0 && count < lanes))
+    return 1;
+  while (count != 0 && count / lanes < manyVectors && count / lanes % together != 0)
+    together /= 2;
+  return together;
+}
+
 /// Keeps LLVM from unrolling a short loop completely before it could become a vector. (scf loses loop annotations on
 /// its way to LLVM.)
-static void keepLoops(llvm::Function &function) {
+static void keepLoops(llvm::Function &function, unsigned lanes) {
   llvm::DominatorTree dominators(function);
   llvm::LoopInfo loops(dominators);
   llvm::AssumptionCache assumptions(function);
   llvm::TargetLibraryInfoImpl libraryImplementation;
   llvm::TargetLibraryInfo library(libraryImplementation);
   llvm::ScalarEvolution evolution(function, library, assumptions, dominators, loops);
-  for (llvm::Loop *loop : loops.getLoopsInPreorder())
-    if (!mayInterleave(*loop, evolution))
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+  for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
+    if (mayInterleave(*loop, evolution))
+      continue;
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+    if (unsigned vectors = vectorsAtOnce(*loop, evolution, lanes); vectors > 1)
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", vectors);
+  }
 }
 
 /// Kernels are inlined into their entries; their buffers do not overlap.
-static void prepareKernels(llvm::Module &module) {
+static void prepareKernels(llvm::Module &module, const target::TargetInfo &target) {
   for (llvm::Function &function : module) {
     if (function.hasLinkOnceODRLinkage()) // helpers of MLIR's own lowering
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;
     target::markNoAlias(function);
-    keepLoops(function);
+    keepLoops(function, target.vectorLanes(4));
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
@@ -370,7 +388,7 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
       module.emitError("the module has no function '") << name << "'\nhint: leave those that the phase 'lower' made";
       return nullptr;
     }
-  prepareKernels(*ir);
+  prepareKernels(*ir, *target);
   target::addModuleTable(*ir, description.table);
   return ir;
 }

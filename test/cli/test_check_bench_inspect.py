@@ -282,6 +282,16 @@ def test_inspect_stages(tmp_path: Path, tiny: Path) -> None:
         assert words in succeed("inspect", tiny, "--stage", stage, folder=tmp_path), stage
 
 
+@pytest.mark.parametrize(("extent", "vectors"), [("n", 4), (1029, 4), (32, 2), (16, 1)])
+def test_long_iterations_go_several_at_once(tmp_path: Path, extent: str | int, vectors: int) -> None:
+    """A processor does not see the next vector of an exponential in time."""
+    shape = [extent]
+    model = save(tmp_path / "m.onnx", [helper.make_node("Exp", ["x"], ["y"])], [value("x", shape)], [value("y", shape)])
+    text = succeed("inspect", model, "--stage", "llvm", "--target", "znver5", folder=tmp_path)
+    inside = [part.count("@llvm.fma.v16f32(") for part in re.split(r"^\S+:", text, flags=re.MULTILINE)]
+    assert max(inside) == 9 * vectors
+
+
 def test_inspect_page(tmp_path: Path) -> None:
     assert succeed("inspect", DIGITS, "--html", "report.html", folder=tmp_path) == "wrote report.html\n"
     page = (tmp_path / "report.html").read_text()
