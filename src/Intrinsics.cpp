@@ -98,7 +98,8 @@ OwningOpRef<ModuleOp> Implementation::moduleWithEntry() {
   }
   SmallVector<Value> bases = numbers(buffers.size()), strides = numbers(ranks),
                      extents = numbers(intrinsic.parameters.size());
-  f.builder.create<tile::CallIntrinsicOp>(loc, intrinsic.name, buffers, bases, strides, extents);
+  f.builder.create<tile::CallIntrinsicOp>(loc, intrinsic.name, buffers, bases, strides, extents, /*ahead=*/Value(),
+                                          /*parts=*/IntegerAttr());
   f.builder.create<func::ReturnOp>(loc);
   return module;
 }

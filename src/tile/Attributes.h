@@ -94,7 +94,7 @@ inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
 /// Annotation, a string: the thread that the loop's iterations are (bind): blockIdx.x.
 inline constexpr llvm::StringLiteral threadAnnotation = "thread";
 /// Annotation of the loop of units, an integer: rows of memory are asked for so many iterations before they are
-/// touched.
+/// touched; by intrinsics that read them again and again, while they compute.
 inline constexpr llvm::StringLiteral prefetchAnnotation = "prefetch";
 /// Integer, of a tile.alloc: from this dimension on the extents hold strides that were asked for (storage_align), and
 /// stay.

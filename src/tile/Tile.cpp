@@ -46,6 +46,8 @@ LogicalResult CallIntrinsicOp::verify() {
   if (getBuffers().empty() || getBases().size() != getBuffers().size())
     return emitOpError("C1: expected a base for each of at least one buffer, got ")
            << getBases().size() << " for " << getBuffers().size();
+  if (bool(getAhead()) != (getParts().value_or(0) > 0) || (getAhead() && getBuffers().size() < 2))
+    return emitOpError("C2: expected a position ahead, of the second buffer, together with a number of parts");
   return success();
 }
 

@@ -85,12 +85,15 @@ def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, Decla
   let description = [{
     Computes what the intrinsic of this name describes (intrinsics/Intrinsic.h) on buffers whose first elements lie at bases, in elements; strides
     are those of all dimensions of the first buffer, then of the second, and so on; extents are the values of the
-    intrinsic's parameters in the order of their names. Effects: reads all buffers, writes the last. Errors: C1 lengths of lists.
+    intrinsic's parameters in the order of their names. With `ahead`, it is one of `parts` calls in which the code is to ask for
+    the elements that the second buffer has from there on: as many as this call reads of it, divided by `parts`.
+    Effects: reads all buffers, writes the last. Errors: C1 lengths of lists, C2 a position ahead without parts, or of no buffer.
   }];
   let arguments = (ins StrAttr:$name, Variadic<AnyMemRef>:$buffers, Variadic<Index>:$bases, Variadic<Index>:$strides,
-                       Variadic<Index>:$extents);
+                       Variadic<Index>:$extents, Optional<Index>:$ahead, OptionalAttr<I64Attr>:$parts);
   let assemblyFormat = [{
-    $name $buffers `at` `(` $bases `)` `strides` `(` $strides `)` `extents` `(` $extents `)` attr-dict `:` type($buffers)
+    $name $buffers `at` `(` $bases `)` `strides` `(` $strides `)` `extents` `(` $extents `)`
+    (`ahead` `(` $ahead^ `in` $parts `)`)? attr-dict `:` type($buffers)
   }];
   let hasVerifier = 1;
 }

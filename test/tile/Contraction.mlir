@@ -26,7 +26,7 @@ func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16x
 // SCHEDULED-LABEL: func.func private @product
 // SCHEDULED-SAME: "compute_at %matmul, %i0_1"
 // SCHEDULED-SAME: "tensorize %{{.*}}, \22f32.block\22"
-// SCHEDULED: tile.for %[[U:.*]] in {{.*}} parallel {
+// SCHEDULED: tile.for %[[U:.*]] in {{.*}} parallel attributes {prefetch = 1 : i64} {
 // SCHEDULED: tile.block "matmul_o" {{.*}} attributes {tensorized = "f32.block"} {
 // SCHEDULED: tile.for %{{.*}} in 6 {
 // SCHEDULED: tile.for %{{.*}} in 16 {
@@ -37,7 +37,10 @@ func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16x
 // A block of all rows, or four of those that are left, then single ones; the columns that a panel has too many stay in the scratch block.
 // FLAT-LABEL: func.func private @product
 // FLAT: memref.alloca() {{.*}} : memref<96xf32>
-// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6)
+// While six blocks of rows are multiplied by a panel, each asks for a part of the next: of 40 * 16 elements, 107.
+// FLAT: %[[PART:.*]] = arith.muli %{{.*}}, %c107
+// FLAT: %[[AHEAD:.*]] = arith.addi %[[PART]], %{{.*}}
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c6) ahead(%[[AHEAD]] in 6)
 // FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c4)
 // FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c1)
 // FLAT-NOT: {{tile.call_intrinsic|arith.mulf}}

@@ -51,6 +51,26 @@ func.func @narrow(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: i
 
 // -----
 
+// Of four parts of what is to be asked for, one: for each line that is read, a quarter of one, so one in four steps.
+
+// CHECK-LABEL: func.func private @registers_f32.block_8x16_ahead4
+// CHECK: %[[READ:.*]] = arith.subi %{{.*}}, %arg4
+// CHECK: %[[QUARTER:.*]] = arith.divui %[[READ]], %c4
+// CHECK: %[[ASKED:.*]] = arith.addi %arg15, %[[QUARTER]]
+// CHECK: memref.prefetch %arg3[%[[ASKED]]], read, locality<2>, data
+// CHECK-NOT: locality<2>
+func.func @ahead(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %cols = arith.constant 16 : index
+  %rows = arith.constant 8 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %k, %one)
+    extents(%cols, %k, %one, %one, %rows) ahead(%k in 5) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
 // One column: lanes along the depth, then four words of it, then single ones.
 
 // CHECK: func.func private @registers_f32.block_3x1
@@ -99,5 +119,13 @@ func.func @types(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: in
   // expected-error @below {{'f32.block' is no intrinsic with an implementation for this machine, or has other operands}}
   tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
     extents(%one, %k, %one, %one, %one) : memref<?xf64>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @nothing_ahead(%a: memref<?xf32>, %k: index) {
+  // expected-error @below {{C2: expected a position ahead, of the second buffer, together with a number of parts}}
+  tile.call_intrinsic "f32.block" %a at(%k) strides() extents() ahead(%k in 2) : memref<?xf32>
   return
 }

@@ -14,6 +14,7 @@
 #include "tile/KernelEmitter.h"
 #include "tile/KernelIndices.h"
 #include "tile/Scratch.h"
+#include "tile/intrinsics/Expand.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
@@ -76,7 +77,17 @@ private:
   mlir::Value memoryOf(mlir::Value buffer) { return mapping.lookup(buffer); }
 
   // Memory that is asked for before it is touched
+  struct Rows {
+    Access access;
+    /// Of a later iteration.
+    SymbolicInt first;
+    SymbolicInt length;
+  };
+  std::optional<Rows> rowsOf(const Access &access, ForOp loop);
   void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
+  void emitPrefetch(mlir::OpBuilder &builder, const Rows &rows);
+  /// What an intrinsic in the block asks for meanwhile.
+  std::optional<AskedAhead> askedAhead(mlir::OpBuilder &builder, mlir::Value buffer, BlockOp block);
 
   // Sums in registers
   std::optional<Accumulation> accumulationAt(ForOp loop);
@@ -148,6 +159,8 @@ private:
   /// Lanes, as they lie in memory, of loads that have been emitted before.
   llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
   llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;
+  /// By buffer, what the iterations of a loop ask for, a part each.
+  llvm::DenseMap<mlir::Value, std::pair<ForOp, Rows>> inParts;
 };
 } // namespace perpend::tile
 

@@ -3,11 +3,13 @@
 // The hardware finds a row's lines once the row has begun, and not beyond its page:
 // of rows as long as a page, each begins with a wait. So a loop of units that says
 // so (prefetchAnnotation) asks for the rows of a later iteration first. What is
-// behind the last one is asked for as well; that does no harm.
+// behind the last one is asked for as well; that does no harm. What an intrinsic
+// reads in all iterations of a loop inside, it asks for itself while it computes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
+#include "tile/CostModel.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/schedule/Nests.h"
 
@@ -18,33 +20,63 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+/// The rows that an access touches in one iteration, where those of all iterations lie one behind another.
+std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loop) {
+  std::optional<IndexBounds> row = boundsOf(positionOf(access), indices.rangesAround(access.op, loop));
+  auto isInside = [&](Value inner) { return loop->isProperAncestor(inner.getParentBlock()->getParentOp()); };
+  if (!isa<BlockArgument>(access.buffer()) || !row || indices.names.anyValue(row->low, isInside)) // looked up there
+    return std::nullopt;
+  std::string name = indices.names.nameOf(loop.variable());
+  auto firstIn = [&](const SymbolicInt &iteration) {
+    llvm::StringMap<SymbolicInt> at;
+    at[name] = iteration;
+    return row->low.substitute(at);
+  };
+  SymbolicInt length = row->high - row->low + SymbolicInt(1);
+  if (firstIn(1) - firstIn(0) != length || usesIndices(length, indices.names))
+    return std::nullopt;
+  int64_t ahead = cast<IntegerAttr>(loop.getAnnotations().get(prefetchAnnotation)).getValue().getSExtValue();
+  return Rows{access, firstIn(indices.names.symbol(loop.variable()) + SymbolicInt(ahead)), length};
+}
+
 void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
-  auto ahead = loop.getAnnotations().getAs<IntegerAttr>(prefetchAnnotation);
-  if (!ahead)
+  inParts.clear();
+  if (!loop.getAnnotations().contains(prefetchAnnotation))
     return;
-  llvm::StringMap<SymbolicInt> later;
-  later[indices.names.nameOf(loop.variable())] =
-      indices.names.symbol(loop.variable()) + SymbolicInt(ahead.getValue().getSExtValue());
   llvm::DenseSet<Value> done;
   for (const Access &access : accessesIn(loop)) {
-    std::optional<IndexBounds> row = boundsOf(positionOf(access), indices.rangesAround(access.op, loop));
-    if (!isa<BlockArgument>(access.buffer()) || !row || done.contains(access.buffer()))
-      continue;
-    auto isInside = [&](Value inner) { return loop->isProperAncestor(inner.getParentBlock()->getParentOp()); };
-    if (indices.names.anyValue(row->low, isInside))
-      continue; // looked up there
-    // Rows that lie one behind another.
-    SymbolicInt length = row->high - row->low + SymbolicInt(1);
-    if (indices.along(row->low, loop, loop).stride != length || usesIndices(length, indices.names))
+    std::optional<Rows> rows = done.contains(access.buffer()) ? std::nullopt : rowsOf(access, loop);
+    if (!rows)
       continue;
     done.insert(access.buffer());
-    unsigned bits = cast<BufferType>(access.buffer().getType()).getElementType().getIntOrFloatBitWidth();
-    Value first = value(builder, row->low.substitute(later));
-    auto lines = builder.create<scf::ForOp>(loc, emitter.constant(0), value(builder, length),
-                                            emitter.constant(lineBytes * 8 / std::max(8U, bits)));
-    OpBuilder inner = OpBuilder::atBlockBegin(lines.getBody());
-    Value position = inner.create<arith::AddIOp>(loc, first, lines.getInductionVar());
-    inner.create<memref::PrefetchOp>(loc, memoryOf(access.buffer()), position, access.isStore(), /*localityHint=*/3,
-                                     /*isDataCache=*/true);
+    auto inner = access.op->getParentOfType<ForOp>();
+    while (inner != loop && inner->getParentOfType<ForOp>() != loop)
+      inner = inner->getParentOfType<ForOp>();
+    auto block = access.op->getParentOfType<BlockOp>()->getParentOfType<BlockOp>();
+    if (block && !intrinsicOf(block).empty() && inner->isProperAncestor(block) &&
+        indices.along(positionOf(access), inner, access.op).isUniform())
+      inParts[access.buffer()] = {inner, *rows};
+    else
+      emitPrefetch(builder, *rows);
   }
+}
+
+void Flattener::emitPrefetch(OpBuilder &builder, const Rows &rows) {
+  unsigned bits = cast<BufferType>(rows.access.buffer().getType()).getElementType().getIntOrFloatBitWidth();
+  Value first = value(builder, rows.first);
+  auto lines = builder.create<scf::ForOp>(loc, emitter.constant(0), value(builder, rows.length),
+                                          emitter.constant(lineBytes * 8 / std::max(8U, bits)));
+  OpBuilder inner = OpBuilder::atBlockBegin(lines.getBody());
+  Value position = inner.create<arith::AddIOp>(loc, first, lines.getInductionVar());
+  inner.create<memref::PrefetchOp>(loc, memoryOf(rows.access.buffer()), position, rows.access.isStore(),
+                                   /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+std::optional<AskedAhead> Flattener::askedAhead(OpBuilder &builder, Value buffer, BlockOp block) {
+  auto found = inParts.find(buffer);
+  if (found == inParts.end() || !found->second.first->isProperAncestor(block))
+    return std::nullopt;
+  auto [loop, rows] = found->second;
+  SymbolicInt parts = indices.extentOf(loop), position = indices.names.symbol(loop.variable());
+  return AskedAhead{value(builder, rows.first + position * ceilDiv(rows.length, parts)), estimate(parts)};
 }

@@ -167,7 +167,10 @@ void Expansion::emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef)
   }
   for (const std::string &parameter : match.intrinsic->parameters)
     extents.push_back(extent(parameter));
-  builder.create<CallIntrinsicOp>(site.loc, match.intrinsic->name, buffers, bases, strides, extents);
+  std::optional<AskedAhead> ahead = buffers.size() > 1 ? site.ahead(builder, match.tiles[1].buffer) : std::nullopt;
+  builder.create<CallIntrinsicOp>(site.loc, match.intrinsic->name, buffers, bases, strides, extents,
+                                  ahead ? ahead->position : Value(),
+                                  ahead ? builder.getI64IntegerAttr(ahead->parts) : IntegerAttr());
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,12 @@
 
 namespace perpend::tile {
 
+/// Elements of a buffer that a number of calls are to ask for, and where this one begins.
+struct AskedAhead {
+  mlir::Value position;
+  int64_t parts = 1;
+};
+
 /// What the code needs of the kernel that is being lowered.
 struct IntrinsicSite {
   mlir::Location loc;
@@ -20,6 +26,8 @@ struct IntrinsicSite {
   llvm::function_ref<mlir::Value(mlir::Value buffer)> memoryOf;
   /// The block's own loops.
   llvm::function_ref<void(mlir::OpBuilder &)> emitNest;
+  /// Of a buffer, if any.
+  llvm::function_ref<std::optional<AskedAhead>(mlir::OpBuilder &, mlir::Value buffer)> ahead;
 };
 
 /// Emits the block as its annotation says; false: it has none, or is not (any more) what the intrinsic computes.

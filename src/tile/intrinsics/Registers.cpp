@@ -47,6 +47,8 @@ constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
 constexpr int64_t prefetchDistance = 8;
+/// In as many calls at most what is asked for comes; with more of them it is asked for again.
+constexpr int64_t mostParts = 8;
 /// Words of a column, of those that do not fill a vector, in one step.
 constexpr int64_t fewLanes = 4;
 
@@ -83,17 +85,19 @@ struct RegisterBlock {
 /// The arguments of the emitted function, in order.
 struct Arguments {
   Value a, aOffset, aStride, b, bOffset, c, cOffset, cStride, depth, counts[2], aSteps[2], bSteps[2];
+  Value ahead; // null: nothing is asked for
 
   explicit Arguments(ValueRange v)
       : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]),
-        depth(v[8]), counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]} {}
+        depth(v[8]), counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]},
+        ahead(v.size() > 15 ? v[15] : Value()) {}
 };
 
 class MicroKernelEmitter {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments, WordProducts words,
-                     unsigned lineBytes)
-      : builder(builder), block(block), arguments(arguments), words(words), lineBytes(lineBytes) {}
+                     unsigned lineBytes, int64_t parts)
+      : builder(builder), block(block), arguments(arguments), words(words), lineBytes(lineBytes), parts(parts) {}
 
   void emit();
 
@@ -111,6 +115,8 @@ private:
   void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetch(Value bIndex, int64_t step);
+  void emitPrefetchAhead(Value bIndex);
+  int64_t lineElements() { return 8 * lineBytes / cast<MemRefType>(arguments.b.getType()).getElementTypeBitWidth(); }
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
 
@@ -119,6 +125,7 @@ private:
   Arguments arguments;
   WordProducts words;
   unsigned lineBytes;
+  int64_t parts; ///< calls in which what is asked for ahead comes
 };
 
 MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial,
@@ -156,6 +163,8 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
   };
   auto emitWhole = [&](int64_t count) {
     emitSteps(count * block.words, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+      if (arguments.ahead && count == block.unroll)
+        emitPrefetchAhead(bIndex);
       for (int64_t step = 0; step < count; ++step)
         emitStep(aIndices, bIndex, step, next);
     });
@@ -201,12 +210,21 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
 }
 
 void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t step) {
-  unsigned wordBits = words.group * cast<MemRefType>(arguments.b.getType()).getElementTypeBitWidth();
-  for (int64_t column = 0; column < block.cols; column += 8 * lineBytes / wordBits)
+  for (int64_t column = 0; column < block.cols; column += lineElements() / words.group)
     builder.create<memref::PrefetchOp>(arguments.b,
                                        add(bIndex, ((step + prefetchDistance) * block.cols + column) * words.group),
                                        /*isWrite=*/false,
                                        /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+/// The part of this iteration, into the second cache: what comes all at once would stop the multiply-adds.
+void MicroKernelEmitter::emitPrefetchAhead(Value bIndex) {
+  Value read = builder.create<arith::SubIOp>(bIndex, arguments.bOffset);
+  Value first = add(arguments.ahead, builder.create<arith::DivUIOp>(read, constant(parts)));
+  int64_t elements = block.unroll * block.words * block.cols * words.group / parts;
+  for (int64_t line = 0; line < std::max<int64_t>(1, elements); line += lineElements())
+    builder.create<memref::PrefetchOp>(arguments.b, add(first, line), /*isWrite=*/false, /*localityHint=*/2,
+                                       /*isDataCache=*/true);
 }
 
 MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) {
@@ -286,6 +304,10 @@ private:
   }
   FailureOr<Value> plain(Value buffer);
   func::FuncOp functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target);
+  /// As a power of two.
+  int64_t parts() {
+    return op.getAhead() ? std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts())) : 0;
+  }
 
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
@@ -305,6 +327,8 @@ FailureOr<Value> RegisterCall::plain(Value buffer) {
 func::FuncOp RegisterCall::functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target) {
   auto module = op->getParentOfType<ModuleOp>();
   std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, rows, cols);
+  if (parts())
+    name += "_ahead" + std::to_string(parts());
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))
     return existing;
   ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
@@ -317,7 +341,7 @@ func::FuncOp RegisterCall::functionOf(int64_t rows, int64_t cols, TypeRange inpu
   RegisterBlock block(rows, cols, lanes, target.vectorRegisters,
                       addsProducts(intrinsic, RegisterBlock::lanesOf(cols, lanes), target));
   WordProducts words(code, intrinsic, block.lanes, target);
-  MicroKernelEmitter(code, block, Arguments(function.getArguments()), words, target.lineBytes).emit();
+  MicroKernelEmitter(code, block, Arguments(function.getArguments()), words, target.lineBytes, parts()).emit();
   return function;
 }
 
@@ -336,22 +360,24 @@ LogicalResult RegisterCall::lower(const target::TargetInfo &target) {
   if (intrinsic.panels->group > 1)
     depth = builder.createOrFold<arith::MulIOp>(
         op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
-  Value operands[] = {*a,
-                      op.getBases()[0],
-                      stride(0, 2),
-                      *b,
-                      op.getBases()[1],
-                      *c,
-                      op.getBases()[2],
-                      stride(2, 0),
-                      depth,
-                      extent("outer"),
-                      extent("inner"),
-                      stride(0, 0),
-                      stride(0, 1),
-                      stride(1, 0),
-                      stride(1, 1)};
-  func::FuncOp function = functionOf(*rows, *cols, ValueRange(operands).getTypes(), target);
+  SmallVector<Value> operands = {*a,
+                                 op.getBases()[0],
+                                 stride(0, 2),
+                                 *b,
+                                 op.getBases()[1],
+                                 *c,
+                                 op.getBases()[2],
+                                 stride(2, 0),
+                                 depth,
+                                 extent("outer"),
+                                 extent("inner"),
+                                 stride(0, 0),
+                                 stride(0, 1),
+                                 stride(1, 0),
+                                 stride(1, 1)};
+  if (op.getAhead())
+    operands.push_back(op.getAhead());
+  func::FuncOp function = functionOf(*rows, *cols, TypeRange(ValueRange(operands)), target);
   builder.create<func::CallOp>(op.getLoc(), function, operands);
   op.erase();
   return success();

@@ -279,7 +279,8 @@ void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
   auto valueOf = [&](OpBuilder &at, const SymbolicInt &expression) { return value(at, expression); };
   auto memoryOfBuffer = [&](Value buffer) { return memoryOf(buffer); };
   auto emitNest = [&](OpBuilder &at) { emit(at, *block.body()); };
-  if (!lanes && expandIntrinsic(builder, block, indices, {loc, valueOf, memoryOfBuffer, emitNest}))
+  auto ahead = [&](OpBuilder &at, Value buffer) { return askedAhead(at, buffer, block); };
+  if (!lanes && expandIntrinsic(builder, block, indices, {loc, valueOf, memoryOfBuffer, emitNest, ahead}))
     return;
   Shape bindings = indices.bindingsOf(block);
   InitOp init = block.init();

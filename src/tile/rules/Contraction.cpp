@@ -21,6 +21,7 @@
 
 #include "graph/ElementTypes.h"
 #include "graph/Shapes.h"
+#include "tile/Attributes.h"
 #include "tile/CostModel.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
@@ -62,6 +63,7 @@ private:
   int64_t blockOf(unsigned dim, int64_t multiple);
 
   LogicalResult divide();
+  LogicalResult askForPanels(Loop unit);
   LogicalResult tensorize();
   std::optional<Loop> loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator);
 
@@ -306,6 +308,13 @@ LogicalResult ContractionRule::divide() {
   return schedule->reorder(order);
 }
 
+/// The next panel comes from memory while all rows of a unit are multiplied by this one.
+LogicalResult ContractionRule::askForPanels(Loop unit) {
+  if (inUnit.empty() || !target.l2Bytes)
+    return success();
+  return schedule->annotate(unit, prefetchAnnotation, Builder(kernel.getContext()).getI64IntegerAttr(1));
+}
+
 LogicalResult ContractionRule::tensorize() {
   FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
   return failed(handle) ? failure() : chooseIntrinsic(*schedule, *handle, inUnit.size() + !units.empty(), target);
@@ -327,7 +336,7 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   if (units.empty())
     return tensorize(); // a single sum
   FailureOr<Loop> unit = schedule->fuse(units);
-  if (failed(unit) || failed(schedule->parallel(*unit)))
+  if (failed(unit) || failed(schedule->parallel(*unit)) || failed(askForPanels(*unit)))
     return failure();
   if (root != product) {
     FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
