@@ -138,12 +138,27 @@ inline Real multiplyAdd(Real x, Real y, Real z) {
   return x * y + z;
 }
 
-/// Coefficients begin with that of the lowest power.
+/// Coefficients begin with that of the lowest power; `powers` are x, x^2, x^4 and so on. Long ones are split at the
+/// highest of these (Estrin's scheme): chains of multiply-adds that wait for one another are short.
+inline Real polynomial(llvm::ArrayRef<double> coefficients, llvm::SmallVectorImpl<Real> &powers) {
+  constexpr size_t mostInChain = 6;
+  Real x = powers.front();
+  if (coefficients.size() <= mostInChain) {
+    Real sum = x.constant(coefficients.back());
+    for (double coefficient : llvm::reverse(coefficients.drop_back()))
+      sum = multiplyAdd(sum, x, x.constant(coefficient));
+    return sum;
+  }
+  size_t level = llvm::Log2_64_Ceil(coefficients.size()) - 1, split = size_t(1) << level;
+  while (powers.size() <= level)
+    powers.push_back(powers.back() * powers.back());
+  Real low = polynomial(coefficients.take_front(split), powers);
+  return multiplyAdd(polynomial(coefficients.drop_front(split), powers), powers[level], low);
+}
+
 inline Real polynomial(llvm::ArrayRef<double> coefficients, Real x) {
-  Real sum = x.constant(coefficients.back());
-  for (double coefficient : llvm::reverse(coefficients.drop_back()))
-    sum = multiplyAdd(sum, x, x.constant(coefficient));
-  return sum;
+  llvm::SmallVector<Real> powers{x};
+  return polynomial(coefficients, powers);
 }
 
 } // namespace perpend::tile
