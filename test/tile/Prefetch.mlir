@@ -3,10 +3,14 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l3=64K --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l3=1M %s | FileCheck --check-prefix=CACHED %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3,l3=64K
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3,l2=4K --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=PRODUCT %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3,l2=4K
 
-func.func @main(%x: tensor<20x300xf32> {graph.name = "x"}) -> tensor<20x300xf32> {
+func.func @main(%x: tensor<20x300xf32> {graph.name = "x"}, %a: tensor<64x40xf32> {graph.name = "a"}, %w: tensor<2x40x16xf32> {graph.name = "w"})
+    -> (tensor<20x300xf32>, tensor<64x32xf32>) {
   %0 = graph.call_kernel @normalised(%x) : (tensor<20x300xf32>) -> tensor<20x300xf32>
-  return %0 : tensor<20x300xf32>
+  %1 = graph.call_kernel @product(%a, %w) : (tensor<64x40xf32>, tensor<2x40x16xf32>) -> tensor<64x32xf32>
+  return %0, %1 : tensor<20x300xf32>, tensor<64x32xf32>
 }
 
 // SCHEDULED: "annotate %fused_i0, \22prefetch\22, 1 : i64"
@@ -50,4 +54,23 @@ func.func private @gathered(%x: !tile.buffer<[20, 300] x f32>, %s: !tile.buffer<
     }
   }
   return
+}
+
+// A block of a result that no cache holds is a part of each row: before a row of it is written, that of the next block is
+// asked for.
+// PRODUCT-LABEL: func.func private @product
+// PRODUCT: tile.call_intrinsic "f32.block" {{.*}} ahead(
+// PRODUCT: memref.prefetch %arg2[{{.*}}], write, locality<3>, data
+// PRODUCT: memref.store {{.*}} %arg2
+// CACHED-LABEL: func.func private @product
+// CACHED-COUNT-1: prefetch =
+// CACHED-NOT: prefetch =
+func.func private @product(%a: tensor<64x40xf32>, %w: tensor<2x40x16xf32>) -> tensor<64x32xf32> attributes {tile.kernel} {
+  %0 = tile.matmul %a, %w : (tensor<64x40xf32>, tensor<2x40x16xf32>) -> tensor<64x32xf32>
+  %1 = graph.map (%0) : (tensor<64x32xf32>) -> tensor<64x32xf32> {
+  ^bb0(%p: f32):
+    %r = arith.negf %p : f32
+    graph.yield %r : f32
+  }
+  return %1 : tensor<64x32xf32>
 }

@@ -81,11 +81,13 @@ private:
     Access access;
     /// Of a later iteration.
     SymbolicInt first;
-    SymbolicInt length;
+    SymbolicInt length, step;
   };
-  std::optional<Rows> rowsOf(const Access &access, ForOp loop);
+  std::optional<Rows> rowsOf(const Access &access, ForOp loop, ForOp annotated);
   void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
   void emitPrefetch(mlir::OpBuilder &builder, const Rows &rows);
+  /// The rows that `loop` runs along, those of a later iteration of a loop around that says so.
+  void emitPrefetchesOfRow(mlir::OpBuilder &builder, ForOp loop);
   /// What an intrinsic in the block asks for meanwhile.
   std::optional<AskedAhead> askedAhead(mlir::OpBuilder &builder, mlir::Value buffer, BlockOp block);
 

@@ -20,23 +20,26 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The rows that an access touches in one iteration, where those of all iterations lie one behind another.
-std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loop) {
+/// What an access touches in one iteration of `loop`, in a later iteration of the annotated one (the same, or one
+/// around it), and how far that is from one iteration to the next.
+std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loop, ForOp annotated) {
   std::optional<IndexBounds> row = boundsOf(positionOf(access), indices.rangesAround(access.op, loop));
-  auto isInside = [&](Value inner) { return loop->isProperAncestor(inner.getParentBlock()->getParentOp()); };
-  if (!isa<BlockArgument>(access.buffer()) || !row || indices.names.anyValue(row->low, isInside)) // looked up there
-    return std::nullopt;
-  std::string name = indices.names.nameOf(loop.variable());
+  auto isInside = [&](Value inner) { return annotated->isProperAncestor(inner.getParentBlock()->getParentOp()); };
+  auto isKnown = [&](Value value) { return !isInside(value) || isa<BlockArgument>(value); };
+  if (!isa<BlockArgument>(access.buffer()) || !row || indices.names.anyValue(row->low, std::not_fn(isKnown)))
+    return std::nullopt; // looked up there
+  std::string name = indices.names.nameOf(annotated.variable());
   auto firstIn = [&](const SymbolicInt &iteration) {
     llvm::StringMap<SymbolicInt> at;
     at[name] = iteration;
     return row->low.substitute(at);
   };
   SymbolicInt length = row->high - row->low + SymbolicInt(1);
-  if (firstIn(1) - firstIn(0) != length || usesIndices(length, indices.names))
+  if (usesIndices(length, indices.names))
     return std::nullopt;
-  int64_t ahead = cast<IntegerAttr>(loop.getAnnotations().get(prefetchAnnotation)).getValue().getSExtValue();
-  return Rows{access, firstIn(indices.names.symbol(loop.variable()) + SymbolicInt(ahead)), length};
+  int64_t ahead = cast<IntegerAttr>(annotated.getAnnotations().get(prefetchAnnotation)).getValue().getSExtValue();
+  return Rows{access, firstIn(indices.names.symbol(annotated.variable()) + SymbolicInt(ahead)), length,
+              firstIn(1) - firstIn(0)};
 }
 
 void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
@@ -45,9 +48,9 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
     return;
   llvm::DenseSet<Value> done;
   for (const Access &access : accessesIn(loop)) {
-    std::optional<Rows> rows = done.contains(access.buffer()) ? std::nullopt : rowsOf(access, loop);
-    if (!rows)
-      continue;
+    std::optional<Rows> rows = done.contains(access.buffer()) ? std::nullopt : rowsOf(access, loop, loop);
+    if (!rows || rows->step != rows->length)
+      continue; // they do not lie one behind another
     done.insert(access.buffer());
     auto inner = access.op->getParentOfType<ForOp>();
     while (inner != loop && inner->getParentOfType<ForOp>() != loop)
@@ -70,6 +73,22 @@ void Flattener::emitPrefetch(OpBuilder &builder, const Rows &rows) {
   Value position = inner.create<arith::AddIOp>(loc, first, lines.getInductionVar());
   inner.create<memref::PrefetchOp>(loc, memoryOf(rows.access.buffer()), position, rows.access.isStore(),
                                    /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+void Flattener::emitPrefetchesOfRow(OpBuilder &builder, ForOp loop) {
+  ForOp around = loop->getParentOfType<ForOp>();
+  while (around && !around.getAnnotations().contains(prefetchAnnotation))
+    around = around->getParentOfType<ForOp>();
+  if (!around || around == parallelLoop())
+    return;
+  llvm::DenseSet<Value> done;
+  for (const Access &access : accessesIn(loop)) {
+    auto inside = loop->getParentOfType<ForOp>();
+    bool isRow = !done.contains(access.buffer()) && indices.along(positionOf(access), loop, access.op).isContiguous();
+    std::optional<Rows> row = isRow ? rowsOf(access, inside, around) : std::nullopt;
+    if (row && row->step != SymbolicInt(0) && done.insert(access.buffer()).second)
+      emitPrefetch(builder, *row);
+  }
 }
 
 std::optional<AskedAhead> Flattener::askedAhead(OpBuilder &builder, Value buffer, BlockOp block) {

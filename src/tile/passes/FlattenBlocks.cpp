@@ -253,6 +253,7 @@ void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
     return;
   if (std::optional<Accumulation> accumulation = accumulationAt(loop))
     return emitAccumulation(builder, *accumulation);
+  emitPrefetchesOfRow(builder, loop);
   iterate(builder, loop, {}, [&](OpBuilder &inner, Value) {
     emit(inner, *loop.body());
     return Value();

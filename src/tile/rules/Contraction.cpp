@@ -22,6 +22,7 @@
 #include "graph/ElementTypes.h"
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/CostModel.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
@@ -63,7 +64,7 @@ private:
   int64_t blockOf(unsigned dim, int64_t multiple);
 
   LogicalResult divide();
-  LogicalResult askForPanels(Loop unit);
+  LogicalResult askAhead(Loop unit);
   LogicalResult tensorize();
   std::optional<Loop> loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator);
 
@@ -308,11 +309,18 @@ LogicalResult ContractionRule::divide() {
   return schedule->reorder(order);
 }
 
-/// The next panel comes from memory while all rows of a unit are multiplied by this one.
-LogicalResult ContractionRule::askForPanels(Loop unit) {
+/// The next panel comes from memory while all rows of a unit are multiplied by this one. What follows the product reads
+/// and writes a part of each row, which hardware does not foresee.
+LogicalResult ContractionRule::askAhead(Loop unit) {
   if (inUnit.empty() || !target.l2Bytes)
     return success();
-  return schedule->annotate(unit, prefetchAnnotation, Builder(kernel.getContext()).getI64IntegerAttr(1));
+  Attribute next = Builder(kernel.getContext()).getI64IntegerAttr(1);
+  if (failed(schedule->annotate(unit, prefetchAnnotation, next)))
+    return failure();
+  auto result = cast<BufferType>(buffersOf(root, /*isWritten=*/true).front().getType());
+  int64_t bytes = estimate(graph::elementCount(result.extents())) * elementBytes(result.getElementType());
+  bool isCached = root == product || bytes <= static_cast<int64_t>(target.l2Bytes) / 2;
+  return isCached ? success() : schedule->annotate(inUnit.back(), prefetchAnnotation, next);
 }
 
 LogicalResult ContractionRule::tensorize() {
@@ -336,7 +344,7 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   if (units.empty())
     return tensorize(); // a single sum
   FailureOr<Loop> unit = schedule->fuse(units);
-  if (failed(unit) || failed(schedule->parallel(*unit)) || failed(askForPanels(*unit)))
+  if (failed(unit) || failed(schedule->parallel(*unit)) || failed(askAhead(*unit)))
     return failure();
   if (root != product) {
     FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
