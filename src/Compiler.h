@@ -31,6 +31,15 @@ struct PhaseTime {
   double seconds;
 };
 
+/// What an artifact for several machines has for one of them.
+struct MachineReport {
+  std::string target;
+  std::vector<KernelFacts> kernels;
+  uint64_t codeBytes = 0, weightsBytes = 0;
+  uint64_t addedWeightsBytes = 0; ///< that those before it in the list have not
+  int64_t arenaBytes = -1;
+};
+
 /// What a compilation reports besides the file.
 struct CompileReport {
   std::vector<PhaseTime> times;
@@ -40,6 +49,9 @@ struct CompileReport {
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
   /// Products and convolutions of floats, and those whose operands are of the type that --precision names.
   uint64_t products = 0, productsInPrecision = 0;
+  /// For one machine: empty. For several: in the order in which they are preferred; `kernels` is empty, descriptor and
+  /// products are those of the first, and arenaBytes is the most.
+  std::vector<MachineReport> machines;
 };
 
 /// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C

@@ -216,17 +216,29 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   return array;
 }
 
-std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target) {
-  llvm::json::Array isa;
+std::vector<std::string> neededSets(const target::TargetInfo &target) {
+  std::vector<std::string> sets;
   for (const std::string &extension : target.isa)
     if (runtime::isKnownInstructionSet(extension.c_str()))
-      isa.push_back(extension);
+      sets.push_back(extension);
+  return sets;
+}
+
+static llvm::json::Object toJson(const MachineDescription &machine) {
+  return llvm::json::Object{{"target", machine.target.name},
+                            {"isa", llvm::json::Array(neededSets(machine.target))},
+                            {"codeBytes", machine.codeBytes},
+                            {"weightsBytes", machine.weightsBytes}};
+}
+
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
+                         ArrayRef<MachineDescription> machines) {
   llvm::json::Object object{{"perpend", PERPEND_VERSION},
                             {"abi", PERPEND_MODULE_ABI},
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", std::move(isa)},
+                            {"isa", llvm::json::Array(neededSets(target))},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},
                             {"outputs", toJson(description.outputs)},
@@ -238,6 +250,12 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     object["requirements"] = llvm::json::Array(description.requirements);
   if (description.isChecked)
     object["checked"] = true;
+  if (!machines.empty()) {
+    llvm::json::Array variants;
+    for (const MachineDescription &machine : machines)
+      variants.push_back(toJson(machine));
+    object["variants"] = std::move(variants);
+  }
   if (llvm::Expected<llvm::json::Value> results = llvm::json::parse(description.results))
     object["results"] = std::move(*results);
   else

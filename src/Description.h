@@ -49,8 +49,17 @@ struct ModelDescription {
 std::string identifier(llvm::StringRef name);
 /// Errors: an element type that the C interface has no name for.
 mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
+/// What the descriptor says of each machine where there are several.
+struct MachineDescription {
+  target::TargetInfo target;
+  uint64_t codeBytes = 0, weightsBytes = 0;
+};
+
+/// The instruction sets that a processor must have, as the runtime knows them.
+std::vector<std::string> neededSets(const target::TargetInfo &target);
 /// The JSON of perpend_module.h.
-std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target);
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
+                         llvm::ArrayRef<MachineDescription> machines = {});
 /// The C header of a model.
 void printHeader(const ModelDescription &description, llvm::raw_ostream &stream);
 } // namespace perpend

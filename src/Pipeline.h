@@ -32,6 +32,8 @@ struct Phase {
 };
 
 llvm::ArrayRef<Phase> phases();
+/// Of the phases before this one, none asks for the machine.
+inline constexpr llvm::StringLiteral firstPhaseOfMachine = "pack";
 
 /// Runs the phases [first, last] by name (empty: from the beginning, to the end), calling `after` behind each; stops
 /// when it fails. Errors are diagnostics on the module's context.

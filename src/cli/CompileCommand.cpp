@@ -71,8 +71,8 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
       (!options.overridePhase.empty() &&
        !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
     return false;
-  if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target); !target)
-    return fail(target.takeError()), false;
+  if (auto targets = target::resolveTargets(options.target); !targets)
+    return fail(targets.takeError()), false;
   if (options.optLevel > 3)
     return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
   return options.stopAfter.empty() ? checkArtifact(output, wantsExecutable) : checkText(output, wantsExecutable);
@@ -98,17 +98,32 @@ static int printStopped(const ModelSource &source, const CompileOptions &options
   return error ? fail(std::move(error)) : Good;
 }
 
+/// The machines, in the order in which they are preferred, and what each costs.
+static void printTargets(const CompileReport &report, const CompileOptions &options, llvm::raw_ostream &out) {
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
+    return llvm::consumeError(targets.takeError());
+  for (auto [number, target] : llvm::enumerate(*targets)) {
+    out << "target " << (options.printTimes ? target.describe() : target.name);
+    if (!report.machines.empty())
+      out << ": code " << sizeText(report.machines[number].codeBytes) << ", weights "
+          << sizeText(report.machines[number].weightsBytes) << " ("
+          << sizeText(report.machines[number].addedWeightsBytes) << " of its own)";
+    out << "\n";
+  }
+}
+
 static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds) {
   llvm::raw_ostream &out = llvm::outs();
+  int width = 12;
+  for (const PhaseTime &time : report.times)
+    width = std::max(width, static_cast<int>(time.phase.size()));
   if (options.printTimes || llvm::sys::Process::StandardOutIsDisplayed())
     for (const PhaseTime &time : report.times)
-      out << llvm::format("  %-12s %8.3f s\n", time.phase.c_str(), time.seconds);
+      out << llvm::format("  %-*s %8.3f s\n", width, time.phase.c_str(), time.seconds);
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
       << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes)) << "\n";
-  if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target))
-    out << "target " << (options.printTimes ? target->describe() : target->name) << "\n";
-  else
-    llvm::consumeError(target.takeError());
+  printTargets(report, options, out);
   if (options.precision != "f32")
     out << "precision " << options.precision << ": the operands of " << report.productsInPrecision << " of "
         << report.products << " products and convolutions; sums and all else are f32\n";

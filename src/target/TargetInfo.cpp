@@ -279,7 +279,8 @@ std::string describeHost(const HostFacts &facts) {
   return canonicalText(machine, changes, caches);
 }
 
-Expected<TargetInfo> resolveTarget(StringRef text) {
+/// `text`: a machine and what is different on it.
+static Expected<TargetInfo> resolveOne(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
   const StringRef wanted = parts.front().trim();
@@ -310,5 +311,54 @@ Expected<TargetInfo> resolveTarget(StringRef text) {
   }
   return makeTarget(*machine, changes, caches);
 }
+
+/// Whether an item of a list says something of a machine. A feature without its sign does, too, but for the sign.
+static bool isChange(StringRef item) {
+  return item.starts_with("+") || item.starts_with("-") || item.contains('=') || item == "amx" ||
+         is_contained(isaNames, item);
+}
+
+static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {
+  return std::pair(a.vectorBytes, a.isa.size()) > std::pair(b.vectorBytes, b.isa.size());
+}
+
+Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
+  std::vector<std::string> texts;
+  for (StringRef item : split(text, ',')) {
+    item = item.trim();
+    const bool belongs = isChange(item) || (item.empty() && !texts.empty());
+    if (belongs && texts.empty())
+      return createStringError(formatv("target '{0}': '{1}' belongs to no machine\n"
+                                       "hint: the machine comes first, as in x86-64-v3,+avxvnni",
+                                       text, item));
+    if (belongs)
+      texts.back() += "," + item.str();
+    else
+      texts.push_back(item.str());
+  }
+  std::vector<TargetInfo> targets;
+  for (const std::string &one : texts) {
+    Expected<TargetInfo> target = resolveOne(one);
+    if (!target)
+      return target.takeError();
+    if (any_of(targets, [&](const TargetInfo &other) { return other.name == target->name; }))
+      return createStringError(
+          formatv("target '{0}': it names the machine '{1}' twice\nhint: leave one of them out", text, target->name));
+    targets.insert(upper_bound(targets, *target, isPreferred), std::move(*target));
+  }
+  return targets;
+}
+
+Expected<TargetInfo> resolveTarget(StringRef text) {
+  Expected<std::vector<TargetInfo>> targets = resolveTargets(text);
+  if (!targets)
+    return targets.takeError();
+  if (targets->size() > 1)
+    return createStringError(
+        formatv("target '{0}': expected one machine here, got {1}\nhint: name one of them", text, targets->size()));
+  return std::move(targets->front());
+}
+
+TargetInfo baselineTarget() { return makeTarget(machines[0], {}, {}); }
 
 } // namespace perpend::target

@@ -67,8 +67,17 @@ std::vector<llvm::StringRef> targetNames();
 /// `host`, or a name of Targets.def, each optionally followed by features and sizes of caches: "x86-64-v3,+avxvnni",
 /// "sapphirerapids,-amx", "icelake-server,l2=2M". A feature is a name of runtime/IsaX86.def, or `amx` for its three
 /// parts. Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, AMX switched
-/// on, no size of a cache.
+/// on, no size of a cache, several machines.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
+
+/// A machine, or several behind each other: an item with a sign or '=' belongs to the machine before it, any other
+/// begins the next. They come in the order in which a processor prefers them: those with wider vectors first, then
+/// those with more extensions, then as named. Errors: those of resolveTarget; an item that belongs to no machine; a
+/// machine that is named twice.
+llvm::Expected<std::vector<TargetInfo>> resolveTargets(llvm::StringRef text);
+
+/// What every machine of the list runs.
+TargetInfo baselineTarget();
 
 /// Whether there is a feature of this name in runtime/IsaX86.def. Errors: none, with the nearest.
 llvm::Error checkFeature(llvm::StringRef name);

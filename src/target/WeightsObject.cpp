@@ -134,65 +134,76 @@ Error cannotWrite(StringRef path, std::error_code reason) {
       reason, formatv("cannot write weights to '{0}': {1}\nhint: is there room on the disk?", path, reason.message()));
 }
 
-/// Writes bytes of the section and keeps its checksum.
-struct SectionStream {
-  raw_fd_ostream &stream;
-  uint32_t checksum = 0;
+} // namespace
 
-  void write(ArrayRef<char> bytes) {
-    // The system does not write what is gone from a mapped file (support/MappedFile.h), so touch it before.
-    checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
-    stream.write(bytes.data(), bytes.size());
-  }
-
-  /// Up to this offset in the section.
-  void fill(uint64_t offset) {
-    static constexpr char zeros[pageBytes] = {};
-    while (stream.tell() < pageBytes + offset)
-      write(ArrayRef(zeros, std::min<uint64_t>(pageBytes, pageBytes + offset - stream.tell())));
-  }
-};
-
-Error writeFile(StringRef path, ArrayRef<WeightBlob> blobs, uint16_t machine, WeightsSummary &summary) {
-  const uint64_t byteCount = summary.byteCount;
-  const Layout layout = layOut(byteCount, summary.symbol);
+Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &target) {
+  Expected<uint16_t> machine = machineNumber(target);
+  if (!machine)
+    return machine.takeError();
   std::error_code reason;
-  raw_fd_ostream stream(path, reason);
+  auto stream = std::make_unique<raw_fd_ostream>(path, reason);
   if (reason)
     return cannotWrite(path, reason);
-  writeHeader(stream, machine, layout);
-  stream.write_zeros(pageBytes - stream.tell());
-  SectionStream section{stream};
-  for (const WeightBlob &blob : blobs) {
-    section.fill(blob.offset);
-    section.write(blob.bytes);
-  }
-  section.fill(byteCount);
-  summary.checksum = section.checksum;
-  stream.write_zeros(layout.symbols - stream.tell());
-  writeSymbols(stream, byteCount);
-  stream << layout.stringTable;
-  stream.write_zeros(layout.sections - stream.tell());
-  writeSections(stream, machine, byteCount, layout);
-  stream.close();
-  reason = stream.error();
-  stream.clear_error();
-  return reason ? cannotWrite(path, reason) : Error::success();
+  stream->write_zeros(pageBytes); // the header's place
+  return WeightsFile(path, *machine, std::move(stream));
 }
 
-} // namespace
+WeightsFile::WeightsFile(StringRef path, uint16_t machine, std::unique_ptr<raw_fd_ostream> stream)
+    : path(path), machine(machine), stream(std::move(stream)) {}
+
+WeightsFile::~WeightsFile() {
+  if (!stream)
+    return;
+  stream->flush();
+  stream->clear_error(); // of a file that nobody wants
+}
+
+uint64_t WeightsFile::end() const { return stream->tell() - pageBytes; }
+
+void WeightsFile::write(ArrayRef<char> bytes) {
+  // The system does not write what is gone from a mapped file (support/MappedFile.h), so touch it before.
+  checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
+  stream->write(bytes.data(), bytes.size());
+}
+
+void WeightsFile::fill(uint64_t offset) {
+  static constexpr char zeros[pageBytes] = {};
+  while (end() < offset)
+    write(ArrayRef(zeros, std::min<uint64_t>(pageBytes, offset - end())));
+}
+
+Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {
+  WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
+  const Layout layout = layOut(byteCount, summary.symbol);
+  fill(byteCount);
+  summary.checksum = checksum;
+  stream->write_zeros(layout.symbols - stream->tell());
+  writeSymbols(*stream, byteCount);
+  *stream << layout.stringTable;
+  stream->write_zeros(layout.sections - stream->tell());
+  writeSections(*stream, machine, byteCount, layout);
+  stream->seek(0);
+  writeHeader(*stream, machine, layout);
+  stream->close();
+  const std::error_code reason = stream->error();
+  stream->clear_error();
+  if (reason)
+    return cannotWrite(path, reason);
+  return summary;
+}
 
 Expected<WeightsSummary> writeWeightsObject(StringRef path, StringRef name, ArrayRef<WeightBlob> blobs,
                                             uint64_t byteCount, const TargetInfo &target) {
   if (Error error = checkBlobs(name, blobs, byteCount))
     return std::move(error);
-  Expected<uint16_t> machine = machineNumber(target);
-  if (!machine)
-    return machine.takeError();
-  WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
-  if (Error error = writeFile(path, blobs, *machine, summary))
-    return std::move(error);
-  return summary;
+  Expected<WeightsFile> file = WeightsFile::create(path, target);
+  if (!file)
+    return file.takeError();
+  for (const WeightBlob &blob : blobs) {
+    file->fill(blob.offset);
+    file->write(blob.bytes);
+  }
+  return file->finish(name, byteCount);
 }
 
 } // namespace perpend::target

@@ -10,6 +10,8 @@
 #include "target/TargetInfo.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/raw_ostream.h"
+#include <memory>
 
 namespace perpend::target {
 
@@ -22,6 +24,30 @@ struct WeightsSummary {
   std::string symbol; ///< "perpend_weights_<name>", hidden, its size is byteCount
   uint64_t byteCount = 0;
   uint32_t checksum = 0; ///< CRC-32C of all bytes of the section, as the runtime verifies it
+};
+
+/// A relocatable object while it is written: one 4096-aligned read-only section, from its start to its end.
+class WeightsFile {
+public:
+  /// Errors: a target without a machine number, no file can be made.
+  static llvm::Expected<WeightsFile> create(llvm::StringRef path, const TargetInfo &target);
+  WeightsFile(WeightsFile &&) = default;
+  ~WeightsFile();
+
+  uint64_t end() const; ///< of what is written of the section
+  void write(llvm::ArrayRef<char> bytes);
+  /// Zeros up to this offset in the section.
+  void fill(uint64_t offset);
+  /// byteCount: at least end(). Errors: the file cannot be written.
+  llvm::Expected<WeightsSummary> finish(llvm::StringRef name, uint64_t byteCount);
+
+private:
+  WeightsFile(llvm::StringRef path, uint16_t machine, std::unique_ptr<llvm::raw_fd_ostream> stream);
+
+  std::string path;
+  uint16_t machine;
+  uint32_t checksum = 0; ///< of the section so far
+  std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 
 /// Writes a relocatable object with one 4096-aligned read-only section of `byteCount` bytes; gaps between blobs are

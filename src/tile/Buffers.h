@@ -18,6 +18,7 @@
 #ifndef PERPEND_TILE_BUFFERS_H
 #define PERPEND_TILE_BUFFERS_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -43,6 +44,9 @@ void reportTooLarge(mlir::Value tensor);
 /// Whether a module that comes from behind memory planning holds the plan of its values; the offsets in the arena may
 /// be others. Code for a wrong one would reach beyond its memory. Errors: a diagnostic.
 mlir::LogicalResult verifyPlan(mlir::ModuleOp module);
+
+/// Gives constants other places: `offsetOf` the one that memory planning chose.
+void moveWeights(mlir::func::FuncOp main, llvm::function_ref<int64_t(int64_t)> offsetOf);
 
 /// Bytes of one element in memory.
 int64_t elementBytes(mlir::Type elementType);

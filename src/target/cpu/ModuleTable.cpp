@@ -3,6 +3,7 @@
 #include "target/cpu/ModuleTable.h"
 
 #include "perpend_module.h"
+#include "runtime/variants/ChooseVariant.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
@@ -25,22 +26,26 @@ static Constant *constantArray(Module &module, Type *elementType, ArrayRef<int64
                             ConstantArray::get(type, elements), name);
 }
 
+/// What another object defines; the same where it is asked for again.
+static Constant *hiddenVariable(Module &module, StringRef name) {
+  if (GlobalVariable *known = module.getNamedGlobal(name))
+    return known;
+  auto *variable = new GlobalVariable(module, Type::getInt8Ty(module.getContext()), /*isConstant=*/true,
+                                      GlobalValue::ExternalLinkage, nullptr, name);
+  variable->setVisibility(GlobalValue::HiddenVisibility);
+  return variable;
+}
+
 static Constant *weightsAddress(Module &module, const ModuleTable &table) {
   if (table.weightsSymbol.empty())
     return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
-  auto *weights = new GlobalVariable(module, Type::getInt8Ty(module.getContext()), /*isConstant=*/true,
-                                     GlobalValue::ExternalLinkage, nullptr, table.weightsSymbol);
-  weights->setVisibility(GlobalValue::HiddenVisibility);
-  return weights;
+  return hiddenVariable(module, table.weightsSymbol);
 }
 
 static Constant *handleFunctions(Module &module, const ModuleTable &table) {
   if (table.texts.empty())
     return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
-  auto *functions = new GlobalVariable(module, Type::getInt8Ty(module.getContext()), /*isConstant=*/true,
-                                       GlobalValue::ExternalLinkage, nullptr, "perpend_handle_functions_v1");
-  functions->setVisibility(GlobalValue::HiddenVisibility);
-  return functions;
+  return hiddenVariable(module, "perpend_handle_functions_v1");
 }
 
 static_assert(offsetof(perpend_string, data) == 0 && sizeof(perpend_string) == 16);
@@ -101,9 +106,9 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
           {offsetof(perpend_module, lifetimes), constantArray(module, i32, table.lifetimes, "lifetimes")},
           {offsetof(perpend_module, staticOffsets), offsets},
           {offsetof(perpend_module, staticArenaBytes), ConstantInt::getSigned(i64, table.staticArenaBytes)},
-          {offsetof(perpend_module, bind), module.getFunction("perpend_bind")},
-          {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes")},
-          {offsetof(perpend_module, run), module.getFunction("perpend_run")},
+          {offsetof(perpend_module, bind), module.getFunction("perpend_bind" + table.suffix)},
+          {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes" + table.suffix)},
+          {offsetof(perpend_module, run), module.getFunction("perpend_run" + table.suffix)},
           {offsetof(perpend_module, handles), handleFunctions(module, table)},
           {offsetof(perpend_module, texts), textTable(module, table)},
           {offsetof(perpend_module, textCount), word(table.texts.size())}};
@@ -125,21 +130,80 @@ static Constant *tableOf(LLVMContext &context, ArrayRef<Field> fields) {
   return ConstantStruct::getAnon(context, values);
 }
 
-void addModuleTable(Module &module, const ModuleTable &table) {
-  LLVMContext &context = module.getContext();
-  for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
-    module.getFunction(name)->setLinkage(GlobalValue::InternalLinkage);
-  Constant *content = tableOf(context, fieldsOf(module, table));
-  auto *global = new GlobalVariable(module, content->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage,
-                                    content, "perpend_module_table");
-  auto *functionType = FunctionType::get(PointerType::getUnqual(context), false);
+static constexpr StringLiteral functionNames[] = {"perpend_bind", "perpend_sizes", "perpend_run"};
+
+static GlobalVariable *addTable(Module &module, const ModuleTable &table) {
+  Constant *content = tableOf(module.getContext(), fieldsOf(module, table));
+  return new GlobalVariable(module, content->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, content,
+                            "perpend_module_table");
+}
+
+/// The functions that others call; `build` makes what they return.
+static void addExports(Module &module, const ModuleTable &table, function_ref<Value *(IRBuilder<> &)> build) {
+  auto *functionType = FunctionType::get(PointerType::getUnqual(module.getContext()), false);
   std::vector<std::string> names = {"perpend_module_" + table.name};
   if (table.isMain)
     names.push_back("perpend_module_main");
   for (const std::string &name : names) {
     auto *function = Function::Create(functionType, GlobalValue::ExternalLinkage, name, module);
-    IRBuilder<> builder(BasicBlock::Create(context, "", function));
-    builder.CreateRet(global);
+    IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", function));
+    builder.CreateRet(build(builder));
   }
+}
+
+void addModuleTable(Module &module, const ModuleTable &table) {
+  for (StringRef name : functionNames)
+    module.getFunction(name)->setLinkage(GlobalValue::InternalLinkage);
+  GlobalVariable *global = addTable(module, table);
+  addExports(module, table, [&](IRBuilder<> &) { return global; });
+}
+
+void exposeFunctions(Module &module, StringRef suffix) {
+  for (StringRef name : functionNames) {
+    Function *function = module.getFunction(name);
+    function->setName(name + suffix);
+    function->setLinkage(GlobalValue::ExternalLinkage); // and hidden, as all definitions are
+  }
+}
+
+/// What exposeFunctions named in another object.
+static void declareFunctions(Module &module, StringRef suffix) {
+  auto *type = FunctionType::get(Type::getVoidTy(module.getContext()), false);
+  for (StringRef name : functionNames)
+    Function::Create(type, GlobalValue::ExternalLinkage, name + suffix, module)
+        ->setVisibility(GlobalValue::HiddenVisibility);
+}
+
+static_assert(offsetof(perpend_variant, module) == 0 && offsetof(perpend_variant, target) == 8 &&
+              offsetof(perpend_variant, isa) == 16 && sizeof(perpend_variant) == 24);
+
+void addVariantTables(Module &module, ArrayRef<VariantTable> variants) {
+  LLVMContext &context = module.getContext();
+  auto *pointer = PointerType::getUnqual(context);
+  auto textOf = [&](StringRef text, const char *name) {
+    Constant *bytes = ConstantDataArray::getString(context, text);
+    return new GlobalVariable(module, bytes->getType(), true, GlobalValue::PrivateLinkage, bytes, name);
+  };
+  auto *type = StructType::get(pointer, pointer, pointer);
+  SmallVector<Constant *> entries;
+  for (const VariantTable &variant : variants) {
+    declareFunctions(module, variant.table.suffix);
+    std::string isa;
+    for (const std::string &name : variant.isa)
+      isa += name + '\0';
+    entries.push_back(ConstantStruct::get(
+        type, {addTable(module, variant.table), textOf(variant.target, "target"), textOf(isa, "isa")}));
+  }
+  auto *arrayType = ArrayType::get(type, entries.size());
+  auto *list = new GlobalVariable(module, arrayType, /*isConstant=*/true, GlobalValue::InternalLinkage,
+                                  ConstantArray::get(arrayType, entries), "perpend_variants");
+  Constant *name = textOf(variants.front().table.name, "name");
+  auto *i32 = Type::getInt32Ty(context);
+  FunctionCallee choose = module.getOrInsertFunction("perpend_choose_variant_v1",
+                                                     FunctionType::get(pointer, {pointer, i32, pointer}, false));
+  cast<Function>(choose.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+  addExports(module, variants.front().table, [&](IRBuilder<> &builder) {
+    return builder.CreateCall(choose, {list, ConstantInt::get(i32, entries.size()), name});
+  });
 }
 } // namespace perpend::target

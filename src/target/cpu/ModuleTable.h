@@ -8,6 +8,7 @@
 #ifndef PERPEND_TARGET_CPU_MODULETABLE_H
 #define PERPEND_TARGET_CPU_MODULETABLE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -32,9 +33,24 @@ struct ModuleTable {
   std::optional<std::vector<int64_t>> staticOffsets;
   int64_t staticArenaBytes = 0;
   std::vector<std::string> texts; ///< constants; the first is empty. Empty: no texts, lists or library calls
+  std::string suffix;             ///< of the names of the functions
 };
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);
+
+/// What a model is on one of several machines.
+struct VariantTable {
+  ModuleTable table;
+  std::string target;
+  std::vector<std::string> isa; ///< what a processor needs
+};
+
+/// Lets the tables of another object refer to the functions of this one, which `suffix` names apart.
+void exposeFunctions(llvm::Module &module, llvm::StringRef suffix);
+
+/// perpend_module_<name>() of a model for several machines: the runtime chooses the first variant that the processor
+/// runs (runtime/variants/ChooseVariant.h). The functions are those that exposeFunctions named.
+void addVariantTables(llvm::Module &module, llvm::ArrayRef<VariantTable> variants);
 } // namespace perpend::target
 
 #endif

@@ -1,0 +1,121 @@
+// The choice is made anew by each call, which is one for each load: it costs as much as the runtime's own look at the
+// instruction sets. The runtime that loads an artifact may be another one than that inside, and older; what it says of
+// a model is in the model's descriptor. So a refusal is a descriptor, too: of a model that asks for what is not there.
+#include "ChooseVariant.h"
+#include "../Isa.h"
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace perpend::runtime {
+namespace {
+
+// Text that ends where its room does.
+template <size_t capacity> struct BoundedText {
+  char text[capacity] = {};
+  size_t used = 0;
+
+  [[gnu::format(printf, 2, 3)]] void append(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    int count = vsnprintf(text + used, capacity - used, format, values);
+    va_end(values);
+    used += static_cast<size_t>(count);
+    if (used >= capacity) {
+      used = capacity - 1;
+      memcpy(text + used - 3, "...", 3);
+    }
+  }
+};
+
+using Needs = BoundedText<240>; // what the runtime has room for in its message
+
+bool isSupported(const char *name) { return hasInstructionSet(name) && requestInstructionSet(name); }
+
+bool runs(const perpend_variant &variant) {
+  for (const char *name = variant.isa; *name; name += strlen(name) + 1)
+    if (!hasInstructionSet(name))
+      return false;
+  for (const char *name = variant.isa; *name; name += strlen(name) + 1)
+    if (!requestInstructionSet(name))
+      return false;
+  return true;
+}
+
+// "avx512f,avx512dq and 3 more (x86-64-v4)"
+void describeMissing(const perpend_variant &variant, Needs &needs) {
+  constexpr uint32_t shown = 4;
+  uint32_t count = 0;
+  for (const char *name = variant.isa; *name; name += strlen(name) + 1)
+    if (!isSupported(name) && count++ < shown)
+      needs.append("%s%s", count > 1 ? "," : "", name);
+  if (count > shown)
+    needs.append(" and %u more", count - shown);
+  needs.append(" (%s)", variant.target);
+}
+
+// `text` as a part of a JSON string.
+void replaceUnprintable(char *text) {
+  for (; *text; ++text)
+    if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
+      *text = '?';
+}
+
+const perpend_module *refuse(const perpend_variant &any, const char *name, Needs &needs, const char *asked) {
+  static thread_local char descriptor[640];
+  static thread_local perpend_module module;
+  replaceUnprintable(needs.text);
+  int bytes = snprintf(descriptor, sizeof descriptor,
+                       R"({"perpend":"%s","abi":%u,"name":"%.60s","target":"%.39s","isa":["%s"],"symbols":[],)"
+                       R"("inputs":[],"outputs":[],"kernels":[],"weightsBytes":0})",
+                       PERPEND_VERSION, PERPEND_MODULE_ABI, name, asked, needs.text);
+  module = {};
+  module.magic = PERPEND_MODULE_MAGIC;
+  module.abi = PERPEND_MODULE_ABI;
+  module.descriptor = descriptor;
+  module.descriptorBytes = static_cast<uint64_t>(bytes);
+  module.bind = any.module->bind;
+  module.sizes = any.module->sizes;
+  module.run = any.module->run;
+  return &module;
+}
+
+const perpend_module *chooseNamed(const perpend_variant *variants, uint32_t count, const char *name,
+                                  const char *wanted) {
+  Needs needs;
+  for (uint32_t i = 0; i < count; ++i)
+    if (!strcmp(variants[i].target, wanted)) {
+      if (runs(variants[i]))
+        return variants[i].module;
+      describeMissing(variants[i], needs);
+      return refuse(variants[i], name, needs, "that of PERPEND_TARGET");
+    }
+  needs.append("PERPEND_TARGET to be one of");
+  for (uint32_t i = 0; i < count; ++i)
+    needs.append("%s '%s'", i ? "," : "", variants[i].target);
+  needs.append(", got '%s'", wanted);
+  return refuse(variants[0], name, needs, "that of PERPEND_TARGET");
+}
+
+} // namespace
+} // namespace perpend::runtime
+
+using namespace perpend::runtime;
+
+const perpend_module *perpend_choose_variant_v1(const perpend_variant *variants, uint32_t count, const char *name) {
+  const char *wanted = getenv("PERPEND_TARGET");
+  if (wanted && *wanted)
+    return chooseNamed(variants, count, name, wanted);
+  for (uint32_t i = 0; i < count; ++i)
+    if (runs(variants[i]))
+      return variants[i].module;
+  Needs needs;
+  BoundedText<40> asked;
+  for (uint32_t i = 0; i < count; ++i) {
+    needs.append("%s", i ? ", or " : "");
+    describeMissing(variants[i], needs);
+    asked.append("%s%s", i ? "," : "", variants[i].target);
+  }
+  return refuse(variants[0], name, needs, asked.text);
+}

@@ -1,0 +1,99 @@
+//===- Compilation.h - one module for one machine ----------------*- C++ -*-===//
+//
+// What compile() goes through, in steps that share a state: phases (Compiler.cpp), then objects and linking
+// (WriteArtifact.cpp). An artifact for several machines is several of them (Machines.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_COMPILATION_H
+#define PERPEND_COMPILATION_H
+
+#include "Compiler.h"
+#include "Description.h"
+#include "Pipeline.h"
+#include "support/MappedFile.h"
+#include "target/ScratchDirectory.h"
+#include "target/SharedWeights.h"
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/schedule/KernelTraces.h"
+
+#include "llvm/IR/Module.h"
+
+namespace perpend {
+
+/// What an artifact is linked from.
+struct ArtifactParts {
+  std::vector<std::string> objects;      ///< paths
+  std::vector<std::string> lazyArchives; ///< names of the runtime's
+
+  template <typename Names> void add(const Names &names) {
+    for (llvm::StringRef name : names)
+      if (!llvm::is_contained(lazyArchives, name))
+        lazyArchives.push_back(name.str());
+  }
+};
+
+class Compilation {
+public:
+  Compilation(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
+              CompileReport *report);
+
+  /// All phases.
+  mlir::LogicalResult lower();
+  /// The LLVM IR of the lowered module, with the table where there is one machine.
+  std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
+  mlir::LogicalResult write(ArtifactKind kind, llvm::StringRef output);
+  bool isStopped() const { return !options.stopAfter.empty(); }
+  const target::TargetInfo &machine() const { return target; }
+  unsigned llvmLevel() const { return unsigned(options.optLevel); }
+  mlir::LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
+
+private:
+  friend class MachineCompilations;
+  mlir::LogicalResult prepareModule();
+  mlir::LogicalResult prepareMachine();
+  mlir::LogicalResult prepareGiven();
+  mlir::LogicalResult runTo(llvm::StringRef last);
+
+  mlir::LogicalResult checkOptions();
+  mlir::LogicalResult checkPrecision();
+  void countProducts();
+  mlir::LogicalResult afterPhase(const Phase &phase, double seconds);
+  mlir::LogicalResult dump(const Phase &phase);
+  mlir::LogicalResult replaceModule(llvm::StringRef file);
+  mlir::LogicalResult checkGiven(const Phase &last);
+  mlir::LogicalResult readSchedules();
+  mlir::LogicalResult readIntrinsics();
+  void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
+  mlir::LogicalResult inferRequirements();
+
+  /// Fails where a file that weights lie in has changed.
+  mlir::LogicalResult checkFiles();
+  mlir::LogicalResult writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts);
+  mlir::LogicalResult writeCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
+  mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
+  mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
+  /// Links, and writes the header.
+  mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
+                             llvm::StringRef output);
+  mlir::LogicalResult shareWeights();
+
+  mlir::ModuleOp module;
+  const CompileOptions &options;
+  const target::TargetInfo target;
+  CompileReport *report;
+  llvm::StringRef first; ///< phase to run; empty: all
+  std::string dumpFolder;
+  std::vector<tile::ScheduleText> schedules;
+  std::optional<tile::IntrinsicScope> intrinsics;
+  ModelDescription description;
+  target::SharedWeights *shared = nullptr; ///< where there are several machines
+  size_t number = 0;                       ///< of this one among them
+  /// Weights are read where the model's file has them.
+  support::FileWatch watch;
+  /// The constants that the caller's module came with; others made from it may still use them.
+  llvm::DenseSet<mlir::AsmResourceBlob *> original;
+};
+} // namespace perpend
+
+#endif

@@ -1,0 +1,194 @@
+"""One artifact for several machines: the right variant runs, what they have in common is there once."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import perpend
+import pytest
+from cli.tool import DIGITS, PERPEND, reject, save, succeed, value
+from onnx import helper, numpy_helper
+
+TARGETS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+FORCE = "PERPEND_TARGET"
+
+
+@pytest.fixture(autouse=True)
+def nothing_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(FORCE, raising=False)
+
+
+def sets_of(target: str) -> set[str]:
+    """The instruction sets of a line of `perpend targets`."""
+    text = subprocess.run([PERPEND, "targets"], capture_output=True, text=True, check=True).stdout
+    line = re.search(rf"^{re.escape(target)}\b.* isa (.*)$", text, re.M)
+    assert line
+    return set(line[1].split()) - {"sse2"}
+
+
+def runs_here(target: str) -> bool:
+    return sets_of(target) <= sets_of("host")
+
+
+def save_block(folder: Path) -> Path:
+    """Attention with one head and a wider layer behind it, each with a residual."""
+    generator = np.random.default_rng(2)
+    width, inner = 48, 96
+    shapes = {name: (width, width) for name in ("wq", "wk", "wv", "wo")} | {"w1": (width, inner), "w2": (inner, width)}
+    weights = [
+        numpy_helper.from_array((generator.standard_normal(shape) / shape[0] ** 0.5).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    weights += [numpy_helper.from_array(np.ones(width, np.float32), name) for name in ("g1", "g2")]
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "g1"], ["n1"], axis=-1),
+        *(helper.make_node("MatMul", ["n1", f"w{name}"], [name]) for name in "qkv"),
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "kt"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["p"], axis=-1),
+        helper.make_node("MatMul", ["p", "v"], ["mixed"]),
+        helper.make_node("MatMul", ["mixed", "wo"], ["projected"]),
+        helper.make_node("Add", ["x", "projected"], ["r"]),
+        helper.make_node("LayerNormalization", ["r", "g2"], ["n2"], axis=-1),
+        helper.make_node("MatMul", ["n2", "w1"], ["h"]),
+        helper.make_node("Relu", ["h"], ["a"]),
+        helper.make_node("MatMul", ["a", "w2"], ["o"]),
+        helper.make_node("Add", ["r", "o"], ["y"]),
+    ]
+    shape = ["b", "t", width]
+    return save(folder / "block.onnx", nodes, [value("x", shape)], [value("y", shape)], weights)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("machines")
+    shutil.copy(DIGITS, folder / "digits.onnx")
+    save_block(folder)
+    for model in ("digits", "block"):
+        arguments = ["compile", f"{model}.onnx", "--name", model]
+        succeed(*arguments, "--target", ",".join(TARGETS), "-o", f"{model}.so", folder=folder)
+        for target in TARGETS:
+            succeed(*arguments, "--target", target, "-o", f"{model}-{target}.so", folder=folder)
+    yield folder
+
+
+def inputs_of(model: str) -> list[np.ndarray]:
+    generator = np.random.default_rng(3)
+    shapes = {"digits": [(1, 1, 8, 8), (5, 1, 8, 8)], "block": [(1, 7, 48), (2, 33, 48)]}
+    return [generator.standard_normal(shape).astype(np.float32) for shape in shapes[model]]
+
+
+# Variants
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("model", ["digits", "block"])
+def test_each_variant_is_what_its_machine_alone_gets(
+    folder: Path, model: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not runs_here(target):
+        pytest.skip(f"this machine is no {target}")
+    alone = perpend.load(folder / f"{model}-{target}.so")
+    monkeypatch.setenv(FORCE, target)
+    variant = perpend.load(folder / f"{model}.so")
+    assert variant.description["target"] == target
+    assert variant.description["kernels"] == alone.description["kernels"]
+    for given in inputs_of(model):
+        np.testing.assert_array_equal(variant(given), alone(given))
+
+
+def test_the_last_of_the_machines_that_runs_here_is_chosen(folder: Path) -> None:
+    best = [target for target in TARGETS if runs_here(target)][-1]
+    model = perpend.load(folder / "digits.so")
+    assert model.description["target"] == best
+    assert [variant["target"] for variant in model.description["variants"]] == TARGETS[::-1]
+    assert {*model.description["isa"]} == sets_of(best)
+
+
+# Weights
+
+
+def test_equal_weights_are_there_once(tmp_path: Path) -> None:
+    options = ["compile", DIGITS, "--name", "digits"]
+    succeed(*options, "--target", "x86-64-v3", "-o", "one.so", folder=tmp_path)
+    text = succeed(*options, "--target", "x86-64-v3,haswell", "-o", "two.so", folder=tmp_path)
+    one, two = (perpend.load(tmp_path / f"{name}.so").description for name in ("one", "two"))
+    assert two["weightsBytes"] == one["weightsBytes"]
+    assert [variant["weightsBytes"] for variant in two["variants"]] == [one["weightsBytes"]] * 2
+    assert re.search(r"^target haswell: code .*\(0 bytes of its own\)$", text, re.M)
+    assert (tmp_path / "two.so").stat().st_size < (tmp_path / "one.so").stat().st_size + one["weightsBytes"]
+
+
+# Refusals
+
+
+def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
+    if runs_here("sapphirerapids"):
+        pytest.skip("this machine is a sapphirerapids")
+    succeed("compile", DIGITS, "--target", "sapphirerapids", "-o", "one.so", folder=tmp_path)
+    assert re.search(r"needs \S*amx-tile\S*; this machine has", reject("run", "one.so", folder=tmp_path))
+    targets = "sapphirerapids,x86-64-v4,+avx512fp16"
+    succeed("compile", DIGITS, "--target", targets, "-o", "two.so", folder=tmp_path)
+    error = reject("run", "two.so", folder=tmp_path)
+    assert re.search(
+        r"needs \S*amx-tile\S* \(sapphirerapids\), or \S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\); this machine has",
+        error,
+    )
+    assert f"(target {targets} was asked for)" in error
+
+
+def test_forcing_what_cannot_be(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORCE, "x86-64-v5")
+    error = reject("run", folder / "digits.so", folder=tmp_path)
+    assert "needs PERPEND_TARGET to be one of 'x86-64-v4', 'x86-64-v3', 'x86-64', got 'x86-64-v5'" in error
+    monkeypatch.setenv(FORCE, '"\\\n' + "x" * 1000)
+    assert "got '???xxx" in reject("run", folder / "digits.so", folder=tmp_path)
+    succeed("run", folder / "digits-x86-64.so", folder=tmp_path)  # of one machine
+    if not runs_here("sapphirerapids"):
+        succeed("compile", DIGITS, "--target", "x86-64,sapphirerapids", "-o", "m.so", folder=tmp_path)
+        monkeypatch.setenv(FORCE, "sapphirerapids")
+        assert re.search(r"needs \S*amx-tile\S* \(sapphirerapids\); this", reject("run", "m.so", folder=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ("x86-64-v3,x86-64-v4,x86-64-v3", "it names the machine 'x86-64-v3' twice"),
+        ("haswell,l2=256K,haswell", "it names the machine 'haswell' twice"),
+        ("+avxvnni,x86-64-v3", "'+avxvnni' belongs to no machine"),
+        ("x86-64-v3,znver55", "unknown target 'znver55'\nhint: did you mean 'znver5'?"),
+        ("x86-64-v3,avxvnni,x86-64-v4", "hint: write '+avxvnni' to switch it on"),
+    ],
+)
+def test_lists_that_are_wrong(tmp_path: Path, targets: str, message: str) -> None:
+    assert message in reject("compile", DIGITS, "--target", targets, "-o", "m.so", folder=tmp_path, code=2)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--stop-after", "pack"],
+        ["--override-phase", "tile:x.mlir"],
+        ["--start-from", "plan"],
+        ["--schedules", "x.schedules"],
+    ],
+    ids=" ".join,
+)
+def test_options_for_one_machine(tmp_path: Path, option: list[str]) -> None:
+    output = [] if option[0] == "--stop-after" else ["-o", "m.so"]
+    error = reject("compile", DIGITS, "--target", ",".join(TARGETS), *option, *output, folder=tmp_path)
+    assert f"the option {option[0]} is for one machine, and --target names 3: " in error
+
+
+def test_phases_before_the_machines(tmp_path: Path) -> None:
+    """What they have in common is the same for each."""
+    layout = ["compile", DIGITS, "--stop-after", "layout", "--target"]
+    texts = {succeed(*layout, target, folder=tmp_path) for target in [*TARGETS, ",".join(TARGETS)]}
+    assert len(texts) == 1
+    succeed("compile", DIGITS, "-o", "m.so", "--dump-phases", "phases", "--target", "haswell,znver5", folder=tmp_path)
+    names = sorted(str(path.relative_to(tmp_path / "phases")) for path in (tmp_path / "phases").rglob("*.mlir"))
+    assert names[:2] == ["1-simplify.mlir", "2-layout.mlir"] and names[2] == "haswell/3-pack.mlir"
+    assert len(names) == 2 + 2 * 6
