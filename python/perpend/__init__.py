@@ -202,12 +202,17 @@ def _copy(source: Path, target: Path) -> None:
         written.unlink(missing_ok=True)
 
 
+def target_text(target: str | Sequence[str]) -> str:
+    """A machine, or several, as the compiler takes them."""
+    return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
+
+
 ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "threads")
 
 
 def compile(
     model: Any,
-    target: str = "host",
+    target: str | Sequence[str] = "host",
     *,
     dims: Mapping[str, int | str] | None = None,
     operators: Operators = (),
@@ -219,7 +224,7 @@ def compile(
     """Compiles a model.
 
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
-    target: the machine to compile for.
+    target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
     operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
@@ -238,7 +243,7 @@ def compile(
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        report = module.compile(path, {"target": target, **options})
+        report = module.compile(path, {"target": target_text(target), **options})
         compiled = _loaded(module, path, limit)
     except BaseException:
         folder.cleanup()

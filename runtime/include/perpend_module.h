@@ -31,6 +31,10 @@
  *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
  *   "checked": true               optional; a kernel that would leave a tensor's memory ends the run with an error
+ *   "variants": [{"target": "x86-64-v3", "isa": ["avx2"], "codeBytes": 100, "weightsBytes": 100}]
+ *                                 optional; for people: of an object for several machines, what it has for each, in the
+ *                                 order in which perpend_module_<name>() tries them. Each has a module of its own;
+ *                                 "target" and "isa" above are this one's, "weightsBytes" is of the section of all
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */

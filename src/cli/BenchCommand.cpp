@@ -171,7 +171,7 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
     llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),
                                  lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
   if (options.wantsProfile) {
-    Profiler profiler(model.get(), inputs->arrays, report.kernels);
+    Profiler profiler(model.get(), inputs->arrays, report);
     for (const Lane &lane : lanes)
       if (!profiler.print(lane.threads, lane.session.get(), *lane.execution, llvm::outs()))
         return UserError;

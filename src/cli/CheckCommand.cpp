@@ -92,29 +92,69 @@ static bool agreesWith(StringRef name, ArrayRef<Array> reference, const CheckOpt
   return agreement.isGood;
 }
 
+namespace {
+/// What a model gives on one machine.
+struct Variant {
+  std::string target; ///< empty: the only one
+  ModelOwner model;
+  std::vector<Array> outputs;
+};
+} // namespace
+
+/// Nothing where a run failed; printed.
+static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs) {
+  std::vector<Variant> variants;
+  for (auto &[target, variant] : variantsOf(std::move(model), path)) {
+    SessionOwner session = createSession(variant.get(), 0);
+    std::optional<std::vector<Array>> outputs;
+    if (session)
+      outputs = runOnce(variant.get(), session.get(), inputs.arrays, inputs.advice());
+    if (!outputs)
+      return {};
+    variants.push_back({target, std::move(variant), std::move(*outputs)});
+  }
+  return variants;
+}
+
+/// Compares the outputs of each variant with one reference. nullopt: there is none, printed.
+static std::optional<bool> checkAgainst(StringRef name, const CheckOptions &options, ArrayRef<Array> inputs,
+                                        ArrayRef<Variant> variants) {
+  llvm::outs().flush(); // the interpreter may take long
+  std::optional<std::vector<Array>> reference = referenceOf(name, options, inputs, variants[0].model.get());
+  if (!reference)
+    return std::nullopt;
+  bool isGood = true;
+  for (const Variant &variant : variants) {
+    if (!variant.target.empty())
+      llvm::outs() << variant.target << " ";
+    bool isSame = agreesWith(name, *reference, options, inputs, variant.outputs, variant.model.get());
+    llvm::outs().flush();
+    CompileOptions own = options.compiler;
+    if (!variant.target.empty())
+      own.target = variant.target;
+    if (!isSame && name == "interpreter")
+      llvm::outs() << "first difference: " << findFirstDifference(options.source, own, inputs) << "\n";
+    isGood &= isSame;
+  }
+  return isGood;
+}
+
 static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
-  SessionOwner session = made ? createSession(model.get(), 0) : nullptr;
-  if (!session)
+  if (!made)
     return UserError;
-  ArrayRef<Array> inputs = made->arrays;
-  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
-  if (!outputs)
+  std::vector<Variant> variants = runVariants(std::move(model), libraryPathOf(options.source, folder), *made);
+  if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
   bool isGood = true;
   for (StringRef name : references) {
-    llvm::outs().flush(); // the interpreter may take long
-    std::optional<std::vector<Array>> reference = referenceOf(name, options, inputs, model.get());
-    if (!reference)
+    std::optional<bool> isSame = checkAgainst(name, options, made->arrays, variants);
+    if (!isSame)
       return UserError;
-    bool isSame = agreesWith(name, *reference, options, inputs, *outputs, model.get());
-    llvm::outs().flush();
-    if (!isSame && name == "interpreter")
-      llvm::outs() << "first difference: " << findFirstDifference(options.source, options.compiler, inputs) << "\n";
-    isGood &= isSame;
+    isGood &= *isSame;
   }
   return isGood ? Good : UserError;
 }

@@ -24,6 +24,7 @@ OUTPUT ending in .so: a shared library; in .a: a static one (a C header is writt
 examples:
   perpend compile model.onnx -o model.so
   perpend compile model.onnx -o model.a --target x86-64-v3 --dim batch=4
+  perpend compile model.onnx -o model.so --target x86-64,x86-64-v3,x86-64-v4
   perpend compile model.onnx -o model --exe
   perpend compile model.onnx -o model.so --dump-phases phases
   perpend compile phases/4-fuse.mlir -o model.so --start-from schedule
@@ -74,7 +75,8 @@ examples:
 )",
      runInspect},
     {"targets", "list the machines to compile for", "perpend targets", R"(
-A target may be followed by instruction sets to switch on or off: x86-64-v3,+avxvnni
+A target may be followed by instruction sets to switch on or off, and by sizes of caches: x86-64-v3,+avxvnni,l2=2M
+Several targets, separated by commas, make one artifact that chooses at load: x86-64-v3,+avxvnni,x86-64-v4
 
 examples:
   perpend targets

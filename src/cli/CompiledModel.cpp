@@ -6,6 +6,8 @@
 
 #include "llvm/Support/Path.h"
 
+#include <cstdlib>
+
 namespace perpend::cli {
 
 TemporaryFolder::TemporaryFolder() {
@@ -31,6 +33,33 @@ ModelOwner loadLibrary(StringRef path) {
   return ModelOwner(model);
 }
 
+llvm::json::Object descriptionOf(const perpend_model *model) {
+  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
+  if (!descriptor)
+    return llvm::consumeError(descriptor.takeError()), llvm::json::Object();
+  return std::move(*descriptor->getAsObject());
+}
+
+std::vector<std::pair<std::string, ModelOwner>> variantsOf(ModelOwner model, StringRef path) {
+  constexpr const char *force = "PERPEND_TARGET"; // runtime/variants/ChooseVariant.h
+  std::vector<std::pair<std::string, ModelOwner>> variants;
+  const llvm::json::Object facts = descriptionOf(model.get());
+  const llvm::json::Array *machines = facts.getArray("variants");
+  if (const char *forced = std::getenv(force); !machines || (forced && *forced)) {
+    variants.emplace_back("", std::move(model));
+    return variants;
+  }
+  for (const llvm::json::Value &machine : *machines) {
+    std::string name = machine.getAsObject()->getString("target").value_or("").str();
+    perpend_model *variant = nullptr;
+    setenv(force, name.c_str(), /*replace=*/1);
+    if (perpend_model_load(path.str().c_str(), &variant) == PERPEND_OK)
+      variants.emplace_back(name, variant);
+  }
+  unsetenv(force);
+  return variants;
+}
+
 SessionOwner createSession(perpend_model *model, int64_t threads) {
   perpend_session_options options = {};
   options.threads = static_cast<int32_t>(threads);
@@ -40,11 +69,15 @@ SessionOwner createSession(perpend_model *model, int64_t threads) {
   return SessionOwner(session);
 }
 
+std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder) {
+  return source.kind == ModelKind::Library ? source.path : folder.pathOf("model.so");
+}
+
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report) {
   if (source.kind == ModelKind::Library)
     return loadLibrary(source.path);
-  std::string library = folder.pathOf("model.so");
+  std::string library = libraryPathOf(source, folder);
   if (!compileModel(source, options, ArtifactKind::SharedLibrary, library, report))
     return nullptr;
   return loadLibrary(library);

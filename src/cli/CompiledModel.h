@@ -11,6 +11,8 @@
 #include "cli/Arrays.h"
 #include "cli/Module.h"
 
+#include "llvm/Support/JSON.h"
+
 namespace perpend::cli {
 
 struct FreeModel {
@@ -36,10 +38,17 @@ private:
 
 // Errors: null, printed.
 ModelOwner loadLibrary(StringRef path);
+/// A model for several machines as it is on each of those that this one runs, by their names; else the model itself,
+/// without a name. `path`: of the library. Also where PERPEND_TARGET says which.
+std::vector<std::pair<std::string, ModelOwner>> variantsOf(ModelOwner model, StringRef path);
 SessionOwner createSession(perpend_model *model, int64_t threads);
 /// A library is loaded; anything else is compiled into `folder` first.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report = nullptr);
+/// The library that loadOrCompile loaded.
+std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder);
+/// The descriptor as JSON; it has been read before.
+llvm::json::Object descriptionOf(const perpend_model *model);
 /// Compiles a module, which is consumed.
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder);
 

@@ -2,6 +2,7 @@
 
 #include "cli/Report.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
 namespace perpend::cli {
@@ -94,6 +95,13 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
   for (const std::string &requirement : report.requirements)
     rows.push_back({"requirement", requirement, "checked by a run"});
   printTable(out, "Signature", {"", "name", "type"}, rows);
+  rows.clear();
+  for (const VariantReport &variant : report.variants)
+    rows.push_back({variant.target + (variant.target == report.target ? " (runs here)" : ""),
+                    std::to_string(variant.codeBytes), std::to_string(variant.weightsBytes),
+                    llvm::join(variant.isa, " ")});
+  if (!rows.empty())
+    printTable(out, "Variants", {"machine", "bytes of code", "bytes of weights", "instruction sets"}, rows);
   rows.clear();
   for (const OperatorReport &entry : report.operators)
     rows.push_back({entry.name, std::to_string(entry.count)});

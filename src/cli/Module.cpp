@@ -11,6 +11,7 @@
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
+#include "target/TargetInfo.h"
 #include "tile/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -242,7 +243,25 @@ static bool reaches(const ModelSource &source, const CompileOptions &options, St
   return true;
 }
 
-void writeReproducer(const ModelSource &source, const CompileOptions &options) {
+/// Of several machines the first one for which a compilation fails, or else the first.
+static std::string failingTarget(const ModelSource &source, CompileOptions options) {
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
+    return llvm::consumeError(targets.takeError()), options.target;
+  if (targets->size() == 1)
+    return options.target;
+  for (const target::TargetInfo &target : *targets) {
+    std::string text, first;
+    options.target = target.name;
+    if (!reaches(source, options, phases().back().name, text, first))
+      return target.name;
+  }
+  return targets->front().name;
+}
+
+void writeReproducer(const ModelSource &source, const CompileOptions &given) {
+  CompileOptions options = given;
+  options.target = failingTarget(source, given);
   std::string before, first;
   if (!reaches(source, options, "", before, first))
     return;

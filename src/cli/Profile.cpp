@@ -5,7 +5,6 @@
 #include "support/ReadableText.h"
 
 #include "llvm/Support/Format.h"
-#include "llvm/Support/JSON.h"
 
 #include <chrono>
 
@@ -26,19 +25,20 @@ static double nowMs() {
 
 /// The machine that the artifact was compiled for; it runs here.
 static std::optional<target::TargetInfo> targetOf(const perpend_model *model) {
-  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
-  if (!descriptor)
-    return llvm::consumeError(descriptor.takeError()), std::nullopt;
-  auto target = target::resolveTarget(descriptor->getAsObject()->getString("target").value_or("host"));
+  auto target = target::resolveTarget(descriptionOf(model).getString("target").value_or("host"));
   if (!target)
     return llvm::consumeError(target.takeError()), std::nullopt;
   return *target;
 }
 
-Profiler::Profiler(perpend_model *model, ArrayRef<Array> inputs, ArrayRef<KernelFacts> given)
+Profiler::Profiler(perpend_model *model, ArrayRef<Array> inputs, const CompileReport &report)
     : model(model), target(targetOf(model)) {
-  for (const KernelFacts &kernel : given)
+  for (const KernelFacts &kernel : report.kernels)
     facts[kernel.name] = &kernel;
+  for (const MachineReport &machine : report.machines)
+    if (target && machine.target == target->name)
+      for (const KernelFacts &kernel : machine.kernels)
+        facts[kernel.name] = &kernel;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
     for (int32_t dim = 0; dim < std::min<int32_t>(info->rank, static_cast<int32_t>(input.shape.size())); ++dim)

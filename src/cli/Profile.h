@@ -12,8 +12,8 @@ namespace perpend::cli {
 /// Measures the kernels of a model, and compares them with what the machine could do.
 class Profiler {
 public:
-  /// `facts`: of the compilation; empty for a model that was compiled before.
-  Profiler(perpend_model *model, ArrayRef<Array> inputs, ArrayRef<KernelFacts> facts);
+  /// `report`: of the compilation; empty for a model that was compiled before.
+  Profiler(perpend_model *model, ArrayRef<Array> inputs, const CompileReport &report);
 
   /// A line for each kernel, the longest first. A roof is the time that its operations take on full vectors, or that
   /// reading its operands and writing its results takes, whichever is longer. False: a run failed, printed.

@@ -228,10 +228,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     add(report.outputs, perpend_model_output(model.get(), i));
   for (int32_t i = 0; i < perpend_model_kernel_count(model.get()); ++i)
     report.kernels.push_back({perpend_model_kernel_name(model.get(), i), "", "", "", ""});
-  llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model.get()));
-  if (!descriptor)
-    return llvm::consumeError(descriptor.takeError()), report;
-  const llvm::json::Object &facts = *descriptor->getAsObject();
+  const llvm::json::Object facts = descriptionOf(model.get());
   if (const llvm::json::Array *inputs = facts.getArray("inputs"))
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
@@ -239,6 +236,13 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   report.precision = facts.getString("precision").value_or("").str();
   report.isChecked = facts.getBoolean("checked").value_or(false);
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
+  if (const llvm::json::Array *variants = facts.getArray("variants"))
+    for (const llvm::json::Value &value : *variants) {
+      const llvm::json::Object &variant = *value.getAsObject();
+      report.variants.push_back({variant.getString("target").value_or("").str(), textsIn(variant, "isa"),
+                                 variant.getInteger("codeBytes").value_or(0),
+                                 variant.getInteger("weightsBytes").value_or(0)});
+    }
   report.symbols = textsIn(facts, "symbols");
   report.dataSymbols = textsIn(facts, "dataSymbols");
   for (StringRef requirement : textsIn(facts, "requirements"))
@@ -249,6 +253,14 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
+
+/// In the order in which they are tried.
+static void printVariants(const ModelReport &report, llvm::raw_ostream &out) {
+  for (const VariantReport &variant : report.variants)
+    out << "variant  " << variant.target << (variant.target == report.target ? " (runs here)" : "") << ": code "
+        << variant.codeBytes << " bytes, weights " << variant.weightsBytes << " bytes, isa "
+        << (variant.isa.empty() ? "sse2" : llvm::join(variant.isa, " ")) << "\n";
+}
 
 void printText(const ModelReport &report, llvm::raw_ostream &out) {
   out << "model '" << report.name << "' (" << report.path << ")\n";
@@ -268,6 +280,7 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   for (const std::string &requirement : report.requirements)
     out << "requires " << requirement << "\n";
   out << "weights  " << report.weightsBytes << " bytes\n";
+  printVariants(report, out);
   if (!report.operators.empty())
     out << "\noperators:\n";
   for (const OperatorReport &entry : report.operators)

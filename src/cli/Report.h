@@ -35,6 +35,13 @@ struct BufferReport {
   int64_t first = 0, last = 0;
 };
 
+/// What a model for several machines has for one of them.
+struct VariantReport {
+  std::string target;
+  std::vector<std::string> isa;
+  int64_t codeBytes = 0, weightsBytes = 0;
+};
+
 struct ModelReport {
   std::string name, path, target;
   bool isChecked = false;
@@ -44,6 +51,7 @@ struct ModelReport {
   std::vector<std::string> requirements;         ///< of the extents of inputs
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
+  std::vector<VariantReport> variants; ///< the first that a machine runs is chosen; empty for one machine
   std::vector<KernelReport> kernels;
   /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those where every symbol is
   /// `symbolValue`; a run has one thread.

@@ -312,10 +312,10 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   return makeTarget(*machine, changes, caches);
 }
 
-/// Whether an item of a list says something of a machine. A feature without its sign does, too, but for the sign.
+/// Whether an item of a list says something of a machine, or would with a sign or a size.
 static bool isChange(StringRef item) {
   return item.starts_with("+") || item.starts_with("-") || item.contains('=') || item == "amx" ||
-         is_contained(isaNames, item);
+         is_contained(isaNames, item) || is_contained(cacheNames, item);
 }
 
 static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {

@@ -1,15 +1,18 @@
 """One artifact for several machines: the right variant runs, what they have in common is there once."""
 
+import json
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import perpend
 import pytest
-from cli.tool import DIGITS, PERPEND, reject, save, succeed, value
+from cli.tool import DIGITS, PERPEND, ROOT, reject, save, succeed, value
+from e2e.models import CLANG
 from onnx import helper, numpy_helper
 
 TARGETS = ["x86-64", "x86-64-v3", "x86-64-v4"]
@@ -106,6 +109,135 @@ def test_the_last_of_the_machines_that_runs_here_is_chosen(folder: Path) -> None
     assert model.description["target"] == best
     assert [variant["target"] for variant in model.description["variants"]] == TARGETS[::-1]
     assert {*model.description["isa"]} == sets_of(best)
+
+
+@pytest.mark.parametrize("model", ["digits", "block"])
+def test_check_compares_every_variant(folder: Path, model: str) -> None:
+    symbols = {"digits": ["n=3"], "block": ["b=2", "t=5"]}[model]
+    options = [word for symbol in symbols for word in ("--symbol", symbol)]
+    text = succeed("check", f"{model}.onnx", "--target", ",".join(TARGETS), *options, folder=folder)
+    names = [target for target in reversed(TARGETS) if runs_here(target)]
+    assert re.findall(r"^(\S+) against interpreter:$", text, re.M) == names
+    assert text.count("the outputs agree\n") == len(names)
+
+
+def test_check_of_the_one_that_is_forced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORCE, "x86-64")
+    text = succeed("check", "digits.onnx", "--target", ",".join(TARGETS), folder=folder)
+    assert text.count("against interpreter:") == 1
+
+
+def test_inspect_lists_the_variants(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORCE, "x86-64")
+    text = succeed("inspect", "digits.so", "--html", tmp_path / "digits.html", folder=folder)
+    text = succeed("inspect", "digits.so", folder=folder)
+    rows = re.findall(r"^variant  (.+): code (\d+) bytes, weights (\d+) bytes, isa (.*)$", text, re.M)
+    assert [row[0] for row in rows] == ["x86-64-v4", "x86-64-v3", "x86-64 (runs here)"]
+    assert [set(row[3].split()) - {"sse2"} for row in rows] == [sets_of(target) for target in reversed(TARGETS)]
+    alone = {t: perpend.load(folder / f"digits-{t}.so").description["weightsBytes"] for t in TARGETS}
+    assert [int(row[2]) for row in rows] == [alone[target] for target in reversed(TARGETS)]
+    size = (folder / "digits.so").stat().st_size
+    assert all(1000 < int(row[1]) < size for row in rows)
+    assert "x86-64 (runs here)" in (tmp_path / "digits.html").read_text()
+    assert "variant" not in succeed("inspect", "digits-x86-64.so", folder=folder)
+
+
+def test_bench_with_a_profile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORCE, "x86-64")
+    options = ["--profile", "--time", "0", "--symbol", "n=4"]
+    text = succeed("bench", "digits.onnx", "--target", ",".join(TARGETS), *options, folder=folder)
+    alone = succeed("bench", "digits.onnx", "--target", "x86-64", *options, folder=folder)
+    assert sorted(re.findall(r"\w+_\w+", text)) == sorted(re.findall(r"\w+_\w+", alone)) and "%" in text
+
+
+def test_a_list_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORCE, "x86-64-v2,+avx")
+    model = perpend.compile(DIGITS, ["x86-64", "x86-64-v2,+avx"])
+    assert model.description["target"] == "x86-64-v2,+avx"
+    assert [name for name, _ in model.report.times][-1] == "join"  # type: ignore[union-attr]
+    model.save(tmp_path / "saved.so")
+    monkeypatch.setenv(FORCE, "x86-64")
+    assert perpend.load(tmp_path / "saved.so").description["target"] == "x86-64"
+    for wrong in (3, ["x86-64", "x86-64"], []):
+        with pytest.raises(perpend.CompileError):
+            perpend.compile(DIGITS, wrong)  # type: ignore[arg-type]
+
+
+def test_sessions_of_several_variants_in_one_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = inputs_of("block")[1]
+    loaded = []
+    for target in filter(runs_here, TARGETS):
+        monkeypatch.setenv(FORCE, target)
+        loaded.append(perpend.load(folder / "block.so", threads=2))
+    expected = [model(given) for model in loaded]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            for model, result in zip(loaded, pool.map(lambda model: model(given), loaded), strict=True):
+                np.testing.assert_array_equal(result, expected[loaded.index(model)])
+    for result in expected[1:]:
+        np.testing.assert_allclose(result, expected[0], rtol=1e-4, atol=1e-4)
+
+
+# C
+
+
+def build(folder: Path, *arguments: object) -> None:
+    subprocess.run([CLANG, *map(str, arguments)], check=True, cwd=folder, timeout=120)
+
+
+PROGRAM = """
+#include "first.h"
+#include "perpend_module.h"
+#include "second.h"
+#include <stdio.h>
+int main(void) {
+  const perpend_module *modules[2] = {perpend_module_first(), perpend_module_second()};
+  for (int i = 0; i < 2; ++i) {
+    perpend_model *model = NULL;
+    if (perpend_model_from_module(modules[i], &model))
+      return puts(perpend_error_message()), 1;
+    puts(perpend_model_descriptor(model));
+    perpend_model_free(model);
+  }
+  return 0;
+}
+"""
+
+
+def test_two_static_libraries_in_one_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, targets in [("first", "x86-64,x86-64-v2"), ("second", "x86-64,x86-64-v3")]:
+        succeed("compile", DIGITS, "-o", f"{name}.a", "--target", targets, folder=tmp_path)
+    (tmp_path / "main.c").write_text(PROGRAM)
+    build(tmp_path, "-I", ROOT / "runtime/include", "main.c", "first.a", "second.a", "-lm", "-lpthread", "-o", "main")
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, timeout=60)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["name"] for one in found] == ["first", "second"]
+    assert found[0]["target"] == "x86-64-v2"
+    monkeypatch.setenv(FORCE, "x86-64-v2")
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "PERPEND_TARGET to be one of 'x86-64-v3', 'x86-64', got" in done.stdout
+
+
+def test_a_program_by_itself(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    succeed("compile", DIGITS, "--exe", "-o", "digits", "--target", ",".join(TARGETS), folder=tmp_path)
+    given = inputs_of("digits")[1]
+    np.save(tmp_path / "x.npy", given)
+    for target in filter(runs_here, TARGETS):
+        monkeypatch.setenv(FORCE, target)
+        command = [tmp_path / "digits", "--input", "x.npy", "--output-dir", "out"]
+        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path, timeout=60)
+        result = np.load(next((tmp_path / "out").glob("*.npy")))
+        np.testing.assert_array_equal(result, perpend.load(folder / f"digits-{target}.so")(given))
+
+
+@pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="there is no qemu-x86_64")
+@pytest.mark.parametrize(("processor", "target"), [("qemu64", "x86-64"), ("Haswell", "x86-64-v3")])
+def test_on_another_processor(tmp_path: Path, processor: str, target: str) -> None:
+    succeed("compile", DIGITS, "-o", "first.a", "--target", ",".join(TARGETS), folder=tmp_path)
+    (tmp_path / "main.c").write_text(PROGRAM.replace("second", "first"))
+    build(tmp_path, "-I", ROOT / "runtime/include", "main.c", "first.a", "-lm", "-lpthread", "-o", "main")
+    done = subprocess.run(["qemu-x86_64", "-cpu", processor, tmp_path / "main"], capture_output=True, text=True)
+    assert json.loads(done.stdout.splitlines()[0])["target"] == target, done.stdout + done.stderr
 
 
 # Weights

@@ -208,6 +208,31 @@ TEST(TargetInfo, UnknownNamesGetHints) {
   EXPECT_NE(textOf(resolveTarget("").takeError()).find("unknown target ''"), std::string::npos);
 }
 
+TEST(TargetInfo, SeveralMachines) {
+  auto namesOf = [](StringRef text) {
+    std::vector<std::string> names;
+    for (const TargetInfo &target : expectValue(resolveTargets(text)))
+      names.push_back(target.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(namesOf("x86-64-v3"), Names{"x86-64-v3"});
+  // Wider vectors first, then more instruction sets, then as named.
+  EXPECT_EQ(
+      namesOf("x86-64,x86-64-v3, +avxvnni,l2=2M,haswell,sapphirerapids,znver5,alderlake,x86-64-v3"),
+      (Names{"sapphirerapids", "znver5", "alderlake", "x86-64-v3,+avxvnni,l2=2M", "haswell", "x86-64-v3", "x86-64"}));
+  EXPECT_EQ(namesOf("znver5,-avx512f,x86-64-v4"), (Names{"x86-64-v4", "znver5,-avx512f"}));
+  EXPECT_EQ(textOf(resolveTargets("x86-64,haswell,x86-64,haswell").takeError()),
+            "target 'x86-64,haswell,x86-64,haswell': it names the machine 'x86-64' twice\nhint: leave one of them out");
+  for (StringRef item : {"+avxvnni", "-avx2", "l2=2M", "avx2"})
+    EXPECT_EQ(textOf(resolveTargets((item + ",haswell").str()).takeError()),
+              ("target '" + item + ",haswell': '" + item +
+               "' belongs to no machine\nhint: the machine comes first, as in x86-64-v3,+avxvnni")
+                  .str());
+  EXPECT_EQ(textOf(resolveTarget("x86-64,x86-64-v3,x86-64-v4").takeError()),
+            "target 'x86-64,x86-64-v3,x86-64-v4': expected one machine here, got 3\nhint: name one of them");
+}
+
 namespace {
 /// A pass's options by themselves.
 struct Options : mlir::detail::PassOptions {

@@ -1,6 +1,6 @@
 //===- WeightsObjectTest.cpp - Weights in objects and artifacts ----------===//
-#include "target/WeightsObject.h"
 #include "TestModules.h"
+#include "target/SharedWeights.h"
 
 #include "runtime/Checksum.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -104,6 +104,30 @@ TEST(WeightsObject, AreMappedReadOnlyByPageAndShared) {
   EXPECT_EQ(mappingField(weights + 4096, "Anonymous"), "0 kB") << "pages of the file itself, which processes share";
   EXPECT_EQ(dlsym(library, "perpend_weights_net"), nullptr) << "hidden";
   dlclose(library);
+}
+
+TEST(WeightsObject, SharedWeightsLieOnce) {
+  const ScratchDirectory folder = testFolder();
+  const std::vector<char> first = countedBytes(100), second = countedBytes(7), none;
+  const std::string path = folder.pathOf("w.o");
+  SharedWeights weights(expectValue(WeightsFile::create(path, expectValue(resolveTarget("x86-64")))));
+  EXPECT_EQ(weights.place(first), 0u);
+  EXPECT_EQ(weights.place(second), 128u);
+  EXPECT_EQ(weights.place(countedBytes(100)), 0u);
+  EXPECT_EQ(weights.place(none), 192u);
+  EXPECT_EQ(weights.place(countedBytes(8)), 192u);
+  const WeightsSummary summary = expectValue(weights.finish("net"));
+  EXPECT_EQ(summary.byteCount, 256u);
+  std::vector<char> expected(256, 0);
+  std::copy(first.begin(), first.end(), expected.begin());
+  std::copy(second.begin(), second.end(), expected.begin() + 128);
+  std::iota(expected.begin() + 192, expected.begin() + 200, char(1));
+  EXPECT_EQ(summary.checksum, perpend::runtime::crc32c(expected.data(), expected.size()));
+  const std::string bytes = readFile(path);
+  auto file = expectValue(object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes, "weights")));
+  for (const object::SectionRef &section : file->sections())
+    if (expectValue(section.getName()) == ".perpend.weights")
+      EXPECT_EQ(expectValue(section.getContents()), StringRef(expected.data(), expected.size()));
 }
 
 TEST(WeightsObject, EmptyIsFine) {

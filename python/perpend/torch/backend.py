@@ -23,7 +23,7 @@ from torch._functorch._aot_autograd.schemas import PlainTensorMeta
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
-from .. import CompileError, Model, Module, check_options, compile
+from .. import CompileError, Model, Module, check_options, compile, target_text
 from .call import Complex, has_effect
 from .frontend import Converter, check_operators
 from .frozen import Frozen, is_plain, is_static
@@ -49,6 +49,8 @@ def perpend_backend(
         raise CompileError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}\nhint: leave it out")
     settings = {**(options or {}), **others}
     check_options(settings, ("freeze", "target", "threads"))
+    if "target" in settings:
+        settings["target"] = target_text(settings["target"])
     freeze = settings.pop("freeze", True)
     if freeze not in (True, False, "read"):
         raise CompileError(f"option 'freeze': expected True, False or 'read', got {freeze!r}")
