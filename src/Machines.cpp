@@ -114,6 +114,9 @@ private:
 LogicalResult MachineCompilations::prepare() {
   if (failed(start.prepareModule()) || failed(start.prepareGiven()))
     return failure();
+  for (const target::TargetInfo &machine : machines) // early; files of intrinsics are read when it is a machine's turn
+    if (options.intrinsics.empty() && failed(Compilation(start.module, options, machine, nullptr).checkPrecision()))
+      return failure();
   if (isOfMachine(start.first))
     return success();
   StringRef last;

@@ -1,6 +1,7 @@
-// The choice is made anew by each call, which is one for each load: it costs as much as the runtime's own look at the
-// instruction sets. The runtime that loads an artifact may be another one than that inside, and older; what it says of
-// a model is in the model's descriptor. So a refusal is a descriptor, too: of a model that asks for what is not there.
+// The choice is made anew by each call, which is one for each load: it asks the processor for each instruction set
+// once, as the runtime does again. The runtime that loads an artifact may be another one than that inside, and older;
+// what it says of a model is in the model's descriptor. So a refusal is a descriptor, too: of a model that asks for
+// what is not there.
 #include "ChooseVariant.h"
 #include "../Isa.h"
 #include <cstdarg>
@@ -31,11 +32,31 @@ template <size_t capacity> struct BoundedText {
 
 using Needs = BoundedText<240>; // what the runtime has room for in its message
 
-bool isSupported(const char *name) { return hasInstructionSet(name) && requestInstructionSet(name); }
+// Remembers what the processor said: asking takes microseconds in a virtual machine.
+class Processor {
+public:
+  bool has(const char *name) {
+    for (size_t i = 0; i < count; ++i)
+      if (!strcmp(known[i].name, name))
+        return known[i].isThere;
+    const bool isThere = hasInstructionSet(name);
+    if (count < capacity)
+      known[count++] = {name, isThere};
+    return isThere;
+  }
 
-bool runs(const perpend_variant &variant) {
+private:
+  static constexpr size_t capacity = 64; // others are asked for again
+  struct {
+    const char *name;
+    bool isThere;
+  } known[capacity];
+  size_t count = 0;
+};
+
+bool runs(const perpend_variant &variant, Processor &processor) {
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
-    if (!hasInstructionSet(name))
+    if (!processor.has(name))
       return false;
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
     if (!requestInstructionSet(name))
@@ -44,11 +65,11 @@ bool runs(const perpend_variant &variant) {
 }
 
 // "avx512f,avx512dq and 3 more (x86-64-v4)"
-void describeMissing(const perpend_variant &variant, Needs &needs) {
+void describeMissing(const perpend_variant &variant, Processor &processor, Needs &needs) {
   constexpr uint32_t shown = 4;
   uint32_t count = 0;
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
-    if (!isSupported(name) && count++ < shown)
+    if (!(processor.has(name) && requestInstructionSet(name)) && count++ < shown)
       needs.append("%s%s", count > 1 ? "," : "", name);
   if (count > shown)
     needs.append(" and %u more", count - shown);
@@ -83,12 +104,13 @@ const perpend_module *refuse(const perpend_variant &any, const char *name, Needs
 
 const perpend_module *chooseNamed(const perpend_variant *variants, uint32_t count, const char *name,
                                   const char *wanted) {
+  Processor processor;
   Needs needs;
   for (uint32_t i = 0; i < count; ++i)
     if (!strcmp(variants[i].target, wanted)) {
-      if (runs(variants[i]))
+      if (runs(variants[i], processor))
         return variants[i].module;
-      describeMissing(variants[i], needs);
+      describeMissing(variants[i], processor, needs);
       return refuse(variants[i], name, needs, "that of PERPEND_TARGET");
     }
   needs.append("PERPEND_TARGET to be one of");
@@ -107,14 +129,15 @@ const perpend_module *perpend_choose_variant_v1(const perpend_variant *variants,
   const char *wanted = getenv("PERPEND_TARGET");
   if (wanted && *wanted)
     return chooseNamed(variants, count, name, wanted);
+  Processor processor;
   for (uint32_t i = 0; i < count; ++i)
-    if (runs(variants[i]))
+    if (runs(variants[i], processor))
       return variants[i].module;
   Needs needs;
   BoundedText<40> asked;
   for (uint32_t i = 0; i < count; ++i) {
     needs.append("%s", i ? ", or " : "");
-    describeMissing(variants[i], needs);
+    describeMissing(variants[i], processor, needs);
     asked.append("%s%s", i ? "," : "", variants[i].target);
   }
   return refuse(variants[0], name, needs, asked.text);

@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
 import perpend
 import pytest
 from cli.tool import DIGITS, PERPEND, ROOT, reject, save, succeed, value
 from e2e.models import CLANG
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["x86-64", "x86-64-v3", "x86-64-v4"]
 FORCE = "PERPEND_TARGET"
@@ -150,6 +151,29 @@ def test_bench_with_a_profile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert sorted(re.findall(r"\w+_\w+", text)) == sorted(re.findall(r"\w+_\w+", alone)) and "%" in text
 
 
+def test_texts_and_library_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Identities of constant texts are weights, too, and each variant has a table of them."""
+    words = helper.make_tensor("words", TensorProto.STRING, [2], [b"one", b"two"])
+    nodes = [helper.make_node("StringConcat", ["x", "words"], ["y"])]
+    tensors = [value(name, [2], TensorProto.STRING) for name in "xy"]
+    graph = helper.make_graph(nodes, "texts", tensors[:1], tensors[1:], [words])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    onnx.save(model, tmp_path / "texts.onnx")
+    succeed("compile", "texts.onnx", "-o", "texts.so", "--target", "x86-64,x86-64-v2", folder=tmp_path)
+    for target in ("x86-64", "x86-64-v2"):
+        monkeypatch.setenv(FORCE, target)
+        assert perpend.load(tmp_path / "texts.so")(np.array(["a", ""])).tolist() == ["aone", "two"]
+
+
+@pytest.mark.parametrize("option", ["-O0", "-O3", "--checked"])
+def test_no_weights(tmp_path: Path, option: str) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    save(tmp_path / "relu.onnx", nodes, [value("x", ["n"])], [value("y", ["n"])])
+    succeed("check", "relu.onnx", "--target", "x86-64,x86-64-v2", option, folder=tmp_path)
+    succeed("compile", "relu.onnx", "--target", "x86-64,x86-64-v2", option, "-o", "relu.so", folder=tmp_path)
+    assert perpend.load(tmp_path / "relu.so").description["weightsBytes"] == 0
+
+
 def test_a_list_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE, "x86-64-v2,+avx")
     model = perpend.compile(DIGITS, ["x86-64", "x86-64-v2,+avx"])
@@ -251,6 +275,8 @@ def test_equal_weights_are_there_once(tmp_path: Path) -> None:
     assert two["weightsBytes"] == one["weightsBytes"]
     assert [variant["weightsBytes"] for variant in two["variants"]] == [one["weightsBytes"]] * 2
     assert re.search(r"^target haswell: code .*\(0 bytes of its own\)$", text, re.M)
+    assert b"PERPEND_TARGET" in (tmp_path / "two.so").read_bytes()
+    assert b"PERPEND_TARGET" not in (tmp_path / "one.so").read_bytes()  # it has nothing to choose
     assert (tmp_path / "two.so").stat().st_size < (tmp_path / "one.so").stat().st_size + one["weightsBytes"]
 
 
@@ -313,6 +339,19 @@ def test_options_for_one_machine(tmp_path: Path, option: list[str]) -> None:
     output = [] if option[0] == "--stop-after" else ["-o", "m.so"]
     error = reject("compile", DIGITS, "--target", ",".join(TARGETS), *option, *output, folder=tmp_path)
     assert f"the option {option[0]} is for one machine, and --target names 3: " in error
+
+
+def test_a_precision_that_one_lacks(tmp_path: Path) -> None:
+    options = ["--precision", "bf16", "-o", "m.so", "--target"]
+    error = reject("compile", DIGITS, *options, "znver4,x86-64-v3", folder=tmp_path)
+    assert "precision (--precision): the machine 'x86-64-v3' multiplies f32 with sums of f32, got 'bf16'" in error
+    assert "precision bf16: " in succeed("compile", DIGITS, *options, "znver4,znver5", folder=tmp_path)
+
+
+@pytest.mark.parametrize("option", [[], ["--schedules"], ["--stage", "asm"]], ids=" ".join)
+def test_inspecting_a_source_is_for_one_machine(tmp_path: Path, option: list[str]) -> None:
+    error = reject("inspect", DIGITS, *option, "--target", "x86-64-v3,x86-64-v4", folder=tmp_path)
+    assert "target 'x86-64-v3,x86-64-v4': expected one machine here, got 2" in error
 
 
 def test_phases_before_the_machines(tmp_path: Path) -> None:
