@@ -280,6 +280,12 @@ def test_equal_weights_are_there_once(tmp_path: Path) -> None:
     assert (tmp_path / "two.so").stat().st_size < (tmp_path / "one.so").stat().st_size + one["weightsBytes"]
 
 
+def test_compiling_twice_gives_the_same_bytes(tmp_path: Path, folder: Path) -> None:
+    options = ["--name", "digits", "--target", ",".join(TARGETS[::-1]), "-o", "again.so"]
+    succeed("compile", DIGITS, *options, folder=tmp_path)
+    assert (tmp_path / "again.so").read_bytes() == (folder / "digits.so").read_bytes()
+
+
 # Refusals
 
 
