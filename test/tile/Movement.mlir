@@ -10,7 +10,7 @@
 #t = #graph.shape<[24, "n"]>
 #s = #graph.shape<["n"]>
 
-func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}, %c: tensor<1x14x14x24xf32> {graph.name = "c"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>) {
+func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}, %c: tensor<1x14x14x24xf32> {graph.name = "c"}, %k: tensor<37x3x24xf32> {graph.name = "k"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>) {
   %0 = graph.call_kernel @across(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %1 = graph.call_kernel @padded(%i) : (tensor<2x9x13xf32>) -> tensor<2x15x9xf32>
   %2 = graph.call_kernel @bytes(%b) : (tensor<11x16xi8>) -> tensor<16x11xi8>
@@ -18,7 +18,8 @@ func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14x
   %4 = graph.call_kernel @tangents(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %5 = graph.call_kernel @padded_rows(%r) : (tensor<12x5x14xf32>) -> tensor<7x16x12xf32>
   %6 = graph.call_kernel @planes(%c) : (tensor<1x14x14x24xf32>) -> tensor<1x24x14x14xf32>
-  return %0, %1, %2, %3, %4, %5, %6 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>
+  %7 = graph.call_kernel @panels(%k) : (tensor<37x3x24xf32>) -> tensor<3x5x24x8xf32>
+  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @across
@@ -103,4 +104,21 @@ func.func private @tangents(%x: tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t> at
 func.func private @planes(%x: tensor<1x14x14x24xf32>) -> tensor<1x24x14x14xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.transpose %x [0, 3, 1, 2] : tensor<1x14x14x24xf32> -> tensor<1x24x14x14xf32>
   return %0 : tensor<1x24x14x14xf32>
+}
+
+// Panels of which the last is cut: those before it are transposed in registers, whatever they are a dimension of.
+// SCHEDULED-LABEL: func.func private @panels
+// SCHEDULED-SAME: = loop_partition %i1, [4, _]"
+// SCHEDULED-SAME: "unroll
+// FLAT-LABEL: func.func private @panels
+// FLAT-NOT: scf.if
+// FLAT-COUNT-24: vector.shuffle
+// FLAT-NOT: vector.shuffle
+// FLAT: scf.if
+func.func private @panels(%x: tensor<37x3x24xf32>) -> tensor<3x5x24x8xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 2, 0] : tensor<37x3x24xf32> -> tensor<3x24x37xf32>
+  %1 = graph.pad %0 <[0, 0, 0]> 0.0 : f32 : tensor<3x24x37xf32> -> tensor<3x24x40xf32>
+  %2 = graph.reshape %1 : tensor<3x24x40xf32> -> tensor<3x24x5x8xf32>
+  %3 = graph.transpose %2 [0, 2, 1, 3] : tensor<3x24x5x8xf32> -> tensor<3x5x24x8xf32>
+  return %3 : tensor<3x5x24x8xf32>
 }

@@ -15,11 +15,19 @@
 //   vectorize %j1
 //   %f = fuse %o, %i0                        parallel %f
 //
+// Where what is padded are panels, of which only the last is cut, those before
+// it, which hold no padding, are a loop of their own:
+//
+//   reorder %o, %i0, %p, %j0, %i1, %j1
+//   %p_p0, %p_p1 = loop_partition %p, [114, _]
+//
 //===----------------------------------------------------------------------===//
 
 #include "tile/Buffers.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -33,6 +41,9 @@ struct Across {
   /// Number of the loop along which operands lie across.
   unsigned side = 0;
   bool isPadded = false;
+  /// Number of the loop over panels of which the last is cut, if that is what is padded, and of those before it.
+  std::optional<unsigned> cut = std::nullopt;
+  int64_t wholePanels = 0;
   int64_t lanes = 0;
 };
 } // namespace
@@ -48,11 +59,32 @@ static int64_t fitting(int64_t lanes, const SymbolicInt &extent) {
   return lanes;
 }
 
+/// Finds the loop over panels, the last of which is cut.
+static void findPanels(Across &across) {
+  KernelIndices indices;
+  ForOp last = across.loops.back();
+  int64_t columns = indices.extentOf(last).constant().value_or(0);
+  if (columns == 0)
+    return;
+  across.block.walk([&](arith::CmpIOp comparison) {
+    for (const SymbolicInt &change : changesAlong(comparison, last, indices).value_or(SmallVector<SymbolicInt>()))
+      for (auto [i, loop] : llvm::enumerate(ArrayRef(across.loops).drop_back())) {
+        IndexAlong along = indices.along(change, loop, comparison);
+        int64_t inside = along.first.constant().value_or(0);
+        bool isPanels = i != across.side && along.stride == SymbolicInt(-columns) && inside > 0;
+        if (isPanels && inside / columns < indices.extentOf(loop).constant().value_or(0)) {
+          across.cut = i;
+          across.wholePanels = inside / columns;
+        }
+      }
+  });
+}
+
 static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.size() != 1 || blocks.front().isReduction())
     return std::nullopt;
-  Across across{blocks.front(), loopsAround(blocks.front()), 0, false, 0};
+  Across across{.block = blocks.front(), .loops = loopsAround(blocks.front())};
   if (across.loops.size() < 2)
     return std::nullopt;
   KernelIndices indices;
@@ -80,6 +112,8 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
   across.lanes = std::min<int64_t>(across.lanes, target.vectorLanes(widest));
   across.lanes = fitting(across.lanes, indices.extentOf(last));
   across.lanes = fitting(across.lanes, indices.extentOf(across.loops[across.side]));
+  if (across.isPadded)
+    findPanels(across);
   return across.lanes < leastLanes ? std::nullopt : std::optional(across);
 }
 
@@ -93,6 +127,22 @@ static LogicalResult schedulePadding(KernelSchedule &schedule, KernelSchedule::B
   return failed(columns) ? failure() : schedule.vectorize(columns->second);
 }
 
+/// Its rows and its columns are the last two loops.
+static LogicalResult transposeTile(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> loops) {
+  return failed(schedule.unroll(loops.end()[-2])) ? failure() : schedule.vectorize(loops.back());
+}
+
+/// The tiles of panels that are not cut; those that are stay as they are.
+static LogicalResult transposeWhole(KernelSchedule &schedule, KernelSchedule::Loop panels, int64_t whole) {
+  auto parts = schedule.loopPartition(panels, {whole, std::nullopt});
+  if (failed(parts))
+    return failure();
+  auto blocks = schedule.getChildBlocks(parts->front());
+  if (failed(blocks))
+    return failure();
+  return transposeTile(schedule, *schedule.getLoops(blocks->front()));
+}
+
 static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
   Across across = *acrossOf(kernel, target);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
@@ -102,27 +152,38 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
       return failure();
     across = *acrossOf(kernel, target);
   }
-  SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer;
+  SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer, tiles;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))
-    if (i != across.side)
+    if (i != across.side && i != across.cut)
       outer.push_back(loop);
   KernelSchedule::Loop side = loops[across.side], last = loops.back();
   SmallVector<KernelSchedule::Loop> order(outer);
-  order.append({side, last});
+  order.push_back(side);
+  if (across.cut)
+    order.push_back(loops[*across.cut]);
+  order.push_back(last);
   if (failed(schedule.reorder(order)))
     return failure();
-  if (across.isPadded) {
+  bool isFilled = across.isPadded && !across.cut;
+  if (isFilled) {
     FailureOr<KernelSchedule::Block> padding = schedule.decomposePadding(*block, side);
     if (failed(padding) || failed(schedulePadding(schedule, *padding, across.lanes)))
       return failure();
   }
   auto rows = schedule.split(side, across.lanes);
   auto columns = schedule.split(last, across.lanes);
-  if (failed(rows) || failed(columns) ||
-      failed(schedule.reorder({rows->first, columns->first, rows->second, columns->second})) ||
-      failed(schedule.unroll(rows->second)) || failed(schedule.vectorize(columns->second)))
+  if (failed(rows) || failed(columns))
     return failure();
-  if (!across.isPadded)
+  tiles.push_back(rows->first);
+  if (across.cut)
+    tiles.push_back(loops[*across.cut]);
+  tiles.append({columns->first, rows->second, columns->second});
+  if (failed(schedule.reorder(tiles)))
+    return failure();
+  if (failed(across.cut ? transposeWhole(schedule, loops[*across.cut], across.wholePanels)
+                        : transposeTile(schedule, tiles)))
+    return failure();
+  if (!isFilled)
     outer.push_back(rows->first);
   if (outer.empty())
     return success();
