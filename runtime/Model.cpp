@@ -40,25 +40,40 @@ static perpend_status checkModule(const perpend_module &module) {
   return PERPEND_OK;
 }
 
-static perpend_status checkInstructionSets(const Descriptor &descriptor) {
-  char needed[256] = "", available[160];
-  bool isSupported = true;
+/// Names in a row.
+struct MachineNames {
+  char text[256] = "";
   size_t used = 0;
+  void add(const char *name) {
+    if (used + strlen(name) + 2 < sizeof text)
+      used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", name));
+  }
+};
+
+static perpend_status checkInstructionSets(const Descriptor &descriptor) {
+  MachineNames missing, refused;
   for (uint32_t i = 0; i < descriptor.isa.count; ++i) {
     const char *name = descriptor.isa.names[i];
-    if (hasInstructionSet(name) && requestInstructionSet(name))
-      continue;
-    isSupported = false;
-    if (used + strlen(name) + 2 < sizeof needed)
-      used += static_cast<size_t>(snprintf(needed + used, sizeof needed - used, "%s%s", used ? "," : "", name));
+    if (!hasInstructionSet(name))
+      missing.add(name);
+    else if (!requestInstructionSet(name))
+      refused.add(name);
   }
-  if (isSupported)
-    return PERPEND_OK;
-  describeInstructionSets(available, sizeof available);
-  return fail(PERPEND_UNSUPPORTED_CPU,
-              "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
-              "(target %.40s was asked for)",
-              descriptor.name, needed, available, descriptor.target);
+  if (missing.used) {
+    char available[160];
+    describeInstructionSets(available, sizeof available);
+    return fail(PERPEND_UNSUPPORTED_CPU,
+                "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
+                "(target %.40s was asked for)",
+                descriptor.name, missing.text, available, descriptor.target);
+  }
+  if (refused.used)
+    return fail(
+        PERPEND_UNSUPPORTED_CPU,
+        "model '%.60s' needs %s, which the system does not let this process use; hint: Linux does from 5.16 on, "
+        "unless a sandbox forbids arch_prctl; or compile it for '%.40s,-amx'",
+        descriptor.name, refused.text, descriptor.target);
+  return PERPEND_OK;
 }
 
 static perpend_status verifyWeights(const perpend_module &module, const Descriptor &descriptor) {
