@@ -57,9 +57,11 @@ static std::vector<std::unique_ptr<Pass>> only(std::unique_ptr<Pass> pass) {
   return passes;
 }
 
-Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass) : Jit(source, only(std::move(pass))) {}
+Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass, const std::vector<std::string> &features)
+    : Jit(source, only(std::move(pass)), features) {}
 
-Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings) {
+Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings,
+         const std::vector<std::string> &features) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   MLIRContext context;
@@ -74,6 +76,7 @@ Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings
   if (failed(passes.run(*module)))
     llvm::report_fatal_error("the test's module does not lower");
   auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
+  builder.addFeatures(features);
   auto machine = llvm::cantFail(builder.createTargetMachine());
   ExecutionEngineOptions options;
   auto optimise = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, machine.get());

@@ -16,9 +16,11 @@ namespace perpend::tile {
 /// A module whose functions have the attribute llvm.emit_c_interface. Errors end the process with a message.
 class Jit {
 public:
-  /// Parses `source`, runs `lowerings` on it, lowers it to machine code with vectorisation for this machine.
-  Jit(const std::string &source, std::vector<std::unique_ptr<mlir::Pass>> lowerings);
-  Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass);
+  /// Parses `source`, runs `lowerings` on it, lowers it to machine code with vectorisation for this machine, and
+  /// `features` that it has beside ("+amx-tile").
+  Jit(const std::string &source, std::vector<std::unique_ptr<mlir::Pass>> lowerings,
+      const std::vector<std::string> &features = {});
+  Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass, const std::vector<std::string> &features = {});
 
   template <typename Function> Function *function(const std::string &name) {
     return reinterpret_cast<Function *>(address("_mlir_ciface_" + name));

@@ -83,6 +83,21 @@ TEST_F(PanelLayoutTest, NumbersAreKept) {
   EXPECT_EQ(layout->depth, 12);
 }
 
+TEST_F(PanelLayoutTest, ADepthCanBeOfMultiples) {
+  const Intrinsic &intrinsic = read({{R"("cols <= 32")", R"("cols <= 32", "mod(depth, 6) <= 0")"}});
+  EXPECT_EQ(intrinsic.panels->depth, 24);
+  auto target = llvm::cantFail(perpend::target::resolveTarget("x86-64-v3"));
+  auto cycles = [&](int64_t depth) {
+    ProductExtents extents{SymbolicInt(8), SymbolicInt(16), SymbolicInt(depth)};
+    return intrinsic.panels->fit(intrinsic, extents, 16, 8, target)->cyclesPerPoint;
+  };
+  EXPECT_NEAR(cycles(20) / cycles(24), 24.0 / 20, 1e-9);
+  EXPECT_TRUE(intrinsic.allows({SymbolicInt(8), SymbolicInt(16), SymbolicInt(12), SymbolicInt(4)}));
+  EXPECT_FALSE(intrinsic.allows({SymbolicInt(8), SymbolicInt(16), SymbolicInt(8), SymbolicInt(4)}));
+  SymbolicInt some = ceilDiv(SymbolicInt::symbol("k"), SymbolicInt(24)) * SymbolicInt(6);
+  EXPECT_TRUE(intrinsic.allows({SymbolicInt(8), SymbolicInt(16), some, SymbolicInt(4)}));
+}
+
 TEST_F(PanelLayoutTest, ColumnsAreWhatFollowsInTheSums) {
   // The same, transposed: rows of the left operand are the panels.
   std::optional<PanelLayout> layout = read({{R"(["_", "4", "1"], ["4 * cols", "4", "1"], ["_", "1"])",

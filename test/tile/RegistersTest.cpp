@@ -1,5 +1,6 @@
 //===- RegistersTest.cpp - blocks of sums in registers, bit for bit ---------===//
 
+#include "../amx/TileMachine.h"
 #include "Jit.h"
 #include "tile/passes/Passes.h"
 
@@ -9,6 +10,7 @@
 
 #include <bit>
 #include <limits>
+#include <map>
 #include <random>
 
 using namespace perpend::tile;
@@ -29,12 +31,15 @@ struct Variant {
   int64_t bytes; // of a vector
   /// What the machine has; steps need some of that.
   std::vector<std::string> features = {};
+  /// Words of which the depth is a multiple: of one that multiplies tiles, which test/amx executes.
+  int64_t depth = 1;
 
+  bool isOfTiles() const { return depth > 1; }
   std::string name() const {
     std::string text = llvm::formatv("{0}_{1}", intrinsic, bytes);
-    std::replace(text.begin(), text.end(), '.', '_');
     for (const std::string &feature : features)
       text += "_" + feature;
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '.' || c == '-'; }, '_');
     return text;
   }
 };
@@ -42,17 +47,23 @@ struct Variant {
 bool isOffered(const Variant &variant) {
   auto host = llvm::sys::getHostCPUFeatures();
   auto has = [&](llvm::StringRef name) { return host.lookup(name); };
+  if (variant.isOfTiles())
+    return true;
   const char *vectors = variant.bytes == 64 ? "avx512bw" : variant.bytes == 32 ? "avx2" : "sse2";
   return has(vectors) && llvm::all_of(variant.features, has);
 }
 
 struct Block {
   int64_t rows, cols;
-  std::string name() const { return llvm::formatv("block_{0}x{1}", rows, cols); }
+  /// Whether the code has the rows as a number.
+  bool isFixed = true;
+  std::string name() const { return llvm::formatv("block_{0}x{1}", isFixed ? std::to_string(rows) : "any", cols); }
 };
 
 const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
                                    {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
+const std::vector<Block> blocksOfTiles = {{1, 16},  {9, 32},  {16, 16},        {16, 32},        {17, 16},      {25, 32},
+                                          {32, 16}, {32, 32}, {32, 32, false}, {17, 32, false}, {5, 16, false}};
 
 template <typename T> std::string typeName() {
   bool isBFloat16 = std::is_same_v<T, BFloat16>;
@@ -63,9 +74,22 @@ template <typename T> StridedMemRefType<T, 1> view(std::vector<T> &values) {
   return {values.data(), values.data(), 0, {static_cast<int64_t>(values.size())}, {1}};
 }
 
+int64_t productsOfTiles() {
+  using namespace perpend::amx;
+  return static_cast<int64_t>(perpend_amx_count(Kind::Bf16) + perpend_amx_count(Kind::UnsignedSigned));
+}
+
 class RegistersTest : public testing::TestWithParam<Variant> {
 protected:
   std::mt19937 random{7};
+  const std::vector<std::string> noFeatures;
+
+  std::vector<std::string> featuresToAdd() {
+    std::vector<std::string> features;
+    for (const std::string &feature : GetParam().features)
+      features.push_back("+" + feature);
+    return features;
+  }
 
   int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
 
@@ -87,26 +111,27 @@ protected:
     std::string word = group > 1 ? ", %one" : "";
     return llvm::formatv(R"(
     func.func @{0}(%a: memref<?x{1}>, %b: memref<?x{2}>, %c: memref<?x{3}>, %ao: index, %as: index, %bo: index, %co: index, %cs: index,
-        %depth: index, %n0: index, %n1: index, %as0: index, %as1: index, %bs0: index, %bs1: index) attributes {{llvm.emit_c_interface} {{
+        %depth: index, %n0: index, %n1: index, %as0: index, %as1: index, %bs0: index, %bs1: index, %any: index)
+        attributes {{llvm.emit_c_interface} {{
       %one = arith.constant 1 : index
       %g = arith.constant {4} : index
       %line = arith.constant {5} : index
       %rows = arith.constant {6} : index
       %cols = arith.constant {7} : index
       tile.call_intrinsic "{8}" %a, %b, %c at(%ao, %bo, %co)
-        strides(%as0, %as1, %as, %g{9}, %bs0, %bs1, %line, %g{9}, %cs, %one) extents(%cols, %depth, %n1, %n0, %rows)
+        strides(%as0, %as1, %as, %g{9}, %bs0, %bs1, %line, %g{9}, %cs, %one) extents(%cols, %depth, %n1, %n0, {10})
         : memref<?x{1}>, memref<?x{2}>, memref<?x{3}>
       return
     })",
                          block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, group * block.cols,
-                         block.rows, block.cols, GetParam().intrinsic, word);
+                         block.rows, block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any");
   }
 
   template <typename Left, typename Right, typename Sum>
   void check(Jit &jit, const Block &block, int64_t words, int64_t outer, int64_t inner, int64_t group) {
     using Kernel =
         void(StridedMemRefType<Left, 1> *, StridedMemRefType<Right, 1> *, StridedMemRefType<Sum, 1> *, int64_t, int64_t,
-             int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+             int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
     int64_t depth = words * group, aOffset = pick(0, 9), aStride = depth + pick(0, 40), bOffset = pick(0, 9);
     int64_t aSteps[] = {pick(0, 90), pick(0, 9)}, bStep = depth * block.cols + pick(0, 5);
     int64_t bSteps[] = {inner * bStep, bStep}, cOffset = pick(0, 9), cStride = block.cols + pick(0, 9);
@@ -129,7 +154,7 @@ protected:
     auto bView = view(b);
     auto cView = view(c);
     jit.function<Kernel>(block.name())(&aView, &bView, &cView, aOffset, aStride, bOffset, cOffset, cStride, words,
-                                       outer, inner, aSteps[0], aSteps[1], bSteps[0], bSteps[1]);
+                                       outer, inner, aSteps[0], aSteps[1], bSteps[0], bSteps[1], block.rows);
     ASSERT_EQ(c, expected) << block.name() << ", words " << words << ", window " << outer << " x " << inner;
   }
 
@@ -137,19 +162,24 @@ protected:
     const Variant &variant = GetParam();
     if (!isOffered(variant))
       GTEST_SKIP() << "this processor has no such instructions";
+    const std::vector<Block> &all = variant.isOfTiles() ? blocksOfTiles : blocks;
+    std::map<std::string, std::string> sources;
+    for (const Block &block : all)
+      sources[block.name()] = sourceOf<Left, Right, Sum>(block, group);
     std::string source;
-    for (const Block &block : blocks)
-      source += sourceOf<Left, Right, Sum>(block, group);
+    for (const auto &[name, text] : sources)
+      source += text;
     perpend::target::TargetInfo target;
     target.vectorBytes = variant.bytes;
     target.vectorRegisters = variant.bytes == 64 ? 32 : 16;
     target.isa = variant.features;
-    Jit jit(source, createTileLowerIntrinsics({target}));
-    for (const Block &block : blocks) {
+    Jit jit(source, createTileLowerIntrinsics({target}), variant.isOfTiles() ? featuresToAdd() : noFeatures);
+    for (const Block &block : all) {
       for (int64_t words : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 64, 131})
-        check<Left, Right, Sum>(jit, block, words, 1, words % 2 ? 1 : 3, group);
+        if (words <= 9 || !variant.isOfTiles())
+          check<Left, Right, Sum>(jit, block, words * variant.depth, 1, words % 2 ? 1 : 3, group);
       for (int trial = 0; trial < 10; ++trial)
-        check<Left, Right, Sum>(jit, block, pick(0, 20), pick(0, 3), pick(0, 3), group);
+        check<Left, Right, Sum>(jit, block, pick(0, 20 / variant.depth) * variant.depth, pick(0, 3), pick(0, 3), group);
       if (HasFatalFailure())
         return;
     }
@@ -157,12 +187,13 @@ protected:
 };
 
 TEST_P(RegistersTest, EqualsNaiveLoop) {
+  const int64_t products = productsOfTiles();
   llvm::StringRef name = GetParam().intrinsic;
   if (name == "f32.block")
     checkAll<float, float, float>(1);
   else if (name == "f64.block")
     checkAll<double, double, double>(1);
-  else if (name == "bf16.block")
+  else if (name == "bf16.block" || name == "amx.bf16.block")
     checkAll<BFloat16, BFloat16, float>(2);
   else if (name == "bf16.weights.block")
     checkAll<float, BFloat16, float>(1);
@@ -172,6 +203,8 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
     checkAll<int16_t, int16_t, int32_t>(2);
   else
     checkAll<uint8_t, int8_t, int32_t>(4);
+  EXPECT_EQ(productsOfTiles() > products, GetParam().isOfTiles() && perpend::amx::perpend_amx_isUsed());
+  EXPECT_EQ(perpend::amx::perpend_amx_configured(), 0) << "tiles are released at the end";
 }
 
 // Vectors that no step of the text makes up (of three columns) are what the description says, as all of those without
@@ -188,7 +221,9 @@ INSTANTIATE_TEST_SUITE_P(Variants, RegistersTest,
                                          Variant{"i16.block", 64, {"avx512vl", "avx512vnni"}},
                                          Variant{"i8.block", 32, {"avxvnni"}}, Variant{"i8.block", 64, {"avxvnni"}},
                                          Variant{"i8.block", 16, {"avx512vl", "avx512vnni"}},
-                                         Variant{"i8.block", 64, {"avx512vl", "avx512vnni"}}),
+                                         Variant{"i8.block", 64, {"avx512vl", "avx512vnni"}},
+                                         Variant{"amx.bf16.block", 64, {"amx-tile", "amx-bf16"}, 16},
+                                         Variant{"amx.i8.block", 64, {"amx-tile", "amx-int8"}, 16}),
                          [](const testing::TestParamInfo<Variant> &info) { return info.param.name(); });
 
 } // namespace

@@ -4,7 +4,7 @@
 
 using namespace perpend::tile;
 
-static const Emitter *const emitters[] = {&registersEmitter};
+static const Emitter *const emitters[] = {&registersEmitter, &tilesEmitter};
 
 const Emitter *perpend::tile::findEmitter(llvm::StringRef name) {
   auto known = llvm::find_if(emitters, [&](const Emitter *emitter) { return emitter->name == name; });
@@ -13,4 +13,10 @@ const Emitter *perpend::tile::findEmitter(llvm::StringRef name) {
 
 std::string perpend::tile::emitterNames() {
   return llvm::join(llvm::map_range(emitters, [](const Emitter *emitter) { return emitter->name; }), ", ");
+}
+
+int64_t perpend::tile::rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                                  const target::TargetInfo &target) {
+  const Emitter *emitter = findEmitter(intrinsic.emitter);
+  return (emitter ? emitter : &registersEmitter)->rowsAtOnce(intrinsic, panel, rows, target);
 }

@@ -16,16 +16,32 @@ struct Emitter {
   llvm::StringLiteral name;
   /// Whether it can make code for what the description says.
   bool (*takes)(const Intrinsic &intrinsic);
-  /// Puts the code in the place of the call. Rows and columns are numbers. Errors are emitted at the call.
+  /// Puts the code in the place of the call. Columns are a number, and so are rows, unless it takes any. Errors are
+  /// emitted at the call.
   mlir::LogicalResult (*lower)(CallIntrinsicOp call, const Intrinsic &intrinsic, const target::TargetInfo &target);
+  /// Of a product in panels of so many columns: the rows of a block, at most; `rows` are those of the product.
+  int64_t (*rowsAtOnce)(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                        const target::TargetInfo &target);
+  /// Whether one call can be of the rows that are left behind whole blocks, though only a run knows how many.
+  bool takesAnyRows;
 };
 
 /// Null: there is none of this name.
 const Emitter *findEmitter(llvm::StringRef name);
 std::string emitterNames();
 
+/// As rowsAtOnce of the intrinsic's emitter; an implementation in text is taken to hold its sums in registers.
+int64_t rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                   const target::TargetInfo &target);
+
 /// A block of sums in vector registers (Registers.cpp).
 extern const Emitter registersEmitter;
+/// Its rowsAtOnce, of sums of a type and words of `group` elements: as many accumulators as registers allow, spread
+/// evenly over the rows.
+int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
+                        const target::TargetInfo &target);
+/// A block of sums in registers that are matrices (Tiles.cpp).
+extern const Emitter tilesEmitter;
 } // namespace perpend::tile
 
 #endif

@@ -3,6 +3,8 @@
 #include "tile/intrinsics/Expand.h"
 
 #include "tile/Attributes.h"
+#include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/PanelCall.h"
 
 #include "graph/Shapes.h"
 
@@ -16,9 +18,14 @@ using namespace perpend::tile;
 namespace {
 class Expansion {
 public:
-  Expansion(const IntrinsicMatch &match, const IntrinsicSite &site) : match(match), site(site) {}
+  Expansion(const IntrinsicMatch &match, const Emitter *emitter, const IntrinsicSite &site)
+      : match(match), emitter(emitter), site(site) {}
 
-  /// Calls of as many rows as there are, each of a number of them.
+  /// Whether rows and columns are numbers, where the emitter's code has them as such.
+  bool hasNumbers() {
+    return !emitter || (match.parameter(rowsParameter).isConstant() && match.parameter(columnsParameter).isConstant());
+  }
+  /// Calls of as many rows as there are, each of a number of them, unless the emitter takes any.
   void emitRows(OpBuilder &builder);
   /// A tile.call_intrinsic of all of the block, or of what there is of it.
   void emitCall(OpBuilder &builder);
@@ -35,11 +42,17 @@ public:
   Value isWhole(OpBuilder &builder);
 
 private:
-  void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {});
+  void emitBlock(OpBuilder &builder, Value rows, Value firstRow = {});
+  void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {}) {
+    emitBlock(builder, constant(builder, rows), firstRow);
+  }
+  void emitFewAtATime(OpBuilder &builder, int64_t rows, Value left);
   void emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef parameter)> extent, Value firstRow = {});
   Value extentOf(OpBuilder &builder, StringRef parameter);
 
   const IntrinsicMatch &match;
+  /// Null: the intrinsic has an implementation.
+  const Emitter *emitter;
   const IntrinsicSite &site;
 };
 
@@ -76,12 +89,9 @@ Value Expansion::isWhole(OpBuilder &builder) {
 // Emitters
 //===----------------------------------------------------------------------===//
 
-/// What emitters call the first iterator; they want it as a number.
-static constexpr StringLiteral rowsParameter = "rows";
-
-void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
+void Expansion::emitBlock(OpBuilder &builder, Value rows, Value firstRow) {
   auto extent = [&](StringRef parameter) {
-    return parameter == rowsParameter ? constant(builder, rows) : site.value(builder, match.parameter(parameter));
+    return parameter == rowsParameter ? rows : site.value(builder, match.parameter(parameter));
   };
   emitCall(builder, extent, firstRow);
 }
@@ -89,7 +99,22 @@ void Expansion::emitBlock(OpBuilder &builder, int64_t rows, Value firstRow) {
 /// Rows that are left of a block, as long as there are so many, before they are done one by one.
 static constexpr int64_t fewRows = 4;
 
-/// All rows; or as many as are left, if that is a number, else few at a time.
+void Expansion::emitFewAtATime(OpBuilder &builder, int64_t rows, Value left) {
+  Value from = constant(builder, 0);
+  for (int64_t few : {fewRows, int64_t(1)}) {
+    if (few >= rows)
+      continue;
+    Value to = few == 1 ? left
+                        : builder.create<arith::SubIOp>(
+                              site.loc, left, builder.create<arith::RemSIOp>(site.loc, left, constant(builder, few)));
+    auto loop = builder.create<scf::ForOp>(site.loc, from, to, constant(builder, few));
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    emitBlock(inner, few, loop.getInductionVar());
+    from = to;
+  }
+}
+
+/// All rows; or as many as are left, in one call where that can be, else few at a time.
 void Expansion::emitRows(OpBuilder &builder) {
   int64_t rows = *match.parameter(rowsParameter).constant();
   std::optional<SymbolicInt> count = match.counts.front();
@@ -100,26 +125,14 @@ void Expansion::emitRows(OpBuilder &builder) {
       site.loc, compare(builder, arith::CmpIPredicate::sge, left, constant(builder, rows)), /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
   emitBlock(then, rows);
-  if (std::optional<int64_t> rest = mod(*count, SymbolicInt(rows)).constant()) {
-    if (*rest == 0)
-      return;
-    Value hasRest = compare(otherwise, arith::CmpIPredicate::sgt, left, constant(otherwise, 0));
-    OpBuilder inner = otherwise.create<scf::IfOp>(site.loc, hasRest, /*withElseRegion=*/false).getThenBodyBuilder();
-    return emitBlock(inner, *rest);
-  }
-  Value from = constant(otherwise, 0);
-  for (int64_t few : {fewRows, int64_t(1)}) {
-    if (few >= rows)
-      continue;
-    Value to = few == 1
-                   ? left
-                   : otherwise.create<arith::SubIOp>(
-                         site.loc, left, otherwise.create<arith::RemSIOp>(site.loc, left, constant(otherwise, few)));
-    auto loop = otherwise.create<scf::ForOp>(site.loc, from, to, constant(otherwise, few));
-    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    emitBlock(inner, few, loop.getInductionVar());
-    from = to;
-  }
+  std::optional<int64_t> rest = mod(*count, SymbolicInt(rows)).constant();
+  if (rest == 0)
+    return;
+  if (!rest && !emitter->takesAnyRows)
+    return emitFewAtATime(otherwise, rows, left);
+  Value hasRest = compare(otherwise, arith::CmpIPredicate::sgt, left, constant(otherwise, 0));
+  OpBuilder inner = otherwise.create<scf::IfOp>(site.loc, hasRest, /*withElseRegion=*/false).getThenBodyBuilder();
+  emitBlock(inner, rest ? constant(inner, *rest) : left);
 }
 
 /// A parameter that is the extent of one iterator, and of which neither strides nor conditions depend, may be less.
@@ -186,8 +199,11 @@ bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelInd
       intrinsic ? matchIntrinsic(block, *intrinsic, indices, why) : std::optional<IntrinsicMatch>();
   if (!match)
     return false;
-  Expansion expansion(*match, site);
-  bool isCalled = intrinsic->emitter.empty();
+  const Emitter *emitter = findEmitter(intrinsic->emitter);
+  Expansion expansion(*match, emitter, site);
+  if (!expansion.hasNumbers())
+    return false;
+  bool isCalled = !emitter;
   auto emit = [&](OpBuilder &at) { isCalled ? expansion.emitCall(at) : expansion.emitRows(at); };
   OpBuilder inner = builder;
   if (Value condition = expansion.holds(builder, match->conditions))

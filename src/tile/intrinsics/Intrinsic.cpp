@@ -60,6 +60,8 @@ private:
   bool readStrides(Attribute value);
   bool readWhere(Attribute value);
   bool readStep(Attribute value);
+  bool readTiles(DictionaryAttr entries);
+  bool readTileCode(DictionaryAttr entries, StringRef name, ArrayRef<Type> arguments, Intrinsic::Code &code);
   bool readFeatures(Attribute value, Features &features);
   bool readFeatureList(ArrayAttr texts, Features &features);
   std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
@@ -243,13 +245,42 @@ bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
   return true;
 }
 
+/// The function of this text that an attribute names, with a body; null: none.
+static func::FuncOp codeNamed(Attribute value, func::FuncOp description) {
+  auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(value);
+  auto code = symbol ? description->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue()) : nullptr;
+  return code && !code.isDeclaration() ? code : nullptr;
+}
+
+bool Reader::readTileCode(DictionaryAttr entries, StringRef name, ArrayRef<Type> arguments, Intrinsic::Code &code) {
+  code.code = codeNamed(entries.get(name), function);
+  return (code.code && code.code.getFunctionType() == FunctionType::get(function.getContext(), arguments, {})) ||
+         fail("tiles: expected " + name + ", the name of a function of this text with the right arguments");
+}
+
+bool Reader::readTiles(DictionaryAttr entries) {
+  intrinsic.tiles = Intrinsic::Tiles();
+  Intrinsic::Tiles &tiles = *intrinsic.tiles;
+  auto rows = entries.getAs<IntegerAttr>("rows"), columns = entries.getAs<IntegerAttr>("columns");
+  if (!rows || !columns || rows.getInt() < 1 || columns.getInt() < 1)
+    return fail("tiles: expected rows and columns, which are numbers");
+  tiles.rows = rows.getInt();
+  tiles.columns = columns.getInt();
+  Builder builder(function.getContext());
+  Type number = builder.getI8Type(), memory = LLVM::LLVMPointerType::get(function.getContext());
+  SmallVector<Type> move{number, memory, builder.getI64Type()};
+  return readTileCode(entries, "configure", {number, number}, tiles.configure) &&
+         readTileCode(entries, "release", {}, tiles.release) && readTileCode(entries, "zero", number, tiles.zero) &&
+         readTileCode(entries, "load", move, tiles.load) && readTileCode(entries, "store", move, tiles.store) &&
+         readTileCode(entries, "multiply", {number, number, number}, tiles.multiply);
+}
+
 bool Reader::readStep(Attribute value) {
-  auto symbol = dyn_cast<FlatSymbolRefAttr>(value);
-  auto code = symbol ? function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue()) : nullptr;
-  if (!code || code.isDeclaration())
+  func::FuncOp code = codeNamed(value, function);
+  if (!code)
     return fail("steps: expected names of functions of this text");
   Attribute features = code->getAttr(featuresAttribute);
-  Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{code, {}});
+  Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{{code}, {}});
   return !features || readFeatures(features, step.features);
 }
 
@@ -275,6 +306,8 @@ bool Reader::isEntry(StringRef name, Attribute value) {
   }
   if (auto list = dyn_cast<ArrayAttr>(value); name == "steps" && list && !target)
     return llvm::all_of(list, [&](Attribute step) { return readStep(step); });
+  if (auto tiles = dyn_cast<DictionaryAttr>(value); name == "tiles" && tiles && !target)
+    return readTiles(tiles);
   return fail("'" + name +
               "' is no entry, or has a value of another kind: expected strides, where, features, cycles and "
               "implementation");
@@ -364,13 +397,24 @@ MemRefType Intrinsic::memoryType(unsigned buffer) const {
 
 int64_t Intrinsic::Step::lanes() const { return cast<VectorType>(code.getResultTypes()[0]).getNumElements(); }
 
-Value Intrinsic::Step::inlined(OpBuilder &builder, ValueRange arguments) const {
+SmallVector<func::FuncOp> Intrinsic::functions() const {
+  SmallVector<func::FuncOp> all{implementation};
+  for (const Step &step : steps)
+    all.push_back(step.code);
+  if (tiles)
+    for (const Code *code :
+         {&tiles->configure, &tiles->release, &tiles->zero, &tiles->load, &tiles->store, &tiles->multiply})
+      all.push_back(code->code);
+  return all;
+}
+
+Value Intrinsic::Code::inlined(OpBuilder &builder, ValueRange arguments) const {
   IRMapping values;
   values.map(code.getArguments(), arguments);
   Block &body = code.getBody().front();
   for (Operation &op : body.without_terminator())
     builder.clone(op, values);
-  return values.lookup(body.getTerminator()->getOperand(0));
+  return body.getTerminator()->getNumOperands() ? values.lookup(body.getTerminator()->getOperand(0)) : Value();
 }
 
 /// What the phase `lower` may find in a function that stands alone.

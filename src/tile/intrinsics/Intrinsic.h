@@ -13,7 +13,8 @@
 //     implementation = @f32.code     a function of the same text, or
 //     emitter = "registers",         code in C++ (Emitters.h) for a whole family, of the
 //                                    compiler's own intrinsics,
-//     steps = [@f32.step, …]         around functions of the same text
+//     steps = [@f32.step, …]         around functions of the same text,
+//     tiles = {…}                    or around those of registers that are matrices
 //   }} { … }
 //
 // The symbols of its shapes are parameters. Buffers have no layout but the
@@ -35,6 +36,17 @@
 //
 //   func.func private @f32.step(%a: vector<16xf32>, %b: vector<16xf32>, %sums: vector<16xf32>) -> vector<16xf32> { … }
 //
+// Registers that are matrices hold `rows` times `columns` sums. What the machine does with them are functions of the
+// registers' numbers, of an address and how far rows lie apart there (bytes):
+//
+//   tiles = {rows = 16, columns = 16, configure = @rows, release = @end, zero = @zero, load = @load, store = @store,
+//            multiply = @multiply}
+//   func.func private @rows(%upper: i8, %lower: i8) { … }    of registers 0, 1, 4 and of 2, 3, 5: so many rows
+//   func.func private @load(%tile: i8, %address: !llvm.ptr, %stride: i64) { … }       and so does store
+//   func.func private @multiply(%sums: i8, %left: i8, %right: i8) { … }
+//
+// The functions of blocks have the attributes of LLVM (passthrough) of `multiply`.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_INTRINSICS_INTRINSIC_H
@@ -54,12 +66,19 @@ using Features = llvm::SmallVector<std::vector<std::string>>;
 std::string missingFeatures(const Features &features, const target::TargetInfo &target);
 
 struct Intrinsic {
-  struct Step {
+  /// A function of the text.
+  struct Code {
     mutable mlir::func::FuncOp code;
+    /// A copy of what it does, and the first result; null without any.
+    mlir::Value inlined(mlir::OpBuilder &builder, mlir::ValueRange arguments) const;
+  };
+  struct Step : Code {
     Features features;
     int64_t lanes() const;
-    /// A copy of what it does.
-    mlir::Value inlined(mlir::OpBuilder &builder, mlir::ValueRange arguments) const;
+  };
+  struct Tiles {
+    int64_t rows, columns; ///< of sums
+    Code configure, release, zero, load, store, multiply;
   };
 
   std::string name;
@@ -77,7 +96,10 @@ struct Intrinsic {
   /// How it is carried out: an emitter, or the implementation.
   std::string emitter;
   llvm::SmallVector<Step> steps;
+  std::optional<Tiles> tiles;
   mutable mlir::func::FuncOp implementation;
+  /// All functions of its text beside the description.
+  llvm::SmallVector<mlir::func::FuncOp> functions() const;
   /// What the machine that it was read for has not; empty where it can.
   std::string lacks;
   /// Of those that add products: how the operands lie.

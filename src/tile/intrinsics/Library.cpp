@@ -35,8 +35,7 @@ IntrinsicScope::~IntrinsicScope() { libraryOf(context) = std::move(previous); }
 static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<const Intrinsic>> read) {
   for (Operation &op : *module.getBody())
     if (!op.hasAttr(intrinsicAttribute) && llvm::none_of(read, [&](const auto &intrinsic) {
-          return intrinsic->implementation == &op ||
-                 llvm::any_of(intrinsic->steps, [&](const Intrinsic::Step &step) { return step.code == &op; });
+          return llvm::is_contained(intrinsic->functions(), dyn_cast<func::FuncOp>(op));
         }))
       return op.emitError("expected functions with the attribute tile.intrinsic, and their implementations\n"
                           "hint: docs/howto/add-an-intrinsic.md shows one");

@@ -37,6 +37,7 @@ private:
   bool readColumns();
   bool readSum();
   bool readRows();
+  int64_t multipleOf(const SymbolicInt &extent);
 
   static bool isMoved(const Operand &operand, unsigned iterator) {
     return llvm::is_contained(operand.iterators, iterator);
@@ -132,6 +133,18 @@ bool PanelLayoutReader::readColumns() {
   return layout.group >= 1;
 }
 
+/// Of what an extent is: a number; or where a condition is mod(extent, n) <= 0, n.
+int64_t PanelLayoutReader::multipleOf(const SymbolicInt &extent) {
+  constexpr int64_t most = 256;
+  if (extent.isConstant())
+    return *extent.constant();
+  for (size_t i = 0; i < intrinsic.where.size(); i += 2)
+    for (int64_t n = 2; n <= most && intrinsic.where[i + 1] == SymbolicInt(0); ++n)
+      if (intrinsic.where[i] == support::mod(extent, SymbolicInt(n)))
+        return n;
+  return 1;
+}
+
 /// Elements of a word, then words, then what windows move.
 bool PanelLayoutReader::readSum() {
   SymbolicInt group(layout.group), row = layout.columns * group;
@@ -147,7 +160,7 @@ bool PanelLayoutReader::readSum() {
         return false;
     } else if (!layout.depthIterator) {
       layout.depthIterator = iterator;
-      layout.depth = layout.group * extentOf(iterator).constant().value_or(1);
+      layout.depth = layout.group * multipleOf(extentOf(iterator));
       if (!takes(left, iterator, group) || !takes(right, iterator, row))
         return false;
     } else if (extentOf(iterator).isConstant() || !isFree(left, iterator) || !isFree(right, iterator)) {
@@ -196,7 +209,7 @@ std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, con
     domain.push_back(extent.isConstant() ? extent : SymbolicInt(1));
   domain[columnIterator] = SymbolicInt(panel);
   if (depthIterator && !described[*depthIterator].isConstant())
-    domain[*depthIterator] = ceilDiv(extents.depth, SymbolicInt(group));
+    domain[*depthIterator] = ceilDiv(extents.depth, SymbolicInt(depth)) * SymbolicInt(depth / group);
   Fit fit{mostRows, 0};
   double inLoops = 0;
   if (std::optional<int64_t> only = rowIterator ? described[*rowIterator].constant() : std::nullopt) {

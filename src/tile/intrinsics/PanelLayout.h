@@ -29,7 +29,7 @@ struct ProductExtents {
 struct PanelLayout {
   /// Elements of the operand in rows, of the one in panels, and of the sums.
   mlir::Type left, right, sum;
-  /// Elements of a word, and of what is multiplied at once: the depth is a multiple of that.
+  /// Elements of a word, and of what is multiplied at once, of which the depth is a multiple.
   int64_t group = 1, depth = 1;
   /// Of a panel: a number, or a parameter that may be chosen.
   SymbolicInt columns;

@@ -1,8 +1,7 @@
 //===- Registers.cpp - register-blocked contractions --------------------------===//
 //
-// The emitter of blocks of sums in registers. Each distinct block becomes one private function, and every use a call of
-// it. Emitting the block once keeps code size and compile time independent of the number of uses; the call costs a few
-// nanoseconds against a microsecond of work.
+// The emitter of blocks of sums in registers (PanelCall.h). Emitting a block once keeps code size and compile time
+// independent of the number of uses; the call costs a few nanoseconds against a microsecond of work.
 //
 // The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
 // loads one row of packed b, and multiplies it by the broadcast of one word of each row of a (WordProducts.h). When the
@@ -19,7 +18,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/PanelCall.h"
 #include "tile/intrinsics/WordProducts.h"
+
+#include "graph/ElementTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -51,6 +53,8 @@ constexpr int64_t prefetchDistance = 8;
 constexpr int64_t mostParts = 8;
 /// Words of a column, of those that do not fill a vector, in one step.
 constexpr int64_t fewLanes = 4;
+/// Rows of a block: more are more code than speed. Of one column, each row ends with a sum of lanes.
+constexpr int64_t mostRows = 24, mostColumnRows = 8;
 
 /// How a block is laid out in vector registers.
 struct RegisterBlock {
@@ -82,20 +86,9 @@ struct RegisterBlock {
   bool isColumn() const { return cols == 1; }
 };
 
-/// The arguments of the emitted function, in order.
-struct Arguments {
-  Value a, aOffset, aStride, b, bOffset, c, cOffset, cStride, depth, counts[2], aSteps[2], bSteps[2];
-  Value ahead; // null: nothing is asked for
-
-  explicit Arguments(ValueRange v)
-      : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]),
-        depth(v[8]), counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]},
-        ahead(v.size() > 15 ? v[15] : Value()) {}
-};
-
 class MicroKernelEmitter {
 public:
-  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, Arguments arguments, WordProducts words,
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
                      unsigned lineBytes, int64_t parts)
       : builder(builder), block(block), arguments(arguments), words(words), lineBytes(lineBytes), parts(parts) {}
 
@@ -122,7 +115,7 @@ private:
 
   ImplicitLocOpBuilder &builder;
   RegisterBlock block;
-  Arguments arguments;
+  PanelArguments arguments;
   WordProducts words;
   unsigned lineBytes;
   int64_t parts; ///< calls in which what is asked for ahead comes
@@ -264,17 +257,11 @@ void MicroKernelEmitter::emit() {
     });
   });
   emitStores(addSets(sums));
-  builder.create<func::ReturnOp>();
 }
 
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
-
-/// A contiguous buffer of any size with these elements.
-MemRefType plainBuffer(Type buffer) {
-  return MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer).getElementType());
-}
 
 /// Whether products are added by what makes them: the last thing that a step does is no addition.
 bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target) {
@@ -285,122 +272,54 @@ bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Targe
   return !isa_and_nonnull<arith::AddIOp, arith::AddFOp>(next.getDefiningOp());
 }
 
-/// What the function of a block takes, in the order of Arguments, of a call whose buffers are [outer, inner, rows,
-/// depth(, g)], [outer, inner, depth, cols(, g)] and [rows, cols].
-class RegisterCall {
-public:
-  RegisterCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
-
-  LogicalResult lower(const target::TargetInfo &target);
-
-private:
-  Value extent(StringRef name) {
-    return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
-  }
-  Value stride(unsigned buffer, unsigned dim) {
-    for (unsigned i = 0; i < buffer; ++i)
-      dim += intrinsic.rank(i);
-    return op.getStrides()[dim];
-  }
-  FailureOr<Value> plain(Value buffer);
-  func::FuncOp functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target);
-  /// As a power of two.
-  int64_t parts() {
-    return op.getAhead() ? std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts())) : 0;
-  }
-
-  CallIntrinsicOp op;
-  const Intrinsic &intrinsic;
-  OpBuilder builder;
-};
-
-FailureOr<Value> RegisterCall::plain(Value buffer) {
-  MemRefType expected = plainBuffer(buffer.getType());
-  if (buffer.getType() == expected)
-    return buffer;
-  if (!memref::CastOp::areCastCompatible(buffer.getType(), expected))
-    return op.emitOpError("expected contiguous one-dimensional buffers, got ")
-           << buffer.getType() << "; hint: address a part of a buffer by its base";
-  return Value(builder.create<memref::CastOp>(op.getLoc(), expected, buffer));
-}
-
-func::FuncOp RegisterCall::functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target) {
-  auto module = op->getParentOfType<ModuleOp>();
-  std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, rows, cols);
-  if (parts())
-    name += "_ahead" + std::to_string(parts());
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
-  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
-  function.setPrivate();
-  function->setAttr("passthrough", code.getStrArrayAttr({"noinline"}));
-  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
-  code.setInsertionPointToStart(function.addEntryBlock());
-  int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
-  RegisterBlock block(rows, cols, lanes, target.vectorRegisters,
-                      addsProducts(intrinsic, RegisterBlock::lanesOf(cols, lanes), target));
-  WordProducts words(code, intrinsic, block.lanes, target);
-  MicroKernelEmitter(code, block, Arguments(function.getArguments()), words, target.lineBytes, parts()).emit();
-  return function;
-}
-
-LogicalResult RegisterCall::lower(const target::TargetInfo &target) {
-  std::optional<int64_t> rows = getConstantIntValue(extent("rows")), cols = getConstantIntValue(extent("cols"));
-  Shape extents(intrinsic.block.getDomain().values());
-  for (SymbolicInt &extent : extents)
-    if (!extent.isConstant())
-      extent = SymbolicInt(extent.str() == "rows" ? rows.value_or(0) : extent.str() == "cols" ? cols.value_or(0) : 1);
-  if (!rows || !cols || *rows < 1 || *cols < 1 || !intrinsic.allows(extents))
-    return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
-  FailureOr<Value> a = plain(op.getBuffers()[0]), b = plain(op.getBuffers()[1]), c = plain(op.getBuffers()[2]);
-  if (failed(a) || failed(b) || failed(c))
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+  PanelCall call(op, intrinsic);
+  std::optional<int64_t> rows = getConstantIntValue(call.rows()), cols = getConstantIntValue(call.columns());
+  if (failed(call.check(rows, cols)))
     return failure();
-  Value depth = extent("depth");
-  if (intrinsic.panels->group > 1)
-    depth = builder.createOrFold<arith::MulIOp>(
-        op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
-  SmallVector<Value> operands = {*a,
-                                 op.getBases()[0],
-                                 stride(0, 2),
-                                 *b,
-                                 op.getBases()[1],
-                                 *c,
-                                 op.getBases()[2],
-                                 stride(2, 0),
-                                 depth,
-                                 extent("outer"),
-                                 extent("inner"),
-                                 stride(0, 0),
-                                 stride(0, 1),
-                                 stride(1, 0),
-                                 stride(1, 1)};
-  if (op.getAhead())
-    operands.push_back(op.getAhead());
-  func::FuncOp function = functionOf(*rows, *cols, TypeRange(ValueRange(operands)), target);
-  builder.create<func::CallOp>(op.getLoc(), function, operands);
+  FailureOr<SmallVector<Value>> operands = call.operands();
+  if (failed(operands))
+    return failure();
+  std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, *rows, *cols);
+  int64_t parts = 0; // a power of two
+  if (op.getAhead()) {
+    parts = std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts()));
+    name += "_ahead" + std::to_string(parts);
+    operands->push_back(op.getAhead());
+  }
+  auto emit = [&](ImplicitLocOpBuilder &code, PanelArguments arguments) {
+    int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
+    RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters,
+                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
+    WordProducts words(code, intrinsic, block.lanes, target);
+    MicroKernelEmitter(code, block, arguments, words, target.lineBytes, parts).emit();
+  };
+  func::FuncOp function = call.function(name, ValueRange(*operands).getTypes(), {}, emit);
+  OpBuilder(op).create<func::CallOp>(op.getLoc(), function, *operands);
   op.erase();
   return success();
 }
 
-/// Of products in panels over a window of two dimensions: strides of the sums, and of elements, are what the code has.
-bool takesPanels(const Intrinsic &intrinsic) {
-  std::string text;
-  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
-    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
-      text += extent.str() + " ";
-    text += "; ";
-  }
-  std::string word =
-      intrinsic.panels && intrinsic.panels->group > 1 ? std::to_string(intrinsic.panels->group) + " " : "";
-  return intrinsic.panels &&
-         text == "outer inner rows depth " + word + "; outer inner depth cols " + word + "; rows cols ; ";
-}
-
-LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
-  return RegisterCall(op, intrinsic).lower(target);
+int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                              const target::TargetInfo &target) {
+  return rowsInRegisters(intrinsic.panels->sum, panel, intrinsic.panels->group, rows, target);
 }
 
 } // namespace
 
-const Emitter perpend::tile::registersEmitter = {"registers", takesPanels, lowerCall};
+/// On some targets, products of integers need a register before they are added.
+int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
+                                       const target::TargetInfo &target) {
+  int64_t lanes = target.vectorLanes(graph::bitWidth(sum) / 8);
+  int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
+  int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
+  if (vectors == 2)
+    most = std::min<int64_t>(most, target.gemmRows);
+  if (panel == 1)
+    most = std::min<int64_t>(most, mostColumnRows);
+  most = std::max<int64_t>(most, 1);
+  return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
+}
+
+const Emitter perpend::tile::registersEmitter = {"registers", PanelCall::takes, lowerCall, rowsAtOnceInRegisters,
+                                                 /*takesAnyRows=*/false};

@@ -18,7 +18,7 @@
 #include "graph/ElementTypes.h"
 #include "graph/builder/Builder.h"
 #include "tile/Tile.h"
-#include "tile/intrinsics/Intrinsic.h"
+#include "tile/intrinsics/Emitters.h"
 #include "tile/passes/ExactOperands.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
@@ -44,7 +44,8 @@ namespace {
 struct Choice {
   const Intrinsic *intrinsic;
   int64_t columns;
-  double cyclesPerPoint;
+  /// Of computing, and of that or of reading the right operand, what takes longer.
+  double cyclesOfProducts, cyclesPerPoint;
   const PanelLayout &panels() const { return *intrinsic->panels; }
 };
 } // namespace
@@ -86,19 +87,20 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
   if (!panels.columns.isConstant())
     sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8));
   for (int64_t size : sizes) {
-    int64_t rows = rowsInRegisters(panels.sum, size, panels.group, extents.rows.constant(), target);
+    int64_t rows = rowsAtOnce(intrinsic, size, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))
-      return Choice{&intrinsic, size, std::max(fit->cyclesPerPoint, cyclesOfReading(panels.right, extents, target))};
+      return Choice{&intrinsic, size, fit->cyclesPerPoint,
+                    std::max(fit->cyclesPerPoint, cyclesOfReading(panels.right, extents, target))};
   }
   return std::nullopt;
 }
 
-/// The cheapest first; of equal ones, that which reads fewer bytes.
+/// The cheapest first; of equal ones, that which reads fewer bytes, then that which computes less.
 static SmallVector<Choice> choicesFor(Type sum, const ProductExtents &extents, const target::TargetInfo &target) {
   SmallVector<Choice> choices;
   auto isBetter = [](const Choice &a, const Choice &b) {
     auto key = [](const Choice &choice) {
-      return std::pair(choice.cyclesPerPoint, choice.panels().right.getIntOrFloatBitWidth());
+      return std::tuple(choice.cyclesPerPoint, choice.panels().right.getIntOrFloatBitWidth(), choice.cyclesOfProducts);
     };
     return key(a) < key(b);
   };

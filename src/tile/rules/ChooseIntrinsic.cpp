@@ -13,6 +13,7 @@
 
 #include "tile/rules/Rules.h"
 
+#include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/Match.h"
 #include "tile/schedule/Nests.h"
 
@@ -129,6 +130,21 @@ SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const
     if (intrinsic->missingOn(target).empty() && typesOf(intrinsic->block) == typesOf(block))
       known.push_back(intrinsic.get());
   return known;
+}
+
+int64_t perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
+                                   int64_t group, Type sum, const target::TargetInfo &target) {
+  std::optional<PanelLayout::Fit> best;
+  for (const Intrinsic *intrinsic : intrinsics) {
+    const std::optional<PanelLayout> &panels = intrinsic->panels;
+    if (!panels || panels->group != group || panels->columns.constant().value_or(panel) != panel)
+      continue;
+    int64_t most = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target);
+    auto fit = panels->fit(*intrinsic, extents, panel, most, target);
+    if (fit && (!best || fit->cyclesPerPoint < best->cyclesPerPoint))
+      best = fit;
+  }
+  return best ? best->rows : rowsInRegisters(sum, panel, group, extents.rows.constant(), target);
 }
 
 LogicalResult IntrinsicChoice::run() {

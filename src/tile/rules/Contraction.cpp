@@ -31,8 +31,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Rows of a block: more are more code than speed. Of one column, each row ends with a sum of lanes.
-static constexpr int64_t mostRows = 24, mostColumnRows = 8;
 /// Words of 32 bits in the rows of a panel.
 static constexpr int64_t mostPanelColumns = 64;
 
@@ -58,7 +56,6 @@ private:
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
   /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
   bool moves(unsigned dim, const Access &operand, unsigned first = 0);
-  int64_t chooseRows(ArrayRef<const Intrinsic *> intrinsics);
   int64_t stepBytes(unsigned dim);
   bool holdsPanel(unsigned dim, int64_t blocks);
   int64_t blockOf(unsigned dim, int64_t multiple);
@@ -172,7 +169,10 @@ bool ContractionRule::findPanel() {
   panel = *width;
   if (panel < 1 || panel > mostPanelColumns)
     return false;
-  rowsAtOnce = chooseRows(intrinsics);
+  ProductExtents product{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(columns),
+                         this->product.getDomain().values().back()};
+  rowsAtOnce =
+      rowsOfBlock(intrinsics, product, panel, group, cast<BufferType>(sumBuffer.getType()).getElementType(), target);
   return true;
 }
 
@@ -193,38 +193,6 @@ int64_t ContractionRule::stepBytes(unsigned dim) {
   second[name] = SymbolicInt(1);
   unsigned bits = cast<BufferType>(plain.buffer().getType()).getElementType().getIntOrFloatBitWidth();
   return std::max<int64_t>(1, estimate(position.substitute(second) - position.substitute(first)) * bits / 8);
-}
-
-/// On some targets, products of integers need a register before they are added.
-int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                                       const target::TargetInfo &target) {
-  int64_t lanes = target.vectorLanes(graph::bitWidth(sum) / 8);
-  int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
-  int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
-  if (vectors == 2)
-    most = std::min<int64_t>(most, target.gemmRows);
-  if (panel == 1)
-    most = std::min<int64_t>(most, mostColumnRows);
-  most = std::max<int64_t>(most, 1);
-  return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
-}
-
-/// As many as the cheapest intrinsic for such panels takes.
-int64_t ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
-  ProductExtents extents{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(rank() - 1),
-                         product.getDomain().values().back()};
-  int64_t most = rowsInRegisters(cast<BufferType>(sumBuffer.getType()).getElementType(), panel, group,
-                                 extents.rows.constant(), target);
-  PanelLayout::Fit best{most, -1};
-  for (const Intrinsic *intrinsic : intrinsics) {
-    const std::optional<PanelLayout> &panels = intrinsic->panels;
-    if (!panels || panels->group != group || panels->columns.constant().value_or(panel) != panel)
-      continue;
-    auto fit = panels->fit(*intrinsic, extents, panel, most, target);
-    if (fit && (best.cyclesPerPoint < 0 || fit->cyclesPerPoint < best.cyclesPerPoint))
-      best = *fit;
-  }
-  return best.rows;
 }
 
 /// Whether a panel stays in the cache for all rows, rather than some rows for all panels: that reads the plain operand

@@ -38,7 +38,13 @@ struct Product {
   /// Columns of a panel, and elements of a word.
   int64_t columnsOfPanel, group;
 
-  Type sum() const { return cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType(); }
+  /// Of a block for an intrinsic, of so many.
+  int64_t rowsAtOnce(SymbolicInt rows, const target::TargetInfo &target) const {
+    Shape domain(block.getDomain().values());
+    ProductExtents extents{rows, domain[domain.size() - 2], domain.back()};
+    Type sum = cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType();
+    return rowsOfBlock(intrinsicsFor(block, target), extents, columnsOfPanel, group, sum, target);
+  }
 };
 
 class RowBlocksRule : RuleBody {
@@ -149,8 +155,7 @@ int64_t RowBlocksRule::chooseRows() {
       rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
-  int64_t inRegisters = rowsInRegisters(products.front().sum(), products.front().columnsOfPanel, products.front().group,
-                                        std::nullopt, target);
+  int64_t inRegisters = products.front().rowsAtOnce(SymbolicInt::symbol("rows"), target);
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
   if (!count || *count == 0)
@@ -241,7 +246,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
     return failure();
   order.push_back((*panels)[0]);
   if (hasRows) {
-    int64_t together = rowsInRegisters(product.sum(), product.columnsOfPanel, product.group, rows, target);
+    int64_t together = product.rowsAtOnce(SymbolicInt(rows), target);
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
       return failure();

@@ -9,6 +9,7 @@
 #define PERPEND_TILE_RULES_RULES_H
 
 #include "target/TargetInfo.h"
+#include "tile/intrinsics/PanelLayout.h"
 #include "tile/schedule/Schedule.h"
 
 namespace perpend::tile {
@@ -45,13 +46,12 @@ void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 #define RULE(name, sentence) extern const Rule name;
 #include "tile/rules/Rules.def"
 
-/// Contraction.cpp: rows of a block whose sums, of this type, are in registers, of the columns of a panel and words of
-/// `group` elements: as many accumulators as registers allow, spread evenly over the rows there are, if that is known.
-int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                        const target::TargetInfo &target);
-
 /// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
+/// ChooseIntrinsic.cpp: how many rows of a product, in panels of so many columns, of words of `group` elements, are a
+/// block of the cheapest of these intrinsics; where none says so, as many as registers hold of sums.
+int64_t rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
+                    int64_t group, mlir::Type sum, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
 /// takes it. Fails, with nothing done, where none does.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

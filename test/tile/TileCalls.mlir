@@ -1,0 +1,60 @@
+// RUN: perpend-opt %s --tile-lower-intrinsics=target=sapphirerapids | FileCheck %s
+// RUN: not perpend-opt %s --tile-lower-intrinsics=target=sapphirerapids,-amx 2>&1 | FileCheck %s --check-prefix=WITHOUT
+
+// WITHOUT: error: 'amx.i8.block' is for another machine: the target has no amx-tile, amx-int8
+
+// Each step of a block loads four registers and multiplies four.
+// CHECK-LABEL: func.func private @tiles_amx.i8.block_32x32
+// CHECK-COUNT-4: "llvm.x86.tilezero"
+// CHECK-COUNT-3: scf.for
+// CHECK-COUNT-4: "llvm.x86.tileloadd64"
+// CHECK-COUNT-4: "llvm.x86.tdpbusd"
+// CHECK-NOT: "llvm.x86.t{{ilel|dp}}
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+
+// A kernel says once how many rows registers have, at its entry; calls of other rows are between two that say it again.
+// Of rows that only a run knows, there are one or two registers.
+// CHECK-LABEL: func.func @rows
+// CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
+// CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
+// CHECK: call @tiles_amx.configure(%[[FULL]], %[[NINE]])
+// CHECK-NOT: call @tiles_amx.configure
+// CHECK: func.call @tiles_amx.i8.block_32x32
+// CHECK: %[[FIVE:.*]] = arith.constant 5 : i8
+// CHECK: call @tiles_amx.configure(%[[FIVE]],
+// CHECK-NEXT: call @tiles_amx.i8.block_16x32
+// CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
+// CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
+// CHECK: call @tiles_amx.configure(%[[FULL]], %[[NINE]])
+// CHECK-DAG: arith.minsi
+// CHECK-DAG: arith.maxsi
+// CHECK: call @tiles_amx.configure
+// CHECK: scf.if
+// CHECK-NEXT: func.call @tiles_amx.i8.block_32x32
+// CHECK: else
+// CHECK-NEXT: func.call @tiles_amx.i8.block_16x32
+// CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
+// CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
+// CHECK: call @tiles_amx.configure(%[[FULL]], %[[NINE]])
+// CHECK-NEXT: llvm.call_intrinsic "llvm.x86.tilerelease"
+// CHECK-NEXT: return
+// CHECK: func.func private @tiles_amx.configure
+// CHECK: "llvm.x86.ldtilecfg"
+func.func @rows(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index, %left: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rest = arith.constant 5 : index
+  %rows = arith.constant 25 : index
+  %g = arith.constant 4 : index
+  %cols = arith.constant 32 : index
+  %line = arith.constant 128 : index
+  scf.for %i = %zero to %k step %one {
+    tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%i, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
+      extents(%cols, %k, %one, %one, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  }
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %rest) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %left) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  return
+}
