@@ -1,6 +1,8 @@
 //===- Host.cpp - asks this processor ------------------------------------===//
 #include "target/Host.h"
 
+#include "runtime/Isa.h"
+
 #include "llvm/TargetParser/Host.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -30,9 +32,15 @@ static void readCaches(HostFacts &facts) {
 #endif
 }
 
+void dropRefused(HostFacts &facts, llvm::function_ref<bool(const char *name)> request) {
+  for (auto &feature : facts.features)
+    feature.second = feature.second && request(feature.first().str().c_str());
+}
+
 HostFacts detectHost() {
   HostFacts facts;
   facts.features = llvm::sys::getHostCPUFeatures();
+  dropRefused(facts, runtime::requestInstructionSet);
   readCaches(facts);
   return facts;
 }

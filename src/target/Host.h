@@ -6,6 +6,7 @@
 #ifndef PERPEND_TARGET_HOST_H
 #define PERPEND_TARGET_HOST_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <cstdint>
 #include <string>
@@ -18,6 +19,8 @@ struct HostFacts {
 };
 
 HostFacts detectHost();
+/// Takes away the features that the system does not let this process use; `request` asks it.
+void dropRefused(HostFacts &facts, llvm::function_ref<bool(const char *name)> request);
 
 /// The target that describes such a machine best, as canonical text: the entry of Targets.def that is most like it,
 /// with the features and caches that are different. Depends on nothing else.

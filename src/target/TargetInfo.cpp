@@ -118,12 +118,11 @@ double differences(const CacheSizes &a, const CacheSizes &b) {
   return sum;
 }
 
-/// What no generated code has, so that asking for it would only make artifacts refuse machines.
-bool isUnused(StringRef feature) { return feature == "amx" || feature.starts_with("amx-"); }
-
-/// Of those that generated code may have.
+/// Of those that generated code may have, less what a system may refuse, which says nothing of the processor.
 size_t isaDifferences(const StringMap<bool> &a, const StringMap<bool> &b) {
-  return llvm::count_if(isaNames, [&](StringRef name) { return !isUnused(name) && a.lookup(name) != b.lookup(name); });
+  return llvm::count_if(isaNames, [&](StringRef name) {
+    return !llvm::is_contained(amxParts, name) && a.lookup(name) != b.lookup(name);
+  });
 }
 
 /// The entry with vectors as wide, the most instruction sets in common, and then other features (of which virtual
@@ -144,11 +143,6 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"
                                      "hint: write '+{1}' to switch it on",
                                      text, feature));
-  if (on && isUnused(feature))
-    return createStringError(
-        formatv("target '{0}': nothing that is generated uses AMX yet, and the artifact would refuse "
-                "machines without it\nhint: leave out '+{1}'",
-                text, feature));
   if (feature == "amx") {
     for (StringRef part : amxParts)
       changes[part.str()] = on;
@@ -274,8 +268,7 @@ std::string describeHost(const HostFacts &facts) {
   FeatureChanges changes;
   for (StringRef name : isaNames)
     if (const bool isThere = isUsable(name, facts.features); own.lookup(name) != isThere)
-      if (!isThere || !isUnused(name))
-        changes[name.str()] = isThere;
+      changes[name.str()] = isThere;
   return canonicalText(machine, changes, caches);
 }
 

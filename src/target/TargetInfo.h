@@ -66,8 +66,8 @@ std::vector<llvm::StringRef> targetNames();
 
 /// `host`, or a name of Targets.def, each optionally followed by features and sizes of caches: "x86-64-v3,+avxvnni",
 /// "sapphirerapids,-amx", "icelake-server,l2=2M". A feature is a name of runtime/IsaX86.def, or `amx` for its three
-/// parts. Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, AMX switched
-/// on, no size of a cache, several machines.
+/// parts. Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, no size of a
+/// cache, several machines.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 
 /// A machine, or several behind each other: an item with a sign or '=' belongs to the machine before it, any other
