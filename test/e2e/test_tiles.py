@@ -1,0 +1,148 @@
+"""Products in tiles (AMX), on every x86-64: test/amx executes them, and the interpreter says what is right."""
+
+import os
+import platform
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+from e2e.models import BUILD, PERPEND
+
+LIBRARY = BUILD / "lib" / "libperpend_amx.so"
+HAS_TILES = "amx_tile" in Path("/proc/cpuinfo").read_text()
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="tiles are of x86-64")
+
+PRODUCT = """t (float[{m}, {k}] x, float[{k}, {n}] w, float[{n}] b) => (float[{m}, {n}] y) {{
+  p = MatMul (x, w)
+  s = Add (p, b)
+  y = Relu (s)
+}}"""
+BATCH = """t (float[3, {m}, {k}] x, float[3, {k}, {n}] w) => (float[3, {m}, {n}] y) {{ y = MatMul (x, w) }}"""
+BYTES = """t (uint8[{m}, {k}] x, int8[{k}, {n}] w, uint8 zx, int8 zw) => (int32[{m}, {n}] y) {{
+  y = MatMulInteger (x, w, zx, zw)
+}}"""
+SIGNED = """t (int8[{m}, {k}] x, int8[{k}, {n}] w) => (int32[{m}, {n}] y) {{ y = MatMulInteger (x, w) }}"""
+CONV = """t (float[2, {c}, {h}, {w}] x, float[{o}, {c}, 3, 3] f, float[{o}] b) => (float[2, {o}, p, q] y) {{
+  s = Conv <pads = [1, 1, 1, 1], strides = [{stride}, {stride}]> (x, f, b)
+  y = Relu (s)
+}}"""
+BYTES_CONV = """t (uint8[1, {c}, {h}, {w}] x, int8[{o}, {c}, 3, 3] f) => (int32[1, {o}, p, q] y) {{
+  y = ConvInteger <pads = [1, 1, 1, 1], strides = [{stride}, {stride}]> (x, f)
+}}"""
+ATTENTION = """t (float[2, {n}, 64] q, float[2, 64, {m}] k, float[2, {m}, 40] v) => (float[2, {n}, 40] y) {{
+  s = MatMul (q, k)
+  p = Softmax <axis = -1> (s)
+  y = MatMul (p, v)
+}}"""
+
+
+def check(
+    folder: Path, text: str, *options: str, refused: str = "", target: str = "host,+amx"
+) -> subprocess.CompletedProcess[str]:
+    """`perpend check` in a process that has tiles."""
+    model = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 20]>\n' + text), model)
+    environment = os.environ | {"LD_PRELOAD": str(LIBRARY), "PERPEND_AMX_COUNTS": str(folder / "counts")}
+    if refused:
+        environment["PERPEND_AMX_REFUSED"] = refused
+    command = [str(PERPEND), "check", str(model), "--target", target, *options]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=300)
+
+
+def agree(folder: Path, text: str, *options: str) -> Counter[str]:
+    """What was executed."""
+    done = check(folder, text, *options)
+    assert done.returncode == 0 and "the outputs agree" in done.stdout, done.stdout + done.stderr
+    counts: Counter[str] = Counter()
+    for line in (folder / "counts").read_text().splitlines():
+        name, count = line.split()
+        counts[name] += int(count)
+    assert counts["configured"] == 0, "tiles are released at the end"
+    assert counts["tilerelease"] <= counts["ldtilecfg"]
+    return counts
+
+
+def used(counts: Counter[str], instruction: str) -> bool:
+    return HAS_TILES or counts[instruction] > 0
+
+
+# Rows and columns that are whole tiles, less, and more; a depth that is none.
+EXTENTS = [(32, 64, 32), (37, 45, 51), (16, 32, 16), (5, 33, 100), (70, 7, 33), (20, 100, 13)]
+
+
+@pytest.mark.parametrize(("m", "k", "n"), EXTENTS)
+def test_products_of_bf16(tmp_path: Path, m: int, k: int, n: int) -> None:
+    counts = agree(tmp_path, PRODUCT.format(m=m, k=k, n=n), "--precision", "bf16")
+    assert used(counts, "tdpbf16ps") or k < 8  # mostly zeros
+
+
+@pytest.mark.parametrize(("m", "k", "n"), EXTENTS)
+@pytest.mark.parametrize("text", [BYTES, SIGNED])
+def test_products_of_bytes(tmp_path: Path, text: str, m: int, k: int, n: int) -> None:
+    counts = agree(tmp_path, text.format(m=m, k=k, n=n))
+    assert used(counts, "tdpbusd") or k < 16
+
+
+def test_whole_blocks_are_configured_once(tmp_path: Path) -> None:
+    counts = agree(tmp_path, PRODUCT.format(m=64, k=64, n=64), "--precision", "bf16")
+    assert HAS_TILES or counts["ldtilecfg"] == counts["tilerelease"]
+    assert HAS_TILES or counts["tileloadd"] == counts["tdpbf16ps"] == 32
+
+
+def test_rows_that_are_left_are_configured(tmp_path: Path) -> None:
+    counts = agree(tmp_path, PRODUCT.format(m=37, k=64, n=32), "--precision", "bf16")
+    assert HAS_TILES or counts["ldtilecfg"] == counts["tilerelease"] + 2
+    assert HAS_TILES or counts["tilestored"] == 6
+
+
+@pytest.mark.parametrize("rows", [0, 1, 16, 31, 33, 47, 65])
+def test_rows_that_a_run_says(tmp_path: Path, rows: int) -> None:
+    options = ["--precision", "bf16", "--symbol", f"m={rows}"]
+    counts = agree(tmp_path, PRODUCT.format(m="m", k=40, n=40), *options)
+    assert used(counts, "tdpbf16ps") or rows == 0
+
+
+@pytest.mark.parametrize("depth", [0, 1, 32, 65])
+def test_a_depth_that_a_run_says(tmp_path: Path, depth: int) -> None:
+    agree(tmp_path, PRODUCT.format(m=33, k="k", n=40), "--precision", "bf16", "--symbol", f"k={depth}")
+    agree(tmp_path, BYTES.format(m=33, k="k", n=40), "--symbol", f"k={depth}")
+
+
+@pytest.mark.parametrize("m", [1, 19])
+def test_batches(tmp_path: Path, m: int) -> None:
+    counts = agree(tmp_path, BATCH.format(m=m, k=45, n=35), "--precision", "bf16")
+    assert m == 1 or used(counts, "tdpbf16ps")
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 77), (33, 64), ("n", "m")])
+def test_chains_of_products(tmp_path: Path, n: int | str, m: int | str) -> None:
+    symbols = ["--symbol", "n=37", "--symbol", "m=45"] if n == "n" else []
+    counts = agree(tmp_path, ATTENTION.format(n=n, m=m), "--precision", "bf16", *symbols)
+    assert used(counts, "tdpbf16ps")
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("c", "o"), [(32, 40), (64, 16), (33, 32)])
+def test_convolutions(tmp_path: Path, c: int, o: int, stride: int) -> None:
+    counts = agree(tmp_path, CONV.format(c=c, o=o, h=5, w=19, stride=stride), "--precision", "bf16")
+    assert used(counts, "tdpbf16ps")
+    counts = agree(tmp_path, BYTES_CONV.format(c=2 * c, o=o, h=4, w=19, stride=stride))
+    assert used(counts, "tdpbusd")
+
+
+@pytest.mark.skipif(HAS_TILES, reason="the system grants the permission")
+def test_without_the_permission_there_is_one_error(tmp_path: Path) -> None:
+    done = check(tmp_path, BYTES.format(m=32, k=64, n=32), refused="1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: model 't' needs amx-bf16,amx-tile,amx-int8, which the system does not let ")
+    assert done.stderr.count("error: ") == 1 and "\nhint: " in done.stderr
+
+
+@pytest.mark.parametrize("refused", ["", "1"])
+def test_of_several_machines_one_that_runs_is_taken(tmp_path: Path, refused: str) -> None:
+    done = check(tmp_path, BYTES.format(m=32, k=64, n=32), refused=refused, target="host,+amx,x86-64")
+    assert done.returncode == 0, done.stderr
+    assert ("amx-int8" in done.stdout) == (not refused or HAS_TILES)
+    assert "x86-64 against interpreter" in done.stdout
