@@ -32,7 +32,7 @@ using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
 static constexpr int64_t alwaysFoldedBytes = 64 << 10;
-/// An operand that a constant is repeated into, and that evaluation needs as a whole.
+/// An operand that a constant is repeated into, and that evaluation needs as a whole, beside smaller constants.
 static constexpr int64_t mostRepeatedBytes = 16 << 20;
 
 static int64_t bytesOf(Value value) {
@@ -57,17 +57,19 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // all of its operands became immediates
     if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap))
       return failure();
-    int64_t operandBytes = 0;
+    int64_t operandBytes = 0, repeatedBytes = 0;
     bool repeats = isa<BroadcastOp>(op);
     for (Value operand : op->getOperands()) {
       ConstantOp constant = constantBehind(operand);
       if (!constant || !tensorTypeOf(operand).hasStaticShape())
         return failure();
-      if (constant.getResult() != operand && bytesOf(operand) > mostRepeatedBytes)
-        return failure();
+      if (constant.getResult() != operand)
+        repeatedBytes = std::max(repeatedBytes, bytesOf(operand));
       operandBytes += bytesOf(constant);
       repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;
     }
+    if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
+      return failure();
     // Padding weights to whole panels may double them at most; repeated elements are no weights.
     if (bytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
