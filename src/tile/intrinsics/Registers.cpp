@@ -48,7 +48,7 @@ constexpr int64_t minAccumulators = 10;
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
 /// Rows of b between the multiply-adds and the prefetch.
-constexpr int64_t prefetchDistance = 8;
+constexpr int64_t prefetchDistance = 32;
 /// In as many calls at most what is asked for comes; with more of them it is asked for again.
 constexpr int64_t mostParts = 8;
 /// Words of a column, of those that do not fill a vector, in one step.
