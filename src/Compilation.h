@@ -56,8 +56,7 @@ private:
   mlir::LogicalResult runTo(llvm::StringRef last);
 
   mlir::LogicalResult checkOptions();
-  mlir::LogicalResult checkPrecision();
-  void countProducts();
+  mlir::LogicalResult describe();
   mlir::LogicalResult afterPhase(const Phase &phase, double seconds);
   mlir::LogicalResult dump(const Phase &phase);
   mlir::LogicalResult replaceModule(llvm::StringRef file);

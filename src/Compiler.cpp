@@ -13,7 +13,6 @@
 #include "Operators.h"
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
-#include "graph/ElementTypes.h"
 #include "graph/Graph.h"
 #include "graph/passes/Passes.h"
 #include "support/WriteFile.h"
@@ -63,39 +62,6 @@ StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
   return options.startFrom.empty() && isOfBlocks ? StringRef("schedule") : StringRef(options.startFrom);
 }
 
-/// A precision other than f32 is one that an intrinsic of the machine multiplies.
-LogicalResult Compilation::checkPrecision() {
-  std::set<std::string> known{"f32"};
-  for (const auto &intrinsic : tile::IntrinsicLibrary::of(module.getContext()).list())
-    if (const auto &panels = intrinsic->panels; panels && panels->sum.isF32() && panels->left == panels->right &&
-                                                isa<FloatType>(panels->left) && intrinsic->missingOn(target).empty())
-      known.insert(graph::nameOf(panels->left));
-  if (known.count(options.precision))
-    return success();
-  return module.emitError("precision (--precision): the machine '")
-         << target.name << "' multiplies " << llvm::join(known, ", ") << " with sums of f32, got '" << options.precision
-         << "'\nhint: leave it out, or compile for another machine (--target); --intrinsics FILE brings products of "
-            "other types";
-}
-
-/// How many products there are, and how many of them are of the precision; without any the artifact is of f32.
-void Compilation::countProducts() {
-  uint64_t products = 0, inPrecision = 0;
-  module.walk([&](Operation *op) {
-    if (!isa<graph::ContractOp, graph::ConvOp, tile::MatmulOp, tile::ConvOp>(op) ||
-        !isa<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType()))
-      return;
-    ++products;
-    inPrecision += graph::nameOf(graph::tensorTypeOf(op->getOperand(0)).getElementType()) == options.precision;
-  });
-  if (inPrecision)
-    description.precision = options.precision;
-  if (report) {
-    report->products = products;
-    report->productsInPrecision = inPrecision;
-  }
-}
-
 LogicalResult Compilation::checkOptions() {
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
@@ -133,7 +99,7 @@ LogicalResult Compilation::prepareModule() {
 /// What the machine has to do with the options.
 LogicalResult Compilation::prepareMachine() {
   description.isChecked = options.checked;
-  return failure((!options.intrinsics.empty() && failed(readIntrinsics())) || failed(checkPrecision()) ||
+  return failure((!options.intrinsics.empty() && failed(readIntrinsics())) || failed(checkPrecision(module, options.precision, target)) ||
                  (!options.schedules.empty() && failed(readSchedules())));
 }
 
@@ -148,7 +114,7 @@ LogicalResult Compilation::prepareGiven() {
     if (next.name == first && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
   // The phase behind which the module is described has run before.
-  if (first == phases().back().name && failed(describeModel(module, options.name, description)))
+  if (first == phases().back().name && failed(describe()))
     return failure();
   return success();
 }
@@ -236,8 +202,6 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "pack" && options.precision != "f32")
-    countProducts();
   if (phase.name == "fuse")
     attachSchedules();
   if (!dumpFolder.empty() && failed(dump(phase)))
@@ -247,7 +211,16 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     return success();
   if (report)
     report->kernels = kernelFactsOf(module);
-  return failure(failed(describeModel(module, options.name, description)) || (shared && failed(shareWeights())));
+  return failure(failed(describe()) || (shared && failed(shareWeights())));
+}
+
+LogicalResult Compilation::describe() {
+  PrecisionFacts precision = precisionFactsOf(module);
+  if (precision.products) // else the artifact is of f32
+    description.precision = precision.type;
+  if (report)
+    report->precision = precision;
+  return describeModel(module, options.name, description);
 }
 
 LogicalResult Compilation::dump(const Phase &phase) {

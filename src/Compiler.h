@@ -4,6 +4,7 @@
 #define PERPEND_COMPILER_H
 
 #include "KernelFacts.h"
+#include "Precision.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -47,10 +48,9 @@ struct CompileReport {
   std::vector<KernelFacts> kernels;
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
-  /// Products and convolutions of floats, and those whose operands are of the type that --precision names.
-  uint64_t products = 0, productsInPrecision = 0;
+  PrecisionFacts precision;
   /// For one machine: empty. For several: in the order in which they are preferred; `kernels` is empty, descriptor and
-  /// products are those of the first, and arenaBytes is the most.
+  /// precision are those of the first, and arenaBytes is the most.
   std::vector<MachineReport> machines;
 };
 

@@ -115,7 +115,7 @@ LogicalResult MachineCompilations::prepare() {
   if (failed(start.prepareModule()) || failed(start.prepareGiven()))
     return failure();
   for (const target::TargetInfo &machine : machines) // early; files of intrinsics are read when it is a machine's turn
-    if (options.intrinsics.empty() && failed(Compilation(start.module, options, machine, nullptr).checkPrecision()))
+    if (options.intrinsics.empty() && failed(checkPrecision(start.module, options.precision, machine)))
       return failure();
   if (isOfMachine(start.first))
     return success();
@@ -170,8 +170,7 @@ void MachineCompilations::describeOne(const Compilation &one, const CompileRepor
   for (const PhaseTime &time : own.times)
     report->times.push_back({one.target.name + ": " + time.phase, time.seconds});
   if (report->machines.empty()) {
-    report->products = own.products;
-    report->productsInPrecision = own.productsInPrecision;
+    report->precision = own.precision;
     report->arenaBytes = machine.arenaBytes;
   }
   report->arenaBytes =

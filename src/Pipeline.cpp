@@ -56,6 +56,8 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
+  if (context.precision != "f32")
+    passes.addPass(tile::createTileLowerPrecision({context.precision.str()}));
   if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
     return;
   passes.addPass(tile::createTilePackOperands({context.target, context.precision.str()}));

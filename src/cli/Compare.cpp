@@ -2,6 +2,7 @@
 
 #include "cli/Compare.h"
 #include "cli/Python.h"
+#include "graph/ElementTypes.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
@@ -24,19 +25,37 @@ struct Tolerance {
 };
 } // namespace
 
+/// What a float of so many digits may be off by after some operators, each of which rounds its operands.
+static Tolerance toleranceOfDigits(unsigned digits) {
+  double unit = std::ldexp(1, -static_cast<int>(digits));
+  return {8 * unit, 2.5 * unit};
+}
+
+static unsigned digitsOf(Type type) {
+  return llvm::APFloat::semanticsPrecision(cast<FloatType>(type).getFloatSemantics());
+}
+
 static Tolerance toleranceOf(perpend_type type) {
   switch (type) {
   case PERPEND_F64:
     return {1e-8, 1e-10};
   case PERPEND_F16:
-    return {4e-3, 1e-3};
+    return toleranceOfDigits(11);
   case PERPEND_BF16:
-    return {3e-2, 1e-2};
+    return toleranceOfDigits(8);
   case PERPEND_F32:
     return {1e-4, 1e-5};
   default:
     return {0, 0};
   }
+}
+
+/// Of the operands of products. Integers have 8 digits at the largest element of a row, which is about four times a
+/// usual one: that has 6.
+static Tolerance toleranceOf(StringRef precision) {
+  constexpr unsigned digitsOfInt8 = 6;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  return toleranceOfDigits(precision == "int8" ? digitsOfInt8 : digitsOf(graph::elementTypeNamed(&context, precision)));
 }
 
 /// Infinite when one is NaN or infinite and the other is not the same.
@@ -49,9 +68,9 @@ static double difference(double value, double reference) {
 
 static Tolerance toleranceOf(perpend_type type, StringRef precision) {
   Tolerance own = toleranceOf(type);
-  if (type != PERPEND_F32 && type != PERPEND_F64)
+  if (precision == "f32" || (type != PERPEND_F32 && type != PERPEND_F64))
     return own;
-  Tolerance computed = toleranceOf(precision == "bf16" ? PERPEND_BF16 : precision == "f16" ? PERPEND_F16 : type);
+  Tolerance computed = toleranceOf(precision);
   return {std::fmax(own.relative, computed.relative), std::fmax(own.absolute, computed.absolute)};
 }
 

@@ -124,9 +124,8 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
       << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes)) << "\n";
   printTargets(report, options, out);
-  if (options.precision != "f32")
-    out << "precision " << options.precision << ": the operands of " << report.productsInPrecision << " of "
-        << report.products << " products and convolutions; sums and all else are f32\n";
+  if (!report.precision.type.empty())
+    out << report.precision.text();
   out << llvm::format("compiled in %.2f s\n", seconds);
 }
 

@@ -13,6 +13,13 @@
 namespace perpend::tile {
 
 //===----------------------------------------------------------------------===//
+// Of modules
+//===----------------------------------------------------------------------===//
+
+/// Dictionary: the type of --precision, how many products have it, and how many have not for each reason.
+inline constexpr llvm::StringLiteral precisionAttribute = "tile.precision";
+
+//===----------------------------------------------------------------------===//
 // Of kernels
 //===----------------------------------------------------------------------===//
 

@@ -1,21 +1,35 @@
-"""--precision: products on operands that are rounded, with sums in f32."""
+"""--precision: products on operands that are rounded, with sums in f32, or that are integers."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli.tool import reject, save, succeed, value
-from onnx import helper, numpy_helper
+from onnx import NodeProto, helper, numpy_helper
 
 HAS_BF16 = "avx512_bf16" in Path("/proc/cpuinfo").read_text()
 MACHINE = "x86-64-v4,+avx512bf16"
-needs_bf16 = pytest.mark.skipif(not HAS_BF16, reason="this processor multiplies no bf16")
+PRECISIONS = ["bf16", "f16", "int8"]
+FLAGS = set(Path("/proc/cpuinfo").read_text().split())
+# Each multiplies bytes and bf16 in another way, of those that this processor has.
+MACHINES = ["x86-64-v3"]
+MACHINES += ["x86-64-v4"] if "avx512bw" in FLAGS else []
+MACHINES += ["host"] if FLAGS & {"avx_vnni", "avx512_vnni"} else []
 
 
-def rounded(numbers: np.ndarray) -> np.ndarray:
-    """To bf16, to nearest even."""
+def rounded(numbers: np.ndarray, precision: str = "bf16") -> np.ndarray:
+    """To nearest even."""
+    if precision == "f16":
+        return numbers.astype(np.float16).astype(np.float32)
     bits = numbers.astype(np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def quantised(numbers: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Integers of -127..127, and their scales."""
+    largest = np.abs(numbers).max(axis, keepdims=True).astype(np.float32)
+    inverse = np.where(largest > 2.0**-120, np.float32(127) / np.maximum(largest, np.float32(2.0**-120)), np.float32(0))
+    return np.rint(numbers * inverse.astype(np.float32)), largest * np.float32(1 / 127)
 
 
 def save_attention(path: Path, m: int | str = "m", depth: int = 24) -> Path:
@@ -35,35 +49,87 @@ def save_attention(path: Path, m: int | str = "m", depth: int = 24) -> Path:
     return save(path, nodes, inputs, outputs, [numpy_helper.from_array(weights, "w")])
 
 
-@needs_bf16
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("n", "m"), [(0, 4), (1, 1), (13, 8), (20, 77)])
-def test_attention_agrees(tmp_path: Path, n: int, m: int) -> None:
+def test_attention_agrees(tmp_path: Path, n: int, m: int, precision: str) -> None:
     model = save_attention(tmp_path / "attention.onnx")
     symbols = ["--symbol", f"n={n}", "--symbol", f"m={m}"]
-    said = succeed("check", model, "--precision", "bf16", *symbols, folder=tmp_path)
+    said = succeed("check", model, "--precision", precision, *symbols, folder=tmp_path)
     assert "the outputs agree" in said
 
 
-@needs_bf16
-def test_operands_are_rounded_and_sums_are_not(tmp_path: Path) -> None:
-    random = np.random.default_rng(1)
-    x, w = (1 + random.random((5, 64))).astype(np.float32), random.standard_normal((64, 9)).astype(np.float32)
-    model = save(
-        tmp_path / "product.onnx",
-        [helper.make_node("MatMul", ["x", "w"], ["y"])],
-        [value("x", [5, 64])],
-        [value("y", [5, 9])],
+def save_product(path: Path, w: np.ndarray, *nodes: NodeProto) -> Path:
+    return save(
+        path,
+        [*nodes, helper.make_node("MatMul", ["z" if nodes else "x", "w"], ["y"])],
+        [value("x", ["n", w.shape[0]])],
+        [value("y", ["n", w.shape[1]])],
         [numpy_helper.from_array(w, "w")],
     )
-    np.save(tmp_path / "x.npy", x)
-    results = {}
-    for precision in ("f32", "bf16"):
-        options = ["--precision", precision, "--input", "x.npy", "--output-dir", precision]
-        succeed("run", model, *options, folder=tmp_path)
-        results[precision] = np.load(tmp_path / precision / "y.npy")
-    exact = rounded(x).astype(np.float64) @ rounded(w).astype(np.float64)
-    np.testing.assert_allclose(results["bf16"], exact, atol=1e-4)
-    assert np.abs(results["f32"] - exact).max() > 1e-2
+
+
+def run(model: Path, x: np.ndarray, precision: str, *options: str) -> np.ndarray:
+    np.save(model.parent / "x.npy", x)
+    arguments = ["--precision", precision, "--input", "x.npy", "--output-dir", "results"]
+    succeed("run", model, *arguments, *options, folder=model.parent)
+    result: np.ndarray = np.load(model.parent / "results" / "y.npy")
+    return result
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_operands_are_rounded_and_sums_are_not(tmp_path: Path, machine: str, precision: str, rows: int) -> None:
+    random = np.random.default_rng(1)
+    x, w = (1 + random.random((rows, 64))).astype(np.float32), random.standard_normal((64, 9)).astype(np.float32)
+    model = save_product(tmp_path / "product.onnx", w)
+    exact = rounded(x, precision).astype(np.float64) @ rounded(w, precision).astype(np.float64)
+    np.testing.assert_allclose(run(model, x, precision, "--target", machine), exact, atol=1e-4)
+    assert np.abs(run(model, x, "f32") - exact).max() > (1e-2 if precision == "bf16" else 5e-4)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("level", ["-O3", "-O0"])
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_quantised_products_are_exact(tmp_path: Path, machine: str, level: str, rows: int) -> None:
+    """Sums of integers, so that every machine computes the same, bit for bit."""
+    random = np.random.default_rng(2)
+    x = random.standard_normal((rows, 300)).astype(np.float32)
+    x[0] = 0
+    w = random.standard_normal((300, 50)).astype(np.float32)
+    w[:, 3] *= 1e-30
+    (left, left_scale), (right, right_scale) = quantised(x, 1), quantised(w, 0)
+    sums = (left.astype(np.int64) @ right.astype(np.int64)).astype(np.float32)
+    result = run(save_product(tmp_path / "product.onnx", w), x, "int8", "--target", machine, level)
+    np.testing.assert_array_equal(result, sums * left_scale * right_scale)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_numbers_that_are_no_integers(tmp_path: Path, machine: str) -> None:
+    """A row with a NaN or an infinity has no finite result, and others do not see it."""
+    x = np.ones((4, 64), np.float32)
+    x[1, 5], x[2, 63], x[3] = np.nan, -np.inf, 1e-40
+    result = run(save_product(tmp_path / "product.onnx", np.ones((64, 32), np.float32)), x, "int8", "--target", machine)
+    np.testing.assert_allclose(result[0], 64, rtol=1e-6)
+    assert not np.isfinite(result[1:3]).any() and (result[3] == 0).all()
+
+
+@pytest.mark.parametrize(("precision", "size"), [("f16", 2), ("bf16", 2), ("int8", 1)])
+def test_constant_weights_lie_in_fewer_bytes(tmp_path: Path, precision: str, size: int) -> None:
+    w = np.random.default_rng(3).standard_normal((2048, 2112)).astype(np.float32)
+    model = save_product(tmp_path / "product.onnx", w)
+    succeed("compile", model, "-o", "a.so", "--precision", precision, folder=tmp_path)
+    assert (tmp_path / "a.so").stat().st_size < 1.05 * size * w.size
+
+
+def test_weights_beyond_a_type(tmp_path: Path) -> None:
+    w = np.full((32, 32), 1e5, np.float32)
+    model = save_product(tmp_path / "product.onnx", w)
+    said = succeed("compile", model, "-o", "a.so", "--precision", "f16", folder=tmp_path)
+    assert (
+        "0 of 1 products" in said and "in f32 all the same: 1 product of weights that are infinite in the type" in said
+    )
+    assert np.isfinite(run(model, np.ones((3, 32), np.float32), "f16")).all()
 
 
 def test_it_is_said(tmp_path: Path) -> None:
@@ -72,8 +138,10 @@ def test_it_is_said(tmp_path: Path) -> None:
     said = succeed("compile", model, "-o", "a.so", *options, folder=tmp_path)
     assert "precision bf16: the operands of 3 of 3 products and convolutions; sums and all else are f32\n" in said
     said = succeed("compile", model, "-o", "plain.so", *options, "-O0", folder=tmp_path)
-    assert "precision bf16: the operands of 0 of 3 products" in said
-    assert b'"precision":"f32"' in (tmp_path / "plain.so").read_bytes()
+    assert "precision bf16: the operands of 3 of 3 products" in said
+    said = succeed("compile", model, "-o", "few.so", "--precision", "int8", folder=tmp_path)
+    assert "precision int8: the operands of 1 of 3 products and convolutions; sums and all else are f32\n" in said
+    assert "in f32 all the same: 2 products without constant weights\n" in said
     if HAS_BF16:
         assert "products bf16 with sums of f32\n" in succeed("inspect", "a.so", folder=tmp_path)
     assert b'"precision":"bf16"' in (tmp_path / "a.so").read_bytes()
@@ -91,8 +159,8 @@ def test_products_of_rows_stay_in_one_kernel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["f16"], "'x86-64-v4,+avx512bf16' multiplies bf16, f32 with sums of f32, got 'f16'"),
-        (["bf16", "--target", "x86-64-v3"], "'x86-64-v3' multiplies f32 with sums of f32, got 'bf16'"),
+        (["f64"], "'x86-64-v4,+avx512bf16' multiplies bf16, f16, f32, int8, got 'f64'"),
+        (["f16", "--target", "x86-64"], "'x86-64' multiplies bf16, f32, int8, got 'f16'"),
         (["fp32"], "got 'fp32'\nhint: leave it out, or compile for another machine"),
     ],
 )

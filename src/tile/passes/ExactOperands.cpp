@@ -232,17 +232,12 @@ static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value ope
 // Which conversions there are
 //===----------------------------------------------------------------------===//
 
-std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder, Value operand, Type type,
-                                                         Type rounded) {
+std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder, Value operand, Type type) {
   if (type.isInteger(8))
     return type.isUnsignedInteger() ? asUnsignedBytes(builder, operand) : asSignedBytes(builder, operand);
   if (holdsAll(type, elementTypeOf(operand)))
     return CentredNumbers{builder.cast(operand, type), {}};
-  if (std::optional<CentredNumbers> numbers = asNarrow(builder, operand, type))
-    return numbers;
-  if (type == rounded && elementTypeOf(operand).isF32())
-    return CentredNumbers{builder.roundingCast(operand, type), {}};
-  return std::nullopt;
+  return asNarrow(builder, operand, type);
 }
 
 //===----------------------------------------------------------------------===//

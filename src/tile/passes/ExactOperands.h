@@ -21,10 +21,8 @@ struct CentredNumbers {
 };
 
 /// An operand in elements of `type`: seen through pads with 0, reshapes and transposes, and of constants the values
-/// count, not how they were computed. Bytes are ui8 or i8 as is wanted. Nothing where something would be lost, unless
-/// `type` is what f32 may be rounded to.
-std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type,
-                                          mlir::Type rounded = {});
+/// count, not how they were computed. Bytes are ui8 or i8 as is wanted. Nothing where something would be lost.
+std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
 
 /// `product` is the sum of lhs[..., m, k] rhs[..., k, n] without regard to zero points: the one with regard to them.
 mlir::Value subtractZeros(graph::Builder &builder, mlir::Value product, const CentredNumbers &lhs,

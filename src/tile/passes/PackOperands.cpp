@@ -5,7 +5,8 @@
 // (intrinsics/PanelLayout.h): the left one in rows, the right one in panels of
 // columns. Of the intrinsics whose elements the operands can be had in
 // (ExactOperands.h), the one with the least cycles for each product, of computing
-// or of reading the right operand, is taken;
+// or of reading the right operand, is taken, those with a right operand of the
+// asked precision first;
 // where there is none, the operator stays. Packing is pads, reshapes and
 // transposes of the graph, so constant weights are packed by folding and others
 // by a kernel at run time. Depthwise convolutions and products with one column
@@ -15,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/passes/PackOperands.h"
 #include "graph/ElementTypes.h"
 #include "graph/builder/Builder.h"
 #include "tile/Tile.h"
@@ -95,12 +97,16 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
   return std::nullopt;
 }
 
-/// The cheapest first; of equal ones, that which reads fewer bytes, then that which computes less.
-static SmallVector<Choice> choicesFor(Type sum, const ProductExtents &extents, const target::TargetInfo &target) {
+/// Those of the precision first, then the cheapest; of equal ones, that which reads fewer bytes, then that which
+/// computes less.
+static SmallVector<Choice> choicesFor(Type sum, const ProductExtents &extents, const target::TargetInfo &target,
+                                      Type precision) {
   SmallVector<Choice> choices;
-  auto isBetter = [](const Choice &a, const Choice &b) {
-    auto key = [](const Choice &choice) {
-      return std::tuple(choice.cyclesPerPoint, choice.panels().right.getIntOrFloatBitWidth(), choice.cyclesOfProducts);
+  auto isBetter = [&](const Choice &a, const Choice &b) {
+    auto key = [&](const Choice &choice) {
+      Type right = choice.panels().right;
+      return std::tuple(right != precision, choice.cyclesPerPoint, right.getIntOrFloatBitWidth(),
+                        choice.cyclesOfProducts);
     };
     return key(a) < key(b);
   };
@@ -123,8 +129,8 @@ struct Operands {
 
 class Packer {
 public:
-  Packer(OpBuilder &operations, Operation *op, const target::TargetInfo &target, Type rounded)
-      : operations(operations), builder(operations, op->getLoc()), target(target), rounded(rounded),
+  Packer(OpBuilder &operations, Operation *op, const target::TargetInfo &target, Type precision)
+      : operations(operations), builder(operations, op->getLoc()), target(target), precision(precision),
         sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
 
   Value contract(graph::ContractOp op);
@@ -142,15 +148,15 @@ private:
   OpBuilder &operations;
   graph::Builder builder;
   const target::TargetInfo &target;
-  Type rounded, sum;
+  Type precision, sum;
 };
 } // namespace
 
 std::optional<Operands> Packer::operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero) {
-  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right, rounded);
+  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right);
   if (!right || (right->zero && !mayHaveRightZero))
     return std::nullopt;
-  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left, rounded);
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
   return left ? std::optional(Operands{*left, *right}) : std::nullopt;
 }
 
@@ -222,8 +228,6 @@ Value Packer::contract(graph::ContractOp op) {
   SmallVector<int64_t> leftFree = freeDims(left.size(), op.getLhsBatch(), op.getLhsContracted());
   SmallVector<int64_t> rightFree = freeDims(right.size(), op.getRhsBatch(), op.getRhsContracted());
   ProductExtents extents{product(left, leftFree), product(right, rightFree), product(left, op.getLhsContracted())};
-  if (extents.columns == SymbolicInt(1) || op.getLhsContracted().empty())
-    return {};
   // To [batch..., rows, depth] and [batch..., depth, columns].
   auto ordered = [&](Value value, std::initializer_list<ArrayRef<int64_t>> parts, const Shape &shape) {
     SmallVector<int64_t> permutation;
@@ -238,7 +242,7 @@ Value Packer::contract(graph::ContractOp op) {
   }
   lhsShape.append({extents.rows, extents.depth});
   rhsShape.append({extents.depth, extents.columns});
-  for (const Choice &choice : choicesFor(sum, extents, target)) {
+  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
     auto operands = operandsFor(choice, op.getLhs(), op.getRhs(), /*mayHaveRightZero=*/true);
     if (!operands)
       continue;
@@ -281,20 +285,39 @@ static bool windowsEndInside(graph::ConvOp op) {
   return true;
 }
 
-Value Packer::conv(graph::ConvOp op) {
+static StringRef whyUnpacked(graph::ConvOp op) {
   Shape filter = shapeOf(op.getFilter());
-  bool isDepthwise = op.getGroups() > 1 && filter[filter.size() - 2] == SymbolicInt(1);
-  bool isValid = llvm::all_of(op.getPadLow(), [](int64_t low) { return low == 0; }) &&
-                 llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }) &&
-                 windowsEndInside(op);
-  if (!op.getChannelsLast() || isDepthwise || !isValid || op.getStrides().size() > 2 || op.getStrides().empty())
+  bool isOfWindow = op.getStrides().size() == 1 || op.getStrides().size() == 2;
+  if (!llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }))
+    return "transposed convolution";
+  if (op.getGroups() > 1 && filter[op.filterInputDim()] == SymbolicInt(1))
+    return "depthwise convolution";
+  return isOfWindow ? "" : "convolution over more than two dimensions";
+}
+
+static StringRef whyUnpacked(graph::ContractOp op) {
+  if (op.getLhsContracted().empty())
+    return "product without a sum";
+  Shape right = shapeOf(op.getRhs());
+  bool isColumn = product(right, freeDims(right.size(), op.getRhsBatch(), op.getRhsContracted())) == SymbolicInt(1);
+  return isColumn ? "product with one column" : "";
+}
+
+StringRef perpend::tile::whyUnpacked(Operation *op) {
+  auto contract = dyn_cast<graph::ContractOp>(op);
+  return contract ? ::whyUnpacked(contract) : ::whyUnpacked(cast<graph::ConvOp>(op));
+}
+
+Value Packer::conv(graph::ConvOp op) {
+  bool isPadded = llvm::any_of(op.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(op);
+  if (!op.getChannelsLast() || isPadded)
     return {};
   std::optional<ProductExtents> extents = asProduct(op);
   return extents ? productConv(op, *extents) : windowConv(op);
 }
 
 Value Packer::productConv(graph::ConvOp op, const ProductExtents &extents) {
-  for (const Choice &choice : choicesFor(sum, extents, target)) {
+  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
     auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
     if (!operands)
       continue;
@@ -316,7 +339,7 @@ Value Packer::windowConv(graph::ConvOp op) {
   bool isOneRow = op.getGroups() == 1 && op.getDilations()[last] == 1;
   for (unsigned i = 0; i <= last; ++i)
     extents.windows += filter[op.filterWindowDim(i)] != SymbolicInt(1) && !(i == last && isOneRow);
-  for (const Choice &choice : choicesFor(sum, extents, target)) {
+  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
     if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
       continue; // channels of two groups in one word
     if (auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false))
@@ -372,12 +395,13 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
   void runOnOperation() override {
     SmallVector<Operation *> operators;
     getOperation().walk([&](Operation *op) {
-      if (isa<graph::ContractOp, graph::ConvOp>(op))
+      if (isa<graph::ContractOp, graph::ConvOp>(op) && perpend::tile::whyUnpacked(op).empty())
         operators.push_back(op);
     });
+    Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);
     for (Operation *op : operators) {
       OpBuilder operations(op);
-      Packer packer(operations, op, target, graph::elementTypeNamed(&getContext(), precision));
+      Packer packer(operations, op, target, preferred);
       auto contract = dyn_cast<graph::ContractOp>(op);
       Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
       if (!packed)

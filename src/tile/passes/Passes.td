@@ -6,11 +6,17 @@
 include "mlir/Pass/PassBase.td"
 include "target/TargetOption.td"
 
+def TileLowerPrecision : Pass<"tile-lower-precision", "::mlir::ModuleOp"> {
+  let summary = "Rounds operands of products and convolutions of f32 to a type of floats, or quantises them";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::perpend::graph::GraphDialect"];
+  let options = [Option<"precision", "precision", "std::string", "\"f32\"", "type of floats, or int8">];
+}
+
 def TilePackOperands : Pass<"tile-pack-operands", "::mlir::ModuleOp"> {
   let summary = "Operands of contractions and convolutions into the form that the target's intrinsics want";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::perpend::graph::GraphDialect", "::perpend::tile::TileDialect"];
   let options = [TargetOption, Option<"precision", "precision", "std::string", "\"f32\"",
-                                      "type of floats to which operands of f32 may be rounded">];
+                                      "type of the right operands that are preferred">];
 }
 
 def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {

@@ -1,0 +1,72 @@
+//===- Precision.cpp - what --precision asks for, and what came of it -----===//
+
+#include "Precision.h"
+
+#include "graph/ElementTypes.h"
+#include "tile/Attributes.h"
+#include "tile/Tile.h"
+#include "tile/intrinsics/Intrinsic.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace perpend {
+
+static std::set<std::string> precisionsOf(MLIRContext *context, const target::TargetInfo &target) {
+  std::set<std::string> known{"f32"};
+  for (const auto &intrinsic : tile::IntrinsicLibrary::of(context).list()) {
+    const auto &panels = intrinsic->panels;
+    if (!panels || !intrinsic->missingOn(target).empty())
+      continue;
+    bool isOfFloats = isa<FloatType>(panels->left) && isa<FloatType>(panels->right);
+    if (panels->sum.isInteger(32))
+      known.insert("int8");
+    else if (panels->sum.isF32() && isOfFloats && tile::holdsAll(panels->left, panels->right))
+      known.insert(graph::nameOf(panels->right));
+  }
+  return known;
+}
+
+LogicalResult checkPrecision(ModuleOp module, StringRef precision, const target::TargetInfo &target) {
+  std::set<std::string> known = precisionsOf(module.getContext(), target);
+  if (known.count(precision.str()))
+    return success();
+  return module.emitError("precision (--precision): the machine '")
+         << target.name << "' multiplies " << llvm::join(known, ", ") << ", got '" << precision
+         << "'\nhint: leave it out, or compile for another machine (--target); --intrinsics FILE brings products of "
+            "other types";
+}
+
+PrecisionFacts precisionFactsOf(ModuleOp module) {
+  auto facts = module->getAttrOfType<DictionaryAttr>(tile::precisionAttribute);
+  if (!facts)
+    return {};
+  auto count = [](Attribute number) { return static_cast<uint64_t>(cast<IntegerAttr>(number).getInt()); };
+  PrecisionFacts read{cast<StringAttr>(facts.get("type")).str(), count(facts.get("products")), {}};
+  for (NamedAttribute kept : cast<DictionaryAttr>(facts.get("kept")))
+    read.kept.emplace_back(kept.getName().str(), count(kept.getValue()));
+  return read;
+}
+
+/// "1 depthwise convolution", "2 products with one column".
+static std::string countedText(StringRef what, uint64_t count) {
+  std::string text = what.str();
+  size_t noun = std::min(text.find("product"), text.find("convolution"));
+  if (count != 1)
+    text.insert(std::min(text.find(' ', noun), text.size()), "s");
+  return std::to_string(count) + " " + text;
+}
+
+std::string PrecisionFacts::text() const {
+  uint64_t all = products;
+  std::vector<std::string> others;
+  for (const auto &[what, count] : kept) {
+    all += count;
+    others.push_back(countedText(what, count));
+  }
+  std::string lines = "precision " + type + ": the operands of " + std::to_string(products) + " of " +
+                      std::to_string(all) + " products and convolutions; sums and all else are f32\n";
+  return others.empty() ? lines : lines + "in f32 all the same: " + llvm::join(others, ", ") + "\n";
+}
+} // namespace perpend

@@ -1,0 +1,241 @@
+//===- LowerPrecision.cpp - products in a lower precision -----------------------===//
+//
+// Says in the graph what --precision means, before operands are packed, so that it
+// means the same on every machine. Operands of f32 are rounded to a type of floats
+// and widened again:
+//
+//   contract(x, w) : f32  =>  contract(extend(round(x)), extend(round(w))) : f32
+//
+// PackOperands sees that nothing is lost in elements of that type. Or (int8) both
+// operands become integers of -127..127, by the largest of what each sum runs over:
+//
+//   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
+//     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
+//
+// Sums of integers are exact. The scales of a constant w fold; those of x are
+// computed at run time.
+// What stays in f32, and why, is counted in an attribute of the module.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/ElementTypes.h"
+#include "graph/composites/Formulas.h"
+#include "tile/Attributes.h"
+#include "tile/Buffers.h"
+#include "tile/Tile.h"
+#include "tile/passes/ExactOperands.h"
+#include "tile/passes/PackOperands.h"
+#include "tile/passes/Passes.h"
+
+#include <map>
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILELOWERPRECISION
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::elementTypeOf;
+using graph::Scalar;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+/// The constant that `value` is, moved; or null.
+static graph::ConstantOp constantBehind(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<graph::TransposeOp, graph::ReshapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return dyn_cast_or_null<graph::ConstantOp>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+/// Whether a constant of f32 has a finite element that is none in `type`.
+static bool overflows(Value operand, FloatType type) {
+  graph::ConstantOp constant = constantBehind(operand);
+  if (!constant || !elementTypeOf(constant).isF32())
+    return false;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  float largest = 0;
+  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, bytes.data() + i, sizeof(number));
+    if (std::isfinite(number))
+      largest = std::max(largest, std::fabs(number));
+  }
+  llvm::APFloat value(largest);
+  bool losesInfo = false;
+  value.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.isInfinity();
+}
+
+namespace {
+class Rounding {
+public:
+  explicit Rounding(FloatType type) : type(type) {}
+
+  StringRef whyNot(Operation *op) const {
+    for (Value operand : op->getOperands())
+      if (overflows(operand, type))
+        return "product of weights that are infinite in the type";
+    return "";
+  }
+  void apply(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(rounded(operand.get()));
+  }
+
+private:
+  /// Each value once, in f32.
+  Value rounded(Value value) {
+    Value &known = values[value];
+    if (known)
+      return known;
+    OpBuilder operations(value.getContext());
+    operations.setInsertionPointAfterValue(value);
+    graph::Builder builder(operations, value.getLoc());
+    known = asNumbersOf(builder, value, type) ? value : builder.cast(builder.roundingCast(value, type), builder.f32());
+    return known;
+  }
+
+  FloatType type;
+  DenseMap<Value, Value> values;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Quantisation {
+public:
+  static StringRef whyNot(Operation *op);
+  static void apply(graph::ContractOp op);
+
+private:
+  /// Fewer columns, or products in a sum, do not pay for the integers of a row.
+  static constexpr int64_t least = 16;
+  /// The largest magnitude of an integer, and the longest sum of products of them.
+  static constexpr int64_t largest = 127, mostDepth = std::numeric_limits<int32_t>::max() / (largest * largest);
+
+  struct Quantised {
+    Value numbers, scale;
+  };
+  static Quantised quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims);
+};
+} // namespace
+
+StringRef Quantisation::whyNot(Operation *op) {
+  auto contract = dyn_cast<graph::ContractOp>(op);
+  if (!contract)
+    return "convolution";
+  if (!constantBehind(contract.getRhs()) || !contract.getLhsBatch().empty())
+    return "product without constant weights";
+  ArrayRef<int64_t> shape = graph::tensorTypeOf(contract.getRhs()).getShape();
+  int64_t depth = 1, columns = 1;
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    (llvm::is_contained(contract.getRhsContracted(), dim) ? depth : columns) *= extent;
+  if (depth < least || columns < least)
+    return "product with few columns or a short sum";
+  return depth > mostDepth ? "product with a sum too long" : "";
+}
+
+/// x / scale, rounded, for each position outside `dims`. A part that has no element above 2^-120 counts as 0.
+Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims) {
+  using namespace graph;
+  const double tiny = std::ldexp(1.0, -120);
+  Value magnitude = pointwise(b, {x}, [](ArrayRef<Scalar> v) { return abs(v[0]); });
+  Value most = b.reduce(ReductionKind::Max, magnitude, dims, /*keepDims=*/true);
+  Value inverse = pointwise(
+      b, {most}, [&](ArrayRef<Scalar> v) { return select(v[0] > tiny, double(largest) / v[0], v[0].constant(0)); });
+  Value numbers =
+      b.mapBroadcast({x, inverse}, b.operations.getI8Type(), [&](OpBuilder &builder, Location loc, ValueRange v) {
+        Scalar number = roundEven(Scalar(builder, loc, v[0]) * Scalar(builder, loc, v[1]));
+        Scalar inRange = min(max(number, double(-largest)), double(largest));
+        return inRange.to(builder.getI32Type()).to(builder.getI8Type()).value;
+      });
+  return {numbers, pointwise(b, {most}, [&](ArrayRef<Scalar> v) { return v[0] * (1.0 / double(largest)); })};
+}
+
+void Quantisation::apply(graph::ContractOp op) {
+  OpBuilder operations(op);
+  graph::Builder b(operations, op.getLoc());
+  Quantised x = quantised(b, op.getLhs(), op.getLhsContracted()), w = quantised(b, op.getRhs(), op.getRhsContracted());
+  Value sums =
+      b.contract(x.numbers, w.numbers, {}, {}, op.getLhsContracted(), op.getRhsContracted(), operations.getI32Type());
+  // Of the rows, and of the columns behind them.
+  Shape shape = shapeOf(op.getResult()), rows = shape, columns = shape;
+  size_t rowDims = graph::rankOf(op.getLhs()) - op.getLhsContracted().size();
+  std::fill(rows.begin() + rowDims, rows.end(), SymbolicInt(1));
+  std::fill(columns.begin(), columns.begin() + rowDims, SymbolicInt(1));
+  Value real = b.cast(sums, b.f32());
+  real = graph::mul(b, graph::mul(b, real, b.reshape(x.scale, rows)), b.reshape(w.scale, columns));
+  op->replaceAllUsesWith(ValueRange(real));
+  op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecision> {
+  using TileLowerPrecisionBase::TileLowerPrecisionBase;
+
+  void runOnOperation() override {
+    auto type = dyn_cast_or_null<FloatType>(graph::elementTypeNamed(&getContext(), precision));
+    std::optional<Rounding> rounding;
+    if (type)
+      rounding.emplace(type);
+    else if (precision != "int8")
+      return signalPassFailure();
+    SmallVector<Operation *> operators;
+    getOperation().walk([&](Operation *op) {
+      if (isa<graph::ContractOp, graph::ConvOp>(op) && isa<FloatType>(elementTypeOf(op->getResult(0))))
+        operators.push_back(op);
+    });
+    std::map<StringRef, int64_t> kept;
+    int64_t taken = 0;
+    for (Operation *op : operators) {
+      StringRef why = whyKept(op);
+      if (why.empty())
+        why = rounding ? rounding->whyNot(op) : Quantisation::whyNot(op);
+      if (!why.empty()) {
+        ++kept[why];
+        continue;
+      }
+      ++taken;
+      if (rounding)
+        rounding->apply(op);
+      else
+        Quantisation::apply(cast<graph::ContractOp>(op));
+    }
+    report(taken, kept);
+  }
+
+private:
+  static StringRef whyKept(Operation *op) {
+    bool isSingle = elementTypeOf(op->getResult(0)).isF32() &&
+                    llvm::all_of(op->getOperands(), [](Value operand) { return elementTypeOf(operand).isF32(); });
+    return isSingle ? whyUnpacked(op) : "product of another type";
+  }
+
+  void report(int64_t taken, const std::map<StringRef, int64_t> &kept) {
+    OpBuilder b(&getContext());
+    SmallVector<NamedAttribute> reasons;
+    for (auto [why, count] : kept)
+      reasons.push_back(b.getNamedAttr(why, b.getI64IntegerAttr(count)));
+    getOperation()->setAttr(precisionAttribute,
+                            b.getDictionaryAttr({b.getNamedAttr("type", b.getStringAttr(precision)),
+                                                 b.getNamedAttr("products", b.getI64IntegerAttr(taken)),
+                                                 b.getNamedAttr("kept", b.getDictionaryAttr(reasons))}));
+  }
+};
+} // namespace
