@@ -83,8 +83,11 @@ static void compareElements(const Array &array, const Array &reference, StringRe
       largest = std::fmax(largest, value);
   Tolerance tolerance = toleranceOf(array.type, precision);
   result.tolerance = tolerance.relative * largest + tolerance.absolute;
+  double squares = 0, wantedSquares = 0;
   for (int64_t i = 0; i < count; ++i) {
     double wanted = reference.at(i), distance = difference(array.at(i), wanted);
+    squares += distance * distance;
+    wantedSquares += std::isfinite(wanted) ? wanted * wanted : 0;
     if (!array.isFloat() && distance == 0 &&
         std::memcmp(array.bytes.get() + i * size, reference.bytes.get() + i * size, size))
       distance = 1; // 64-bit integers that round to the same number
@@ -95,6 +98,8 @@ static void compareElements(const Array &array, const Array &reference, StringRe
     if (distance > result.tolerance && result.firstBad < 0)
       result.firstBad = i;
   }
+  if (precision != "f32" && count)
+    result.means = {std::sqrt(squares / double(count)), std::sqrt(wantedSquares / double(count))};
   result.isGood = result.firstBad < 0;
 }
 
@@ -150,6 +155,8 @@ std::string describe(StringRef name, const Comparison &comparison, const Array &
     return text + "  is empty: no element was compared";
   text += "  max abs error " + shortText(comparison.maxAbsolute) + ", max rel error " +
           shortText(comparison.maxRelative) + " (tolerance " + shortText(comparison.tolerance) + ")";
+  if (comparison.means)
+    text += ", root mean square " + shortText(comparison.means->first) + " of " + shortText(comparison.means->second);
   if (int64_t at = comparison.firstBad; at >= 0)
     text += "; first at element " + std::to_string(at) + ": expected " + shortText(reference.at(at)) + ", got " +
             shortText(array.at(at));

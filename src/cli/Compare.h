@@ -13,6 +13,8 @@ struct Comparison {
   /// Of the first element beyond the tolerance; -1: none, or the shapes differ.
   int64_t firstBad = -1;
   std::string problem; ///< when types or shapes differ
+  /// Root mean squares, of the differences and of the reference: what a precision costs, all in all.
+  std::optional<std::pair<double, double>> means = std::nullopt;
 };
 
 /// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus a constant, both
