@@ -171,7 +171,7 @@ private:
   unsigned budget = 24;
 };
 
-/// Whether some atom is not spelt as what it is more than its bound of 0.
+/// Whether shiftedAtom says something new of some atom: one with the low bound 0 is its own y.
 bool isMovedByShift(const SymbolicInt &value) {
   return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
     return llvm::any_of(term.factors, [](const SymbolicFactor &factor) { return factor.atom.bounds().low != 0; });
