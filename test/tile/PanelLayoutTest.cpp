@@ -2,7 +2,11 @@
 
 #include "Module.h"
 
+#include "target/Intrinsics.h"
 #include "tile/intrinsics/Intrinsic.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -148,5 +152,30 @@ TEST_F(PanelLayoutTest, RowsThatAreNoWholeBlockRunAsLoops) {
   };
   EXPECT_NEAR(cycles(5), 0.8 * cycles(4) + 0.2, 1e-9);
   EXPECT_EQ(cycles(3), -1);
+}
+
+// What the compiler's own intrinsics name as steps.
+TEST_F(PanelLayoutTest, StepsAreFunctionsOfVectorsOfWords) {
+  auto file = llvm::find_if(perpend::target::intrinsicTexts(),
+                            [](const auto &text) { return text.file.ends_with("i16.block.mlir"); });
+  ASSERT_NE(file, perpend::target::intrinsicTexts().end());
+  owner.context.loadDialect<TileDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect,
+                            mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+  auto messageOf = [&](const std::string &step) {
+    std::string text = file->text.str(), known = "@i16.step.vnni.16, ";
+    text.replace(text.find(known), known.size(), step + ", ");
+    text += "func.func private @odd(%a: vector<8xi32>, %b: vector<16xi16>, %c: vector<8xi32>) -> vector<8xi32> {\n"
+            "  return %c : vector<8xi32>\n}\n";
+    owner.messages.clear();
+    EXPECT_TRUE(mlir::failed(IntrinsicLibrary().add(&owner.context, "i16.block.mlir", text)));
+    return owner.messages;
+  };
+  EXPECT_NE(messageOf("@other").find("steps: expected names of functions of this text, with a body of one block, got "
+                                     "@other"),
+            std::string::npos);
+  EXPECT_NE(messageOf("@odd").find("expected a step of type (vector<16xi16>, vector<16xi16>, vector<8xi32>) -> "
+                                   "vector<8xi32>, got (vector<8xi32>, vector<16xi16>, vector<8xi32>)"),
+            std::string::npos)
+      << owner.messages;
 }
 } // namespace

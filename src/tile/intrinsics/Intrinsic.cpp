@@ -69,6 +69,7 @@ private:
   bool isImplemented();
   bool isImplementation();
   bool areSteps();
+  bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
   func::FuncOp function;
   const target::TargetInfo *target;
@@ -277,8 +278,11 @@ bool Reader::readTiles(DictionaryAttr entries) {
 
 bool Reader::readStep(Attribute value) {
   func::FuncOp code = codeNamed(value, function);
-  if (!code)
-    return fail("steps: expected names of functions of this text");
+  if (!code || !code.getBody().hasOneBlock()) {
+    std::string got;
+    llvm::raw_string_ostream(got) << value;
+    return fail("steps: expected names of functions of this text, with a body of one block, got " + got);
+  }
   Attribute features = code->getAttr(featuresAttribute);
   Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{{code}, {}});
   return !features || readFeatures(features, step.features);
@@ -429,18 +433,22 @@ static bool isCode(Operation *op) {
   return isOperation && llvm::none_of(op->getAttrs(), refersTo) && !op->hasTrait<OpTrait::SymbolTable>();
 }
 
+bool Reader::hasType(func::FuncOp code, StringRef what, FunctionType expected) {
+  if (code.getFunctionType() == expected)
+    return true;
+  std::string texts[2];
+  llvm::raw_string_ostream(texts[0]) << expected;
+  llvm::raw_string_ostream(texts[1]) << code.getFunctionType();
+  return fail("expected " + what + " of type " + texts[0] + ", got " + texts[1], code);
+}
+
 bool Reader::isImplementation() {
   func::FuncOp code = intrinsic.implementation;
   SmallVector<Type> expected;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     expected.push_back(intrinsic.memoryType(i));
-  auto type = FunctionType::get(function.getContext(), expected, {});
-  if (code.getFunctionType() != type) {
-    std::string texts[2];
-    llvm::raw_string_ostream(texts[0]) << type;
-    llvm::raw_string_ostream(texts[1]) << code.getFunctionType();
-    return fail("expected an implementation of type " + texts[0] + ", got " + texts[1], code);
-  }
+  if (!hasType(code, "an implementation", FunctionType::get(function.getContext(), expected, {})))
+    return false;
   if (code.isDeclaration() || !code.getBody().hasOneBlock() || code->hasAttr(intrinsicAttribute))
     return fail("expected a body of one block as the implementation", code);
   WalkResult result = code.getBody().walk([&](Operation *op) {
@@ -460,15 +468,15 @@ bool Reader::areSteps() {
   for (const Intrinsic::Step &step : intrinsic.steps) {
     const std::optional<PanelLayout> &panels = intrinsic.panels;
     auto sums = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
-    if (!panels || !sums)
-      return fail("expected steps of one vector of sums, and panels", step.code);
+    if (!panels || !sums || sums.getRank() != 1)
+      return fail("expected steps that return one vector of sums, of products of operands in panels", step.code);
     auto vectorOf = [&](Type element, int64_t elements) -> Type {
       return VectorType::get(sums.getNumElements() * elements, graph::scalarType(element));
     };
-    Type expected[] = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
-                       vectorOf(panels->sum, 1)};
-    if (step.code.getArgumentTypes() != ArrayRef(expected) || sums != expected[2])
-      return fail("a step has other vectors than words", step.code);
+    Type next = vectorOf(panels->sum, 1);
+    Type arguments[] = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group), next};
+    if (!hasType(step.code, "a step", FunctionType::get(function.getContext(), arguments, next)))
+      return false;
   }
   return true;
 }
