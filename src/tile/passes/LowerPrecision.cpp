@@ -126,7 +126,7 @@ private:
   static constexpr int64_t largest = 127, mostDepth = std::numeric_limits<int32_t>::max() / (largest * largest);
 
   struct Quantised {
-    Value numbers, scale;
+    Value numbers, most;
   };
   static Quantised quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims);
 };
@@ -147,21 +147,18 @@ StringRef Quantisation::whyNot(Operation *op) {
   return depth > mostDepth ? "product with a sum too long" : "";
 }
 
-/// x / scale, rounded, for each position outside `dims`. A part that has no element above 2^-120 counts as 0.
+/// 127 x / max|x|, rounded, for each position outside `dims`; 0 where no element is above 2^-120.
 Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims) {
-  using namespace graph;
-  const double tiny = std::ldexp(1.0, -120);
-  Value magnitude = pointwise(b, {x}, [](ArrayRef<Scalar> v) { return abs(v[0]); });
-  Value most = b.reduce(ReductionKind::Max, magnitude, dims, /*keepDims=*/true);
-  Value inverse = pointwise(
-      b, {most}, [&](ArrayRef<Scalar> v) { return select(v[0] > tiny, double(largest) / v[0], v[0].constant(0)); });
-  Value numbers =
-      b.mapBroadcast({x, inverse}, b.operations.getI8Type(), [&](OpBuilder &builder, Location loc, ValueRange v) {
-        Scalar number = roundEven(Scalar(builder, loc, v[0]) * Scalar(builder, loc, v[1]));
-        Scalar inRange = min(max(number, double(-largest)), double(largest));
-        return inRange.to(builder.getI32Type()).to(builder.getI8Type()).value;
-      });
-  return {numbers, pointwise(b, {most}, [&](ArrayRef<Scalar> v) { return v[0] * (1.0 / double(largest)); })};
+  Value magnitude = graph::pointwise(b, {x}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
+  Value most = b.reduce(graph::ReductionKind::Max, magnitude, dims, /*keepDims=*/true);
+  Type type = b.operations.getI8Type();
+  Value numbers = b.mapBroadcast({x, most}, type, [&](OpBuilder &builder, Location loc, ValueRange v) {
+    Scalar number(builder, loc, v[0]), whole(builder, loc, v[1]);
+    Scalar inverse = graph::select(whole > std::ldexp(1.0, -120), double(largest) / whole, whole.constant(0));
+    Scalar inRange = graph::min(graph::max(graph::roundEven(number * inverse), -double(largest)), double(largest));
+    return inRange.to(builder.getI32Type()).to(type).value;
+  });
+  return {numbers, most};
 }
 
 void Quantisation::apply(graph::ContractOp op) {
@@ -171,13 +168,17 @@ void Quantisation::apply(graph::ContractOp op) {
   Value sums =
       b.contract(x.numbers, w.numbers, {}, {}, op.getLhsContracted(), op.getRhsContracted(), operations.getI32Type());
   // Of the rows, and of the columns behind them.
-  Shape shape = shapeOf(op.getResult()), rows = shape, columns = shape;
+  Shape rows = shapeOf(op.getResult()), columns = rows;
   size_t rowDims = graph::rankOf(op.getLhs()) - op.getLhsContracted().size();
   std::fill(rows.begin() + rowDims, rows.end(), SymbolicInt(1));
   std::fill(columns.begin(), columns.begin() + rowDims, SymbolicInt(1));
-  Value real = b.cast(sums, b.f32());
-  real = graph::mul(b, graph::mul(b, real, b.reshape(x.scale, rows)), b.reshape(w.scale, columns));
-  op->replaceAllUsesWith(ValueRange(real));
+  auto scaleOf = [&](const Quantised &operand, const Shape &shape) {
+    auto scale = [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); };
+    return graph::pointwise(b, {b.reshape(operand.most, shape)}, scale);
+  };
+  Value result = graph::mul(b, b.cast(sums, b.f32()), scaleOf(x, rows));
+  result = graph::mul(b, result, scaleOf(w, columns));
+  op->replaceAllUsesWith(ValueRange(result));
   op->erase();
 }
 

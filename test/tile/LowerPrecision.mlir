@@ -1,0 +1,47 @@
+// RUN: perpend-opt --tile-lower-precision=precision=f16 %s | FileCheck %s --check-prefixes=CHECK,HALF
+// RUN: perpend-opt --tile-lower-precision=precision=int8 %s | FileCheck %s --check-prefixes=CHECK,BYTES
+// RUN: perpend-opt --tile-lower-precision=precision=f16 "--tile-pack-operands=target=x86-64-v3 precision=f16" --graph-simplify %s | FileCheck %s --check-prefix=PACKED
+
+// HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 2 : i64, type = "f16"}
+// BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 2 : i64, "product with one column" = 1 : i64}, products = 1 : i64, type = "int8"}
+
+// Both operands are rounded and widened, an activation once for all products.
+// CHECK-LABEL: func.func @products
+// HALF-COUNT-1: arith.truncf
+// HALF: arith.extf
+// HALF-COUNT-2: arith.truncf
+// HALF-NOT: arith.truncf
+// By the largest of each row, and of each column of the weights.
+// BYTES: graph.reduce max %{{.*}} dims [1] : tensor<4x32xf32> -> tensor<4xf32>
+// BYTES: arith.trunci %{{.*}} : i32 to i8
+// BYTES: graph.reduce max %{{.*}} dims [0] : tensor<32x16xf32> -> tensor<16xf32>
+// BYTES: graph.contract {{.*}} : (tensor<4x32xi8>, tensor<32x16xi8>) -> tensor<4x16xi32>
+// BYTES: arith.sitofp
+// BYTES: graph.contract %arg0, %{{.*}} : (tensor<4x32xf32>, tensor<32x4xf32>) -> tensor<4x4xf32>
+// Weights lie in 16 bits; what they are multiplied with does not, on a machine that multiplies f32.
+// PACKED-LABEL: func.func @products
+// PACKED: tile.matmul {{.*}} : (tensor<4x32xf32>, tensor<1x32x16xf16>) -> tensor<4x16xf32>
+func.func @products(%x: tensor<4x32xf32>) -> (tensor<4x16xf32>, tensor<4x4xf32>) {
+  %w = graph.constant dense<0.1> : tensor<32x16xf32> : tensor<32x16xf32>
+  %few = graph.constant dense<0.2> : tensor<32x4xf32> : tensor<32x4xf32>
+  %y = graph.contract %x, %w batch [] x [] over [1] x [0] : (tensor<4x32xf32>, tensor<32x16xf32>) -> tensor<4x16xf32>
+  %z = graph.contract %x, %few batch [] x [] over [1] x [0] : (tensor<4x32xf32>, tensor<32x4xf32>) -> tensor<4x4xf32>
+  return %y, %z : tensor<4x16xf32>, tensor<4x4xf32>
+}
+
+// What stays, for the reasons above.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: truncf
+// CHECK-NOT: trunci
+func.func @others(%x: tensor<4x32xf32>, %d: tensor<4x32xf64>, %image: tensor<1x8x8x4xf32>, %filter: tensor<3x3x1x4xf32>)
+    -> (tensor<4x4xf32>, tensor<4x1xf32>, tensor<4x16xf64>, tensor<1x6x6x4xf32>) {
+  %large = graph.constant dense<1.0e5> : tensor<32x4xf32> : tensor<32x4xf32>
+  %column = graph.constant dense<1.0> : tensor<32x1xf32> : tensor<32x1xf32>
+  %double = graph.constant dense<1.0> : tensor<32x16xf64> : tensor<32x16xf64>
+  %0 = graph.contract %x, %large batch [] x [] over [1] x [0] : (tensor<4x32xf32>, tensor<32x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.contract %x, %column batch [] x [] over [1] x [0] : (tensor<4x32xf32>, tensor<32x1xf32>) -> tensor<4x1xf32>
+  %2 = graph.contract %d, %double batch [] x [] over [1] x [0] : (tensor<4x32xf64>, tensor<32x16xf64>) -> tensor<4x16xf64>
+  %3 = graph.conv %image, %filter strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 4 channels_last
+      : (tensor<1x8x8x4xf32>, tensor<3x3x1x4xf32>) -> tensor<1x6x6x4xf32>
+  return %0, %1, %2, %3 : tensor<4x4xf32>, tensor<4x1xf32>, tensor<4x16xf64>, tensor<1x6x6x4xf32>
+}
