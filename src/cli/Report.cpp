@@ -267,7 +267,7 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   if (!report.target.empty())
     out << "target   " << report.target << "\n";
   if (!report.precision.empty() && report.precision != "f32")
-    out << "products " << report.precision << " with sums of f32\n";
+    out << "products " << report.precision << " with sums of " << (report.precision == "int8" ? "i32" : "f32") << "\n";
   if (report.isChecked)
     out << "checked  a kernel that would leave a tensor's memory ends the run with an error\n";
   for (const TensorReport &input : report.inputs)

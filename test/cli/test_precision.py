@@ -171,6 +171,7 @@ def test_it_is_said(tmp_path: Path) -> None:
     said = succeed("compile", model, "-o", "few.so", "--precision", "int8", folder=tmp_path)
     assert "precision int8: the operands of 1 of 3 products and convolutions; sums and all else are f32\n" in said
     assert "in f32 all the same: 2 products without constant weights\n" in said
+    assert "products int8 with sums of i32\n" in succeed("inspect", "few.so", folder=tmp_path)
     if HAS_BF16:
         assert "products bf16 with sums of f32\n" in succeed("inspect", "a.so", folder=tmp_path)
     assert b'"precision":"bf16"' in (tmp_path / "a.so").read_bytes()
