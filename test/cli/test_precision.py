@@ -105,6 +105,24 @@ def test_quantised_products_are_exact(tmp_path: Path, machine: str, level: str, 
     np.testing.assert_array_equal(result, sums * left_scale * right_scale)
 
 
+@pytest.mark.parametrize("level", ["-O3", "-O0"])
+def test_convolutions_of_one_position_are_products(tmp_path: Path, level: str) -> None:
+    random = np.random.default_rng(4)
+    x = random.standard_normal((2, 20, 5, 7)).astype(np.float32)
+    w = random.standard_normal((18, 20, 1, 1)).astype(np.float32)
+    model = save(
+        tmp_path / "pointwise.onnx",
+        [helper.make_node("Conv", ["x", "w"], ["y"])],
+        [value("x", list(x.shape))],
+        [value("y", [2, 18, 5, 7])],
+        [numpy_helper.from_array(w, "w")],
+    )
+    (left, left_scale), (right, right_scale) = quantised(x, 1), quantised(w, 1)
+    sums = np.einsum("nchw,oc->nohw", left, right[:, :, 0, 0]).astype(np.float32)
+    result = run(model, x, "int8", level)
+    np.testing.assert_array_equal(result, sums * left_scale * right_scale[None, :, 0])
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_subnormal_numbers_of_bf16(tmp_path: Path, machine: str) -> None:
     """Instructions for bf16 take them as 0, which others do not: at most 2^-126 of the other operand."""

@@ -13,7 +13,7 @@
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
 // Sums of integers are exact. The scales of a constant w fold; those of x are
-// computed at run time.
+// computed at run time. Convolutions of one position are products, too.
 // What stays in f32, and why, is counted in an attribute of the module.
 //
 //===----------------------------------------------------------------------===//
@@ -117,40 +117,67 @@ namespace {
 class Quantisation {
 public:
   static StringRef whyNot(Operation *op);
-  static void apply(graph::ContractOp op);
+  static void apply(Operation *op);
 
 private:
+  /// Dimensions of the operands that a sum runs over, and where the first column of the weights is in the result.
+  struct Product {
+    SmallVector<int64_t> left, right;
+    int64_t columns;
+  };
+  static std::optional<Product> productOf(Operation *op);
   /// Fewer columns, or products in a sum, do not pay for the integers of a row.
   static constexpr int64_t least = 16;
   /// The largest magnitude of an integer, and the longest sum of products of them.
   static constexpr int64_t largest = 127, mostDepth = std::numeric_limits<int32_t>::max() / (largest * largest);
 
   struct Quantised {
-    Value numbers, most;
+    Value numbers, scale;
   };
-  static Quantised quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims);
+  static Quantised quantised(graph::Builder &b, Value x, int64_t dim);
 };
 } // namespace
 
+/// Of contractions without a batch, and of convolutions with a window of one position.
+std::optional<Quantisation::Product> Quantisation::productOf(Operation *op) {
+  if (auto contract = dyn_cast<graph::ContractOp>(op)) {
+    ArrayRef<int64_t> left = contract.getLhsContracted(), right = contract.getRhsContracted();
+    Product product{SmallVector<int64_t>(left), SmallVector<int64_t>(right),
+                    graph::rankOf(contract.getLhs()) - int64_t(left.size())};
+    return contract.getLhsBatch().empty() ? std::optional(product) : std::nullopt;
+  }
+  auto conv = cast<graph::ConvOp>(op);
+  Shape input = shapeOf(conv.getInput()), filter = shapeOf(conv.getFilter()), result = shapeOf(conv.getResult());
+  Product product{{conv.channelDim()}, {}, conv.channelDim()};
+  for (unsigned dim = 0; dim < filter.size(); ++dim)
+    if (dim != conv.filterOutputDim())
+      product.right.push_back(dim);
+  bool isProduct = conv.getGroups() == 1;
+  for (unsigned i = 0; i < conv.getStrides().size(); ++i)
+    isProduct &= filter[conv.filterWindowDim(i)] == SymbolicInt(1) && conv.getStrides()[i] == 1 &&
+                 conv.getPadLow()[i] == 0 && input[conv.windowDim(i)] == result[conv.windowDim(i)];
+  return isProduct ? std::optional(product) : std::nullopt;
+}
+
 StringRef Quantisation::whyNot(Operation *op) {
-  auto contract = dyn_cast<graph::ContractOp>(op);
-  if (!contract)
-    return "convolution";
-  if (!constantBehind(contract.getRhs()) || !contract.getLhsBatch().empty())
+  std::optional<Product> product = productOf(op);
+  if (!product && isa<graph::ConvOp>(op))
+    return "convolution of several positions";
+  Value weights = op->getOperand(1);
+  if (!product || !constantBehind(weights))
     return "product without constant weights";
-  ArrayRef<int64_t> shape = graph::tensorTypeOf(contract.getRhs()).getShape();
   int64_t depth = 1, columns = 1;
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    (llvm::is_contained(contract.getRhsContracted(), dim) ? depth : columns) *= extent;
+  for (auto [dim, extent] : llvm::enumerate(graph::tensorTypeOf(weights).getShape()))
+    (llvm::is_contained(product->right, dim) ? depth : columns) *= extent;
   if (depth < least || columns < least)
     return "product with few columns or a short sum";
   return depth > mostDepth ? "product with a sum too long" : "";
 }
 
-/// 127 x / max|x|, rounded, for each position outside `dims`; 0 where no element is above 2^-120.
-Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, ArrayRef<int64_t> dims) {
+/// 127 x / max|x|, rounded, for each row or column, along `dim`; 0 where no element is above 2^-120.
+Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int64_t dim) {
   Value magnitude = graph::pointwise(b, {x}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
-  Value most = b.reduce(graph::ReductionKind::Max, magnitude, dims, /*keepDims=*/true);
+  Value most = b.reduce(graph::ReductionKind::Max, magnitude, {dim}, /*keepDims=*/true);
   Type type = b.operations.getI8Type();
   Value numbers = b.mapBroadcast({x, most}, type, [&](OpBuilder &builder, Location loc, ValueRange v) {
     Scalar number(builder, loc, v[0]), whole(builder, loc, v[1]);
@@ -158,27 +185,40 @@ Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, Arra
     Scalar inRange = graph::min(graph::max(graph::roundEven(number * inverse), -double(largest)), double(largest));
     return inRange.to(builder.getI32Type()).to(type).value;
   });
-  return {numbers, most};
+  return {numbers, graph::pointwise(b, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); })};
 }
 
-void Quantisation::apply(graph::ContractOp op) {
+/// The dimensions but `dims`, which become one at the end or at the start.
+static Value asMatrix(graph::Builder &b, Value x, ArrayRef<int64_t> dims, bool isAtEnd, Shape &others) {
+  SmallVector<int64_t> permutation;
+  SymbolicInt rows(1), depth(1);
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(x)))
+    if (!llvm::is_contained(dims, int64_t(dim))) {
+      permutation.push_back(int64_t(dim));
+      others.push_back(extent);
+      rows = rows * extent;
+    }
+  for (int64_t dim : dims)
+    depth = depth * shapeOf(x)[dim];
+  permutation.insert(isAtEnd ? permutation.end() : permutation.begin(), dims.begin(), dims.end());
+  return b.reshape(b.transpose(x, permutation), isAtEnd ? Shape{rows, depth} : Shape{depth, rows});
+}
+
+/// Of matrices, so that the scales follow the sums in one kernel.
+void Quantisation::apply(Operation *op) {
   OpBuilder operations(op);
-  graph::Builder b(operations, op.getLoc());
-  Quantised x = quantised(b, op.getLhs(), op.getLhsContracted()), w = quantised(b, op.getRhs(), op.getRhsContracted());
-  Value sums =
-      b.contract(x.numbers, w.numbers, {}, {}, op.getLhsContracted(), op.getRhsContracted(), operations.getI32Type());
-  // Of the rows, and of the columns behind them.
-  Shape rows = shapeOf(op.getResult()), columns = rows;
-  size_t rowDims = graph::rankOf(op.getLhs()) - op.getLhsContracted().size();
-  std::fill(rows.begin() + rowDims, rows.end(), SymbolicInt(1));
-  std::fill(columns.begin(), columns.begin() + rowDims, SymbolicInt(1));
-  auto scaleOf = [&](const Quantised &operand, const Shape &shape) {
-    auto scale = [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); };
-    return graph::pointwise(b, {b.reshape(operand.most, shape)}, scale);
-  };
-  Value result = graph::mul(b, b.cast(sums, b.f32()), scaleOf(x, rows));
-  result = graph::mul(b, result, scaleOf(w, columns));
-  op->replaceAllUsesWith(ValueRange(result));
+  graph::Builder b(operations, op->getLoc());
+  Product product = *productOf(op);
+  Shape shape, columns;
+  Quantised x = quantised(b, asMatrix(b, op->getOperand(0), product.left, /*isAtEnd=*/true, shape), 1);
+  Quantised w = quantised(b, asMatrix(b, op->getOperand(1), product.right, /*isAtEnd=*/false, columns), 0);
+  Value result = b.cast(b.contract(x.numbers, w.numbers, {}, {}, {1}, {0}, operations.getI32Type()), b.f32());
+  result = graph::mul(b, graph::mul(b, result, x.scale), w.scale);
+  // The columns are the last dimensions, or those of channels in front of the window.
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape.size() + columns.size())));
+  std::rotate(permutation.begin() + product.columns, permutation.begin() + int64_t(shape.size()), permutation.end());
+  shape.append(columns);
+  op->replaceAllUsesWith(ValueRange(b.transpose(b.reshape(result, shape), permutation)));
   op->erase();
 }
 
@@ -216,7 +256,7 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
       if (rounding)
         rounding->apply(op);
       else
-        Quantisation::apply(cast<graph::ContractOp>(op));
+        Quantisation::apply(op);
     }
     report(taken, kept);
   }
