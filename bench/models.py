@@ -1,7 +1,7 @@
 """Times compiled models against peers in turns, checks every output, and writes JSON and a Markdown table.
 
 usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvino] [--threads 1,2] [--dim n=64]
-                 [--precision bf16]
+                 [--precision bf16|f16|int8]
 
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
 other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
@@ -40,7 +40,7 @@ PERPEND = ROOT / "build" / "bin" / "perpend"
 
 
 DEFAULT_EXTENT = 2  # of a dimension without a value, as in `perpend run`
-TOLERANCES = {"f32": 1e-4, "bf16": 0.03}  # by precision, as in `perpend check`
+TOLERANCES = {"f32": 1e-4, "f16": 0.004, "bf16": 0.03, "int8": 0.13}  # by precision, as in `perpend check`
 
 
 @dataclass

@@ -34,9 +34,11 @@ def openvino_engine(model: Path, inputs: Arrays, threads: int, precision: str) -
     core = openvino.Core()
     network = core.read_model(model)
     network.reshape({port: list(array.shape) for port, array in zip(network.inputs, inputs, strict=True)})
+    name = {"f16": "FP16", "bf16": "BF16"}.get(precision)
+    has_precision = name in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": precision,
+        "INFERENCE_PRECISION_HINT": precision if has_precision else "f32",  # else f16 would be bf16
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,  # else products with narrow weights round their left operand to bytes
         "INFERENCE_NUM_THREADS": threads,
         "ENABLE_CPU_PINNING": False,

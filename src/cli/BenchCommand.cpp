@@ -111,7 +111,7 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   arguments.push_back("--compile-option=--target=" + options.compiler.target);
   arguments.push_back("--compile-option=-O" + std::to_string(options.compiler.optLevel));
   if (options.compiler.precision != "f32")
-    arguments.push_back("--compile-option=--precision=" + options.compiler.precision);
+    arguments.push_back("--precision=" + options.compiler.precision);
   if (!options.compiler.schedules.empty())
     arguments.push_back("--compile-option=--schedules=" + options.compiler.schedules);
   if (!options.compiler.intrinsics.empty())

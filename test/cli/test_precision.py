@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import reject, save, succeed, value
+from cli.tool import perpend, reject, save, succeed, value
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 HAS_BF16 = "avx512_bf16" in Path("/proc/cpuinfo").read_text()
@@ -193,6 +193,13 @@ def test_it_is_said(tmp_path: Path) -> None:
     if HAS_BF16:
         assert "products bf16 with sums of f32\n" in succeed("inspect", "a.so", folder=tmp_path)
     assert b'"precision":"bf16"' in (tmp_path / "a.so").read_bytes()
+
+
+def test_peers_are_compared_by_the_precision(tmp_path: Path) -> None:
+    model = save_product(tmp_path / "product.onnx", np.random.default_rng(5).random((64, 64), np.float32))
+    options = ["--precision", "int8", "--against", "onnxruntime", "--symbol", "n=2"]
+    done = perpend("bench", model, *options, folder=tmp_path)
+    assert "| product | 2x64 | 1 |" in done.stdout and "wrong" not in done.stdout, done.stderr
 
 
 def test_products_of_rows_stay_in_one_kernel(tmp_path: Path) -> None:
