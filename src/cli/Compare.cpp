@@ -68,7 +68,7 @@ static double difference(double value, double reference) {
 
 static Tolerance toleranceOf(perpend_type type, StringRef precision) {
   Tolerance own = toleranceOf(type);
-  if (precision == "f32" || (type != PERPEND_F32 && type != PERPEND_F64))
+  if (precision == "f32" || own.relative == 0)
     return own;
   Tolerance computed = toleranceOf(precision);
   return {std::fmax(own.relative, computed.relative), std::fmax(own.absolute, computed.absolute)};

@@ -133,6 +133,18 @@ def test_subnormal_numbers_of_bf16(tmp_path: Path, machine: str) -> None:
     assert np.abs(result - 32 * 2.0**-30).max() <= 32 * 2.0**-126 * 2.0**100
 
 
+def test_outputs_of_another_type(tmp_path: Path) -> None:
+    """What is as exact as bf16 is not measured as f16, because the model's type is."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    x, w = (np.full(shape, 1 + 2.0**-8, np.float16) for shape in ((4, 32), (32, 32)))  # ties, which become 1
+    half = TensorProto.FLOAT16
+    inputs, outputs = [value("x", [4, 32], half)], [value("y", [4, 32], half)]
+    model = save(tmp_path / "half.onnx", nodes, inputs, outputs, [numpy_helper.from_array(w, "w")])
+    np.save(tmp_path / "x.npy", x)
+    options = ["--precision", "bf16", "--input", "x.npy"]
+    assert "the outputs agree" in succeed("check", model, *options, folder=tmp_path)
+
+
 def test_half_precision_instructions(tmp_path: Path) -> None:
     """Those of AVX512-FP16 compute what f32 does and then rounds, but for fused additions and sums."""
     nodes = [
