@@ -23,7 +23,6 @@
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/Tile.h"
-#include "tile/passes/ExactOperands.h"
 #include "tile/passes/PackOperands.h"
 #include "tile/passes/Passes.h"
 
@@ -100,7 +99,7 @@ private:
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
-    known = asNumbersOf(builder, value, type) ? value : builder.cast(builder.roundingCast(value, type), builder.f32());
+    known = builder.cast(builder.roundingCast(value, type), builder.f32());
     return known;
   }
 
