@@ -46,6 +46,8 @@ inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requi
 
 /// Unit, of a cast: it rounds although excess precision would be kept (ExcessPrecision.h).
 inline constexpr llvm::StringLiteral roundsAttribute = "graph.rounds";
+/// Unit, of an operator: what reads its result computes the elements, however often.
+inline constexpr llvm::StringLiteral computedByUsersAttribute = "graph.computed_by_users";
 /// Unit, of a reduction: its gradient cancels in every use.
 inline constexpr llvm::StringLiteral cancelsAttribute = "graph.cancels";
 /// Unit, of a library call: it has effects beside its results.

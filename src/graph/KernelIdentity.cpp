@@ -2,6 +2,7 @@
 
 #include "graph/KernelIdentity.h"
 
+#include "graph/Attributes.h"
 #include "graph/Graph.h"
 #include "graph/KernelSymbols.h"
 #include "graph/SubstituteSymbols.h"
@@ -137,12 +138,12 @@ static bool isNamed(Operation &op) {
   return !op.hasTrait<OpTrait::IsTerminator>() && !op.hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Operators that compute say what a kernel does, by their scalar code where they have some; views only where nothing
-/// else is there.
+/// Operators that compute say what a kernel does, by their scalar code where they have some, but for how an operand is
+/// stored; views only where nothing else is there.
 static SetVector<StringRef> wordsOf(func::FuncOp kernel) {
   SetVector<StringRef> words, views;
   for (Operation &op : kernel.getBody().front()) {
-    if (!isNamed(op))
+    if (!isNamed(op) || op.hasAttr(computedByUsersAttribute))
       continue;
     auto element = dyn_cast<ElementInterface>(op);
     bool isView = element && element.elementKind() == ElementKind::View;

@@ -2,6 +2,7 @@
 
 #include "graph/Rows.h"
 
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/Work.h"
 
@@ -42,7 +43,7 @@ bool perpend::graph::isReadOften(Value value) {
 
 bool perpend::graph::isWorthKeeping(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
-  if (!element || isView(op))
+  if (!element || isView(op) || op->hasAttr(computedByUsersAttribute))
     return false;
   return element.elementKind() == ElementKind::Reduction || isReadOften(op->getResult(0));
 }

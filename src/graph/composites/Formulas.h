@@ -32,6 +32,9 @@ inline mlir::Value castLike(Builder &builder, mlir::Value x, mlir::Value like) {
 }
 /// The attributes saturate and round_mode.
 MinifloatRounding roundingOf(const Attributes &attributes);
+/// Each element of `blocks` repeated `size` times along `axis`, up to the extents of `shape`.
+mlir::Value repeatBlocks(Builder &builder, mlir::Value blocks, int64_t axis, int64_t size,
+                         llvm::ArrayRef<SymbolicInt> shape);
 /// A negative axis counts from the end. -1, with an error, when it is out of range.
 int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank);
 /// nullopt, with an error, when an axis is out of range; sorted, without repetition.

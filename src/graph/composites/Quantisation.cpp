@@ -14,8 +14,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Each element of `blocks` repeated along `axis`, up to the extents of `shape`.
-static Value repeatBlocks(Builder &b, Value blocks, int64_t axis, int64_t size, ArrayRef<SymbolicInt> shape) {
+Value repeatBlocks(Builder &b, Value blocks, int64_t axis, int64_t size, ArrayRef<SymbolicInt> shape) {
   Shape split = shapeOf(blocks), merged = split;
   SmallVector<int64_t> dims;
   for (int64_t dim = 0; dim < rankOf(blocks); ++dim)

@@ -1,22 +1,11 @@
 //===- QuantisedProducts.cpp - float products with quantised operands -----===//
 
+#include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
 
 namespace perpend::graph {
-
-/// Number `position` of column `column` of a matrix of bytes that hold `bits` bits per number along the columns, low
-/// bits first.
-static Scalar packedNumber(OpBuilder &builder, Location loc, Value bytes, Scalar position, Value column, int64_t bits) {
-  Scalar perByte = position.integer(8 / bits);
-  Scalar byte(builder, loc, load(builder, loc, bytes, {floorDiv(position, perByte).value, column}), true);
-  if (bits == 8)
-    return byte;
-  Type type = byte.type();
-  Scalar shift = floorMod(position, perByte).to(type) * byte.integer(bits);
-  return byte.with(builder.create<arith::ShRUIOp>(loc, byte.value, shift.value)) & byte.integer((1 << bits) - 1);
-}
 
 namespace {
 /// A matrix [rows, columns] in blocks along the columns.
@@ -44,40 +33,46 @@ static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a)
   return std::nullopt;
 }
 
+/// Bytes [bytes, columns] that hold numbers of `bits` bits along the columns, low bits first, as [rows, columns].
+static Value unpacked(Builder &b, Value bytes, const SymbolicInt &rows, int64_t bits) {
+  Type type = b.operations.getIntegerType(bits, /*isSigned=*/false);
+  if (bits == 8)
+    return sliceAxis(b, bytes, 0, SymbolicInt(0), rows);
+  return b.generate(
+      {bytes}, {rows, shapeOf(bytes)[1]}, type,
+      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+        Scalar position(builder, loc, index[0], true), perByte = position.integer(8 / bits);
+        Value place = (position / perByte).value;
+        Scalar byte(builder, loc, load(builder, loc, tensors[0], {place, index[1]}), true);
+        Scalar shift = (position % perByte).to(byte.type()) * byte.integer(bits);
+        return byte.with(builder.create<arith::ShRUIOp>(loc, byte.value, shift.value)).to(scalarType(type)).value;
+      });
+}
+
 /// in: bytes of numbers, scales and zero points, matrices [rows, ..]. `blocks`: of each column, or null. Result: [rows,
 /// columns]. They are read sideways, so that neighbours in memory, which vectors hold, are numbers at the same place of
 /// their bytes and blocks.
 static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Value blocks, Type type) {
-  bool packsZeros = in.size() > 2 && isa<IntegerType>(elementTypeOf(in[2]));
-  SmallVector<Value> sideways;
-  for (Value matrix : in)
-    sideways.push_back(b.transpose(matrix, {1, 0}));
-  if (blocks)
-    sideways.push_back(blocks);
-  Value result =
-      b.generate(sideways, {SymbolicInt(m.columns), SymbolicInt(m.rows)}, type,
-                 [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-                   Scalar column(builder, loc, index[0]);
-                   Scalar block = floorDiv(column, column.integer(m.blockSize));
-                   if (blocks)
-                     block =
-                         Scalar(builder, loc, load(builder, loc, tensors.back(), {index[0]}), false).to(column.type());
-                   auto real = [&](Scalar number) {
-                     Type f32 = builder.getF32Type();
-                     return number.isFloat() ? number.to(f32)
-                                             : number.with(builder.create<arith::UIToFPOp>(loc, f32, number.value));
-                   };
-                   auto ofBlock = [&](Value matrix) {
-                     return real(Scalar(builder, loc, load(builder, loc, matrix, {block.value, index[1]})));
-                   };
-                   Scalar number = real(packedNumber(builder, loc, tensors[0], column, index[1], m.bits));
-                   Scalar scale = ofBlock(tensors[1]), zero = scale.constant(1 << (m.bits - 1));
-                   if (packsZeros)
-                     zero = real(packedNumber(builder, loc, tensors[2], block, index[1], m.bits));
-                   else if (in.size() > 2)
-                     zero = ofBlock(tensors[2]);
-                   return ((number - zero) * scale).to(scalarType(type)).value;
-                 });
+  SymbolicInt columns(m.columns);
+  auto ofColumns = [&](Value matrix) {
+    if (blocks)
+      return b.gather(matrix, blocks, 0);
+    return repeatBlocks(b, matrix, 0, m.blockSize, {columns, SymbolicInt(m.rows)});
+  };
+  auto sideways = [&](size_t i) { return b.transpose(in[i], {1, 0}); };
+  SmallVector<Value> operands{unpacked(b, sideways(0), columns, m.bits), ofColumns(sideways(1))};
+  if (in.size() > 2) {
+    bool isPacked = isa<IntegerType>(elementTypeOf(in[2]));
+    operands.push_back(ofColumns(isPacked ? unpacked(b, sideways(2), SymbolicInt(m.blocks()), m.bits) : sideways(2)));
+  }
+  Value result = b.map(operands, type, [&](OpBuilder &builder, Location loc, ValueRange v) {
+    auto real = [&](size_t i) {
+      return Scalar(builder, loc, convert(builder, loc, v[i], elementTypeOf(operands[i]), b.f32()));
+    };
+    Scalar number = real(0);
+    Scalar centred = operands.size() > 2 ? number - real(2) : number - double(1 << (m.bits - 1));
+    return (centred * real(1)).to(scalarType(type)).value;
+  });
   return b.transpose(result, {1, 0});
 }
 

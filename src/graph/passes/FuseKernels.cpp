@@ -124,14 +124,26 @@ Computation KernelFuser::computationOf(Operation *op) const {
   return result;
 }
 
+/// What is computed where it is read; the rest of what is read there lies in memory.
+static bool isComputedByUsers(Value value) {
+  return value.getDefiningOp() && value.getDefiningOp()->hasAttr(computedByUsersAttribute);
+}
+
+static bool needsStoredOperands(Operation *op) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return (element && element.needsStoredOperands()) || op->hasAttr(computedByUsersAttribute);
+}
+
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
   if (auto sequence = dyn_cast<SequenceInterface>(user))
     return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
            (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
   auto element = dyn_cast<ElementInterface>(user);
-  if (!element || element.needsStoredOperands() || user->getBlock() != value.getParentBlock())
+  if (!element || needsStoredOperands(user) || user->getBlock() != value.getParentBlock())
     return false;
+  if (llvm::any_of(user->getOperands(), isComputedByUsers))
+    return isComputedByUsers(value);
   // Rows are read together: what would be computed once more for each element, or from far apart, is stored.
   bool isInChain = chainRoots.contains(user) || chainMembers.contains(user);
   if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
@@ -161,10 +173,9 @@ bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation)
 }
 
 void KernelFuser::collect(Operation *op, SetVector<Operation *> &operators, SetVector<Value> &inputs) const {
-  auto element = dyn_cast<ElementInterface>(op);
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
-    if (isSplatConstant(operand) && !(element && element.needsStoredOperands()))
+    if (isSplatConstant(operand) && !needsStoredOperands(op))
       operators.insert(producer);
     else if (isStored(operand))
       inputs.insert(operand);

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
@@ -40,6 +41,13 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
 }
 
+/// Without the bits that nothing is in: what bytes hold several numbers of is no smaller than these.
+static int64_t leastBytesOf(Value value) {
+  auto type = tensorTypeOf(value);
+  unsigned bits = bitWidth(type.getElementType());
+  return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : bytesOf(value);
+}
+
 /// A constant, or the one that a broadcast repeats.
 static ConstantOp constantBehind(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
@@ -55,7 +63,8 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
     Value result = op->getResult(0);
     bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // all of its operands became immediates
-    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap))
+    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
+        op->hasAttr(computedByUsersAttribute))
       return failure();
     int64_t operandBytes = 0, repeatedBytes = 0;
     bool repeats = isa<BroadcastOp>(op);
@@ -71,7 +80,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
       return failure();
     // Padding weights to whole panels may double them at most; repeated elements are no weights.
-    if (bytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
+    if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
     std::set<std::string> symbols;
     collectSymbols(op, symbols);

@@ -4,7 +4,7 @@
 
 using namespace perpend::tile;
 
-static const Emitter *const emitters[] = {&registersEmitter, &tilesEmitter};
+static const Emitter *const emitters[] = {&registersEmitter, &groupsEmitter, &tilesEmitter};
 
 const Emitter *perpend::tile::findEmitter(llvm::StringRef name) {
   auto known = llvm::find_if(emitters, [&](const Emitter *emitter) { return emitter->name == name; });

@@ -42,6 +42,8 @@ int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optio
                         const target::TargetInfo &target);
 /// A block of sums in registers that are matrices (Tiles.cpp).
 extern const Emitter tilesEmitter;
+/// The same of numbers in groups (Groups.cpp).
+extern const Emitter groupsEmitter;
 } // namespace perpend::tile
 
 #endif

@@ -33,6 +33,7 @@ public:
     if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead())
       return failure();
     intrinsic.panels = PanelLayout::of(intrinsic);
+    intrinsic.groups = GroupLayout::of(intrinsic);
     if (!areSteps() || !isImplemented())
       return failure();
     if (target)
@@ -463,18 +464,25 @@ bool Reader::isImplementation() {
   return !result.wasInterrupted();
 }
 
-/// A vector of sums for vectors of words.
+/// A vector of sums for vectors of words, or of numbers for one of words.
 bool Reader::areSteps() {
   for (const Intrinsic::Step &step : intrinsic.steps) {
     const std::optional<PanelLayout> &panels = intrinsic.panels;
-    auto sums = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
-    if (!panels || !sums || sums.getRank() != 1)
-      return fail("expected steps that return one vector of sums, of products of operands in panels", step.code);
+    const std::optional<GroupLayout> &groups = intrinsic.groups;
+    auto result = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
+    if (!(panels || groups) || !result || result.getRank() != 1)
+      return fail("expected steps that return one vector, of sums of operands in panels or of numbers in words",
+                  step.code);
     auto vectorOf = [&](Type element, int64_t elements) -> Type {
-      return VectorType::get(sums.getNumElements() * elements, graph::scalarType(element));
+      return VectorType::get(result.getNumElements() * elements, graph::scalarType(element));
     };
-    Type next = vectorOf(panels->sum, 1);
-    Type arguments[] = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group), next};
+    SmallVector<Type> arguments;
+    if (panels)
+      arguments = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
+                   vectorOf(panels->sum, 1)};
+    else
+      arguments = {vectorOf(groups->word, 1)};
+    Type next = vectorOf(panels ? panels->sum : groups->real, 1);
     if (!hasType(step.code, "a step", FunctionType::get(function.getContext(), arguments, next)))
       return false;
   }

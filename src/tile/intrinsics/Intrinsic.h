@@ -36,6 +36,10 @@
 //
 //   func.func private @f32.step(%a: vector<16xf32>, %b: vector<16xf32>, %sums: vector<16xf32>) -> vector<16xf32> { … }
 //
+// Where words hold numbers of groups (GroupLayout.h), a step makes those in their lowest bits:
+//
+//   func.func private @i4.step(%words: vector<16xi32>) -> vector<16xf32> { … }
+//
 // Registers that are matrices hold `rows` times `columns` sums. What the machine does with them are functions of the
 // registers' numbers, of an address and how far rows lie apart there (bytes):
 //
@@ -52,6 +56,7 @@
 #ifndef PERPEND_TILE_INTRINSICS_INTRINSIC_H
 #define PERPEND_TILE_INTRINSICS_INTRINSIC_H
 
+#include "tile/intrinsics/GroupLayout.h"
 #include "tile/intrinsics/PanelLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -104,6 +109,7 @@ struct Intrinsic {
   std::string lacks;
   /// Of those that add products: how the operands lie.
   std::optional<PanelLayout> panels;
+  std::optional<GroupLayout> groups;
 
   unsigned rank(unsigned buffer) const { return strides[buffer].size(); }
   BufferType bufferType(unsigned buffer) const;

@@ -16,11 +16,14 @@ using namespace perpend::tile;
 namespace {
 /// Which access of the nest is which of the description.
 using AccessPairs = SmallVector<std::pair<Operation *, Operation *>>;
+using IteratorPairs = SmallVector<std::pair<unsigned, unsigned>>;
 
 class BodyMatcher {
 public:
   bool match(BlockOp described, BlockOp found, std::string &why, bool mayHaveInit = false);
   AccessPairs pairs;
+  /// Of iterators that are computed with: the description's number, and the nest's.
+  IteratorPairs iterators;
 
 private:
   bool matchStore(Block &described, Block &found, std::string &why);
@@ -48,10 +51,11 @@ static bool haveEqualAttributes(Operation *a, Operation *b) {
 }
 
 bool BodyMatcher::matchOperands(Operation *described, Operation *found, bool swapped) {
-  size_t count = described->getNumOperands(), known = pairs.size();
+  size_t count = described->getNumOperands(), known = pairs.size(), knownIterators = iterators.size();
   for (size_t i = 0; i < count; ++i)
     if (!matchValue(described->getOperand(i), found->getOperand(swapped ? count - 1 - i : i))) {
       pairs.truncate(known);
+      iterators.truncate(knownIterators);
       return false;
     }
   return true;
@@ -63,6 +67,10 @@ bool BodyMatcher::matchValue(Value described, Value found) {
     difference = ("expected " + expected + ", got " + got).str();
     return false;
   };
+  if (!a && !b) {
+    iterators.push_back({cast<BlockArgument>(described).getArgNumber(), cast<BlockArgument>(found).getArgNumber()});
+    return true;
+  }
   if (!a || !b)
     return differ(a ? a->getName().getStringRef() : "an iterator", b ? b->getName().getStringRef() : "an iterator");
   if (a->getName() != b->getName())
@@ -117,7 +125,7 @@ namespace {
 /// Tells the axes of a nest off against the iterators of a description.
 class Assignment {
 public:
-  Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &pairs, bool takesParts = false);
+  Assignment(const Intrinsic &intrinsic, Nest &nest, const BodyMatcher &bodies, bool takesParts = false);
 
   std::optional<IntrinsicMatch> run(std::string &why);
   /// Of each iterator, the axis.
@@ -142,6 +150,7 @@ private:
   bool liesInMemory(const Pair &pair);
   bool fill();
   bool checkStride(const Axis &axis, unsigned iterator, const Pair &pair);
+  bool isIterator(unsigned described, unsigned found);
   bool fail(const Twine &text) {
     reason = text.str();
     return false;
@@ -157,6 +166,7 @@ private:
   /// Axes may be parted, and stay outside.
   bool takesParts;
   SmallVector<Pair> pairs;
+  IteratorPairs iteratorPairs;
   /// Of each iterator, the axis.
   SmallVector<std::optional<size_t>> axisOf;
   llvm::StringMap<SymbolicInt> parameters;
@@ -165,9 +175,10 @@ private:
 };
 } // namespace
 
-Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const AccessPairs &found, bool takesParts)
-    : intrinsic(intrinsic), nest(nest), takesParts(takesParts), axisOf(intrinsic.block.getKinds().size()) {
-  for (auto [described, real] : found) {
+Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const BodyMatcher &bodies, bool takesParts)
+    : intrinsic(intrinsic), nest(nest), takesParts(takesParts), iteratorPairs(bodies.iterators),
+      axisOf(intrinsic.block.getKinds().size()) {
+  for (auto [described, real] : bodies.pairs) {
     unsigned buffer = cast<BlockArgument>(Access{described}.buffer()).getArgNumber();
     pairs.push_back({buffer, *asIterators(intrinsic.block, {described}), nest.numberOf(real)});
   }
@@ -232,8 +243,20 @@ bool Assignment::liesInMemory(const Pair &pair) {
               ", got " + type.getScope().getValue());
 }
 
+/// An iterator that is computed with counts from 0 on, what its own axis does.
+bool Assignment::isIterator(unsigned described, unsigned found) {
+  auto stride = [&](size_t axis) { return SymbolicInt(axisOf[described] == axis ? 1 : 0); };
+  for (size_t axis = 0; axis < nest.axes.size(); ++axis)
+    if (nest.axes[axis].ofIterators[found] != stride(axis))
+      return fail("the loop '" + nest.axes[axis].name + "' moves an iterator that is computed with otherwise than '" +
+                  nameOf(described) + "'");
+  return nest.iteratorBases[found] == SymbolicInt(0) || fail("an iterator that is computed with begins elsewhere");
+}
+
 bool Assignment::check() {
   parameters.clear();
+  if (!llvm::all_of(iteratorPairs, [&](auto pair) { return isIterator(pair.first, pair.second); }))
+    return false;
   if (!llvm::all_of(pairs, [&](const Pair &pair) { return liesInMemory(pair); }))
     return false;
   Shape domain(intrinsic.block.getDomain().values());
@@ -319,10 +342,10 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
     return std::nullopt;
   SmallVector<Axis> axes = nest.axes;
   nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // the elements of a word
-  if (auto match = Assignment(intrinsic, nest, bodies.pairs).run(why))
+  if (auto match = Assignment(intrinsic, nest, bodies).run(why))
     return match;
   nest.axes = axes;
-  return Assignment(intrinsic, nest, bodies.pairs).run(why);
+  return Assignment(intrinsic, nest, bodies).run(why);
 }
 
 std::optional<Alignment> perpend::tile::alignIntrinsic(BlockOp block, const Intrinsic &intrinsic, std::string &why) {
@@ -374,5 +397,5 @@ perpend::tile::fitIntrinsic(Operation *root, const Intrinsic &intrinsic, KernelI
   // A sum's init can be a nest of its own before.
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why, /*mayHaveInit=*/true))
     return std::nullopt;
-  return Assignment(intrinsic, nest, bodies.pairs, /*takesParts=*/true).axes(why);
+  return Assignment(intrinsic, nest, bodies, /*takesParts=*/true).axes(why);
 }

@@ -76,7 +76,7 @@ bool Nest::readLoops(std::string &why) {
       return why = "the extent of the loop '" + loop.getName().str() + "' depends on another loop", false;
     loops.push_back(loop);
     variables.push_back(indices.names.nameOf(loop.variable()));
-    axes.push_back({loop.getName().str(), indices.extentOf(loop), false, std::nullopt, {}});
+    axes.push_back({loop.getName().str(), indices.extentOf(loop), false, std::nullopt, {}, {}});
     next = &loop.body()->front();
   }
   block = dyn_cast<BlockOp>(next);
@@ -94,6 +94,9 @@ bool Nest::readKinds(std::string &why) {
                         " of the block '" + block.getName().str() + "' ";
     if (!linear || block.kind(i) == IteratorKind::Opaque)
       return why = title + "is no sum of the nest's loops", false;
+    iteratorBases.push_back(linear->base);
+    for (auto [axis, coefficient] : llvm::zip(axes, linear->coefficients))
+      axis.ofIterators.push_back(coefficient);
     if (block.kind(i) != IteratorKind::Reduced)
       continue;
     if (block.init() && linear->base != SymbolicInt(0))

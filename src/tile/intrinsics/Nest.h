@@ -19,8 +19,8 @@ struct Axis {
   bool isReduced = false;
   /// How many iterations there are, if that may be fewer.
   std::optional<SymbolicInt> count;
-  /// Of each access.
-  Shape strides;
+  /// Of each access, and of each iterator of the block.
+  Shape strides, ofIterators;
 };
 
 class Nest {
@@ -34,7 +34,8 @@ public:
 
   BlockOp block;
   llvm::SmallVector<Access> accesses;
-  llvm::SmallVector<SymbolicInt> bases;
+  /// What accesses and iterators begin at.
+  llvm::SmallVector<SymbolicInt> bases, iteratorBases;
   llvm::SmallVector<Axis> axes;
   Shape conditions;
 

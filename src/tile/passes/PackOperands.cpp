@@ -17,11 +17,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/passes/PackOperands.h"
+#include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/builder/Builder.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/passes/ExactOperands.h"
+#include "tile/passes/GroupedWeights.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
 
@@ -141,6 +143,7 @@ private:
   Value wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples);
   Value pack(Value matrix, size_t outerRank, const Choice &choice);
   Value matmul(const Operands &operands, const Choice &choice);
+  Value groupedProduct(Value rows, Value matrix);
   Value productConv(graph::ConvOp op, const ProductExtents &extents);
   Value windowConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice);
@@ -204,6 +207,34 @@ Value Packer::matmul(const Operands &operands, const Choice &choice) {
   return subtractZeros(builder, product, operands.lhs, operands.rhs);
 }
 
+/// Of a product with numbers in groups: where a row or two share what a number costs, as many as there are registers
+/// for the sums of the block, of two copies of a group, and for words and numbers.
+static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::TargetInfo &target) {
+  int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
+  SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
+  int64_t best = sizes.front();
+  for (int64_t size : sizes) {
+    int64_t vectors = size / lanes;
+    bool isWider = size > best && llvm::alignTo(columns, size) == llvm::alignTo(columns, best);
+    if (isWider && vectors * (3 * count + 2) + 2 <= int64_t(target.vectorRegisters))
+      best = size;
+  }
+  return best;
+}
+
+/// Of rows with a constant matrix of numbers in groups, where an intrinsic reads these; or null.
+Value Packer::groupedProduct(Value rows, Value matrix) {
+  std::optional<GroupedWeights> weights =
+      sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
+  if (!weights)
+    return {};
+  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups))
+      return weights->multiply(builder, rows, *intrinsic,
+                               groupedPanel(weights->columns, shapeOf(rows).front(), target));
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
@@ -242,6 +273,12 @@ Value Packer::contract(graph::ContractOp op) {
   }
   lhsShape.append({extents.rows, extents.depth});
   rhsShape.append({extents.depth, extents.columns});
+  if (op.getLhsBatch().empty()) {
+    Value rows = ordered(op.getLhs(), {leftFree, op.getLhsContracted()}, lhsShape);
+    Value matrix = ordered(op.getRhs(), {op.getRhsContracted(), rightFree}, rhsShape);
+    if (Value product = groupedProduct(rows, matrix))
+      return builder.reshape(product, result);
+  }
   for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
     auto operands = operandsFor(choice, op.getLhs(), op.getRhs(), /*mayHaveRightZero=*/true);
     if (!operands)
@@ -394,8 +431,12 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
 
   void runOnOperation() override {
     SmallVector<Operation *> operators;
+    auto isPacked = [](Value operand) {
+      return operand.getDefiningOp() && operand.getDefiningOp()->hasAttr(graph::computedByUsersAttribute);
+    };
     getOperation().walk([&](Operation *op) {
-      if (isa<graph::ContractOp, graph::ConvOp>(op) && perpend::tile::whyUnpacked(op).empty())
+      if (isa<graph::ContractOp, graph::ConvOp>(op) && llvm::none_of(op->getOperands(), isPacked) &&
+          perpend::tile::whyUnpacked(op).empty())
         operators.push_back(op);
     });
     Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);

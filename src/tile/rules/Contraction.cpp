@@ -125,18 +125,23 @@ static bool isComputed(const Access &access) {
   return llvm::any_of(access.variables(), [](Value variable) { return variable.getDefiningOp(); });
 }
 
-/// Two, and the columns move only that which is packed.
+/// The first, and what the columns move: of that, the packed one has the most dimensions, as scales of groups have
+/// less.
 bool ContractionRule::findOperands() {
   SmallVector<Access> operands;
   for (const Access &access : accessesIn(product))
     if (access.buffer() != sumBuffer)
       operands.push_back(access);
-  if (operands.size() != 2 || llvm::any_of(operands, isComputed))
+  if (operands.size() < 2 || llvm::any_of(operands, isComputed))
     return false;
   plain = operands.front();
-  packed = operands.back();
+  packed = operands[1];
   if (moves(rank() - 1, plain))
     return false;
+  auto rankOf = [](const Access &access) { return cast<BufferType>(access.buffer().getType()).rank(); };
+  for (const Access &other : ArrayRef(operands).drop_front(2))
+    if (!moves(rank() - 1, other) || rankOf(other) >= rankOf(packed))
+      return false;
   for (unsigned dim = 0; dim + 1 < rank(); ++dim)
     if (moves(dim, plain) && !moves(dim, packed)) {
       height = rows;

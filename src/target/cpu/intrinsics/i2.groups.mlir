@@ -1,0 +1,117 @@
+// A block of a product of f32 with numbers of 2 bits, sixteen to a word, low bits first. The depth is in groups: in each, the
+// numbers of a column have one scale, and a zero point (i2.zeros.groups, or i2.floats.groups). Numbers become f32 in registers.
+func.func private @i2.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f32>, %b: !tile.buffer<[outer, depth, cols] x i32>,
+                             %s: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * (rows + 2) * 16 * depth * ceildiv(cols, lanes), fmas)",
+    emitter = "groups",
+    steps = [@i2.numbers.16]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vi, %vk, %vg] : !tile.buffer<[outer, rows, depth, 16] x f32>
+      %word = tile.load %b[%vo, %vk, %vj] : !tile.buffer<[outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %bits = arith.constant 2 : i32
+      %shift = arith.muli %place, %bits : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i2
+      %y = arith.sitofp %number : i2 to f32
+      %scale = tile.load %s[%vo, %vj] : !tile.buffer<[outer, cols] x f32>
+      %right = arith.mulf %y, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } }
+  return
+}
+
+func.func private @i2.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f32>,
+                                   %b: !tile.buffer<[outer, depth, cols] x i32>, %s: !tile.buffer<[outer, cols] x f32>,
+                                   %z: !tile.buffer<[outer, cols] x i8>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), fmas)",
+    emitter = "groups",
+    steps = [@i2.numbers.16]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vi, %vk, %vg] : !tile.buffer<[outer, rows, depth, 16] x f32>
+      %word = tile.load %b[%vo, %vk, %vj] : !tile.buffer<[outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %bits = arith.constant 2 : i32
+      %shift = arith.muli %place, %bits : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i2
+      %y = arith.sitofp %number : i2 to f32
+      %byte = tile.load %z[%vo, %vj] : !tile.buffer<[outer, cols] x i8>
+      %point = arith.sitofp %byte : i8 to f32
+      %centred = arith.subf %y, %point : f32
+      %scale = tile.load %s[%vo, %vj] : !tile.buffer<[outer, cols] x f32>
+      %right = arith.mulf %centred, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } }
+  return
+}
+
+func.func private @i2.floats.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f32>,
+                                    %b: !tile.buffer<[outer, depth, cols] x i32>, %s: !tile.buffer<[outer, cols] x f32>,
+                                    %z: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), fmas)",
+    emitter = "groups",
+    steps = [@i2.numbers.16]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vi, %vk, %vg] : !tile.buffer<[outer, rows, depth, 16] x f32>
+      %word = tile.load %b[%vo, %vk, %vj] : !tile.buffer<[outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %bits = arith.constant 2 : i32
+      %shift = arith.muli %place, %bits : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i2
+      %y = arith.sitofp %number : i2 to f32
+      %point = tile.load %z[%vo, %vj] : !tile.buffer<[outer, cols] x f32>
+      %centred = arith.subf %y, %point : f32
+      %scale = tile.load %s[%vo, %vj] : !tile.buffer<[outer, cols] x f32>
+      %right = arith.mulf %centred, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } }
+  return
+}
+
+// The number in the lowest bits of each word, from a table.
+func.func private @i2.numbers.16(%words: vector<16xi32>) -> vector<16xf32> attributes {tile.features = ["avx512f"]} {
+  %table = arith.constant dense<[0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0]> : vector<16xf32>
+  %numbers = llvm.call_intrinsic "llvm.x86.avx512.permvar.sf.512"(%table, %words) : (vector<16xf32>, vector<16xi32>) -> vector<16xf32>
+  return %numbers : vector<16xf32>
+}

@@ -1,0 +1,461 @@
+//===- Groups.cpp - register blocks of products with numbers in groups ----===//
+//
+// The emitter of products with numbers that words hold (GroupLayout.h). Each distinct block is one private function, as
+// in Registers.cpp. It walks the groups: for each word of the depth it makes vectors of numbers of real ones, one place
+// of the words after another, and adds their products with the rows to sums of the group. Behind the group these are
+// multiplied by the scales, once, and added to the sums of the block: in registers where there are enough, else in
+// memory. So what a number costs beside its products is shared by all rows, and nothing but words is read for it.
+//
+//   tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
+// becomes
+//   func.call @groups_i4.groups_1x32(%a, %ao, …)
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/WordProducts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+namespace {
+
+/// Independent multiply-adds that keep two pipes busy; more rows than these have a loop of small steps, which LLVM does
+/// not mix.
+constexpr int64_t minAccumulators = 8, maxUnrolledRows = 4;
+/// Numbers of a column in one step of the depth, at least.
+constexpr int64_t numbersAtOnce = 8;
+/// Bytes of the words between what is multiplied and what is asked for.
+constexpr int64_t prefetchBytes = 8192;
+
+/// How a block is laid out in vector registers.
+struct GroupBlock {
+  int64_t rows, lanes, vectors;
+  int64_t sets = 1;        // independent copies of the group's sums
+  bool holdsTotals = true; // the block's sums are in registers, too
+
+  GroupBlock(int64_t rows, int64_t cols, const target::TargetInfo &target)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+    auto fits = [&](int64_t copies) { return copies * accumulators() + 2 * vectors + 2 <= target.vectorRegisters; };
+    holdsTotals = fits(2);
+    if (accumulators() < minAccumulators && fits(3))
+      sets = 2;
+  }
+  int64_t accumulators() const { return rows * vectors; }
+  /// All numbers of a word in one piece. Zero points are then multiplied by sums of the rows, behind the group; of more
+  /// rows, which share what a number costs, each number is less its zero point.
+  bool isUnrolled() const { return rows <= maxUnrolledRows; }
+};
+
+/// A buffer in memory: where it begins, and how far its dimensions are apart.
+struct Operand {
+  Value buffer, base, stride, outerStride;
+};
+
+/// The arguments of the emitted function, in order.
+struct Arguments {
+  Operand rows, words, scales, zeros, sums;
+  Value depth, outer;
+};
+
+class GroupEmitter {
+public:
+  GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
+               const target::TargetInfo &target)
+      : builder(builder), groups(*intrinsic.groups), block(block), arguments(arguments),
+        step(WordProducts::stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
+
+  void emit();
+
+private:
+  using Values = SmallVector<Value>;
+  using LoopBody = function_ref<Values(Value, ValueRange)>;
+
+  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
+  Value add(Value x, Value y) { return builder.create<arith::AddIOp>(x, y); }
+  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
+  Value multiply(Value x, Value y) { return builder.create<arith::MulIOp>(x, y); }
+  Value zeroVector() { return builder.create<arith::ConstantOp>(builder.getZeroAttr(real)); }
+  Value load(const Operand &operand, Value index, Type element) {
+    return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
+  }
+  Value asReal(Value numbers) {
+    return numbers.getType() == real ? numbers : builder.create<arith::SIToFPOp>(real, numbers);
+  }
+  Value vectorIndex(const Operand &operand, Value position, int64_t vector) {
+    return add(position, vector * block.lanes);
+  }
+  Value sumIndex(int64_t row, int64_t vector) {
+    Value first = add(arguments.sums.base, multiply(arguments.sums.stride, constant(row)));
+    return add(first, vector * block.lanes);
+  }
+  int64_t columns() const { return block.vectors * block.lanes; }
+
+  Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
+  Values emitGroup(Value group, ValueRange totals);
+  Values emitDepth(Value group);
+  void emitWords(ValueRange aIndices, Value bIndex, int64_t count, MutableArrayRef<Value> sums);
+  Values emitPlaces(ValueRange aIndices, Value bIndex, ValueRange sums);
+  void emitProducts(ValueRange aIndices, Value place, ValueRange words, MutableArrayRef<Value> sums);
+  void addRows(ValueRange aIndices, int64_t count, MutableArrayRef<Value> sums);
+  void subtractZeros(Value group, MutableArrayRef<Value> sums, ValueRange rowSums);
+  Values zerosOf(Value group);
+  Value numbersOf(Value words);
+  Value next(Value words);
+  void emitPrefetch(Value bIndex);
+
+  ImplicitLocOpBuilder &builder;
+  const GroupLayout &groups;
+  GroupBlock block;
+  Arguments arguments;
+  const Intrinsic::Step *step;
+  VectorType real;
+  /// Of the group.
+  Values zeros;
+};
+
+GroupEmitter::Values GroupEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
+  auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Values results = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!results.empty())
+    builder.create<scf::YieldOp>(results);
+  return loop.getResults();
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// The number in the lowest bits of each word, as a real one.
+Value GroupEmitter::numbersOf(Value words) {
+  if (step)
+    return step->inlined(builder, {words});
+  if (groups.perWord == 1)
+    return asReal(words);
+  unsigned others = groups.word.getIntOrFloatBitWidth() - groups.number.getIntOrFloatBitWidth();
+  Value shift = builder.create<arith::ConstantOp>(
+      DenseElementsAttr::get(cast<ShapedType>(words.getType()), builder.getIntegerAttr(groups.word, others)));
+  return asReal(builder.create<arith::ShRSIOp>(builder.create<arith::ShLIOp>(words, shift), shift));
+}
+
+/// The words with the following number in their lowest bits.
+Value GroupEmitter::next(Value words) {
+  auto bits = builder.getIntegerAttr(groups.word, groups.number.getIntOrFloatBitWidth());
+  Value shift = builder.create<arith::ConstantOp>(DenseElementsAttr::get(cast<ShapedType>(words.getType()), bits));
+  return builder.create<arith::ShRUIOp>(words, shift);
+}
+
+/// Products of one place of the words with the elements of the rows that are `place` behind the indices.
+void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange words, MutableArrayRef<Value> sums) {
+  Values numbers;
+  for (auto [vector, word] : llvm::enumerate(words)) {
+    numbers.push_back(numbersOf(word));
+    if (!zeros.empty())
+      numbers.back() = builder.create<arith::SubFOp>(numbers.back(), zeros[vector]);
+  }
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value index = place ? add(aIndices[row], place) : aIndices[row];
+    Value x = builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(arguments.rows.buffer, index));
+    for (int64_t vector = 0; vector < block.vectors; ++vector) {
+      Value &sum = sums[row * block.vectors + vector];
+      sum = builder.create<vector::FMAOp>(x, numbers[vector], sum);
+    }
+  }
+}
+
+void GroupEmitter::emitPrefetch(Value bIndex) {
+  int64_t wordBytes = groups.word.getIntOrFloatBitWidth() / 8;
+  for (int64_t column = 0; column < columns(); column += 64 / wordBytes)
+    builder.create<memref::PrefetchOp>(arguments.words.buffer, add(bIndex, prefetchBytes / wordBytes + column),
+                                       /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// So many words of each column, in one piece.
+void GroupEmitter::emitWords(ValueRange aIndices, Value bIndex, int64_t count, MutableArrayRef<Value> sums) {
+  for (int64_t number = 0; number < count; ++number) {
+    Value first = add(bIndex, number * columns());
+    emitPrefetch(first);
+    Values words;
+    for (int64_t vector = 0; vector < block.vectors; ++vector)
+      words.push_back(load(arguments.words, vectorIndex(arguments.words, first, vector), groups.word));
+    for (int64_t place = 0; place < groups.perWord; ++place) {
+      int64_t position = number * groups.perWord + place;
+      emitProducts(aIndices, position ? constant(position) : Value(), words,
+                   sums.slice(position % block.sets * block.accumulators(), block.accumulators()));
+      if (place + 1 < groups.perWord)
+        for (Value &word : words)
+          word = next(word);
+    }
+  }
+}
+
+/// One word of each column, in a loop over its numbers.
+GroupEmitter::Values GroupEmitter::emitPlaces(ValueRange aIndices, Value bIndex, ValueRange sums) {
+  emitPrefetch(bIndex);
+  Values carried(sums);
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    carried.push_back(load(arguments.words, vectorIndex(arguments.words, bIndex, vector), groups.word));
+  Values results = emitLoop(constant(0), constant(groups.perWord), 1, carried, [&](Value place, ValueRange current) {
+    Values following(current);
+    MutableArrayRef<Value> all(following);
+    emitProducts(aIndices, place, all.take_back(block.vectors), all.take_front(block.accumulators()));
+    for (Value &word : all.take_back(block.vectors))
+      word = next(word);
+    return following;
+  });
+  results.resize(sums.size());
+  return results;
+}
+
+/// Adds the elements that so many words are multiplied by to sums of the rows, in lanes.
+void GroupEmitter::addRows(ValueRange aIndices, int64_t count, MutableArrayRef<Value> sums) {
+  auto some = VectorType::get(count * groups.perWord, groups.real);
+  for (auto [index, sum] : llvm::zip(aIndices, sums)) {
+    Value elements = builder.create<vector::LoadOp>(some, arguments.rows.buffer, index);
+    if (some != sum.getType())
+      elements = builder.create<vector::InsertStridedSliceOp>(
+          elements, builder.create<arith::ConstantOp>(builder.getZeroAttr(sum.getType())), ArrayRef<int64_t>{0},
+          ArrayRef<int64_t>{1});
+    sum = builder.create<arith::AddFOp>(sum, elements);
+  }
+}
+
+GroupEmitter::Values GroupEmitter::zerosOf(Value group) {
+  Value position = add(arguments.zeros.base, multiply(group, arguments.zeros.outerStride));
+  Values vectors;
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    vectors.push_back(asReal(load(arguments.zeros, vectorIndex(arguments.zeros, position, vector), groups.zero)));
+  return vectors;
+}
+
+/// sum of x (q - z) = sum of x q - z (sum of x)
+void GroupEmitter::subtractZeros(Value group, MutableArrayRef<Value> sums, ValueRange rowSums) {
+  Values vectors = zerosOf(group);
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value all =
+        builder.create<vector::ReductionOp>(vector::CombiningKind::ADD, rowSums[row], arith::FastMathFlags::reassoc);
+    Value less = builder.create<vector::BroadcastOp>(real, builder.create<arith::NegFOp>(all));
+    for (int64_t vector = 0; vector < block.vectors; ++vector) {
+      Value &sum = sums[row * block.vectors + vector];
+      sum = builder.create<vector::FMAOp>(vectors[vector], less, sum);
+    }
+  }
+}
+
+/// The sums of a group.
+GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
+  Value aBase = add(arguments.rows.base, multiply(group, arguments.rows.outerStride));
+  Value bBase = add(arguments.words.base, multiply(group, arguments.words.outerStride));
+  Values rowBases, sums(block.sets * block.accumulators(), zeroVector());
+  for (int64_t row = 0; row < block.rows; ++row)
+    rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
+  int64_t atOnce = block.isUnrolled() ? std::max<int64_t>(1, numbersAtOnce / groups.perWord) : 1;
+  bool addsRows = groups.zero && block.isUnrolled();
+  if (addsRows) {
+    auto lanes = VectorType::get(atOnce * groups.perWord, groups.real);
+    sums.append(block.rows, builder.create<arith::ConstantOp>(builder.getZeroAttr(lanes)));
+  } else if (groups.zero) {
+    zeros = zerosOf(group);
+  }
+  Value from = constant(0);
+  auto emitSteps = [&](int64_t count) {
+    Value to = arguments.depth;
+    if (count > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(count)), constant(count));
+    sums = emitLoop(from, to, count, sums, [&](Value k, ValueRange current) {
+      Values aIndices, next(current);
+      Value element = multiply(k, constant(groups.perWord));
+      for (Value base : rowBases)
+        aIndices.push_back(add(base, element));
+      Value bIndex = add(bBase, multiply(k, constant(columns())));
+      if (!block.isUnrolled() && groups.perWord > 1)
+        return emitPlaces(aIndices, bIndex, next);
+      emitWords(aIndices, bIndex, count, next);
+      if (addsRows)
+        addRows(aIndices, count, MutableArrayRef(next).take_back(block.rows));
+      return next;
+    });
+    from = to;
+  };
+  if (atOnce > 1)
+    emitSteps(atOnce);
+  emitSteps(1);
+  for (int64_t set = 1; set < block.sets; ++set)
+    for (int64_t i = 0; i < block.accumulators(); ++i)
+      sums[i] = builder.create<arith::AddFOp>(sums[i], sums[set * block.accumulators() + i]);
+  if (addsRows)
+    subtractZeros(group, sums, ArrayRef(sums).take_back(block.rows));
+  sums.resize(block.accumulators());
+  return sums;
+}
+
+/// The totals, where registers hold them, with the sums of the group times its scales.
+GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
+  auto positionIn = [&](const Operand &operand) { return add(operand.base, multiply(group, operand.outerStride)); };
+  Values sums = emitDepth(group), results;
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
+    Value scale =
+        load(arguments.scales, vectorIndex(arguments.scales, positionIn(arguments.scales), vector), groups.real);
+    for (int64_t row = 0; row < block.rows; ++row) {
+      int64_t i = row * block.vectors + vector;
+      Value total = block.holdsTotals ? totals[i] : load(arguments.sums, sumIndex(row, vector), groups.real);
+      sums[i] = builder.create<vector::FMAOp>(scale, sums[i], total);
+      if (!block.holdsTotals)
+        builder.create<vector::StoreOp>(sums[i], arguments.sums.buffer, sumIndex(row, vector));
+    }
+  }
+  return block.holdsTotals ? sums : results;
+}
+
+void GroupEmitter::emit() {
+  auto storeAll = [&](llvm::function_ref<Value(int64_t)> value) {
+    for (int64_t row = 0; row < block.rows; ++row)
+      for (int64_t vector = 0; vector < block.vectors; ++vector)
+        builder.create<vector::StoreOp>(value(row * block.vectors + vector), arguments.sums.buffer,
+                                        sumIndex(row, vector));
+  };
+  Values totals(block.holdsTotals ? block.accumulators() : 0, zeroVector());
+  if (!block.holdsTotals)
+    storeAll([&](int64_t) { return zeroVector(); });
+  totals = emitLoop(constant(0), arguments.outer, 1, totals,
+                    [&](Value group, ValueRange current) { return emitGroup(group, current); });
+  if (block.holdsTotals)
+    storeAll([&](int64_t i) { return totals[i]; });
+  builder.create<func::ReturnOp>();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// What the function of a block takes, of a call whose buffers are those of GroupLayout.h.
+class GroupCall {
+public:
+  GroupCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
+
+  LogicalResult lower(const target::TargetInfo &target);
+
+private:
+  Value extent(StringRef name) {
+    return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
+  }
+  Value stride(unsigned buffer, unsigned dim) {
+    for (unsigned i = 0; i < buffer; ++i)
+      dim += intrinsic.rank(i);
+    return op.getStrides()[dim];
+  }
+  bool hasZeros() { return bool(intrinsic.groups->zero); }
+  SmallVector<Value> operands();
+  Arguments argumentsOf(ValueRange values);
+  func::FuncOp functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target);
+
+  CallIntrinsicOp op;
+  const Intrinsic &intrinsic;
+  OpBuilder builder;
+};
+
+/// In the order of argumentsOf().
+SmallVector<Value> GroupCall::operands() {
+  SmallVector<Value> values;
+  for (auto [number, buffer] : llvm::enumerate(op.getBuffers())) {
+    values.append({buffer, op.getBases()[number], stride(number, 0)});
+    if (number == 0)
+      values.push_back(stride(number, 1));
+  }
+  values.append({extent("depth"), extent("outer")});
+  return values;
+}
+
+Arguments GroupCall::argumentsOf(ValueRange values) {
+  size_t at = 0;
+  auto take = [&] { return values[at++]; };
+  Arguments arguments;
+  auto read = [&](Operand &operand, bool isWalked) {
+    operand.buffer = take();
+    operand.base = take();
+    (isWalked ? operand.outerStride : operand.stride) = take();
+  };
+  read(arguments.rows, true);
+  arguments.rows.stride = take();
+  read(arguments.words, true);
+  read(arguments.scales, true);
+  if (hasZeros())
+    read(arguments.zeros, true);
+  read(arguments.sums, false);
+  arguments.depth = take();
+  arguments.outer = take();
+  return arguments;
+}
+
+func::FuncOp GroupCall::functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target) {
+  auto module = op->getParentOfType<ModuleOp>();
+  std::string name = llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, rows, cols);
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+    return existing;
+  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
+  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
+  function.setPrivate();
+  function->setAttr("passthrough", code.getStrArrayAttr({"noinline"}));
+  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
+  code.setInsertionPointToStart(function.addEntryBlock());
+  GroupEmitter(code, intrinsic, GroupBlock(rows, cols, target), argumentsOf(function.getArguments()), target).emit();
+  return function;
+}
+
+LogicalResult GroupCall::lower(const target::TargetInfo &target) {
+  std::optional<int64_t> rows = getConstantIntValue(extent("rows")), cols = getConstantIntValue(extent("cols"));
+  if (!rows || !cols || *rows < 1 || *cols < 1)
+    return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
+  SmallVector<Value> values = operands();
+  func::FuncOp function = functionOf(*rows, *cols, ValueRange(values).getTypes(), target);
+  builder.create<func::CallOp>(op.getLoc(), function, values);
+  op.erase();
+  return success();
+}
+
+/// Strides of sums, and of elements, are what the code has.
+bool takesGroups(const Intrinsic &intrinsic) {
+  std::string text;
+  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
+    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
+      text += extent.str() + " ";
+    text += "; ";
+  }
+  if (!intrinsic.groups)
+    return false;
+  int64_t perWord = intrinsic.groups->perWord;
+  return text == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") + "; outer depth cols ; " +
+                     "outer cols ; " + (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
+}
+
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+  return GroupCall(op, intrinsic).lower(target);
+}
+
+int64_t rowsAtOnceOfGroups(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                           const target::TargetInfo &target) {
+  return rowsInRegisters(intrinsic.groups->real, panel, 1, rows, target);
+}
+
+} // namespace
+
+const Emitter perpend::tile::groupsEmitter = {"groups", takesGroups, lowerCall, rowsAtOnceOfGroups,
+                                              /*takesAnyRows=*/false};

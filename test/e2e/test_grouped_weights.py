@@ -1,0 +1,149 @@
+"""Products with constants of few bits in groups, each with a scale and maybe a zero point: numpy's, on machines with
+vectors of any length. Weights stay as small as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+RANDOM = np.random.default_rng(5)
+TARGETS = ["host", "x86-64-v3", "x86-64"]
+
+
+def packed(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers along the last dimension, low bits first."""
+    per_byte = 8 // bits
+    whole = np.concatenate([numbers, np.zeros((*numbers.shape[:-1], -numbers.shape[-1] % per_byte), np.uint8)], -1)
+    shifts = np.arange(per_byte, dtype=np.uint8) * bits
+    return np.bitwise_or.reduce(whole.reshape(*whole.shape[:-1], -1, per_byte).astype(np.uint8) << shifts, -1)
+
+
+def saved(
+    node_list: list, rows: int | str, depth: int, constants: dict[str, np.ndarray], outputs: int
+) -> onnx.ModelProto:
+    tensors = [
+        x if isinstance(x, onnx.TensorProto) else numpy_helper.from_array(x, name) for name, x in constants.items()
+    ]
+    graph = helper.make_graph(
+        node_list,
+        "products",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, depth])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, outputs])],
+        tensors,
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def nbits(
+    rows: int | str, columns: int, depth: int, block: int, bits: int, zeros: str, groups: np.ndarray | None = None
+) -> tuple[onnx.ModelProto, np.ndarray]:
+    """MatMulNBits and the matrix [depth, columns] that it multiplies by."""
+    count = -(-depth // block)
+    numbers = RANDOM.integers(0, 2**bits, (columns, count * block)).astype(np.uint8)
+    constants = {
+        "b": packed(numbers.reshape(columns, count, block), bits),
+        "s": RANDOM.uniform(0.5, 1, (columns, count)).astype(np.float32) / 2**bits,
+    }
+    zero = np.full((columns, count), 2 ** (bits - 1), np.float32)
+    if zeros == "packed":
+        zero = RANDOM.integers(0, 2**bits, (columns, count)).astype(np.uint8)
+        constants["z"] = packed(zero, bits)
+    elif zeros == "floats":
+        constants["z"] = zero = RANDOM.uniform(0, 2**bits, (columns, count)).astype(np.float32)
+    names = ["x", "b", "s", "z" if "z" in constants else ""]
+    if groups is not None:
+        constants["g"] = groups
+        names.append("g")
+    node = helper.make_node(
+        "MatMulNBits", names, ["y"], domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block
+    )
+    place = np.arange(depth) // block if groups is None else groups
+    matrix = (numbers[:, :depth].astype(np.float32) - zero[:, place]) * constants["s"][:, place]
+    return saved([node], rows, depth, constants, columns), matrix.T
+
+
+def check(model: onnx.ModelProto, matrix: np.ndarray, rows: int, target: str, most_bytes: float = 0) -> None:
+    run = perpend.compile(model, target=target)
+    compare(run, matrix, rows)
+    if most_bytes:
+        assert run.report.weights_bytes < most_bytes * matrix.size
+
+
+def compare(run: perpend.Model, matrix: np.ndarray, rows: int) -> None:
+    x = RANDOM.standard_normal((rows, matrix.shape[0])).astype(np.float32)
+    size = np.abs(x) @ np.abs(matrix)
+    assert (np.abs(run(x) - x.astype(np.float64) @ matrix) <= 4e-6 * size + 1e-6).all()
+
+
+# Columns of whole panels and of cut ones, depths of whole groups, of a part of one, and of no whole word.
+SHAPES = [(192, 256, 32), (200, 224, 16), (150, 300, 128), (129, 203, 64)]
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_numbers_in_groups(bits: int, zeros: str, shape: tuple[int, int, int]) -> None:
+    rows = 1 + SHAPES.index(shape) * 3
+    model, matrix = nbits(rows, *shape, bits, zeros)
+    # Words are of whole groups and panels, and come with scales and zero points.
+    check(model, matrix, rows, "host", bits / 8 * 1.6 + 0.7)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_rows_of_any_number(target: str, bits: int) -> None:
+    model, matrix = nbits("n", 160, 192, 32, bits, "packed")
+    run = perpend.compile(model, target=target)
+    for rows in (0, 1, 2, 5, 13, 40):
+        compare(run, matrix, rows)
+
+
+IN_ORDER = np.repeat(np.arange(16), 32)
+
+
+@pytest.mark.parametrize(
+    ("groups", "most_bytes"),
+    [(IN_ORDER, 1.0), (RANDOM.permutation(IN_ORDER), 1.0), (IN_ORDER * 3 % 16, 1.0), (IN_ORDER // 3, 4.0)],
+    ids=["in order", "in any order", "other groups", "of other lengths"],
+)
+@pytest.mark.parametrize("zeros", ["none", "packed"])
+def test_columns_that_name_their_group(groups: np.ndarray, most_bytes: float, zeros: str) -> None:
+    check(*nbits(3, 320, 512, 32, 4, zeros, groups.astype(np.int32)), 3, "host", most_bytes)
+
+
+def dequantised(kind: int, bits: int, block: int, has_zeros: bool) -> tuple[onnx.ModelProto, np.ndarray]:
+    depth, columns = 256, 160
+    is_signed = kind in (TensorProto.INT4, TensorProto.INT8)
+    least = -(2 ** (bits - 1)) if is_signed else 0
+    parameters = {0: (columns,), depth: ()}.get(block, (depth // (block or 1), columns))
+
+    def stored(name: str, x: np.ndarray) -> onnx.TensorProto:
+        raw = packed((x & (2**bits - 1)).reshape(-1), bits).tobytes()
+        return helper.make_tensor(name, kind, x.shape, raw, raw=True)
+
+    numbers = RANDOM.integers(least, least + 2**bits, (depth, columns))
+    scales = np.asarray(RANDOM.uniform(0.01, 0.02, parameters), np.float32)
+    zeros = np.asarray(RANDOM.integers(least, least + 2**bits, parameters) * has_zeros)
+    constants = {"w": stored("w", numbers), "s": scales} | ({"z": stored("z", zeros)} if has_zeros else {})
+    blocks = {"axis": 0, "block_size": block} if len(parameters) == 2 else {"axis": 1}
+    node_list = [
+        helper.make_node("DequantizeLinear", list(constants), ["m"], **blocks),
+        helper.make_node("MatMul", ["x", "m"], ["y"]),
+    ]
+    spread = [np.repeat(x, block, 0) if np.ndim(x) == 2 else x for x in (zeros, scales)]
+    matrix = ((numbers - spread[0]) * spread[1]).astype(np.float32)
+    return saved(node_list, 3, depth, constants, columns), matrix
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [(TensorProto.INT4, 4), (TensorProto.UINT4, 4), (TensorProto.INT8, 8), (TensorProto.UINT8, 8)],
+)
+@pytest.mark.parametrize("block", [0, 32, 256], ids=["columns", "blocks", "all"])
+@pytest.mark.parametrize("has_zeros", [False, True])
+def test_dequantised_before_the_product(kind: int, bits: int, block: int, has_zeros: bool) -> None:
+    check(*dequantised(kind, bits, block, has_zeros), 3, "host", bits / 8 + 0.3)
