@@ -247,6 +247,8 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   order.push_back((*panels)[0]);
   if (hasRows) {
     int64_t together = product.rowsAtOnce(SymbolicInt(rows), target);
+    while (rows % together != 0) // blocks have as many rows as suits the first product
+      --together;
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
       return failure();
