@@ -29,13 +29,19 @@ bool perpend::graph::isProduct(Operation *op) {
          op->getNumOperands() == 2 && isa<FloatType>(tensorTypeOf(op->getResult(0)).getElementType());
 }
 
+/// A view of which each element is looked for, once, since a product reads it: rows with zeros behind them.
+static bool isCopy(Operation *op) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return isView(op) && element.looksForElements() && op->hasOneUse() && isProduct(*op->user_begin());
+}
+
 bool perpend::graph::isReadOften(Value value) {
   if (!value.hasOneUse())
     return true;
   Operation *user = *value.user_begin();
   if (isProduct(user))
     return true;
-  if (!isView(user))
+  if (!isView(user) || isCopy(user))
     return false;
   auto flow = dyn_cast<DimensionFlowInterface>(user);
   return (flow && flow.repeatsOperands()) || isReadOften(user->getResult(0));
@@ -43,8 +49,10 @@ bool perpend::graph::isReadOften(Value value) {
 
 bool perpend::graph::isWorthKeeping(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
-  if (!element || isView(op) || op->hasAttr(computedByUsersAttribute))
+  if (!element || op->hasAttr(computedByUsersAttribute))
     return false;
+  if (isView(op))
+    return isCopy(op);
   return element.elementKind() == ElementKind::Reduction || isReadOften(op->getResult(0));
 }
 
@@ -183,7 +191,7 @@ private:
       if (flow.followingDim(use, dim) != dim)
         return false;
     Shape shape = shapeOf(use.get());
-    for (unsigned dim = chain.rowDims; dim < rank && isView(use.getOwner()); ++dim)
+    for (unsigned dim = chain.rowDims; dim < rank && isView(use.getOwner()) && !isCopy(use.getOwner()); ++dim)
       if (!flow.followingDim(use, dim) && shape[dim] != SymbolicInt(1))
         return false;
     return true;
@@ -197,7 +205,8 @@ private:
       Operation *producer = operand.getDefiningOp();
       if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators)
         continue;
-      if (isReadByProduct(user) && !(isView(producer) ? movesDimensions(producer) : combinesBefore(operand)))
+      bool isSeenThrough = isView(producer) && !isCopy(producer);
+      if (isReadByProduct(user) && !(isSeenThrough ? movesDimensions(producer) : combinesBefore(operand)))
         continue;
       bool isOwn = llvm::all_of(operand.getUses(),
                                 [&](OpOperand &use) { return isInChain(use.getOwner()) && followsRows(use); });
@@ -209,8 +218,9 @@ private:
 
   /// A product, or a view through which one reads.
   bool isReadByProduct(Operation *op) const {
-    return isProduct(op) || (isView(op) && llvm::all_of(op->getResult(0).getUsers(),
-                                                        [&](Operation *user) { return isReadByProduct(user); }));
+    return isProduct(op) ||
+           (isView(op) && !isCopy(op) &&
+            llvm::all_of(op->getResult(0).getUsers(), [&](Operation *user) { return isReadByProduct(user); }));
   }
 
   /// A view of which each dimension is one of the operand.

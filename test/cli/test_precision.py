@@ -214,13 +214,31 @@ def test_peers_are_compared_by_the_precision(tmp_path: Path) -> None:
     assert "| product | 2x64 | 1 |" in done.stdout and "wrong" not in done.stdout, done.stderr
 
 
-def test_products_of_rows_stay_in_one_kernel(tmp_path: Path) -> None:
-    """Words of pairs, whose rows of probabilities are bf16 in a block of the cache."""
+@pytest.mark.parametrize("m", [66, 307, "m"])
+def test_products_of_rows_stay_in_one_kernel(tmp_path: Path, m: int | str) -> None:
+    """Words of pairs: rows of probabilities, with a zero behind odd ones, are bf16 in a block of the cache."""
     options = ["--precision", "bf16", "--target", MACHINE, "--stop-after", "schedule"]
-    text = succeed("compile", save_attention(tmp_path / "attention.onnx", 66), *options, folder=tmp_path)
+    text = succeed("compile", save_attention(tmp_path / "attention.onnx", m), *options, folder=tmp_path)
     kernel = next(part for part in text.split("func.func private ") if "reduce" in part.split("(")[0])
     assert kernel.count('tensorized = "bf16.block"') == 2
     assert "x bf16, local>" in kernel
+
+
+def test_what_is_computed_is_rounded_before_it_is_moved(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["t"], perm=[1, 0]),
+        helper.make_node("MatMul", ["a", "t"], ["y"]),
+    ]
+    weights = numpy_helper.from_array(np.ones((64, 48), np.float32), "w")
+    inputs = [value("x", [96, 64]), value("a", [80, 48])]
+    model = save(tmp_path / "moved.onnx", nodes, inputs, [value("y", [80, 96])], [weights])
+    options = ["--precision", "bf16", "--target", MACHINE, "--stop-after", "fuse"]
+    text = succeed("compile", model, *options, folder=tmp_path)
+    assert "call_kernel @matmul_trunc_" in text
+    assert "graph.transpose" in text and not any(
+        "f32" in line for line in text.splitlines() if "graph.transpose" in line
+    )
 
 
 @pytest.mark.parametrize(

@@ -169,8 +169,15 @@ static bool staysBound(const Producer &producer, unsigned iterator) {
          block.getDomain().values()[iterator] != SymbolicInt(1);
 }
 
-/// New loops around the block: over `region` for the dimensions that are stored, over all of the reduced ones.
-static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, KernelIndices &indices,
+/// Whether nothing behind the end of a dimension is touched.
+static bool isWithin(const std::optional<SmallVector<IndexBounds>> &region, size_t dim, const SymbolicInt &extent) {
+  return region && (region->empty() || (extent - SymbolicInt(1) - (*region)[dim].high).knownNonNegative());
+}
+
+/// New loops around the block: over `region` for the dimensions that are stored, over all of the reduced ones. `sure`
+/// is what is read whatever branches decide: they do not read what is not there.
+static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region,
+                        const std::optional<SmallVector<IndexBounds>> &sure, KernelIndices &indices,
                         const IndexRanges &around, OpBuilder builder) {
   BlockOp block = producer.block;
   IndexNames &names = indices.names;
@@ -185,6 +192,9 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region, 
       const IndexBounds &bounds = region[stored - producer.iterators.begin()];
       origin = bounds.low;
       count = bounds.high - bounds.low + SymbolicInt(1);
+      if (origin == SymbolicInt(0) && (count - domain[i]).knownNonNegative() &&
+          isWithin(sure, stored - producer.iterators.begin(), domain[i]))
+        count = domain[i];
     }
     bindings[i] = origin;
     if (count != SymbolicInt(1)) {
@@ -234,7 +244,7 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     return refuse(title + "the block has a condition on loops that are not its iterators; move it before loops around "
                           "it are split");
   producer->conditions = *conditions;
-  SmallVector<Access> reads;
+  SmallVector<Access> reads, sureReads;
   Operation *first = nullptr;
   for (const Access &access : accessesIn(kernel, producer->alloc.getBuffer())) {
     if (block->isAncestor(access.op))
@@ -250,7 +260,10 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
     Operation *statement = statementIn(loop.body(), access.op);
     first = !first || statement->isBeforeInBlock(first) ? statement : first;
     reads.push_back(access);
-    producer->readersHaveNoConditions &= isa<BlockOp, InitOp>(access.op->getParentOp());
+    bool isInBranch = !isa<BlockOp, InitOp>(access.op->getParentOp());
+    if (!isInBranch)
+      sureReads.push_back(access);
+    producer->readersHaveNoConditions &= !isInBranch;
     for (auto reader = access.op->getParentOfType<BlockOp>(); reader; reader = reader->getParentOfType<BlockOp>())
       producer->readersHaveNoConditions &= reader.getConditions().getDims().empty();
   }
@@ -277,7 +290,8 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
       return refuse(title + "the block '" + block.getName() +
                     "' has moved before, into loops that are not around this one");
   Operation *nest = nestOf(block);
-  rebuildNest(*producer, *region, indices, indices.rangesAround(loop), OpBuilder(first));
+  rebuildNest(*producer, *region, regionOf(sureReads, indices, loop), indices, indices.rangesAround(loop),
+              OpBuilder(first));
   if (nest != block)
     erase(nest);
   producer->alloc->moveBefore(&loop.body()->front());
