@@ -26,6 +26,8 @@
 #include "tile/passes/PackOperands.h"
 #include "tile/passes/Passes.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <map>
 
 namespace perpend::tile {
@@ -91,8 +93,20 @@ public:
   }
 
 private:
-  /// Each value once, in f32.
+  /// What only moves elements, for one user. Zeros are numbers of all types.
+  static bool isMoved(Operation *producer) {
+    auto pad = dyn_cast_or_null<graph::PadOp>(producer);
+    bool keepsNumbers = pad ? matchPattern(pad.getValue(), m_PosZeroFloat())
+                            : isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer);
+    return keepsNumbers && producer->hasOneUse();
+  }
+
+  /// Each value once, in f32, where it is computed: before it is moved.
   Value rounded(Value value) {
+    if (Operation *producer = value.getDefiningOp(); isMoved(producer)) {
+      producer->setOperand(0, rounded(producer->getOperand(0)));
+      return value;
+    }
     Value &known = values[value];
     if (known)
       return known;
