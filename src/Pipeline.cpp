@@ -43,8 +43,10 @@ namespace perpend {
 
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphInferRequirements());
-  if (context.optLevel > 0)
-    passes.addPass(graph::createGraphSimplify());
+  if (context.optLevel == 0)
+    return;
+  passes.addPass(graph::createGraphPlaceScales());
+  passes.addPass(graph::createGraphSimplify());
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {

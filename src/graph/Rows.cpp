@@ -47,6 +47,15 @@ bool perpend::graph::isReadOften(Value value) {
   return (flow && flow.repeatsOperands()) || isReadOften(user->getResult(0));
 }
 
+bool perpend::graph::onlyWidens(Operation *op) {
+  constexpr double mostWork = 4;
+  auto map = dyn_cast_or_null<MapOp>(op);
+  if (!map || map.getInputs().size() != 1 || scalarWork(*op) > mostWork)
+    return false;
+  auto bits = [](Value value) { return bitWidth(tensorTypeOf(value).getElementType()); };
+  return 4 * bits(map.getInputs()[0]) <= bits(map.getResult());
+}
+
 bool perpend::graph::isWorthKeeping(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   if (!element || op->hasAttr(computedByUsersAttribute))

@@ -223,6 +223,43 @@ func.func @main(%a: tensor<?x2x3xf32, #a>) -> tensor<?x2x3xf32, #a> {
   };
 }
 
+static std::vector<PassCase> quantisedCases() {
+  return {
+      {"quantised_product",
+       R"(
+#a = #graph.shape<["n", 5]>
+#r = #graph.shape<["n", 3]>
+func.func @main(%a: tensor<?x5xf32, #a>) -> tensor<?x3xf32, #r> {
+  %q = graph.map (%a) : (tensor<?x5xf32, #a>) -> tensor<?x5xi8, #a> {
+  ^bb0(%x: f32):
+    %i = arith.fptosi %x : f32 to i8
+    graph.yield %i : i8
+  }
+  %d = graph.map (%q) : (tensor<?x5xi8, #a>) -> tensor<?x5xf32, #a> {
+  ^bb0(%x: i8):
+    %z = arith.constant 3.0 : f32
+    %s = arith.constant 0.5 : f32
+    %f = arith.sitofp %x : i8 to f32
+    %c = arith.subf %f, %z : f32
+    %p = arith.mulf %c, %s : f32
+    graph.yield %p : f32
+  }
+  %w = graph.constant dense<[[1, -2, 3], [-4, 5, -6], [7, -8, 9], [0, 127, -128], [1, 1, 1]]> : tensor<5x3xi8> : tensor<5x3xi8>
+  %t = graph.constant dense<[0.25, 0.5, 2.0]> : tensor<3xf32> : tensor<3xf32>
+  %tw = graph.broadcast %t dims [1] : tensor<3xf32> -> tensor<5x3xf32>
+  %v = graph.map (%w, %tw) : (tensor<5x3xi8>, tensor<5x3xf32>) -> tensor<5x3xf32> {
+  ^bb0(%x: i8, %s: f32):
+    %f = arith.sitofp %x : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %c = graph.contract %d, %v batch [] x [] over [1] x [0] : (tensor<?x5xf32, #a>, tensor<5x3xf32>) -> tensor<?x3xf32, #r>
+  return %c : tensor<?x3xf32, #r>
+})",
+       {{-1, 5}}},
+  };
+}
+
 static std::vector<PassCase> contractionCases() {
   return {
       {"bias_behind_a_reshaped_product",
@@ -280,8 +317,8 @@ func.func @main(%q: tensor<2x?x5xf32, #q>, %k: tensor<2x?x5xf32, #q>, %v: tensor
 
 std::vector<PassCase> passCases() {
   std::vector<PassCase> cases = windowCases();
-  for (const auto &more :
-       {movementCases(), smallerMovementCases(), pointwiseCases(), contractionCases(), controlFlowCases()})
+  for (const auto &more : {movementCases(), smallerMovementCases(), pointwiseCases(), quantisedCases(),
+                           contractionCases(), controlFlowCases()})
     cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }

@@ -51,7 +51,8 @@ std::vector<Step> graphSteps() {
       passes.addPass(tile::createTilePackOperands({target}));
     };
   };
-  return {{"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
+  return {{"graph_place_scales", [](auto &passes) { passes.addPass(graph::createGraphPlaceScales()); }},
+          {"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
           {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
           {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},
           {"tile_pack_operands", pack("x86-64-v4,+avx512vnni")},
@@ -69,6 +70,7 @@ std::vector<Step> pipelineSteps() {
     return *llvm::find_if(steps, [&](const Step &candidate) { return candidate.name == name; });
   };
   return {{"graph_infer_requirements", [](auto &passes) { passes.addPass(graph::createGraphInferRequirements()); }},
+          step("graph_place_scales"),
           step("graph_simplify"),
           step("graph_place_channels_last"),
           step("graph_place_transposes"),

@@ -83,6 +83,9 @@ Tensor randomTensor(RankedTensorType type, const Symbols &symbols, std::mt19937 
   else if (type.getElementType().isInteger(1))
     for (bool &value : tensor.mutableElements<bool>())
       value = pick(0, 1) == 1;
+  else if (graph::bitWidth(type.getElementType()) == 8)
+    for (int8_t &value : tensor.mutableElements<int8_t>())
+      value = static_cast<int8_t>(pick(-128, 127));
   else
     llvm::report_fatal_error("same-values knows no inputs of this type");
   return tensor;

@@ -79,6 +79,8 @@ static Value quantised(Builder &b, Value x, Value scale, Value zeroPoint, Type t
   if (!x || !scale)
     return {};
   Type compute = divisionType(b, precision);
+  if (zeroPoint && !isMinifloat(type) && constantNumber(zeroPoint) == 0.0)
+    zeroPoint = {};
   SmallVector<Value> inputs{x, scale};
   if (zeroPoint)
     inputs.push_back(zeroPoint);

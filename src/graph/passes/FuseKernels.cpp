@@ -134,6 +134,14 @@ static bool needsStoredOperands(Operation *op) {
   return (element && element.needsStoredOperands()) || op->hasAttr(computedByUsersAttribute);
 }
 
+/// Of two reductions one is stored: the one with fewer bits.
+static bool isWiderReduction(Value value, Value other) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  auto bits = [](Value tensor) { return bitWidth(tensorTypeOf(tensor).getElementType()); };
+  return value.hasOneUse() && isa_and_nonnull<ReductionInterface>(value.getDefiningOp()) && bits(value) > bits(other);
+}
+
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
   if (auto sequence = dyn_cast<SequenceInterface>(user))
@@ -149,9 +157,11 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
     return false;
   if (computation.kind == ElementKind::Reduction)
-    return isa<MapOp>(user) && value.hasOneUse() && !llvm::any_of(user->getOperands(), [&](Value other) {
+    return isa<MapOp>(user) && !onlyWidens(user) && value.hasOneUse() &&
+           !llvm::any_of(user->getOperands(), [&](Value other) {
              auto known = computations.find(other);
-             return known != computations.end() && known->second.kind == ElementKind::Reduction;
+             return (known != computations.end() && known->second.kind == ElementKind::Reduction) ||
+                    isWiderReduction(other, value);
            });
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
@@ -162,7 +172,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   }
   if (computation.kind == ElementKind::View)
     return true;
-  return value.hasOneUse() && !isa<BroadcastOp, GatherOp, GenerateOp>(user);
+  return (value.hasOneUse() || onlyWidens(value.getDefiningOp())) && !isa<BroadcastOp, GatherOp, GenerateOp>(user);
 }
 
 bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {

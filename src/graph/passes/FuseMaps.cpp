@@ -2,13 +2,16 @@
 //
 // A map whose result only one other map of the same shape uses is computed
 // inside that one. Runs before FuseKernels, which follows single uses: x and
-// sigmoid(x) become one use of x.
+// sigmoid(x) become one use of x. What only widens its operand is computed inside
+// of each that uses it, so that the narrower elements are read. Of two reductions
+// that meet in a map one is stored, and that as narrow as it gets.
 //
 //   %s = graph.map (%x) { sigmoid }        %y = graph.map (%x) { x * sigmoid(x) }
 //   %y = graph.map (%x, %s) { mul }    =>
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/passes/Passes.h"
 
@@ -34,6 +37,35 @@ static bool hasOneUser(Value value) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) { return user == first; });
 }
 
+static bool isReduction(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  auto element = value.getDefiningOp<ElementInterface>();
+  return element && element.elementKind() == ElementKind::Reduction;
+}
+
+/// Of the reduction that a value is computed from, element by element and by nothing that others read; 0 without one.
+static unsigned bitsOfReduction(Value value) {
+  unsigned bits = isReduction(value) ? bitWidth(tensorTypeOf(value).getElementType()) : 0;
+  auto map = value.getDefiningOp<MapOp>();
+  for (Value input : map ? ValueRange(map.getInputs()) : ValueRange())
+    if (input.hasOneUse())
+      bits = std::max(bits, bitsOfReduction(input));
+  return bits;
+}
+
+/// Of two reductions that a map reads one is stored, better as what the producer makes of it.
+static bool meetsOtherReduction(MapOp producer, MapOp consumer) {
+  return llvm::any_of(consumer.getInputs(), isReduction) &&
+         bitWidth(tensorTypeOf(producer.getResult()).getElementType()) < bitsOfReduction(producer.getResult());
+}
+
+/// Whether a value will be computed inside of what reads it, from fewer bits: not before that is known is anything
+/// computed inside of it.
+static bool isReadNarrow(MapOp map) {
+  return onlyWidens(map) && llvm::any_of(map->getUsers(), llvm::IsaPred<ElementInterface>);
+}
+
 namespace {
 struct MergeProducer : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -41,7 +73,8 @@ struct MergeProducer : OpRewritePattern<MapOp> {
   LogicalResult matchAndRewrite(MapOp consumer, PatternRewriter &rewriter) const override {
     for (Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<MapOp>();
-      if (!producer || !hasOneUser(input) || producer->getBlock() != consumer->getBlock() ||
+      if (!producer || !(hasOneUser(input) || onlyWidens(producer)) || producer->getBlock() != consumer->getBlock() ||
+          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) ||
           producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
               maxBodyOperations)
         continue;
@@ -73,7 +106,8 @@ struct MergeProducer : OpRewritePattern<MapOp> {
     for (Operation &op : consumerBody)
       rewriter.clone(op, mapping);
     rewriter.replaceOp(consumer, merged);
-    rewriter.eraseOp(producer);
+    if (producer->use_empty())
+      rewriter.eraseOp(producer);
   }
 };
 

@@ -9,6 +9,10 @@ def GraphInferRequirements : Pass<"graph-infer-requirements", "::mlir::ModuleOp"
   let summary = "Writes down what the symbols must satisfy, for binding to check";
 }
 
+def GraphPlaceScales : Pass<"graph-place-scales", "::mlir::ModuleOp"> {
+  let summary = "Moves the scales of widened integers behind products, sums and movement, which are then of integers";
+}
+
 def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
 }

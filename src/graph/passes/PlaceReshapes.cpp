@@ -35,16 +35,27 @@ static bool endsReduction(Value value) {
          (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
 }
 
+/// What others read too, and what was made narrower: it was not merged with the elementwise operator behind.
+static bool willBeStored(Value value) {
+  auto bits = [](Value tensor) { return bitWidth(tensorTypeOf(tensor).getElementType()); };
+  auto map = value.getDefiningOp<MapOp>();
+  return map && (!value.hasOneUse() || llvm::any_of(map.getInputs(), [&](Value input) {
+           return isReduction(input) && bits(input) > bits(value);
+         }));
+}
+
 namespace {
 struct SinkReshape : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
     ReshapeOp reshape;
+    bool meetsStored = false;
     for (Value input : op.getInputs()) {
       // Two contractions of different shapes would pull the map to and fro.
-      if (endsReduction(input))
+      if (endsReduction(input) && !willBeStored(input))
         return failure();
+      meetsStored |= endsReduction(input);
       auto candidate = input.getDefiningOp<ReshapeOp>();
       if (!candidate || candidate->getBlock() != op->getBlock() || !endsReduction(candidate.getInput()))
         continue;
@@ -53,7 +64,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
       if (!reshape || input.hasOneUse())
         reshape = candidate;
     }
-    if (!reshape || !reshape->hasOneUse())
+    if (!reshape || !reshape->hasOneUse() || (meetsStored && willBeStored(reshape.getInput())))
       return failure();
     SmallVector<Operand> operands;
     for (Value input : op.getInputs()) {

@@ -1,0 +1,348 @@
+//===- PlaceScales.cpp - products of integers instead of scaled integers ------===//
+//
+// A quantised model that its exporter wrote as float operators between conversions
+// (DequantizeLinear, Conv, QuantizeLinear) becomes one of integers, by algebra: where
+// operands are integers less a zero point, times a scale, the scale moves behind
+// the operator, which then is one of integers and exact. So this runs first: once
+// constants are folded, weights are floats. Scales are constants of one number, or
+// of one for each index of a dimension that the operator keeps apart; sums must
+// provably stay below 2^31 (docs/decisions/0028).
+//
+//   conv(s (x - z), t w)              =>  s t conv(x - z, w)       in i32, then f32
+//   s a + s b                         =>  s (a + b)                in i32, then f32
+//   view(s (x - z)), max-pool of it   =>  s (view(x) - z)
+//   round((s a + ...) / t)            =>  round((s / t) a + ...)
+//   what is the identity on bytes     =>  nothing
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/ScaleDivision.h"
+#include "graph/composites/Formulas.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHPLACESCALES
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+using GraphBuilder = perpend::graph::Builder;
+
+/// Sums of i32 do not wrap.
+static constexpr double mostOfSum = 2147483647;
+
+static MapOp mapOf(Value value) { return value.getDefiningOp<MapOp>(); }
+static Value yielded(MapOp map) { return map.getBody().front().getTerminator()->getOperand(0); }
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// The dimension of the result that follows one of an operand.
+static std::optional<int64_t> followingDim(OpOperand &operand, int64_t dim) {
+  Operation *op = operand.getOwner();
+  if (auto conv = dyn_cast<ConvOp>(op))
+    return operand.getOperandNumber() == 1 && dim == static_cast<int64_t>(conv.filterOutputDim())
+               ? std::optional<int64_t>(conv.channelDim())
+               : std::nullopt;
+  auto flow = dyn_cast<DimensionFlowInterface>(op);
+  std::optional<unsigned> following = flow ? flow.followingDim(operand, dim) : std::nullopt;
+  return following ? std::optional<int64_t>(*following) : std::nullopt;
+}
+
+/// The parameter of an operand as one of the result.
+static std::optional<Parameter> behind(const Parameter &parameter, OpOperand &operand) {
+  if (parameter.isOne())
+    return parameter;
+  std::optional<int64_t> dim = followingDim(operand, *parameter.dim);
+  return dim ? std::optional(Parameter{parameter.values, dim}) : std::nullopt;
+}
+
+namespace {
+class ScalePlacer {
+public:
+  explicit ScalePlacer(Operation *op) : op(op), operations(op), builder(operations, op->getLoc()) {}
+
+  /// The operator in its new form, or null.
+  Value placed();
+
+private:
+  Value product();
+  Value view();
+  Value concat();
+  Value largest(WindowReduceOp pool);
+  Value sum();
+  Value map(MapOp map);
+  Value sumOfMap(MapOp map);
+  Value clone(ArrayRef<Value> operands, Type element);
+
+  Operation *op;
+  OpBuilder operations;
+  GraphBuilder builder;
+};
+} // namespace
+
+/// The operator on other operands.
+Value ScalePlacer::clone(ArrayRef<Value> operands, Type element) {
+  Operation *copy = operations.clone(*op);
+  copy->setOperands(operands);
+  copy->getResult(0).setType(tensorType(shapeOf(op->getResult(0)), element));
+  return copy->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Operators of integers
+//===----------------------------------------------------------------------===//
+
+Value ScalePlacer::product() {
+  std::optional<ScaledIntegers> lhs = scaledIntegersOf(builder, op->getOperand(0));
+  std::optional<ScaledIntegers> rhs = lhs ? scaledIntegersOf(builder, op->getOperand(1)) : std::nullopt;
+  if (!rhs || !elementTypeOf(op->getResult(0)).isF32())
+    return {};
+  std::optional<Parameter> left = behind(lhs->scale, op->getOpOperand(0)),
+                           right = behind(rhs->scale, op->getOpOperand(1));
+  std::optional<Parameter> scale = left && right ? times(*left, *right) : std::nullopt;
+  if (!scale)
+    return {};
+  Value product = clone({centred(builder, *lhs), centred(builder, *rhs)}, operations.getI32Type());
+  if (largestMagnitude(product) <= mostOfSum)
+    return realNumbers(builder, {product, Parameter::of(0), *scale});
+  product.getDefiningOp()->erase();
+  return {};
+}
+
+/// Bytes are moved, and zeros between them are zero points.
+Value ScalePlacer::view() {
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, op->getOperand(0));
+  if (!numbers)
+    return {};
+  std::optional<Parameter> zero = behind(numbers->zero, op->getOpOperand(0)),
+                           scale = behind(numbers->scale, op->getOpOperand(0));
+  auto pad = dyn_cast<PadOp>(op);
+  if (!zero || !scale || (pad && (!zero->isOne() || !matchPattern(pad.getValue(), m_PosZeroFloat()))))
+    return {};
+  SmallVector<Value> operands(op->getOperands());
+  operands.front() = numbers->integers;
+  Value moved = clone(operands, elementTypeOf(numbers->integers));
+  if (pad)
+    moved.getDefiningOp<PadOp>().setValueAttr(operations.getIntegerAttr(
+        scalarTypeOf(moved), APInt(bitWidth(elementTypeOf(moved)), static_cast<int64_t>(zero->values.front()))));
+  return realNumbers(builder, {moved, *zero, *scale});
+}
+
+Value ScalePlacer::concat() {
+  SmallVector<Value> parts;
+  std::optional<ScaledIntegers> first;
+  for (Value operand : op->getOperands()) {
+    std::optional<ScaledIntegers> part = scaledIntegersOf(builder, operand);
+    if (!part || !part->zero.isOne() || !part->scale.isOne())
+      return {};
+    first = first ? first : part;
+    if (part->zero != first->zero || part->scale != first->scale ||
+        elementTypeOf(part->integers) != elementTypeOf(first->integers))
+      return {};
+    parts.push_back(part->integers);
+  }
+  return realNumbers(builder, {clone(parts, elementTypeOf(parts.front())), first->zero, first->scale});
+}
+
+/// What rises with the bytes is largest where they are.
+Value ScalePlacer::largest(WindowReduceOp pool) {
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, pool.getInput());
+  if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() || numbers->scale.values.front() <= 0)
+    return {};
+  Value bytes = clone({numbers->integers}, elementTypeOf(numbers->integers));
+  return realNumbers(builder, {bytes, numbers->zero, numbers->scale});
+}
+
+Value ScalePlacer::sum() {
+  Value input = op->getOperand(0);
+  std::optional<ScaledIntegers> numbers = input.hasOneUse() ? scaledIntegersOf(builder, input) : std::nullopt;
+  if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne())
+    return {};
+  Type i32 = operations.getI32Type();
+  Value sum = clone({builder.cast(centred(builder, *numbers), i32)}, i32);
+  if (largestMagnitude(sum) <= mostOfSum)
+    return realNumbers(builder, {sum, Parameter::of(0), numbers->scale});
+  sum.getDefiningOp()->erase();
+  return {};
+}
+
+/// s a + s b: a product and its bias.
+Value ScalePlacer::sumOfMap(MapOp map) {
+  auto addition = yielded(map).getDefiningOp<arith::AddFOp>();
+  if (!addition || map.getInputs().size() != 2 || !isa<BlockArgument>(addition.getLhs()) ||
+      !isa<BlockArgument>(addition.getRhs()) || addition.getLhs() == addition.getRhs())
+    return {};
+  std::optional<ScaledIntegers> a = scaledIntegersOf(builder, map.getInputs()[0]);
+  std::optional<ScaledIntegers> b = a ? scaledIntegersOf(builder, map.getInputs()[1]) : std::nullopt;
+  if (!b || a->scale != b->scale)
+    return {};
+  Type i32 = operations.getI32Type();
+  Value left = builder.cast(centred(builder, *a), i32), right = builder.cast(centred(builder, *b), i32);
+  if (largestMagnitude(left) + largestMagnitude(right) > mostOfSum)
+    return {};
+  return realNumbers(builder, {perpend::graph::add(builder, left, right), Parameter::of(0), a->scale});
+}
+
+//===----------------------------------------------------------------------===//
+// Maps from bytes to bytes
+//===----------------------------------------------------------------------===//
+
+/// The elements that a map with one operand makes of these.
+static Attribute evaluated(MapOp map, ElementsAttr elements) {
+  auto *dialect = map->getContext()->getLoadedDialect<GraphDialect>();
+  if (!dialect->evaluator)
+    return {};
+  OpBuilder builder(map);
+  auto copy = cast<MapOp>(builder.clone(*map));
+  copy.getResult().setType(RankedTensorType::get(elements.getShapedType().getShape(), elementTypeOf(map.getResult())));
+  SmallVector<Attribute> results;
+  bool isKnown = succeeded(dialect->evaluator(copy, {elements}, results));
+  copy.erase();
+  return isKnown ? results.front() : Attribute();
+}
+
+namespace {
+/// What a map, and those that make its operand, make of each of the 256 bytes.
+struct ByteFunction {
+  Value bytes;
+  SmallVector<int64_t> results;
+};
+} // namespace
+
+static std::optional<ByteFunction> byteFunctionOf(MapOp last) {
+  Type byte = elementTypeOf(last.getResult());
+  SmallVector<MapOp> maps;
+  for (MapOp map = last; map && map.getInputs().size() == 1; map = mapOf(map.getInputs()[0])) {
+    maps.push_back(map);
+    if (bitWidth(elementTypeOf(map.getInputs()[0])) == 8)
+      break;
+  }
+  if (!byte.isInteger(8) || maps.size() < 2 || elementTypeOf(maps.back().getInputs().front()) != byte)
+    return std::nullopt;
+  std::array<char, 256> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(i);
+  Attribute numbers = DenseElementsAttr::getFromRawBuffer(RankedTensorType::get({256}, byte), bytes);
+  for (MapOp map : llvm::reverse(maps))
+    if (numbers)
+      numbers = evaluated(map, cast<ElementsAttr>(numbers));
+  auto table = dyn_cast_or_null<DenseElementsAttr>(numbers);
+  if (!table)
+    return std::nullopt;
+  ByteFunction function{maps.back().getInputs().front(), {}};
+  for (const APInt &result : table.getValues<APInt>())
+    function.results.push_back(isUnsigned(byte) ? static_cast<int64_t>(result.getZExtValue()) : result.getSExtValue());
+  return function;
+}
+
+/// Bytes that are computed again from what was made of them, or kept within limits: as bytes.
+static Value asBytes(GraphBuilder &builder, MapOp map) {
+  std::optional<ByteFunction> function = byteFunctionOf(map);
+  if (!function)
+    return {};
+  Type byte = elementTypeOf(map.getResult());
+  auto [low, high] = std::minmax_element(function->results.begin(), function->results.end());
+  int64_t least = *low, most = *high, first = isUnsigned(byte) ? 0 : -128;
+  for (int64_t number = first; number < first + 256; ++number)
+    if (function->results[number & 255] != std::clamp(number, least, most))
+      return {};
+  if (least == first && most == first + 255)
+    return function->bytes;
+  return builder.map({function->bytes}, byte, [&](OpBuilder &b, Location loc, ValueRange v) {
+    Scalar number(b, loc, v[0], isUnsigned(byte));
+    return perpend::graph::min(perpend::graph::max(number, number.integer(least)), number.integer(most)).value;
+  });
+}
+
+/// Narrower elements are put side by side: map(concat(a, b)) = concat(map(a), map(b)).
+static Value ofParts(GraphBuilder &builder, MapOp map) {
+  auto whole = map.getInputs().size() == 1 ? map.getInputs()[0].getDefiningOp<ConcatOp>() : ConcatOp();
+  Type element = elementTypeOf(map.getResult());
+  if (!whole || !whole->hasOneUse() || bitWidth(element) >= bitWidth(elementTypeOf(whole.getResult())))
+    return {};
+  SmallVector<Value> parts;
+  for (Value part : whole.getInputs()) {
+    auto copy = cast<MapOp>(builder.operations.clone(*map));
+    copy->setOperand(0, part);
+    copy.getResult().setType(tensorType(shapeOf(part), element));
+    Value bytes = asBytes(builder, copy);
+    parts.push_back(bytes ? bytes : copy.getResult());
+  }
+  return builder.concat(parts, whole.getAxis());
+}
+
+Value ScalePlacer::map(MapOp map) {
+  PatternRewriter rewriter(map.getContext());
+  while (succeeded(MapOp::canonicalize(map, rewriter))) {
+  }
+  if (Value sum = sumOfMap(map))
+    return sum;
+  if (Value bytes = asBytes(builder, map))
+    return bytes;
+  MapOp undivided = withoutDivision(builder, map);
+  MapOp last = undivided ? undivided : map;
+  Value parts = ofParts(builder, last);
+  return parts ? parts : undivided ? undivided.getResult() : Value();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+Value ScalePlacer::placed() {
+  if (auto map = dyn_cast<MapOp>(op))
+    return this->map(map);
+  if (isa<ContractOp, ConvOp>(op))
+    return product();
+  if (isa<ConcatOp>(op))
+    return concat();
+  if (isa<ReshapeOp, TransposeOp, SliceOp, PadOp, GatherOp>(op))
+    return view();
+  if (auto pool = dyn_cast<WindowReduceOp>(op); pool && pool.getKind() == ReductionKind::Max)
+    return largest(pool);
+  auto reduce = dyn_cast<ReduceOp>(op);
+  auto window = dyn_cast<WindowReduceOp>(op);
+  bool isSum = (reduce && reduce.getKind() == ReductionKind::Sum) || (window && window.getKind() == ReductionKind::Sum);
+  return isSum ? sum() : Value();
+}
+
+/// And what only it used, so that uses can be counted.
+static void eraseUnused(Operation *op) {
+  SmallVector<Operation *> unused{op};
+  while (!unused.empty()) {
+    Operation *next = unused.pop_back_val();
+    if (!isOpTriviallyDead(next))
+      continue;
+    SetVector<Operation *> producers;
+    for (Value operand : next->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        producers.insert(producer);
+    next->erase();
+    llvm::append_range(unused, producers);
+  }
+}
+
+namespace {
+struct PlaceScales : perpend::graph::impl::GraphPlaceScalesBase<PlaceScales> {
+  void runOnOperation() override {
+    SmallVector<Operation *> operators;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ElementInterface>(op) && !isa<ConstantOp>(op))
+        operators.push_back(op);
+    });
+    for (Operation *op : operators) {
+      Value placed = ScalePlacer(op).placed();
+      if (!placed)
+        continue;
+      op->getResult(0).replaceAllUsesWith(placed);
+      eraseUnused(op);
+    }
+  }
+};
+} // namespace
