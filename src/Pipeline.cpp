@@ -94,6 +94,7 @@ static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addP
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileLowerIntrinsics({context.target}));
+  passes.addPass(tile::createTileFuseProducts({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandMath({context.target}));

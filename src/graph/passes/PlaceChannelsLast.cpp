@@ -5,7 +5,7 @@
 // transposes around them are for PlaceTransposes to move away. Padding, and the
 // zeros between the elements of a transposed convolution's input, become
 // operators of their own, so that windows lie inside their input; those of depthwise
-// convolutions skip what is not there.
+// convolutions of floats skip what is not there.
 //
 //   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
 //
@@ -151,9 +151,11 @@ static void placeConv(ConvOp conv) {
     window.strides.push_back(conv.getStrides()[i]);
     window.dilations.push_back(conv.getDilations()[i]);
   }
-  // Products take operands without holes; each channel by itself skips what is not there.
-  bool isDepthwise = conv.getGroups() > 1 && shapeOf(filter)[windows] == SymbolicInt(1);
-  if (isDepthwise)
+  // Products take operands without holes, and so do words of bytes; each float channel by itself skips what is not
+  // there.
+  bool skipsHoles = conv.getGroups() > 1 && shapeOf(filter)[windows] == SymbolicInt(1) &&
+                    isa<FloatType>(tensorTypeOf(input).getElementType());
+  if (skipsHoles)
     window.padLow.assign(conv.getPadLow().begin(), conv.getPadLow().end());
   else
     window.padLow.assign(windows, 0);
@@ -161,7 +163,7 @@ static void placeConv(ConvOp conv) {
   window.groups = conv.getGroups();
   window.channelsLast = true;
   auto zero = operations.getZeroAttr(scalarTypeOf(input));
-  if (!isDepthwise)
+  if (!skipsHoles)
     input = padWindows(builder, input, extents, zero);
   replace(builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType()));
 }

@@ -145,6 +145,7 @@ private:
   Value matmul(const Operands &operands, const Choice &choice);
   Value groupedProduct(Value rows, Value matrix);
   Value productConv(graph::ConvOp op, const ProductExtents &extents);
+  Value depthwiseConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice);
 
@@ -322,12 +323,15 @@ static bool windowsEndInside(graph::ConvOp op) {
   return true;
 }
 
+static bool isDepthwise(graph::ConvOp op) {
+  return op.getGroups() > 1 && shapeOf(op.getFilter())[op.filterInputDim()] == SymbolicInt(1);
+}
+
 static StringRef whyUnpacked(graph::ConvOp op) {
-  Shape filter = shapeOf(op.getFilter());
   bool isOfWindow = op.getStrides().size() == 1 || op.getStrides().size() == 2;
   if (!llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }))
     return "transposed convolution";
-  if (op.getGroups() > 1 && filter[op.filterInputDim()] == SymbolicInt(1))
+  if (isDepthwise(op))
     return "depthwise convolution";
   return isOfWindow ? "" : "convolution over more than two dimensions";
 }
@@ -349,8 +353,28 @@ Value Packer::conv(graph::ConvOp op) {
   bool isPadded = llvm::any_of(op.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(op);
   if (!op.getChannelsLast() || isPadded)
     return {};
+  if (isDepthwise(op))
+    return depthwiseConv(op);
+  if (!::whyUnpacked(op).empty())
+    return {};
   std::optional<ProductExtents> extents = asProduct(op);
   return extents ? productConv(op, *extents) : windowConv(op);
+}
+
+/// In bytes, without zero points, which the sum gets behind it.
+Value Packer::depthwiseConv(graph::ConvOp op) {
+  Type i8 = operations.getI8Type(), ui8 = operations.getIntegerType(8, /*isSigned=*/false);
+  auto elementOf = [](Value tensor) { return graph::tensorTypeOf(tensor).getElementType(); };
+  if (!sum.isInteger(32) || (elementOf(op.getInput()) == ui8 && elementOf(op.getFilter()) == i8))
+    return {};
+  std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), i8);
+  std::optional<CentredNumbers> input =
+      filter && !filter->zero ? asNumbersOf(builder, op.getInput(), ui8) : std::nullopt;
+  if (!input)
+    return {};
+  auto copy = cast<graph::ConvOp>(operations.clone(*op));
+  copy->setOperands({input->numbers, filter->numbers});
+  return subtractInputZero(builder, copy.getResult(), input->zero, filter->numbers);
 }
 
 Value Packer::productConv(graph::ConvOp op, const ProductExtents &extents) {
@@ -436,7 +460,7 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
     };
     getOperation().walk([&](Operation *op) {
       if (isa<graph::ContractOp, graph::ConvOp>(op) && llvm::none_of(op->getOperands(), isPacked) &&
-          perpend::tile::whyUnpacked(op).empty())
+          (isa<graph::ConvOp>(op) || perpend::tile::whyUnpacked(op).empty()))
         operators.push_back(op);
     });
     Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);

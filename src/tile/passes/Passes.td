@@ -63,6 +63,12 @@ def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
   let options = [TargetOption];
 }
 
+def TileFuseProducts : Pass<"tile-fuse-products", "::mlir::ModuleOp"> {
+  let summary = "Adds products of narrow integers in lanes several at once, as words that are made in registers";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+  let options = [TargetOption];
+}
+
 def TileVerifyAccesses : Pass<"tile-verify-accesses", "::mlir::ModuleOp"> {
   let summary = "Accesses outside of their memory do not happen, and are noted";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",

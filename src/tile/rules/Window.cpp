@@ -30,7 +30,7 @@ using BlockHandle = KernelSchedule::Block;
 /// Positions of a tile.
 static constexpr int64_t leastPositions = 4, usualPositions = 8, mostRows = 16;
 /// Sums of more elements want other ways, for speed and for accuracy.
-static constexpr int64_t mostSummed = 1024, mostUnrolled = 8, leastLanes = 4;
+static constexpr int64_t mostSummed = 1024, mostUnrolled = 8, mostProducts = 32, leastLanes = 4;
 
 namespace {
 struct Window {
@@ -38,6 +38,7 @@ struct Window {
   int64_t positions = 0, lanes = 0;
   unsigned outside = 0; // loops around those along which windows overlap
   bool fillsVectors = false;
+  bool sumsBytes = false;
 };
 } // namespace
 
@@ -119,6 +120,16 @@ static int64_t positionsOfTile(std::optional<int64_t> count, int64_t most) {
   return std::min(*count, best);
 }
 
+/// A sum in i32 of what is read as bytes: its products are added several at once (passes/FuseProducts.cpp), where they
+/// follow one another.
+static bool isOfBytes(BlockOp sum) {
+  return llvm::all_of(accessesIn(sum), [](const Access &access) {
+    Type element = cast<BufferType>(access.buffer().getType()).getElementType();
+    bool isSum = access.isStore() || access.op->getResult(0).getType().isInteger(32);
+    return element.isInteger(isSum ? 32 : 8);
+  });
+}
+
 static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetInfo &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
@@ -152,6 +163,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
   while (columns && window.lanes > *columns)
     window.lanes /= 2;
   window.positions = positionsOfTile(rows, target.vectorRegisters / 2 - 2); // others hold operands
+  window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
   window.outside =
       loopsOutside(window.sum, ArrayRef(sumLoops).take_front(*count - 2), ArrayRef(sumLoops).slice(*count - 2, 2),
@@ -163,8 +175,27 @@ static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target) {
   return windowOf(kernel, target).has_value();
 }
 
+/// All products of a position, those of one column of the window side by side.
+static LogicalResult unrollWindow(KernelSchedule &schedule, ArrayRef<LoopHandle> spatial,
+                                  ArrayRef<LoopHandle> reduced) {
+  SmallVector<LoopHandle> order(spatial);
+  order.append(reduced.rbegin(), reduced.rend());
+  if (failed(schedule.reorder(order)))
+    return failure();
+  int64_t products = 1;
+  for (LoopHandle loop : reduced) {
+    products *= schedule.operation(loop).getExtent().values().front().constant().value_or(mostProducts + 1);
+    if (products <= mostProducts && failed(schedule.unroll(loop)))
+      return failure();
+  }
+  for (LoopHandle loop : spatial)
+    if (failed(loop.id == spatial.back().id ? schedule.vectorize(loop) : schedule.unroll(loop)))
+      return failure();
+  return success();
+}
+
 /// The sum's own loops, inside of the loop at which it is computed.
-static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsigned outerLoops) {
+static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsigned outerLoops, bool sumsBytes) {
   SmallVector<LoopHandle> loops = *schedule.getLoops(sum);
   SmallVector<LoopHandle> inner(ArrayRef(loops).drop_front(outerLoops));
   BlockOp op = schedule.operation(sum);
@@ -176,6 +207,8 @@ static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsi
     unsigned iterator = llvm::find_if(bindings, uses) - bindings.begin();
     (op.kind(iterator) == IteratorKind::Spatial ? spatial : reduced).push_back(loop);
   }
+  if (sumsBytes)
+    return unrollWindow(schedule, spatial, reduced);
   FailureOr<BlockHandle> init = schedule.decomposeReduction(sum, inner.front());
   if (failed(init))
     return failure();
@@ -245,7 +278,7 @@ static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kerne
   size_t outer = order->loops.size();
   order->loops.append({positions->second, columns->second});
   if (failed(schedule.reorder(order->loops)) || failed(schedule.computeAt(*sum, innermost)) ||
-      failed(scheduleSum(schedule, *sum, outer)) || failed(schedule.unroll(positions->second)) ||
+      failed(scheduleSum(schedule, *sum, outer, window.sumsBytes)) || failed(schedule.unroll(positions->second)) ||
       failed(schedule.vectorize(columns->second)))
     return failure();
   return runUnits(schedule, ArrayRef(order->loops).take_front(order->units));

@@ -1,0 +1,309 @@
+//===- FuseProducts.cpp - products of small integers, several at once ---------===//
+//
+// Sums of products along which neighbours stay neighbours (depthwise convolutions)
+// are added product by product, in lanes of the sum's width. Where the machine has a
+// step for words of such integers (intrinsics/WordProducts.h), words are made in
+// registers, of the operands of several products, and one step adds all of them.
+// Runs on straight code, when schedules are flat and intrinsics are code: windows are
+// unrolled by their rule. Which products share a word is chosen so that as few as
+// possible have to be made: neighbouring sums share those of one column of a window.
+//
+//   %s1 = %s0 + ext(%x0) * ext(%w0)
+//   %s2 = %s1 + ext(%x1) * ext(%w1)   =>   step(interleaved(%x0, %x1), interleaved(%w0, %w1), %s0)
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/ElementTypes.h"
+#include "tile/Tile.h"
+#include "tile/intrinsics/Intrinsic.h"
+#include "tile/intrinsics/WordProducts.h"
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEFUSEPRODUCTS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+/// Windows of more rows are looked at in parts.
+static constexpr size_t mostPeriod = 8;
+
+namespace {
+/// A vector of narrow integers; the type says whether they are signed.
+struct Factor {
+  Value numbers;
+  Type type;
+};
+
+struct Chain {
+  Value initial;
+  SmallVector<std::pair<Factor, Factor>> products;
+  Operation *last;
+};
+
+/// Vectors whose elements follow one another in words.
+struct Word {
+  std::vector<Value> operands;
+  Type type;
+  bool operator<(const Word &other) const {
+    return std::lexicographical_compare(
+        operands.begin(), operands.end(), other.operands.begin(), other.operands.end(),
+        [](Value a, Value b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); });
+  }
+};
+
+/// How chains become steps: of which intrinsic, with the operands of products exchanged or not, and how many products
+/// follow one another before a word begins anew.
+struct Plan {
+  const Intrinsic *intrinsic = nullptr;
+  bool isSwapped = false;
+  size_t period = 0;
+  double cost = 0;
+  size_t group() const { return intrinsic->panels->group; }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Finding sums
+//===----------------------------------------------------------------------===//
+
+static std::optional<Factor> factorOf(Value wide) {
+  Operation *extension = wide.getDefiningOp();
+  if (!isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(extension))
+    return std::nullopt;
+  Value narrow = extension->getOperand(0);
+  auto type = dyn_cast<VectorType>(narrow.getType());
+  if (!type || type.getElementTypeBitWidth() < 8)
+    return std::nullopt;
+  auto sign = isa<arith::ExtUIOp>(extension) ? IntegerType::Unsigned : IntegerType::Signless;
+  return Factor{narrow, IntegerType::get(wide.getContext(), type.getElementTypeBitWidth(), sign)};
+}
+
+static std::optional<std::pair<Factor, Factor>> productOf(Value value) {
+  auto product = value.getDefiningOp<arith::MulIOp>();
+  if (!product || !value.hasOneUse())
+    return std::nullopt;
+  std::optional<Factor> left = factorOf(product.getLhs()), right = factorOf(product.getRhs());
+  return left && right ? std::optional(std::pair(*left, *right)) : std::nullopt;
+}
+
+static SmallVector<Chain> chainsIn(Block &block) {
+  SmallVector<Chain> chains;
+  llvm::DenseMap<Value, size_t> endingIn;
+  for (auto addition : block.getOps<arith::AddIOp>()) {
+    auto type = dyn_cast<VectorType>(addition.getType());
+    if (!type || !type.getElementType().isInteger(32))
+      continue;
+    auto product = productOf(addition.getRhs());
+    Value before = product ? addition.getLhs() : addition.getRhs();
+    if (!product && !(product = productOf(addition.getLhs())))
+      continue;
+    auto known = endingIn.find(before);
+    if (known == endingIn.end() || !before.hasOneUse()) {
+      known = endingIn.try_emplace(before, chains.size()).first;
+      known->second = chains.size();
+      chains.push_back({before, {}, nullptr});
+    }
+    Chain &chain = chains[known->second];
+    chain.products.push_back(*product);
+    chain.last = addition;
+    endingIn[addition] = known->second;
+  }
+  return chains;
+}
+
+/// Loads of the same elements are one, so that words can be compared: what is stored lies in another buffer.
+static void shareLoads(Block &block) {
+  llvm::DenseMap<std::pair<Value, Value>, vector::LoadOp> known;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto store = dyn_cast<vector::StoreOp>(op)) {
+      for (auto &[place, load] : known)
+        if (place.first == store.getBase())
+          load = {};
+      continue;
+    }
+    auto load = dyn_cast<vector::LoadOp>(op);
+    if (!load) {
+      if (!isMemoryEffectFree(&op))
+        known.clear();
+      continue;
+    }
+    auto [entry, isNew] = known.try_emplace({load.getBase(), load.getIndices().front()}, load);
+    if (isNew || !entry->second || entry->second.getType() != load.getType()) {
+      entry->second = load;
+      continue;
+    }
+    load.replaceAllUsesWith(entry->second.getResult());
+    load.erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing words
+//===----------------------------------------------------------------------===//
+
+/// The left and the right word of each step.
+static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan &plan) {
+  SmallVector<std::pair<Word, Word>> steps;
+  for (auto [i, product] : llvm::enumerate(chain.products)) {
+    if (i % plan.period % plan.group() == 0)
+      steps.emplace_back();
+    const Factor &left = plan.isSwapped ? product.second : product.first;
+    const Factor &right = plan.isSwapped ? product.first : product.second;
+    auto &[leftWord, rightWord] = steps.back();
+    leftWord.operands.push_back(left.numbers);
+    rightWord.operands.push_back(right.numbers);
+    leftWord.type = left.type;
+    rightWord.type = right.type;
+  }
+  return steps;
+}
+
+/// Whether all products can be had in the elements of the intrinsic.
+static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
+  const PanelLayout &panels = *plan.intrinsic->panels;
+  return llvm::all_of(chains, [&](const Chain &chain) {
+    return llvm::all_of(chain.products, [&](const std::pair<Factor, Factor> &product) {
+      const Factor &left = plan.isSwapped ? product.second : product.first;
+      const Factor &right = plan.isSwapped ? product.first : product.second;
+      return holdsAll(panels.left, left.type) && holdsAll(panels.right, right.type);
+    });
+  });
+}
+
+/// Instructions: one for each operand of a word that is made and one to make it, and the steps.
+static double costOf(ArrayRef<Chain> chains, const Plan &plan) {
+  std::set<Word> words;
+  double cost = 0;
+  for (const Chain &chain : chains)
+    for (const auto &[left, right] : stepsOf(chain, plan)) {
+      ++cost;
+      for (const Word &word : {left, right})
+        if (words.insert(word).second)
+          cost += double(word.operands.size() + 1);
+    }
+  return cost;
+}
+
+/// As costOf(), of factors that are loaded and widened, multiplied and added one by one.
+static double costOfEach(ArrayRef<Chain> chains) {
+  llvm::DenseSet<Value> factors;
+  double cost = 0;
+  for (const Chain &chain : chains)
+    for (const auto &[left, right] : chain.products) {
+      factors.insert(left.numbers);
+      factors.insert(right.numbers);
+      cost += 2;
+    }
+  return cost + 2 * double(factors.size());
+}
+
+/// The cheapest; null where nothing is cheaper than products one by one.
+static Plan planFor(ArrayRef<Chain> chains, int64_t lanes, const target::TargetInfo &target) {
+  Plan best{nullptr, false, 0, costOfEach(chains)};
+  MLIRContext *context = chains.front().last->getContext();
+  for (const auto &intrinsic : IntrinsicLibrary::of(context).list()) {
+    if (!intrinsic->panels || intrinsic->panels->group == 1 || !intrinsic->panels->sum.isInteger(32) ||
+        !intrinsic->missingOn(target).empty() || !WordProducts::stepFor(*intrinsic, lanes, target))
+      continue;
+    for (bool isSwapped : {false, true})
+      for (size_t period = 1; period <= mostPeriod; ++period) {
+        Plan plan{intrinsic.get(), isSwapped, period, 0};
+        if (!fits(chains, plan))
+          break;
+        plan.cost = costOf(chains, plan);
+        if (plan.cost < best.cost)
+          best = plan;
+      }
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Making words
+//===----------------------------------------------------------------------===//
+
+/// The operands' elements in turn, and zeros for those that there are not.
+static Value interleaved(OpBuilder &builder, Location loc, ArrayRef<Value> operands, size_t group) {
+  auto type = cast<VectorType>(operands.front().getType());
+  int64_t lanes = type.getNumElements();
+  SmallVector<Value> parts(operands);
+  while (parts.size() < group)
+    parts.push_back(builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)));
+  // Side by side, two by two, until two are left, which are interleaved.
+  for (int64_t size = lanes; parts.size() > 2; size *= 2) {
+    for (size_t i = 0; i < parts.size() / 2; ++i)
+      parts[i] = builder.create<vector::ShuffleOp>(loc, parts[2 * i], parts[2 * i + 1],
+                                                   llvm::to_vector(llvm::seq<int64_t>(0, 2 * size)));
+    parts.truncate(parts.size() / 2);
+  }
+  SmallVector<int64_t> order;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    for (size_t i = 0; i < group; ++i)
+      order.push_back(static_cast<int64_t>(i) * lanes + lane);
+  return builder.create<vector::ShuffleOp>(loc, parts[0], parts[1], order);
+}
+
+static Value wordOf(OpBuilder &builder, Location loc, const Word &word, Type element, size_t group) {
+  Value numbers = interleaved(builder, loc, word.operands, group);
+  if (graph::bitWidth(word.type) == graph::bitWidth(element))
+    return numbers;
+  Type type = cast<VectorType>(numbers.getType()).clone(graph::scalarType(element));
+  return word.type.isUnsignedInteger() ? Value(builder.create<arith::ExtUIOp>(loc, type, numbers))
+                                       : builder.create<arith::ExtSIOp>(loc, type, numbers);
+}
+
+static void makeSteps(ArrayRef<Chain> chains, const Plan &plan, int64_t lanes, const target::TargetInfo &target) {
+  std::map<Word, Value> made;
+  for (const Chain &chain : chains) {
+    OpBuilder operations(chain.last);
+    ImplicitLocOpBuilder builder(chain.last->getLoc(), operations);
+    builder.setInsertionPoint(chain.last);
+    WordProducts products(builder, *plan.intrinsic, lanes, target);
+    auto word = [&](const Word &operands, Type element) {
+      Value &known = made[operands];
+      return known ? known : known = wordOf(builder, builder.getLoc(), operands, element, plan.group());
+    };
+    Value sums = chain.initial;
+    for (const auto &[left, right] : stepsOf(chain, plan))
+      sums = products.multiplyAdd(word(left, plan.intrinsic->panels->left), word(right, plan.intrinsic->panels->right),
+                                  sums);
+    chain.last->getResult(0).replaceAllUsesWith(sums);
+  }
+}
+
+namespace {
+struct FuseProducts : perpend::tile::impl::TileFuseProductsBase<FuseProducts> {
+  using TileFuseProductsBase::TileFuseProductsBase;
+
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](arith::MulIOp op) {
+      if (isa<VectorType>(op.getType()) && (blocks.empty() || blocks.back() != op->getBlock()))
+        blocks.push_back(op->getBlock());
+    });
+    for (Block *block : blocks)
+      fuse(*block);
+  }
+
+  void fuse(Block &block) {
+    if (chainsIn(block).empty())
+      return;
+    shareLoads(block);
+    std::map<int64_t, SmallVector<Chain>> byLanes;
+    for (Chain &chain : chainsIn(block))
+      if (chain.products.size() > 1)
+        byLanes[cast<VectorType>(chain.initial.getType()).getNumElements()].push_back(chain);
+    for (auto &[lanes, chains] : byLanes)
+      if (Plan plan = planFor(chains, lanes, target); plan.intrinsic)
+        makeSteps(chains, plan, lanes, target);
+  }
+};
+} // namespace
