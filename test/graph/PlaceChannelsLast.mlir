@@ -26,6 +26,24 @@ func.func @depthwise(%x: tensor<1x4x5x6xf32>, %w: tensor<4x1x3x3xf32>) -> tensor
   return %r : tensor<1x4x5x6xf32>
 }
 
+// Zeros around its input are not there either; other numbers are.
+// CHECK-LABEL: func.func @depthwise_pads(
+// CHECK-SAME: %[[X:.*]]: tensor<1x4x5x6xf32>,
+// CHECK: %[[LAST:.*]] = graph.transpose %[[X]]
+// CHECK: graph.conv %[[LAST]], {{.*}} pad [1, 2] {{.*}} groups 4 channels_last
+// CHECK: %[[ONES:.*]] = graph.pad %[[X]] <[0, 0, 1, 1]> 1.0
+// CHECK: %[[PADDED:.*]] = graph.transpose %[[ONES]]
+// CHECK: graph.conv %[[PADDED]], {{.*}} pad [0, 0] {{.*}} groups 4 channels_last
+func.func @depthwise_pads(%x: tensor<1x4x5x6xf32>, %w: tensor<4x1x3x3xf32>) -> (tensor<1x4x6x7xf32>, tensor<1x4x6x7xf32>) {
+  %zeros = graph.pad %x <[0, 0, 1, 1]> 0.000000e+00 : f32 : tensor<1x4x5x6xf32> -> tensor<1x4x8x8xf32>
+  %a = graph.conv %zeros, %w strides [1, 1] pad [0, 1] dilations [1, 1] input_dilation [1, 1] groups 4
+    : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x6x7xf32>
+  %ones = graph.pad %x <[0, 0, 1, 1]> 1.000000e+00 : f32 : tensor<1x4x5x6xf32> -> tensor<1x4x8x9xf32>
+  %b = graph.conv %ones, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 4
+    : (tensor<1x4x8x9xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x6x7xf32>
+  return %a, %b : tensor<1x4x6x7xf32>, tensor<1x4x6x7xf32>
+}
+
 // The input of a transposed convolution is spread by an operator of its own.
 // CHECK-LABEL: func.func @transposed
 // CHECK: graph.generate

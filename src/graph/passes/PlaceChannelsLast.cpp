@@ -15,6 +15,7 @@
 #include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace perpend::graph {
@@ -119,7 +120,38 @@ static Value blockConv(GraphBuilder &builder, Value input, Value filter) {
   return builder.reshape(builder.transpose(blocks, permutation), result);
 }
 
+/// Products take operands without holes, and so do words of bytes; each float channel by itself skips what is not
+/// there.
+static bool skipsHoles(ConvOp conv) {
+  return conv.getGroups() > 1 && shapeOf(conv.getFilter())[conv.filterInputDim()] == SymbolicInt(1) &&
+         isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
+}
+
+/// Zeros around the input of a convolution that skips holes are holes.
+static void takePadding(ConvOp conv) {
+  auto pad = conv.getInput().getDefiningOp<PadOp>();
+  bool isDense = llvm::all_of(conv.getInputDilation(), [](int64_t step) { return step == 1; });
+  if (!pad || !isDense || !matchPattern(pad.getValue(), m_PosZeroFloat()))
+    return;
+  Shape low(pad.getLow().values()), inner = shapeOf(pad.getInput()), padded = shapeOf(pad.getResult());
+  SmallVector<int64_t> lows(conv.getPadLow());
+  for (unsigned i = 0; i < lows.size(); ++i) {
+    unsigned dim = conv.windowDim(i);
+    std::optional<int64_t> here = low[dim].constant();
+    if (!here || *here < 0 || !(padded[dim] - low[dim] - inner[dim]).knownNonNegative())
+      return;
+    lows[i] += *here;
+    inner[dim] = padded[dim];
+  }
+  if (inner != padded)
+    return;
+  conv.setPadLow(lows);
+  conv.getInputMutable().assign(pad.getInput());
+}
+
 static void placeConv(ConvOp conv) {
+  if (skipsHoles(conv))
+    takePadding(conv);
   OpBuilder operations(conv);
   GraphBuilder builder(operations, conv.getLoc());
   size_t rank = shapeOf(conv.getInput()).size(), windows = conv.getStrides().size();
@@ -151,11 +183,7 @@ static void placeConv(ConvOp conv) {
     window.strides.push_back(conv.getStrides()[i]);
     window.dilations.push_back(conv.getDilations()[i]);
   }
-  // Products take operands without holes, and so do words of bytes; each float channel by itself skips what is not
-  // there.
-  bool skipsHoles = conv.getGroups() > 1 && shapeOf(filter)[windows] == SymbolicInt(1) &&
-                    isa<FloatType>(tensorTypeOf(input).getElementType());
-  if (skipsHoles)
+  if (skipsHoles(conv))
     window.padLow.assign(conv.getPadLow().begin(), conv.getPadLow().end());
   else
     window.padLow.assign(windows, 0);
@@ -163,7 +191,7 @@ static void placeConv(ConvOp conv) {
   window.groups = conv.getGroups();
   window.channelsLast = true;
   auto zero = operations.getZeroAttr(scalarTypeOf(input));
-  if (!skipsHoles)
+  if (!skipsHoles(conv))
     input = padWindows(builder, input, extents, zero);
   replace(builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType()));
 }
