@@ -94,7 +94,14 @@ bool Division::divideArgument(MapOp map, BlockArgument argument) {
   return divided != nullptr;
 }
 
-/// One factor of two: integers, or else a constant.
+/// Whether a scalar is an integer as it is converted, maybe less a zero point.
+static bool isOfIntegers(Value scalar) {
+  if (auto difference = scalar.getDefiningOp<arith::SubFOp>())
+    scalar = difference.getLhs();
+  return isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(scalar.getDefiningOp());
+}
+
+/// One factor of two: integers, or the scale of such. Other products are rounded as the model says.
 bool Division::divideFactor(MapOp map, Operation *product) {
   for (OpOperand &factor : product->getOpOperands()) {
     auto argument = dyn_cast<BlockArgument>(factor.get());
@@ -102,7 +109,7 @@ bool Division::divideFactor(MapOp map, Operation *product) {
       return divideArgument(map, argument);
   }
   for (OpOperand &factor : product->getOpOperands())
-    if (parameterOf(map, factor.get()))
+    if (isOfIntegers(product->getOperand(1 - factor.getOperandNumber())) && parameterOf(map, factor.get()))
       return divide(map, factor);
   return false;
 }
@@ -116,7 +123,7 @@ bool Division::divide(MapOp map, OpOperand &use) {
   if (matchPattern(scalar, m_ConstantFloat(&number))) {
     OpBuilder body(use.getOwner());
     APFloat quotient(number.convertToFloat() / divisor);
-    if (quotient.isNaN())
+    if (!quotient.isFinite() || quotient.isDenormal() || quotient.isZero() != number.isZero())
       return false;
     use.set(body.create<arith::ConstantOp>(builder.location, body.getFloatAttr(scalar.getType(), quotient)));
     return true;
@@ -169,7 +176,8 @@ MapOp Division::without(MapOp map) {
 MapOp perpend::graph::withoutDivision(GraphBuilder &builder, MapOp map) {
   arith::DivFOp quotient = roundedQuotient(map);
   std::optional<Parameter> divisor = quotient ? parameterOf(map, quotient.getRhs()) : std::nullopt;
-  if (!divisor || !divisor->isOne() || !areNormal(*divisor))
+  // Maxima are those of quotients where the divisor is positive.
+  if (!divisor || !divisor->isOne() || !areNormal(*divisor) || divisor->values.front() < 0)
     return {};
   return Division(builder, static_cast<float>(divisor->values.front())).without(map);
 }

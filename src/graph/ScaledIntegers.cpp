@@ -183,8 +183,11 @@ static Value convertedIntegers(MapOp map, Value scalar) {
 
 /// Numbers that are taken away from bytes, and fit them.
 static bool isZeroPoint(const Parameter &zero, Value integers) {
-  return bitWidth(tensorTypeOf(integers).getElementType()) <= 8 && llvm::all_of(zero.values, [](double number) {
-           return number == std::nearbyint(number) && number >= -128 && number <= 255;
+  Type type = tensorTypeOf(integers).getElementType();
+  unsigned bits = bitWidth(type);
+  double range = std::exp2(bits), least = isUnsigned(type) ? 0 : -range / 2;
+  return bits <= 8 && llvm::all_of(zero.values, [&](double number) {
+           return number == std::nearbyint(number) && number >= least && number < least + range;
          });
 }
 
@@ -301,7 +304,7 @@ static double largestMagnitude(MapOp map, Value scalar) {
 /// Of a sum of as many products, or elements.
 static double largestSum(const Shape &summed, double largest) {
   std::optional<int64_t> count = elementCount(summed).constant();
-  return count ? static_cast<double>(*count) * largest : std::numeric_limits<double>::infinity();
+  return count == 0 ? 0 : count ? static_cast<double>(*count) * largest : std::numeric_limits<double>::infinity();
 }
 
 double largestMagnitude(Value integers) {
@@ -319,7 +322,11 @@ double largestMagnitude(Value integers) {
   if (element && element.elementKind() == ElementKind::View && !element.looksForElements())
     return largestMagnitude(op->getOperand(0));
   auto reduction = dyn_cast_or_null<ReductionInterface>(op);
-  if (!reduction || std::isfinite(ofType))
+  auto reduce = dyn_cast_or_null<ReduceOp>(op);
+  auto window = dyn_cast_or_null<WindowReduceOp>(op);
+  bool isSum =
+      !(reduce && reduce.getKind() != ReductionKind::Sum) && !(window && window.getKind() != ReductionKind::Sum);
+  if (!reduction || !isSum || std::isfinite(ofType))
     return ofType;
   double product = 1;
   for (Value operand : op->getOperands())

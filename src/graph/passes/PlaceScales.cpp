@@ -184,7 +184,7 @@ Value ScalePlacer::sumOfMap(MapOp map) {
     return {};
   Type i32 = operations.getI32Type();
   Value left = builder.cast(centred(builder, *a), i32), right = builder.cast(centred(builder, *b), i32);
-  if (largestMagnitude(left) + largestMagnitude(right) > mostOfSum)
+  if (!(largestMagnitude(left) + largestMagnitude(right) <= mostOfSum))
     return {};
   return realNumbers(builder, {perpend::graph::add(builder, left, right), Parameter::of(0), a->scale});
 }

@@ -166,14 +166,16 @@ static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan
   return steps;
 }
 
-/// Whether all products can be had in the elements of the intrinsic.
+/// Whether all products can be had in the elements of the intrinsic. Those of one word are of one type.
 static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
   const PanelLayout &panels = *plan.intrinsic->panels;
+  const auto &first = chains.front().products.front();
   return llvm::all_of(chains, [&](const Chain &chain) {
     return llvm::all_of(chain.products, [&](const std::pair<Factor, Factor> &product) {
       const Factor &left = plan.isSwapped ? product.second : product.first;
       const Factor &right = plan.isSwapped ? product.first : product.second;
-      return holdsAll(panels.left, left.type) && holdsAll(panels.right, right.type);
+      return product.first.type == first.first.type && product.second.type == first.second.type &&
+             holdsAll(panels.left, left.type) && holdsAll(panels.right, right.type);
     });
   });
 }
@@ -260,8 +262,11 @@ static Value wordOf(OpBuilder &builder, Location loc, const Word &word, Type ele
                                        : builder.create<arith::ExtSIOp>(loc, type, numbers);
 }
 
-static void makeSteps(ArrayRef<Chain> chains, const Plan &plan, int64_t lanes, const target::TargetInfo &target) {
+static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t lanes,
+                      const target::TargetInfo &target) {
   std::map<Word, Value> made;
+  // A word is made before the end of the first chain that has it.
+  llvm::sort(chains, [](const Chain &a, const Chain &b) { return a.last->isBeforeInBlock(b.last); });
   for (const Chain &chain : chains) {
     OpBuilder operations(chain.last);
     ImplicitLocOpBuilder builder(chain.last->getLoc(), operations);

@@ -259,10 +259,11 @@ int64_t GroupedWeights::zeroShift() const {
 /// Zero points are of the numbers' type, or floats.
 bool GroupedWeights::fits(const GroupLayout &layout) const {
   unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
+  double centred = zero - double(zeroShift()), most = std::exp2(bits - 1);
   bool hasZeros = zeros || zero != double(zeroShift());
   bool hasFloats = zeros && isa<FloatType>(elementTypeOf(zeros->constant));
   bool isOfNumbers = zeros ? elementTypeOf(zeros->constant) == elementTypeOf(numbers.constant)
-                           : std::abs(zero - double(zeroShift())) < double(1 << (bits - 1)) + 0.5;
+                           : centred == std::nearbyint(centred) && centred >= -most && centred < most;
   return layout.real.isF32() && bits == layout.number.getIntOrFloatBitWidth() && hasZeros == bool(layout.zero) &&
          (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
          (groupSize % layout.perWord == 0 || groupSize == depth);

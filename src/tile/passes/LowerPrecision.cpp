@@ -56,6 +56,15 @@ static graph::ConstantOp constantBehind(Value value) {
 // Floats
 //===----------------------------------------------------------------------===//
 
+/// Numbers of few bits, say, times their scales, which a product may read as they are.
+static bool isComputedOfConstants(Value value, unsigned operators = 8) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<graph::ConstantOp>(op))
+    return true;
+  return op && operators > 0 && op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedOfConstants(operand, operators - 1); });
+}
+
 /// Whether a constant of f32 has a finite element that is none in `type`.
 static bool overflows(Value operand, FloatType type) {
   graph::ConstantOp constant = constantBehind(operand);
@@ -82,9 +91,12 @@ public:
   explicit Rounding(FloatType type) : type(type) {}
 
   StringRef whyNot(Operation *op) const {
-    for (Value operand : op->getOperands())
+    for (Value operand : op->getOperands()) {
       if (overflows(operand, type))
         return "product of weights that are infinite in the type";
+      if (!constantBehind(operand) && isComputedOfConstants(operand))
+        return "product of weights that are computed of narrower ones";
+    }
     return "";
   }
   void apply(Operation *op) {

@@ -162,13 +162,15 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
                          rows = indices.extentOf(rootLoops[*count - 2]).constant();
   while (columns && window.lanes > *columns)
     window.lanes /= 2;
+  if (window.lanes < leastLanes)
+    return std::nullopt;
   window.positions = positionsOfTile(rows, target.vectorRegisters / 2 - 2); // others hold operands
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
   window.outside =
       loopsOutside(window.sum, ArrayRef(sumLoops).take_front(*count - 2), ArrayRef(sumLoops).slice(*count - 2, 2),
                    ArrayRef(sumLoops).drop_front(*count), widest, target);
-  return window.lanes < leastLanes ? std::nullopt : std::optional(window);
+  return window;
 }
 
 static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target) {

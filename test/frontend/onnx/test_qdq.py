@@ -240,3 +240,46 @@ def test_block_of_layers():
     model.quantise(model.add("Add", value, x.name), UINT8, 3.5, 128)
     parts = [whole.astype(F32) * (scale / F32(3.5)), x.whole.astype(F32) * (x.scale / F32(3.5))]
     check(model, rounded(parts[0] + parts[1], UINT8, 128))
+
+
+def result_of(model, name, dtype, shape, target="host"):
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    output = onnx.helper.make_tensor_value_info(name, kind, shape)
+    graph = onnx.helper.make_graph(model.nodes, "edges", model.inputs, [output], model.weights)
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    return perpend.compile(proto, target=target)(*model.feeds.values())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_of_several_types_in_one_sum(target):
+    """P + C*D + E*F with bytes of both signs: a word has one type."""
+    if not runs(target):
+        pytest.skip(f"this processor is no {target}")
+    model, shape = Model(), (3, 256)
+    arrays = [DATA.integers(-128, 128, shape).astype(INT8) for _ in range(3)]
+    arrays += [DATA.integers(0, 256, shape).astype(UINT8), DATA.integers(-128, 128, shape).astype(INT8)]
+    wide = [model.add("Cast", model.input(array), to=onnx.TensorProto.INT32) for array in arrays]
+    first, second = model.add("Mul", wide[1], wide[2]), model.add("Mul", wide[3], wide[4])
+    last = model.add("Add", model.add("Add", wide[0], first), second)
+    p, c, d, e, f = (array.astype(np.int32) for array in arrays)
+    np.testing.assert_array_equal(result_of(model, last, np.int32, shape, target), p + c * d + e * f)
+
+
+def test_a_negative_scale_stays_behind_a_maximum():
+    model, shape = Model(), (2, 40)
+    numbers = DATA.integers(-128, 128, shape).astype(INT8)
+    real = model.dequantised(model.input(numbers), F32(0.5), INT8.type(0))
+    last = model.add("QuantizeLinear", model.add("Relu", real), model.constant(F32(-1)), model.constant(INT8.type(0)))
+    expected = np.clip(np.rint(np.maximum(numbers * F32(0.5), 0) / F32(-1)), -128, 127).astype(INT8)
+    np.testing.assert_array_equal(result_of(model, last, INT8, shape), expected)
+
+
+def test_a_product_of_bytes_is_no_sum_of_them():
+    """Four times 200 is 1.6e9 as a product: with 2e9 it would wrap in 32 bits."""
+    model = Model()
+    wide = model.add("Cast", model.input(np.full((5, 4), 200, UINT8)), to=onnx.TensorProto.INT32)
+    product = model.add("ReduceProd", wide, model.constant(np.array([1])), keepdims=0)
+    one = model.add("DequantizeLinear", product, model.constant(F32(0.5)))
+    other = model.add("DequantizeLinear", model.constant(np.full(5, 2_000_000_000, np.int32)), model.constant(F32(0.5)))
+    last = model.add("Add", one, other)
+    np.testing.assert_allclose(result_of(model, last, F32, (5,)), np.full(5, 1.8e9), rtol=1e-6)
