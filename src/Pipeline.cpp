@@ -9,6 +9,7 @@
 #include "Pipeline.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
+#include "tile/KernelIndices.h"
 
 #include "graph/Graph.h"
 #include "graph/Symbols.h"
@@ -241,9 +242,29 @@ static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, cons
   return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module)));
 }
 
+/// Of a module that a user wrote: loops do not leave the iterators that blocks say they have.
+static LogicalResult checkDomains(ModuleOp module) {
+  WalkResult result = module.walk([&](tile::BlockOp block) {
+    tile::KernelIndices indices;
+    tile::Shape bindings = indices.bindingsOf(block), domain(block.getDomain().values());
+    for (size_t i = 0; i < bindings.size() && block.getConditions().values().empty(); ++i) {
+      auto bounds = tile::boundsOf(bindings[i], indices.rangesAround(block));
+      if (bounds && (bounds->high - domain[i] + tile::SymbolicInt(1)).knownPositive())
+        return block.emitError("block '")
+                   << block.getName() << "': expected iterator " << i << " below " << domain[i].str() << ", got "
+                   << bounds->high.str() << "\nhint: check the extents of the loops around it",
+               WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef first, StringRef last,
                         llvm::function_ref<LogicalResult(const Phase &, double)> after) {
   bool isRunning = first.empty();
+  if (!isRunning && failed(checkDomains(module)))
+    return failure();
   for (const Phase &phase : phases()) {
     isRunning |= phase.name == first;
     if (!isRunning)
