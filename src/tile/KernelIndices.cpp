@@ -87,3 +87,20 @@ IndexRanges KernelIndices::rangesAround(Operation *op, Operation *outermost) {
       ranges[names.nameOf(loop.variable())] = extentOf(loop);
   return ranges;
 }
+
+SymbolicInt KernelIndices::inLastIteration(SymbolicInt expression, Operation *op) {
+  Shape extents;
+  for (Operation *around = op; around; around = around->getParentOp()) {
+    auto loop = dyn_cast<ForOp>(around);
+    if (!loop)
+      continue;
+    extents.push_back(extentOf(loop));
+    llvm::StringMap<SymbolicInt> last;
+    last[names.nameOf(loop.variable())] = extents.back() - SymbolicInt(1);
+    expression = expression.substitute(last);
+    for (SymbolicInt &extent : extents)
+      extent = extent.substitute(last);
+  }
+  bool isRun = llvm::all_of(extents, [](const SymbolicInt &extent) { return extent.knownPositive(); });
+  return isRun ? expression : SymbolicInt::poison();
+}

@@ -49,6 +49,9 @@ public:
   /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
   IndexRanges rangesAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
 
+  /// The expression in the last iteration of the loops around `op`; poison where one of them may have none.
+  SymbolicInt inLastIteration(SymbolicInt expression, mlir::Operation *op);
+
   /// An expression of iterators.
   SymbolicInt resolve(const SymbolicInt &expression);
 

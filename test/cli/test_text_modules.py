@@ -239,6 +239,48 @@ def test_kernels_that_hold_something_else(tmp_path: Path, before: str, after: st
     assert message in reject("compile", "m.mlir", "-o", "x.so", "--start-from", "schedule", folder=tmp_path)
 
 
+BLOCKS = """module {
+  func.func @main(%x: tensor<20xf32>) -> tensor<20xf32> {
+    %0 = graph.call_kernel @twice(%x) : (tensor<20xf32>) -> tensor<20xf32>
+    return %0 : tensor<20xf32>
+  }
+  func.func private @twice(%x: !tile.buffer<[20] x f32>, %y: !tile.buffer<[20] x f32>)
+      attributes {tile.kernel, tile.schedule = {}, tile.scheduled, tile.work = #graph.shape<[20, 160, 0]>} {
+    tile.for %o in 5 {
+      tile.for %i in INNER {
+        tile.block "twice" spatial(%v in 20 = %i + 4*%o)WHERE {
+          %1 = tile.load %x[%v] : !tile.buffer<[20] x f32>
+          %2 = arith.addf %1, %1 : f32
+          tile.store %2, %y[%v] : !tile.buffer<[20] x f32>
+        }
+      }
+    }
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "where", "message"),
+    [
+        ("4", "", ""),
+        ("5", "", "block 'twice': expected iterator 0 below 20, got 20"),
+        ("5", " where(%i + 4*%o < 20)", ""),
+        ("min(4, 20 - 4*%o)", "", ""),
+        ("min(5, 21 - 4*%o)", "", "block 'twice': expected iterator 0 below 20, got 20"),
+    ],
+)
+def test_loops_that_leave_iterators(tmp_path: Path, inner: str, where: str, message: str) -> None:
+    module = write(tmp_path, BLOCKS.replace("INNER", inner).replace("WHERE", where))
+    command = ("compile", module, "-o", "x.so", "--start-from", "tile")
+    if message:
+        assert message in reject(*command, folder=tmp_path)
+        assert not (tmp_path / "perpend-repro.mlir").exists()
+    else:
+        succeed(*command, folder=tmp_path)
+
+
 # --- Scratch memory of kernels ---------------------------------------------------------------------------------------
 
 
