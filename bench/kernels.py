@@ -10,7 +10,7 @@ peaks.c measures in the same run, over Perpend's time.
 """
 
 import argparse
-import importlib.metadata
+import datetime
 import json
 import statistics
 import subprocess
@@ -202,6 +202,54 @@ def mobilenetv2(precision: str) -> list[Kernel]:
     return convolutions(MOBILENETV2, "mobilenetv2", precision)
 
 
+def plain_kernel(
+    name: str, nodes: Sequence[Any], inputs: dict[str, Sequence[int]], y: Sequence[int],
+    constants: dict[str, Any] | None = None, operations: float = 0.0,
+) -> Kernel:  # fmt: skip
+    values = [random_numbers(shape) for shape in inputs.values()]
+    ends = [tensor(input_name, TensorProto.FLOAT, shape) for input_name, shape in inputs.items()]
+    model = make_model(nodes, ends, tensor("y", TensorProto.FLOAT, y), constants or {})
+    least = 4.0 * (sum(value.size for value in values) + np.prod(y))
+    return Kernel(name, "rows", "f32", operations, float(least), model, list(values))
+
+
+def attention(heads: int, tokens: int, size: int) -> Kernel:
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["keys"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "keys"], ["products"]),
+        helper.make_node("Mul", ["products", "scale"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"]),
+        helper.make_node("MatMul", ["weights", "v"], ["y"]),
+    ]
+    shape = [1, heads, tokens, size]
+    constants = {"scale": np.float32(1 / np.sqrt(size))}
+    name = f"attention {heads} heads x {size}, {tokens} tokens"
+    return plain_kernel(name, nodes, dict.fromkeys("qkv", shape), shape, constants, 4.0 * heads * tokens**2 * size)
+
+
+def rows(_: str) -> list[Kernel]:
+    """What moves and normalises; arithmetic other than of products is not counted."""
+
+    def unary(operator: str, x: Sequence[int], **attributes: Any) -> Kernel:
+        node = helper.make_node(operator, ["x"], ["y"], **attributes)
+        perm = attributes.get("perm", range(len(x)))
+        name = " ".join([operator, "x".join(map(str, x)), *([f"by {perm}"] if "perm" in attributes else [])])
+        return plain_kernel(name, [node], {"x": x}, [x[i] for i in perm])
+
+    ones = {"scale": random_numbers([768]), "shift": random_numbers([768])}
+    norm = helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["y"])
+    return [
+        unary("Softmax", [8, 512, 1024]),
+        unary("Softmax", [512, 1024]),
+        plain_kernel("LayerNormalization 8x128x768", [norm], {"x": [8, 128, 768]}, [8, 128, 768], ones),
+        unary("Gelu", [8, 512, 1024]),
+        unary("Transpose", [8, 512, 1024], perm=[0, 2, 1]),
+        unary("Transpose", [1, 64, 56, 56], perm=[0, 2, 3, 1]),
+        unary("Transpose", [1, 128, 12, 64], perm=[0, 2, 1, 3]),
+        *(attention(12, tokens, 64) for tokens in (128, 512, 1500)),
+    ]
+
+
 BLOCK = 32
 
 
@@ -248,13 +296,14 @@ FAMILIES: dict[str, Callable[[str], list[Kernel]]] = {
     "products": products,
     "resnet50": resnet50,
     "mobilenetv2": mobilenetv2,
+    "rows": rows,
     "weights4": weights4,
     "weights8": weights8,
 }
 
 
 def kernels_of(family: str, types: Sequence[str]) -> list[Kernel]:
-    if family.startswith("weights"):
+    if family not in ("products", "resnet50", "mobilenetv2"):
         return FAMILIES[family]("f32")
     return [kernel for precision in types for kernel in FAMILIES[family](precision)]
 
@@ -407,18 +456,22 @@ def main() -> int:
             rows += measure(kernel, options, peaks)
         except RuntimeError as error:
             print(f"  {error}", file=sys.stderr)
-    versions = {name: importlib.metadata.version(name) for name in options.peers}
+    versions = {name: worker.version(name) for name in options.peers}
     machine = {
         "processor": turns.processor(),
         "peaks": peaks,
         "versions": versions,
-        "command": " ".join(["bench/kernels.py", *sys.argv[1:]]),
+        "command": turns.command_line(),
+        "date": datetime.date.today().isoformat(),
     }
     heading = [
+        "# Single products and convolutions",
+        "",
+        f"Written by `{machine['command']}`, {machine['date']}.",
         f"Processor: {machine['processor']}. Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}.",
+        "Times in ms, median of medians.",
         f"Peaks of one thread: f32 {peaks['f32'] / 1e9:.0f} GFLOP/s, bf16 {peaks['bf16'] / 1e9:.0f} GFLOP/s, bytes "
         f"{peaks['int8'] / 1e9:.0f} GOP/s, reading memory {peaks['bytes'] / 1e9:.0f} GB/s.",
-        f"Command: `{machine['command']}`. Times in ms, median of medians.",
         "",
     ]
     text = "\n".join([*heading, *table(rows, options)])

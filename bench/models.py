@@ -6,11 +6,11 @@ usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvin
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
 other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
 against ONNX Runtime, which computes in f32 at every --precision. --dim takes the names of dimensions as `perpend
-inspect` shows them, or INPUT:DIMENSION.
+inspect` shows them, or INPUT:DIMENSION. The peers torch and inductor know the models of architectures.py.
 """
 
 import argparse
-import importlib.metadata
+import datetime
 import json
 import statistics
 import subprocess
@@ -204,11 +204,18 @@ def compared(row: Row, peer: str, tolerance: float) -> turns.Ratio | None:
     return turns.ratio(theirs, ours)
 
 
+def comparisons(row: Row, options: argparse.Namespace) -> list[turns.Ratio]:
+    found = [compared(row, peer, options.tolerance) for peer in options.peers]
+    return [quotient for quotient in found if quotient]
+
+
 def markdown(rows: list[Row], machine: dict[str, Any], options: argparse.Namespace) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines = [
+        f"# {options.title}",
+        "",
+        f"Written by `{machine['command']}`, {machine['date']}.",
         f"Processor: {machine['processor']}. Versions: {versions}.",
-        f"Command: `{machine['command']}`.",
         "Times in ms, median of medians. Ratio: peer / Perpend, with its lowest and highest turn; above 1 is faster.",
         "",
         "| model | inputs | threads | Perpend | "
@@ -241,6 +248,12 @@ def summary(rows: list[Row], options: argparse.Namespace) -> list[str]:
                 )
             else:
                 lines.append(f"Threads: {threads}. Against {peer}: nothing to compare on {len(mine)} models.")
+        best = [min(q.value for q in quotients) for row in mine if (quotients := comparisons(row, options))]
+        if best and len(options.peers) > 1:
+            lines.append(
+                f"Threads: {threads}. Against the best peer of each model: geometric mean "
+                f"{statistics.geometric_mean(best):.2f}x, lowest {min(best):.2f}x."
+            )
     for row in rows:
         errors = [f"{name}: {timing.error}" for name, timing in row.timings.items() if timing.error]
         lines += [f"- {row.model}: {text}" for text in ([row.error] if row.error else []) + errors]
@@ -259,7 +272,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model", nargs="*", type=Path, help="ONNX files")
     parser.add_argument("--models", type=Path, help="a folder in which to find them (default: examples)")
-    parser.add_argument("--peers", default="onnxruntime", help="comma-separated: onnxruntime, openvino")
+    parser.add_argument(
+        "--peers", default="onnxruntime", help="comma-separated: onnxruntime, openvino, torch, inductor"
+    )
     parser.add_argument("--threads", default="1,2", help="comma-separated numbers of threads")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="value of a symbolic dimension")
     parser.add_argument("--seed", type=int, default=0, help="of random inputs")
@@ -270,9 +285,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tolerance", type=float, help="largest deviation that counts as right (default: by precision)"
     )
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "build" / "bench", help="folder for models.json and models.md"
-    )
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for NAME.json and NAME.md")
+    parser.add_argument("--name", default="models", help="of the two files (default: models)")
+    parser.add_argument("--title", default="Models", help="of the table")
     options = parser.parse_args()
     options.peers = options.peers.split(",")
     options.tolerance = TOLERANCES[options.precision] if options.tolerance is None else options.tolerance
@@ -304,8 +319,9 @@ def main() -> int:
     require_perpend()
     machine = {
         "processor": turns.processor(),
-        "versions": {name: importlib.metadata.version(name) for name in options.peers},
-        "command": " ".join(["bench/models.py", *sys.argv[1:]]),
+        "versions": {name: worker.version(name) for name in options.peers},
+        "command": turns.command_line(),
+        "date": datetime.date.today().isoformat(),
     }
     rows = []
     for number, model in enumerate(options.model, 1):
@@ -313,9 +329,9 @@ def main() -> int:
         rows += run_model(model, options)
     options.out.mkdir(parents=True, exist_ok=True)
     result = {"machine": machine, "rows": [describe(row) for row in rows]}
-    (options.out / "models.json").write_text(json.dumps(result, indent=1) + "\n")
+    (options.out / f"{options.name}.json").write_text(json.dumps(result, indent=1) + "\n")
     table = markdown(rows, machine, options)
-    (options.out / "models.md").write_text(table)
+    (options.out / f"{options.name}.md").write_text(table)
     print(table)
     ours = [row.timings.get("perpend") for row in rows]
     return 0 if all(timing and not verdict(timing, options.tolerance) for timing in ours) else 1

@@ -236,6 +236,12 @@ def print_progress(text: str) -> None:
         sys.stderr.flush()
 
 
+def command_line() -> str:
+    """This program's, without folders that are this machine's own."""
+    words = [word if not word.startswith("/") else Path(word).name for word in sys.argv[1:]]
+    return " ".join([f"bench/{Path(sys.argv[0]).name}", *words])
+
+
 def processor() -> str:
     """The machine's processor: a name is often too general, so family, model and vector features are part of it."""
     facts: dict[str, str] = {}

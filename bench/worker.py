@@ -3,9 +3,12 @@
 usage: worker.py ENGINE MODEL INPUTS.npz THREADS PRECISION
 
 The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
-PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation.
+PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation. torch and
+inductor (torch.compile) run the module of architectures.py that has the model's name, in bf16 and f16 with weights and
+inputs of this type.
 """
 
+import importlib.metadata
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +62,40 @@ def perpend_engine(model: Path, inputs: Arrays, threads: int, precision: str) ->
     return run
 
 
-ENGINES = {"onnxruntime": onnxruntime_engine, "openvino": openvino_engine, "perpend": perpend_engine}
+def torch_engine(model: Path, inputs: Arrays, threads: int, precision: str, compiles: bool = False) -> Run:
+    import torch
+    from architectures import ARCHITECTURES
+
+    torch.set_num_threads(threads)
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+    module = ARCHITECTURES[model.stem].model().to(kind)
+    if compiles:
+        module = torch.compile(module)
+    values = [torch.from_numpy(array) for array in inputs]
+    values = [value.to(kind) if value.is_floating_point() else value for value in values]
+
+    def run() -> Arrays:
+        with torch.inference_mode():
+            return [module(*values).float().numpy()]
+
+    return run
+
+
+def inductor_engine(model: Path, inputs: Arrays, threads: int, precision: str) -> Run:
+    return torch_engine(model, inputs, threads, precision, compiles=True)
+
+
+ENGINES = {
+    "onnxruntime": onnxruntime_engine,
+    "openvino": openvino_engine,
+    "torch": torch_engine,
+    "inductor": inductor_engine,
+    "perpend": perpend_engine,
+}
+
+
+def version(engine: str) -> str:
+    return importlib.metadata.version("torch" if engine == "inductor" else engine)
 
 
 def command(engine: str, model: Path, inputs: Path, threads: int, precision: str = "f32") -> list[str]:
