@@ -11,6 +11,7 @@ with a scale per channel.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 import warnings
@@ -137,6 +138,7 @@ def export(name: str, path: Path) -> None:
 
 
 def quantise(name: str, model: Path, path: Path) -> None:
+    logging.getLogger().setLevel(logging.ERROR)  # it warns of weights that have no channels
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
