@@ -43,8 +43,9 @@ examples:
      runRun},
     {"check", "compare a compiled model with a reference, tensor by tensor", "perpend check MODEL [options]",
      R"(
-References: interpreter (what the operators mean, slow) and onnxruntime (needs Python with onnxruntime). Floating-point
-outputs may differ by 1e-4 of the largest absolute value plus 1e-5 (more for 16-bit types); integers must be equal.
+References: interpreter (what the operators mean, slow) and onnxruntime (needs Python with onnxruntime). Floats may
+differ by 1.1e-4 of the output's largest absolute value, where that is above 1 by 1e-4 of it plus 1e-5, and by more in
+16-bit types and a lower --precision; integers must be equal.
 When the interpreter disagrees, the first node whose value differs is looked for.
 
 examples:

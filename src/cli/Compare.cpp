@@ -19,9 +19,14 @@ using namespace mlir;
 namespace perpend::cli {
 
 namespace {
-/// What rounding and another order of additions may do.
+/// What rounding and another order of additions may do: a part of the largest element, and one of that or of 1,
+/// whichever is less. So outputs near 0 are measured by themselves, too; numbers below those with all digits are not.
 struct Tolerance {
   double relative, absolute;
+  double of(double largest, double leastNormal) const {
+    largest = std::fmax(largest, leastNormal);
+    return relative * largest + absolute * std::fmin(largest, 1);
+  }
 };
 } // namespace
 
@@ -47,6 +52,18 @@ static Tolerance toleranceOf(perpend_type type) {
     return {1e-4, 1e-5};
   default:
     return {0, 0};
+  }
+}
+
+/// The least positive number with all digits of its type.
+static double leastNormalOf(perpend_type type) {
+  switch (type) {
+  case PERPEND_F64:
+    return std::numeric_limits<double>::min();
+  case PERPEND_F16:
+    return std::ldexp(1, -14);
+  default:
+    return std::numeric_limits<float>::min(); // and bf16's
   }
 }
 
@@ -81,8 +98,7 @@ static void compareElements(const Array &array, const Array &reference, StringRe
   for (int64_t i = 0; i < count; ++i)
     if (double value = std::fabs(reference.at(i)); std::isfinite(value))
       largest = std::fmax(largest, value);
-  Tolerance tolerance = toleranceOf(array.type, precision);
-  result.tolerance = tolerance.relative * largest + tolerance.absolute;
+  result.tolerance = toleranceOf(array.type, precision).of(largest, leastNormalOf(array.type));
   double squares = 0, wantedSquares = 0;
   for (int64_t i = 0; i < count; ++i) {
     double wanted = reference.at(i), distance = difference(array.at(i), wanted);

@@ -17,8 +17,9 @@ struct Comparison {
   std::optional<std::pair<double, double>> means = std::nullopt;
 };
 
-/// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus a constant, both
-/// by type, or by that of the precision in which they were computed; NaN equals NaN, and infinities must be equal.
+/// Integers must be equal. Floats may differ by a part of the reference's largest absolute value plus one of that or of 1,
+/// whichever is less; both by type, or by that of the precision in which they were computed. NaN equals NaN, and
+/// infinities must be equal.
 Comparison compare(const Array &array, const Array &reference, StringRef precision = "f32");
 
 /// "ok" or "DIFFERS" with the numbers, in one line.

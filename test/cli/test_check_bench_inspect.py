@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from cli.tool import DIGITS, GOOD, USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 
 @pytest.mark.parametrize("against", ["interpreter", "onnxruntime", "interpreter,onnxruntime"])
@@ -106,6 +106,33 @@ def test_check_sees_a_difference(tmp_path: Path, tiny: Path) -> None:
     assert done.returncode == USER_ERROR
     assert "DIFFERS  y: f32" in done.stdout and "the outputs DIFFER" in done.stdout
     assert "first difference: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("precision", "size"), [("f16", 1e-3), *((p, s) for p in ("f32", "bf16", "int8") for s in (1e-3, 1e-6, 1e-30))]
+)
+def test_check_sees_differences_of_small_outputs(tmp_path: Path, precision: str, size: float) -> None:
+    """Probabilities of many classes, say: each is less than what rounding does to a one."""
+    weights = [numpy_helper.from_array(np.full((32, 32), size, np.float32), "w")]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    save(tmp_path / "small.onnx", nodes, [value("x", [4, 32])], [value("y", [4, 32])], weights)
+    assert "the outputs agree" in succeed("check", "small.onnx", "--precision", precision, folder=tmp_path)
+    succeed("compile", "small.onnx", "--stop-after", "simplify", "-o", "part.mlir", folder=tmp_path)
+    text = (tmp_path / "part.mlir").read_text()
+    (tmp_path / "changed.mlir").write_text(text.replace("arith.maximumf", "arith.minimumf"))
+    options = ["--precision", precision, "--override-phase", "simplify:changed.mlir"]
+    done = perpend("check", "small.onnx", *options, folder=tmp_path)
+    assert done.returncode == USER_ERROR and "DIFFERS  y: f32" in done.stdout
+
+
+def test_outputs_that_have_few_digits(tmp_path: Path) -> None:
+    """Of f16, below 6e-5: one step of those is no error."""
+    half, size = TensorProto.FLOAT16, 3e-7
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    weights = [numpy_helper.from_array(np.full((32, 32), size, np.float16), "w")]
+    save(tmp_path / "few.onnx", nodes, [value("x", [4, 32], half)], [value("y", [4, 32], half)], weights)
+    text = succeed("check", "few.onnx", "--against", "interpreter,onnxruntime", folder=tmp_path)
+    assert all(5 * 2**-24 <= float(found) < 6 * 2**-24 for found in re.findall(r"tolerance (\S+)\)", text)), text
 
 
 def test_check_sees_a_difference_from_onnxruntime(tmp_path: Path, tiny: Path) -> None:
