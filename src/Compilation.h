@@ -75,7 +75,7 @@ private:
   /// Links, and writes the header.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
-  mlir::LogicalResult shareWeights();
+  void shareWeights();
 
   mlir::ModuleOp module;
   const CompileOptions &options;

@@ -211,7 +211,11 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     return success();
   if (report)
     report->kernels = kernelFactsOf(module);
-  return failure(failed(describe()) || (shared && failed(shareWeights())));
+  if (failed(describe()))
+    return failure();
+  if (shared)
+    shareWeights();
+  return success();
 }
 
 LogicalResult Compilation::describe() {

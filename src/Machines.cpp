@@ -31,17 +31,20 @@ using namespace mlir;
 namespace perpend {
 
 /// Behind `plan`: constants move to where the artifact has them, and their bytes are written.
-LogicalResult Compilation::shareWeights() {
+void Compilation::shareWeights() {
   description.table.suffix = "." + description.table.name + "." + std::to_string(number);
   std::map<int64_t, int64_t> offsets;
-  for (const target::WeightBlob &blob : description.blobs())
+  for (const target::WeightBlob &blob : description.blobs()) {
+    int64_t &offset = offsets[static_cast<int64_t>(blob.offset)]; // of one without bytes: 0, or that of the next
     if (!blob.bytes.empty())
-      offsets[blob.offset] = shared->place(blob.bytes);
+      offset = static_cast<int64_t>(shared->place(blob.bytes));
+  }
   tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
     auto found = offsets.find(offset);
-    return found == offsets.end() ? 0 : found->second;
+    if (found == offsets.end()) // behind `pack` no module of a user begins
+      llvm::report_fatal_error("perpend bug: the plan has a constant where none lies");
+    return found->second;
   });
-  return success();
 }
 
 /// Bytes of the sections that a process has in its memory.

@@ -174,6 +174,26 @@ def test_no_weights(tmp_path: Path, option: str) -> None:
     assert perpend.load(tmp_path / "relu.so").description["weightsBytes"] == 0
 
 
+def test_weights_without_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They lie where the next one does, or behind all."""
+    weights = [
+        numpy_helper.from_array(np.ones((0, 3), np.float32), "a"),
+        numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(2, 3), "b"),
+        numpy_helper.from_array(np.ones((0, 2), np.int64), "c"),
+    ]
+    nodes = [helper.make_node("Concat", [name, "x"], ["x" + name], axis=0) for name in "ab"]
+    nodes += [helper.make_node("ScatterND", ["x", "c", "e"], ["y"])]
+    weights += [numpy_helper.from_array(np.ones(0, np.float32), "e")]
+    outputs = [value("xa", None), value("xb", None), value("y", ["n", 3])]
+    save(tmp_path / "empty.onnx", nodes, [value("x", ["n", 3])], outputs, weights)
+    succeed("compile", "empty.onnx", "--target", "x86-64,x86-64-v2", "-O0", "-o", "empty.so", folder=tmp_path)
+    x = np.ones((4, 3), np.float32)
+    for target in ("x86-64", "x86-64-v2"):
+        monkeypatch.setenv(FORCE, target)
+        xa, xb, y = perpend.load(tmp_path / "empty.so")(x)
+        assert (xa == x).all() and (y == x).all() and (xb[:2] == np.arange(6).reshape(2, 3)).all()
+
+
 def test_a_list_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE, "x86-64-v2,+avx")
     model = perpend.compile(DIGITS, ["x86-64", "x86-64-v2,+avx"])
