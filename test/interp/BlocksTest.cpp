@@ -73,28 +73,6 @@ protected:
   }
 };
 
-constexpr const char *softmax = R"(
-#s = #graph.shape<["n", 7]>
-#r = #graph.shape<["n"]>
-func.func @main(%a: tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
-  %m = graph.reduce max %a dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
-  %w = graph.broadcast %m dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
-  %e = graph.map (%a, %w) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
-  ^bb0(%x: f32, %y: f32):
-    %d = arith.subf %x, %y : f32
-    %z = math.exp %d : f32
-    graph.yield %z : f32
-  }
-  %t = graph.reduce sum %e dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
-  %b = graph.broadcast %t dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
-  %q = graph.map (%e, %b) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
-  ^bb0(%x: f32, %y: f32):
-    %z = arith.divf %x, %y : f32
-    graph.yield %z : f32
-  }
-  return %q : tensor<?x7xf32, #s>
-})";
-
 constexpr const char *layerNorm = R"(
 #s = #graph.shape<[2, "n", 8]>
 #r = #graph.shape<[2, "n"]>
@@ -190,7 +168,7 @@ TEST_P(BlocksTest, computeWhatTheOperatorsDo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, BlocksTest,
-                         ::testing::Values(Workload{"softmax", softmax, {{n, 7}}, false},
+                         ::testing::Values(Workload{"softmax", softmaxText, {{n, 7}}, false},
                                            Workload{"layerNorm", layerNorm, {{2, n, 8}, {8}}, false},
                                            Workload{"product", product, {{n, 5}, {5, 3}}, true},
                                            Workload{"convolution", convolution, {{n, 4, 5, 4}, {6, 2, 3, 3}}, true},

@@ -45,6 +45,29 @@ inline std::string listText(llvm::ArrayRef<int64_t> values) {
   return "[" + text + "]";
 }
 
+/// Of rows of seven.
+inline constexpr const char *softmaxText = R"(
+#s = #graph.shape<["n", 7]>
+#r = #graph.shape<["n"]>
+func.func @main(%a: tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  %m = graph.reduce max %a dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
+  %w = graph.broadcast %m dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
+  %e = graph.map (%a, %w) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  ^bb0(%x: f32, %y: f32):
+    %d = arith.subf %x, %y : f32
+    %z = math.exp %d : f32
+    graph.yield %z : f32
+  }
+  %t = graph.reduce sum %e dims [1] : tensor<?x7xf32, #s> -> tensor<?xf32, #r>
+  %b = graph.broadcast %t dims [0] : tensor<?xf32, #r> -> tensor<?x7xf32, #s>
+  %q = graph.map (%e, %b) : (tensor<?x7xf32, #s>, tensor<?x7xf32, #s>) -> tensor<?x7xf32, #s> {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.divf %x, %y : f32
+    graph.yield %z : f32
+  }
+  return %q : tensor<?x7xf32, #s>
+})";
+
 template <typename T> std::vector<T> valuesOf(const Tensor &tensor) { return tensor.elements<T>().vec(); }
 
 struct Random {

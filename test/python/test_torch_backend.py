@@ -15,28 +15,12 @@ import torch
 from perpend.torch import backend as torch_backend
 from torch import nn
 
+pytestmark = pytest.mark.usefixtures("fresh_caches")
+
 
 def small_net() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 4)).eval()
-
-
-@pytest.fixture(autouse=True)
-def fresh_caches() -> None:
-    torch._dynamo.reset()
-
-
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows by one entry per compilation."""
-    made: list[str] = []
-
-    def counting(program: perpend.Module, **options: Any) -> perpend.Model:
-        made.append(str(program))
-        return perpend.compile(program, **options)
-
-    monkeypatch.setattr(torch_backend, "compile", counting)
-    return made
 
 
 def test_torch_finds_the_backend() -> None:

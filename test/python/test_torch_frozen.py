@@ -9,28 +9,11 @@ from typing import Any
 import perpend
 import pytest
 import torch
-from perpend.torch import backend as torch_backend
 from torch import nn
 
 WIDTH = 64  # weights of 16 KiB: only a sample of them is read
 
-
-@pytest.fixture(autouse=True)
-def fresh_caches() -> None:
-    torch._dynamo.reset()
-
-
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows by one entry per compilation."""
-    made: list[str] = []
-
-    def counting(program: perpend.Module, **options: Any) -> perpend.Model:
-        made.append(str(program))
-        return perpend.compile(program, **options)
-
-    monkeypatch.setattr(torch_backend, "compile", counting)
-    return made
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 
 def make_net() -> nn.Module:
