@@ -4,94 +4,108 @@
 
 #include "graph/composites/Formulas.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <variant>
 
 using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-static OpOperand &yielded(MapOp map) { return map.getBody().front().getTerminator()->getOpOperand(0); }
+/// What is read instead of another value.
+using Divided = std::variant<ScaledIntegers, Parameter>;
 
 namespace {
-/// Divides a value by a number, by dividing scales and other constants that it is made of.
+/// A map that rounds x / t, of which x is made of scales and other constants that can be divided instead. They are all
+/// found first, so that nothing is made where one of them cannot be.
 class Division {
 public:
-  Division(GraphBuilder &builder, float divisor) : builder(builder), divisor(divisor) {}
+  Division(MapOp map, arith::DivFOp quotient, float divisor) : map(map), quotient(quotient), divisor(divisor) {}
 
-  /// The map on divided operands, without the division in its body; null where it would take another operation for each
-  /// element, or where no integers are found: such values are divided as the model says.
-  MapOp without(MapOp map);
+  bool isPossible();
+  /// The map that rounds x, made of divided scales and constants.
+  MapOp removed(GraphBuilder &builder);
 
 private:
-  Value of(Value tensor);
-  bool divide(MapOp map, OpOperand &use);
-  bool divideArgument(MapOp map, BlockArgument argument);
-  bool divideFactor(MapOp map, Operation *product);
-  Value ofOperands(Operation *op);
-  Operation *clone(Operation *op);
+  /// Whether what is read there can be divided: by an operator on tensors, or by scalar code in the body of a map.
+  bool divides(OpOperand &use);
+  bool dividesScalar(MapOp map, OpOperand &use);
+  bool dividesOperands(Operation *op);
+  bool dividesFactor(MapOp map, Operation *product);
 
-  GraphBuilder &builder;
+  MapOp map;
+  arith::DivFOp quotient;
   float divisor;
-  bool hasIntegers = false;
-  /// Operators that are being replaced, and those in their place.
-  SmallPtrSet<Operation *, 8> users;
+  /// The operators that read something else, and those that read their results: each behind its users.
+  llvm::SetVector<Operation *> copied;
+  SmallVector<std::pair<OpOperand *, Divided>> replaced;
 };
 } // namespace
 
-Operation *Division::clone(Operation *op) {
-  OpBuilder::InsertionGuard guard(builder.operations);
-  builder.operations.setInsertionPoint(op);
-  Operation *copy = builder.operations.clone(*op);
-  users.insert({op, copy});
-  return copy;
+static OpOperand &yielded(MapOp map) { return map.getBody().front().getTerminator()->getOpOperand(0); }
+
+//===----------------------------------------------------------------------===//
+// Finding what is divided
+//===----------------------------------------------------------------------===//
+
+bool Division::isPossible() {
+  copied.insert(map);
+  return dividesScalar(map, quotient->getOpOperand(0)) &&
+         llvm::any_of(replaced, [](const auto &pair) { return std::holds_alternative<ScaledIntegers>(pair.second); });
 }
 
-Value Division::of(Value tensor) {
+bool Division::divides(OpOperand &use) {
+  Value tensor = use.get();
   if (!elementTypeOf(tensor).isF32())
-    return {};
-  if (std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, tensor)) {
+    return false;
+  if (std::optional<ScaledIntegers> numbers = scaledIntegersOf(tensor)) {
     std::optional<Parameter> scale = over(numbers->scale, divisor);
-    hasIntegers = true;
-    return scale ? realNumbers(builder, {numbers->integers, numbers->zero, *scale}) : Value();
+    numbers->scale = scale.value_or(numbers->scale);
+    replaced.push_back({&use, *numbers});
+    return scale.has_value();
   }
   if (std::optional<Parameter> parameter = parameterOf(tensor)) {
     for (double &number : parameter->values)
       number = static_cast<float>(number) / divisor;
-    if (!llvm::all_of(parameter->values, [](double number) { return std::isfinite(number); }))
-      return {};
-    return tensorOf(builder, *parameter, shapeOf(tensor));
+    replaced.push_back({&use, *parameter});
+    return llvm::all_of(parameter->values, [](double number) { return std::isfinite(number); });
   }
   Operation *op = tensor.getDefiningOp();
-  bool isReplaced = op && op->getBlock() == builder.operations.getInsertionBlock() &&
-                    llvm::all_of(tensor.getUsers(), [&](Operation *user) { return users.contains(user); });
-  bool isDivided = isa_and_nonnull<MapOp, ReshapeOp, TransposeOp, SliceOp, ConcatOp, BroadcastOp>(op);
-  return isReplaced && isDivided ? ofOperands(op) : Value();
+  bool isOnlyReadHere = op && op->getBlock() == map->getBlock() &&
+                        llvm::all_of(tensor.getUsers(), [&](Operation *user) { return copied.contains(user); });
+  return isOnlyReadHere && (!copied.insert(op) || dividesOperands(op));
 }
 
-Value Division::ofOperands(Operation *op) {
-  Operation *copy = clone(op);
-  OpBuilder::InsertionGuard guard(builder.operations);
-  builder.operations.setInsertionPoint(copy);
-  auto map = dyn_cast<MapOp>(copy);
-  bool isDivided = map ? divide(map, yielded(map)) : true;
-  for (unsigned i = 0; !map && isDivided && i < copy->getNumOperands(); ++i) {
-    Value divided = of(copy->getOperand(i));
-    if ((isDivided = divided != nullptr))
-      copy->setOperand(i, divided);
+bool Division::dividesOperands(Operation *op) {
+  if (auto map = dyn_cast<MapOp>(op))
+    return dividesScalar(map, yielded(map));
+  return isa<ReshapeOp, TransposeOp, SliceOp, ConcatOp, BroadcastOp>(op) &&
+         llvm::all_of(op->getOpOperands(), [&](OpOperand &use) { return divides(use); });
+}
+
+bool Division::dividesScalar(MapOp map, OpOperand &use) {
+  Value scalar = use.get();
+  APFloat number(0.0F);
+  if (!scalar.getType().isF32())
+    return false;
+  if (matchPattern(scalar, m_ConstantFloat(&number))) {
+    APFloat part(number.convertToFloat() / divisor);
+    replaced.push_back({&use, Parameter::of(part.convertToFloat())});
+    return part.isFinite() && !part.isDenormal() && part.isZero() == number.isZero();
   }
-  if (isDivided)
-    return copy->getResult(0);
-  users.erase(copy);
-  copy->erase();
-  return {};
-}
-
-bool Division::divideArgument(MapOp map, BlockArgument argument) {
-  Value divided = of(map.getInputs()[argument.getArgNumber()]);
-  if (divided)
-    map->setOperand(argument.getArgNumber(), divided);
-  return divided != nullptr;
+  if (!scalar.hasOneUse())
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(scalar))
+    return divides(map->getOpOperand(argument.getArgNumber()));
+  Operation *op = scalar.getDefiningOp();
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op))
+    return dividesScalar(map, op->getOpOperand(0)) && dividesScalar(map, op->getOpOperand(1));
+  if (isa<arith::MulFOp>(op))
+    return dividesFactor(map, op);
+  bool isOfOne = isa<arith::NegFOp>(op) || (isa<arith::DivFOp>(op) && parameterOf(map, op->getOperand(1)));
+  return isOfOne && dividesScalar(map, op->getOpOperand(0));
 }
 
 /// Whether a scalar is an integer as it is converted, maybe less a zero point.
@@ -102,43 +116,59 @@ static bool isOfIntegers(Value scalar) {
 }
 
 /// One factor of two: integers, or the scale of such. Other products are rounded as the model says.
-bool Division::divideFactor(MapOp map, Operation *product) {
+bool Division::dividesFactor(MapOp map, Operation *product) {
   for (OpOperand &factor : product->getOpOperands()) {
     auto argument = dyn_cast<BlockArgument>(factor.get());
-    if (argument && argument.hasOneUse() && scaledIntegersOf(builder, map.getInputs()[argument.getArgNumber()]))
-      return divideArgument(map, argument);
+    if (argument && argument.hasOneUse() && scaledIntegersOf(map.getInputs()[argument.getArgNumber()]))
+      return divides(map->getOpOperand(argument.getArgNumber()));
   }
   for (OpOperand &factor : product->getOpOperands())
     if (isOfIntegers(product->getOperand(1 - factor.getOperandNumber())) && parameterOf(map, factor.get()))
-      return divide(map, factor);
+      return dividesScalar(map, factor);
   return false;
 }
 
-/// A scalar in the body of a map that is about to get another operand.
-bool Division::divide(MapOp map, OpOperand &use) {
-  Value scalar = use.get();
-  APFloat number(0.0F);
-  if (!scalar.getType().isF32())
-    return false;
-  if (matchPattern(scalar, m_ConstantFloat(&number))) {
-    OpBuilder body(use.getOwner());
-    APFloat quotient(number.convertToFloat() / divisor);
-    if (!quotient.isFinite() || quotient.isDenormal() || quotient.isZero() != number.isZero())
-      return false;
-    use.set(body.create<arith::ConstantOp>(builder.location, body.getFloatAttr(scalar.getType(), quotient)));
-    return true;
+//===----------------------------------------------------------------------===//
+// Dividing
+//===----------------------------------------------------------------------===//
+
+static Value make(GraphBuilder &builder, Value original, const Divided &divided) {
+  if (const auto *numbers = std::get_if<ScaledIntegers>(&divided))
+    return realNumbers(builder, *numbers);
+  const auto &constant = std::get<Parameter>(divided);
+  if (isa<TensorType>(original.getType()))
+    return tensorOf(builder, constant, shapeOf(original));
+  auto number = builder.operations.getF32FloatAttr(static_cast<float>(constant.values.front()));
+  return builder.operations.create<arith::ConstantOp>(builder.location, number);
+}
+
+/// No integer is made of a NaN, so maxima and minima on the way to one need not look for it.
+static void assumeNumbers(MapOp map) {
+  auto flags = arith::FastMathFlagsAttr::get(map.getContext(), arith::FastMathFlags::nnan);
+  for (Operation &op : map.getBody().front())
+    if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+      op.setAttr("fastmath", flags);
+}
+
+MapOp Division::removed(GraphBuilder &builder) {
+  OpBuilder::InsertionGuard guard(builder.operations);
+  IRMapping copies;
+  for (Operation *op : llvm::reverse(copied)) {
+    builder.operations.setInsertionPoint(op);
+    builder.operations.clone(*op, copies);
   }
-  if (!scalar.hasOneUse())
-    return false;
-  if (auto argument = dyn_cast<BlockArgument>(scalar))
-    return divideArgument(map, argument);
-  Operation *op = scalar.getDefiningOp();
-  if (isa<arith::AddFOp, arith::SubFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op))
-    return divide(map, op->getOpOperand(0)) && divide(map, op->getOpOperand(1));
-  if (isa<arith::MulFOp>(op))
-    return divideFactor(map, op);
-  bool isOfOne = isa<arith::NegFOp>(op) || (isa<arith::DivFOp>(op) && parameterOf(map, op->getOperand(1)));
-  return isOfOne && divide(map, op->getOpOperand(0));
+  for (const auto &[use, divided] : replaced) {
+    Operation *copy = copies.lookup(use->getOwner());
+    builder.operations.setInsertionPoint(copy);
+    copy->setOperand(use->getOperandNumber(), make(builder, use->get(), divided));
+  }
+  Operation *division = copies.lookup(quotient.getOperation());
+  division->replaceAllUsesWith(ValueRange(division->getOperand(0)));
+  division->erase();
+  auto copy = cast<MapOp>(copies.lookup(map.getOperation()));
+  if (!isFloat(copy.getResult()))
+    assumeNumbers(copy);
+  return copy;
 }
 
 /// x / t that is rounded to an integer.
@@ -149,35 +179,12 @@ static arith::DivFOp roundedQuotient(MapOp map) {
   return {};
 }
 
-/// Of integers times scales that are not too large, there is no NaN, for which maxima would be looked at again.
-static void markNumbers(MapOp map) {
-  auto flags = arith::FastMathFlagsAttr::get(map.getContext(), arith::FastMathFlags::nnan);
-  map.getBody().walk([&](Operation *op) {
-    if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
-      op->setAttr("fastmath", flags);
-  });
-}
-
-MapOp Division::without(MapOp map) {
-  auto copy = cast<MapOp>(clone(map));
-  OpBuilder::InsertionGuard guard(builder.operations);
-  builder.operations.setInsertionPoint(copy);
-  arith::DivFOp quotient = roundedQuotient(copy);
-  if (!divide(copy, quotient->getOpOperand(0)) || !hasIntegers) {
-    copy.erase();
-    return {};
-  }
-  quotient.replaceAllUsesWith(quotient.getLhs());
-  quotient.erase();
-  markNumbers(copy);
-  return copy;
-}
-
 MapOp perpend::graph::withoutDivision(GraphBuilder &builder, MapOp map) {
   arith::DivFOp quotient = roundedQuotient(map);
   std::optional<Parameter> divisor = quotient ? parameterOf(map, quotient.getRhs()) : std::nullopt;
   // Maxima are those of quotients where the divisor is positive.
   if (!divisor || !divisor->isOne() || !areNormal(*divisor) || divisor->values.front() < 0)
     return {};
-  return Division(builder, static_cast<float>(divisor->values.front())).without(map);
+  Division division(map, quotient, static_cast<float>(divisor->values.front()));
+  return division.isPossible() ? division.removed(builder) : MapOp();
 }

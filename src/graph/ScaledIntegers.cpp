@@ -4,6 +4,7 @@
 
 #include "graph/ScalarMath.h"
 #include "graph/Scalars.h"
+#include "graph/composites/Formulas.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
@@ -203,20 +204,16 @@ static std::optional<ScaledIntegers> scaledIntegersOf(MapOp map, Value whole, Va
   return ScaledIntegers{integers, *zero, *factor};
 }
 
-static Parameter repeatedAlong(Parameter parameter, ArrayRef<int64_t> dims) {
-  if (parameter.dim)
-    parameter.dim = dims[*parameter.dim];
-  return parameter;
-}
-
-std::optional<ScaledIntegers> scaledIntegersOf(Builder &builder, Value value) {
+std::optional<ScaledIntegers> scaledIntegersOf(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
-    std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, broadcast.getInput());
+    std::optional<ScaledIntegers> numbers = scaledIntegersOf(broadcast.getInput());
     if (!numbers)
       return std::nullopt;
-    return ScaledIntegers{builder.broadcast(numbers->integers, broadcast.getDims(), shapeOf(value)),
-                          repeatedAlong(numbers->zero, broadcast.getDims()),
-                          repeatedAlong(numbers->scale, broadcast.getDims())};
+    for (Parameter *parameter : {&numbers->zero, &numbers->scale})
+      if (parameter->dim)
+        parameter->dim = broadcast.getDims()[*parameter->dim];
+    numbers->repeats.push_back(broadcast);
+    return numbers;
   }
   auto map = value.getDefiningOp<MapOp>();
   if (!map || !tensorTypeOf(value).getElementType().isF32())
@@ -251,11 +248,18 @@ private:
 };
 } // namespace
 
+Value repeatedIntegers(Builder &builder, const ScaledIntegers &numbers) {
+  Value integers = numbers.integers;
+  for (BroadcastOp repeat : numbers.repeats)
+    integers = builder.broadcast(integers, repeat.getDims(), shapeOf(repeat.getResult()));
+  return integers;
+}
+
 Value realNumbers(Builder &builder, const ScaledIntegers &numbers) {
-  SmallVector<Value> inputs{numbers.integers};
+  SmallVector<Value> inputs{repeatedIntegers(builder, numbers)};
   ParameterOperand zero(builder, inputs, numbers.zero, builder.f32());
   ParameterOperand scale(builder, inputs, numbers.scale, builder.f32());
-  Type type = tensorTypeOf(numbers.integers).getElementType();
+  Type type = elementTypeOf(numbers.integers);
   return builder.map(inputs, builder.f32(), [&](OpBuilder &b, Location loc, ValueRange v) {
     Scalar whole(b, loc, convert(b, loc, v[0], type, b.getF32Type()));
     if (!numbers.zero.is(0))
@@ -264,12 +268,11 @@ Value realNumbers(Builder &builder, const ScaledIntegers &numbers) {
   });
 }
 
-Value centred(Builder &builder, const ScaledIntegers &numbers) {
-  Type type = tensorTypeOf(numbers.integers).getElementType(), wide = builder.operations.getI16Type();
-  bool isByte = bitWidth(type) == 8 || bitWidth(type) == 32;
-  if (numbers.zero.is(0) && isByte)
-    return numbers.integers;
-  SmallVector<Value> inputs{numbers.integers};
+Value withoutZeroPoint(Builder &builder, const ScaledIntegers &numbers) {
+  Type type = elementTypeOf(numbers.integers), wide = builder.operations.getI16Type();
+  SmallVector<Value> inputs{repeatedIntegers(builder, numbers)};
+  if (numbers.zero.is(0) && bitWidth(type) >= 8)
+    return inputs.front();
   ParameterOperand zero(builder, inputs, numbers.zero, wide);
   return builder.map(inputs, wide, [&](OpBuilder &b, Location loc, ValueRange v) {
     Scalar whole(b, loc, convert(b, loc, v[0], type, wide));
@@ -287,6 +290,13 @@ static double largestOfType(Type type) {
                   : std::numeric_limits<double>::infinity();
 }
 
+static double largestMagnitude(const Parameter &parameter) {
+  double largest = 0;
+  for (double number : parameter.values)
+    largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
 static double largestMagnitude(MapOp map, Value scalar) {
   if (auto argument = dyn_cast<BlockArgument>(scalar))
     return largestMagnitude(map.getInputs()[argument.getArgNumber()]);
@@ -301,8 +311,7 @@ static double largestMagnitude(MapOp map, Value scalar) {
   return std::numeric_limits<double>::infinity();
 }
 
-/// Of a sum of as many products, or elements.
-static double largestSum(const Shape &summed, double largest) {
+double largestSum(const Shape &summed, double largest) {
   std::optional<int64_t> count = elementCount(summed).constant();
   return count == 0 ? 0 : count ? static_cast<double>(*count) * largest : std::numeric_limits<double>::infinity();
 }
@@ -310,12 +319,8 @@ static double largestSum(const Shape &summed, double largest) {
 double largestMagnitude(Value integers) {
   Operation *op = integers.getDefiningOp();
   double ofType = largestOfType(tensorTypeOf(integers).getElementType());
-  if (std::optional<Parameter> parameter = parameterOf(integers)) {
-    double largest = 0;
-    for (double number : parameter->values)
-      largest = std::max(largest, std::abs(number));
-    return largest;
-  }
+  if (std::optional<Parameter> parameter = parameterOf(integers))
+    return largestMagnitude(*parameter);
   if (auto map = dyn_cast_or_null<MapOp>(op))
     return std::min(ofType, largestMagnitude(map, map.getBody().front().getTerminator()->getOperand(0)));
   auto element = dyn_cast_or_null<ElementInterface>(op);
@@ -332,5 +337,9 @@ double largestMagnitude(Value integers) {
   for (Value operand : op->getOperands())
     product *= largestMagnitude(operand);
   return largestSum(reduction.reducedExtents(), product);
+}
+
+double largestMagnitude(const ScaledIntegers &numbers) {
+  return largestMagnitude(numbers.integers) + largestMagnitude(numbers.zero);
 }
 } // namespace perpend::graph

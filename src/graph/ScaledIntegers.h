@@ -41,17 +41,26 @@ std::optional<Parameter> over(const Parameter &a, float divisor);
 struct ScaledIntegers {
   mlir::Value integers;
   Parameter zero, scale;
+  /// What repeats the numbers, from the inside out; parameters are those behind it.
+  llvm::SmallVector<BroadcastOp, 1> repeats = {};
 };
 
 /// nullopt: the value is computed in another way.
-std::optional<ScaledIntegers> scaledIntegersOf(Builder &builder, mlir::Value value);
+std::optional<ScaledIntegers> scaledIntegersOf(mlir::Value value);
+/// The integers, repeated as the numbers are.
+mlir::Value repeatedIntegers(Builder &builder, const ScaledIntegers &numbers);
 /// The numbers as f32, in one operator.
 mlir::Value realNumbers(Builder &builder, const ScaledIntegers &numbers);
-/// integers - zero: the integers themselves where nothing is taken away, else i16.
-mlir::Value centred(Builder &builder, const ScaledIntegers &numbers);
+/// integers - zero, as products take it: i16, but the integers themselves where the zero point is 0 and they are bytes
+/// or i32.
+mlir::Value withoutZeroPoint(Builder &builder, const ScaledIntegers &numbers);
 
-/// What no element of a tensor of integers exceeds in magnitude; infinity where that is not known.
+/// What no element of a tensor of integers, or of integers - zero, exceeds in magnitude; infinity where that is not
+/// known.
 double largestMagnitude(mlir::Value integers);
+double largestMagnitude(const ScaledIntegers &numbers);
+/// As largestMagnitude(), of a sum over these extents of what is no larger than `largest`.
+double largestSum(const Shape &summed, double largest);
 } // namespace perpend::graph
 
 #endif

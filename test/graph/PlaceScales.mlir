@@ -290,3 +290,77 @@ func.func @limits(%x: tensor<7xi8>) -> tensor<7xi8> {
   }
   return %q : tensor<7xi8>
 }
+
+// A float in the sum, which is met behind scales that could be divided: the division stays, and nothing has been made.
+// CHECK-LABEL: func.func @mixed
+// CHECK-NEXT: %[[A:.*]] = graph.map (%arg0)
+// CHECK-NOT: graph.map
+// CHECK: %[[B:.*]] = graph.map (%[[A]])
+// CHECK-NOT: graph.map
+// CHECK: %[[C:.*]] = graph.map (%[[B]], %arg1)
+// CHECK-NOT: graph.map
+// CHECK: %[[Q:.*]] = graph.map (%[[C]])
+// CHECK: arith.divf
+// CHECK-NOT: graph.map
+// CHECK: return %[[Q]]
+func.func @mixed(%x: tensor<7xi8>, %y: tensor<7xf32>) -> tensor<7xi8> {
+  %a = graph.map (%x) : (tensor<7xi8>) -> tensor<7xf32> {
+  ^bb0(%v: i8):
+    %s = arith.constant 0.25 : f32
+    %f = arith.sitofp %v : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %b = graph.map (%a) : (tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%v: f32):
+    %low = arith.constant 0.0 : f32
+    %l = arith.maximumf %v, %low : f32
+    graph.yield %l : f32
+  }
+  %c = graph.map (%b, %y) : (tensor<7xf32>, tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%v: f32, %w: f32):
+    %p = arith.addf %v, %w : f32
+    graph.yield %p : f32
+  }
+  %q = graph.map (%c) : (tensor<7xf32>) -> tensor<7xi8> {
+  ^bb0(%v: f32):
+    %s = arith.constant 0.5 : f32
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %d = arith.divf %v, %s : f32
+    %n = math.roundeven %d : f32
+    %l = arith.maximumf %n, %low : f32
+    %h = arith.minimumf %l, %high : f32
+    %i = arith.fptosi %h : f32 to i32
+    %t = arith.trunci %i : i32 to i8
+    graph.yield %t : i8
+  }
+  return %q : tensor<7xi8>
+}
+
+// A NaN of another factor would be seen in a result of floats.
+// CHECK-LABEL: func.func @steps
+// CHECK-NOT: arith.divf
+// CHECK: arith.maximumf %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}} : f32
+// CHECK-NOT: arith.divf
+func.func @steps(%x: tensor<7xi8>, %y: tensor<7xf32>) -> tensor<7xf32> {
+  %a = graph.map (%x) : (tensor<7xi8>) -> tensor<7xf32> {
+  ^bb0(%v: i8):
+    %s = arith.constant 0.25 : f32
+    %f = arith.sitofp %v : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %q = graph.map (%a, %y) : (tensor<7xf32>, tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%v: f32, %w: f32):
+    %s = arith.constant 0.5 : f32
+    %low = arith.constant 0.0 : f32
+    %p = arith.mulf %v, %w : f32
+    %m = arith.maximumf %p, %low : f32
+    %d = arith.divf %m, %s : f32
+    %n = math.roundeven %d : f32
+    %t = arith.mulf %n, %s : f32
+    graph.yield %t : f32
+  }
+  return %q : tensor<7xf32>
+}

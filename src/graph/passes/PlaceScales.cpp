@@ -32,11 +32,27 @@ using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-/// Sums of i32 do not wrap.
-static constexpr double mostOfSum = 2147483647;
+/// Whether sums that get no larger do not wrap in i32.
+static bool isSumOfI32(double largest) { return largest <= 2147483647; }
 
 static MapOp mapOf(Value value) { return value.getDefiningOp<MapOp>(); }
 static Value yielded(MapOp map) { return map.getBody().front().getTerminator()->getOperand(0); }
+
+/// With what only it used, so that uses can be counted.
+static void eraseUnused(Operation *op) {
+  SmallVector<Operation *> unused{op};
+  while (!unused.empty()) {
+    Operation *next = unused.pop_back_val();
+    if (!isOpTriviallyDead(next))
+      continue;
+    SetVector<Operation *> producers;
+    for (Value operand : next->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        producers.insert(producer);
+    next->erase();
+    llvm::append_range(unused, producers);
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Scales
@@ -99,25 +115,23 @@ Value ScalePlacer::clone(ArrayRef<Value> operands, Type element) {
 //===----------------------------------------------------------------------===//
 
 Value ScalePlacer::product() {
-  std::optional<ScaledIntegers> lhs = scaledIntegersOf(builder, op->getOperand(0));
-  std::optional<ScaledIntegers> rhs = lhs ? scaledIntegersOf(builder, op->getOperand(1)) : std::nullopt;
-  if (!rhs || !elementTypeOf(op->getResult(0)).isF32())
+  std::optional<ScaledIntegers> lhs = scaledIntegersOf(op->getOperand(0));
+  std::optional<ScaledIntegers> rhs = scaledIntegersOf(op->getOperand(1));
+  if (!lhs || !rhs || !elementTypeOf(op->getResult(0)).isF32())
     return {};
   std::optional<Parameter> left = behind(lhs->scale, op->getOpOperand(0)),
                            right = behind(rhs->scale, op->getOpOperand(1));
   std::optional<Parameter> scale = left && right ? times(*left, *right) : std::nullopt;
-  if (!scale)
+  Shape summed = cast<ReductionInterface>(op).reducedExtents();
+  if (!scale || !isSumOfI32(largestSum(summed, largestMagnitude(*lhs) * largestMagnitude(*rhs))))
     return {};
-  Value product = clone({centred(builder, *lhs), centred(builder, *rhs)}, operations.getI32Type());
-  if (largestMagnitude(product) <= mostOfSum)
-    return realNumbers(builder, {product, Parameter::of(0), *scale});
-  product.getDefiningOp()->erase();
-  return {};
+  Value product = clone({withoutZeroPoint(builder, *lhs), withoutZeroPoint(builder, *rhs)}, operations.getI32Type());
+  return realNumbers(builder, {product, Parameter::of(0), *scale});
 }
 
 /// Bytes are moved, and zeros between them are zero points.
 Value ScalePlacer::view() {
-  std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, op->getOperand(0));
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(op->getOperand(0));
   if (!numbers)
     return {};
   std::optional<Parameter> zero = behind(numbers->zero, op->getOpOperand(0)),
@@ -126,7 +140,7 @@ Value ScalePlacer::view() {
   if (!zero || !scale || (pad && (!zero->isOne() || !matchPattern(pad.getValue(), m_PosZeroFloat()))))
     return {};
   SmallVector<Value> operands(op->getOperands());
-  operands.front() = numbers->integers;
+  operands.front() = repeatedIntegers(builder, *numbers);
   Value moved = clone(operands, elementTypeOf(numbers->integers));
   if (pad)
     moved.getDefiningOp<PadOp>().setValueAttr(operations.getIntegerAttr(
@@ -135,41 +149,41 @@ Value ScalePlacer::view() {
 }
 
 Value ScalePlacer::concat() {
-  SmallVector<Value> parts;
-  std::optional<ScaledIntegers> first;
+  SmallVector<ScaledIntegers> parts;
   for (Value operand : op->getOperands()) {
-    std::optional<ScaledIntegers> part = scaledIntegersOf(builder, operand);
+    std::optional<ScaledIntegers> part = scaledIntegersOf(operand);
     if (!part || !part->zero.isOne() || !part->scale.isOne())
       return {};
-    first = first ? first : part;
-    if (part->zero != first->zero || part->scale != first->scale ||
-        elementTypeOf(part->integers) != elementTypeOf(first->integers))
+    parts.push_back(*part);
+    const ScaledIntegers &first = parts.front();
+    if (part->zero != first.zero || part->scale != first.scale ||
+        elementTypeOf(part->integers) != elementTypeOf(first.integers))
       return {};
-    parts.push_back(part->integers);
   }
-  return realNumbers(builder, {clone(parts, elementTypeOf(parts.front())), first->zero, first->scale});
+  SmallVector<Value> integers =
+      llvm::map_to_vector(parts, [&](const ScaledIntegers &part) { return repeatedIntegers(builder, part); });
+  return realNumbers(builder, {clone(integers, elementTypeOf(integers.front())), parts[0].zero, parts[0].scale});
 }
 
 /// What rises with the bytes is largest where they are.
 Value ScalePlacer::largest(WindowReduceOp pool) {
-  std::optional<ScaledIntegers> numbers = scaledIntegersOf(builder, pool.getInput());
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(pool.getInput());
   if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() || numbers->scale.values.front() <= 0)
     return {};
-  Value bytes = clone({numbers->integers}, elementTypeOf(numbers->integers));
+  Value bytes = clone({repeatedIntegers(builder, *numbers)}, elementTypeOf(numbers->integers));
   return realNumbers(builder, {bytes, numbers->zero, numbers->scale});
 }
 
 Value ScalePlacer::sum() {
   Value input = op->getOperand(0);
-  std::optional<ScaledIntegers> numbers = input.hasOneUse() ? scaledIntegersOf(builder, input) : std::nullopt;
-  if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne())
+  std::optional<ScaledIntegers> numbers = input.hasOneUse() ? scaledIntegersOf(input) : std::nullopt;
+  Shape summed = cast<ReductionInterface>(op).reducedExtents();
+  if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() ||
+      !isSumOfI32(largestSum(summed, largestMagnitude(*numbers))))
     return {};
   Type i32 = operations.getI32Type();
-  Value sum = clone({builder.cast(centred(builder, *numbers), i32)}, i32);
-  if (largestMagnitude(sum) <= mostOfSum)
-    return realNumbers(builder, {sum, Parameter::of(0), numbers->scale});
-  sum.getDefiningOp()->erase();
-  return {};
+  Value sum = clone({builder.cast(withoutZeroPoint(builder, *numbers), i32)}, i32);
+  return realNumbers(builder, {sum, Parameter::of(0), numbers->scale});
 }
 
 /// s a + s b: a product and its bias.
@@ -178,14 +192,13 @@ Value ScalePlacer::sumOfMap(MapOp map) {
   if (!addition || map.getInputs().size() != 2 || !isa<BlockArgument>(addition.getLhs()) ||
       !isa<BlockArgument>(addition.getRhs()) || addition.getLhs() == addition.getRhs())
     return {};
-  std::optional<ScaledIntegers> a = scaledIntegersOf(builder, map.getInputs()[0]);
-  std::optional<ScaledIntegers> b = a ? scaledIntegersOf(builder, map.getInputs()[1]) : std::nullopt;
-  if (!b || a->scale != b->scale)
+  std::optional<ScaledIntegers> a = scaledIntegersOf(map.getInputs()[0]);
+  std::optional<ScaledIntegers> b = scaledIntegersOf(map.getInputs()[1]);
+  if (!a || !b || a->scale != b->scale || !isSumOfI32(largestMagnitude(*a) + largestMagnitude(*b)))
     return {};
   Type i32 = operations.getI32Type();
-  Value left = builder.cast(centred(builder, *a), i32), right = builder.cast(centred(builder, *b), i32);
-  if (!(largestMagnitude(left) + largestMagnitude(right) <= mostOfSum))
-    return {};
+  Value left = builder.cast(withoutZeroPoint(builder, *a), i32),
+        right = builder.cast(withoutZeroPoint(builder, *b), i32);
   return realNumbers(builder, {perpend::graph::add(builder, left, right), Parameter::of(0), a->scale});
 }
 
@@ -273,6 +286,8 @@ static Value ofParts(GraphBuilder &builder, MapOp map) {
     copy.getResult().setType(tensorType(shapeOf(part), element));
     Value bytes = asBytes(builder, copy);
     parts.push_back(bytes ? bytes : copy.getResult());
+    if (bytes)
+      copy.erase();
   }
   return builder.concat(parts, whole.getAxis());
 }
@@ -286,8 +301,9 @@ Value ScalePlacer::map(MapOp map) {
   if (Value bytes = asBytes(builder, map))
     return bytes;
   MapOp undivided = withoutDivision(builder, map);
-  MapOp last = undivided ? undivided : map;
-  Value parts = ofParts(builder, last);
+  Value parts = ofParts(builder, undivided ? undivided : map);
+  if (undivided && parts)
+    eraseUnused(undivided);
   return parts ? parts : undivided ? undivided.getResult() : Value();
 }
 
@@ -310,22 +326,6 @@ Value ScalePlacer::placed() {
   auto window = dyn_cast<WindowReduceOp>(op);
   bool isSum = (reduce && reduce.getKind() == ReductionKind::Sum) || (window && window.getKind() == ReductionKind::Sum);
   return isSum ? sum() : Value();
-}
-
-/// And what only it used, so that uses can be counted.
-static void eraseUnused(Operation *op) {
-  SmallVector<Operation *> unused{op};
-  while (!unused.empty()) {
-    Operation *next = unused.pop_back_val();
-    if (!isOpTriviallyDead(next))
-      continue;
-    SetVector<Operation *> producers;
-    for (Value operand : next->getOperands())
-      if (Operation *producer = operand.getDefiningOp())
-        producers.insert(producer);
-    next->erase();
-    llvm::append_range(unused, producers);
-  }
 }
 
 namespace {
