@@ -32,7 +32,9 @@ struct RowChain {
 /// A view of whose elements neighbours lie apart.
 bool movesLastDimension(mlir::Operation *op);
 
-/// A map of which an element costs little more than to read it, from an operand of a quarter of its bits at most.
+/// A map of which an element costs little more than to read it, from an operand of a quarter of its bits at most. This
+/// is seen anew after each change, and leaves fusion the choice; computedByUsersAttribute is an order, which also keeps
+/// operands in memory and constants unfolded.
 bool onlyWidens(mlir::Operation *op);
 
 /// A sum of products that an intrinsic computes in blocks: rows of its left operand times columns of the other, which
