@@ -3,8 +3,8 @@
 #include "tile/intrinsics/Expand.h"
 
 #include "tile/Attributes.h"
+#include "tile/intrinsics/BlockCode.h"
 #include "tile/intrinsics/Emitters.h"
-#include "tile/intrinsics/PanelCall.h"
 
 #include "graph/Shapes.h"
 

@@ -12,14 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/intrinsics/BlockCode.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/WordProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -70,23 +68,16 @@ struct Arguments {
   Value depth, outer;
 };
 
-class GroupEmitter {
+class GroupEmitter : BlockCode {
 public:
   GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
                const target::TargetInfo &target)
-      : builder(builder), groups(*intrinsic.groups), block(block), arguments(arguments),
+      : BlockCode(builder), groups(*intrinsic.groups), block(block), arguments(arguments),
         step(WordProducts::stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
 
   void emit();
 
 private:
-  using Values = SmallVector<Value>;
-  using LoopBody = function_ref<Values(Value, ValueRange)>;
-
-  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
-  Value add(Value x, Value y) { return builder.create<arith::AddIOp>(x, y); }
-  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
-  Value multiply(Value x, Value y) { return builder.create<arith::MulIOp>(x, y); }
   Value zeroVector() { return builder.create<arith::ConstantOp>(builder.getZeroAttr(real)); }
   Value load(const Operand &operand, Value index, Type element) {
     return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
@@ -103,7 +94,6 @@ private:
   }
   int64_t columns() const { return block.vectors * block.lanes; }
 
-  Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
   Values emitGroup(Value group, ValueRange totals);
   Values emitDepth(Value group);
   void emitWords(ValueRange aIndices, Value bIndex, int64_t count, MutableArrayRef<Value> sums);
@@ -116,7 +106,6 @@ private:
   Value next(Value words);
   void emitPrefetch(Value bIndex);
 
-  ImplicitLocOpBuilder &builder;
   const GroupLayout &groups;
   GroupBlock block;
   Arguments arguments;
@@ -125,16 +114,6 @@ private:
   /// Of the group.
   Values zeros;
 };
-
-GroupEmitter::Values GroupEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body) {
-  auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Values results = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  if (!results.empty())
-    builder.create<scf::YieldOp>(results);
-  return loop.getResults();
-}
 
 //===----------------------------------------------------------------------===//
 // Numbers
@@ -239,7 +218,7 @@ void GroupEmitter::addRows(ValueRange aIndices, int64_t count, MutableArrayRef<V
 }
 
 GroupEmitter::Values GroupEmitter::zerosOf(Value group) {
-  Value position = add(arguments.zeros.base, multiply(group, arguments.zeros.outerStride));
+  Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
   Values vectors;
   for (int64_t vector = 0; vector < block.vectors; ++vector)
     vectors.push_back(asReal(load(arguments.zeros, vectorIndex(arguments.zeros, position, vector), groups.zero)));
@@ -262,8 +241,8 @@ void GroupEmitter::subtractZeros(Value group, MutableArrayRef<Value> sums, Value
 
 /// The sums of a group.
 GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
-  Value aBase = add(arguments.rows.base, multiply(group, arguments.rows.outerStride));
-  Value bBase = add(arguments.words.base, multiply(group, arguments.words.outerStride));
+  Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
+  Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
   Values rowBases, sums(block.sets * block.accumulators(), zeroVector());
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
@@ -309,7 +288,7 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
 
 /// The totals, where registers hold them, with the sums of the group times its scales.
 GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
-  auto positionIn = [&](const Operand &operand) { return add(operand.base, multiply(group, operand.outerStride)); };
+  auto positionIn = [&](const Operand &operand) { return offset(operand.base, group, operand.outerStride); };
   Values sums = emitDepth(group), results;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     Value scale =
@@ -339,7 +318,6 @@ void GroupEmitter::emit() {
                     [&](Value group, ValueRange current) { return emitGroup(group, current); });
   if (block.holdsTotals)
     storeAll([&](int64_t i) { return totals[i]; });
-  builder.create<func::ReturnOp>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,29 +325,16 @@ void GroupEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 /// What the function of a block takes, of a call whose buffers are those of GroupLayout.h.
-class GroupCall {
+class GroupCall : BlockCall {
 public:
-  GroupCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
+  using BlockCall::BlockCall;
 
   LogicalResult lower(const target::TargetInfo &target);
 
 private:
-  Value extent(StringRef name) {
-    return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
-  }
-  Value stride(unsigned buffer, unsigned dim) {
-    for (unsigned i = 0; i < buffer; ++i)
-      dim += intrinsic.rank(i);
-    return op.getStrides()[dim];
-  }
   bool hasZeros() { return bool(intrinsic.groups->zero); }
   SmallVector<Value> operands();
   Arguments argumentsOf(ValueRange values);
-  func::FuncOp functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target);
-
-  CallIntrinsicOp op;
-  const Intrinsic &intrinsic;
-  OpBuilder builder;
 };
 
 /// In the order of argumentsOf().
@@ -405,45 +370,26 @@ Arguments GroupCall::argumentsOf(ValueRange values) {
   return arguments;
 }
 
-func::FuncOp GroupCall::functionOf(int64_t rows, int64_t cols, TypeRange inputs, const target::TargetInfo &target) {
-  auto module = op->getParentOfType<ModuleOp>();
-  std::string name = llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, rows, cols);
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
-  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
-  function.setPrivate();
-  function->setAttr("passthrough", code.getStrArrayAttr({"noinline"}));
-  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
-  code.setInsertionPointToStart(function.addEntryBlock());
-  GroupEmitter(code, intrinsic, GroupBlock(rows, cols, target), argumentsOf(function.getArguments()), target).emit();
-  return function;
-}
-
 LogicalResult GroupCall::lower(const target::TargetInfo &target) {
-  std::optional<int64_t> rows = getConstantIntValue(extent("rows")), cols = getConstantIntValue(extent("cols"));
-  if (!rows || !cols || *rows < 1 || *cols < 1)
-    return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
-  SmallVector<Value> values = operands();
-  func::FuncOp function = functionOf(*rows, *cols, ValueRange(values).getTypes(), target);
-  builder.create<func::CallOp>(op.getLoc(), function, values);
-  op.erase();
+  std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
+  if (failed(check(rows, cols)))
+    return failure();
+  replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(),
+          [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
+            GroupBlock block(*rows, *cols, target);
+            GroupEmitter(code, intrinsic, block, argumentsOf(arguments), target).emit();
+          });
   return success();
 }
 
 /// Strides of sums, and of elements, are what the code has.
 bool takesGroups(const Intrinsic &intrinsic) {
-  std::string text;
-  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
-    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
-      text += extent.str() + " ";
-    text += "; ";
-  }
   if (!intrinsic.groups)
     return false;
   int64_t perWord = intrinsic.groups->perWord;
-  return text == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") + "; outer depth cols ; " +
-                     "outer cols ; " + (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
+  return BlockCall::shapesOf(intrinsic) == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") +
+                                               "; outer depth cols ; " + "outer cols ; " +
+                                               (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
 }
 
 LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {

@@ -3,50 +3,28 @@
 #include "tile/intrinsics/PanelCall.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+PanelCode::Values PanelCode::emitWindow(ValueRange initial, llvm::function_ref<Values(Value, Value, ValueRange)> body) {
+  return emitLoop(constant(0), arguments.counts[0], 1, initial, [&](Value outer, ValueRange outerValues) {
+    Value aOuter = offset(arguments.aOffset, outer, arguments.aSteps[0]);
+    Value bOuter = offset(arguments.bOffset, outer, arguments.bSteps[0]);
+    return emitLoop(constant(0), arguments.counts[1], 1, outerValues, [&](Value inner, ValueRange values) {
+      Value a = offset(aOuter, inner, arguments.aSteps[1]), b = offset(bOuter, inner, arguments.bSteps[1]);
+      return body(a, b, values);
+    });
+  });
+}
+
 bool PanelCall::takes(const Intrinsic &intrinsic) {
-  std::string text;
-  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
-    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
-      text += extent.str() + " ";
-    text += "; ";
-  }
   std::string word =
       intrinsic.panels && intrinsic.panels->group > 1 ? std::to_string(intrinsic.panels->group) + " " : "";
-  return intrinsic.panels &&
-         text == "outer inner rows depth " + word + "; outer inner depth cols " + word + "; rows cols ; ";
-}
-
-Value PanelCall::extent(StringRef name) {
-  return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
-}
-
-Value PanelCall::stride(unsigned buffer, unsigned dim) {
-  for (unsigned i = 0; i < buffer; ++i)
-    dim += intrinsic.rank(i);
-  return op.getStrides()[dim];
-}
-
-LogicalResult PanelCall::check(std::optional<int64_t> rows, std::optional<int64_t> columns) {
-  const PanelLayout &panels = *intrinsic.panels;
-  llvm::StringMap<int64_t> numbers{{rowsParameter, rows.value_or(0)},
-                                   {columnsParameter, columns.value_or(0)},
-                                   {depthParameter, panels.depth / panels.group}};
-  Shape extents(intrinsic.block.getDomain().values());
-  for (SymbolicInt &extent : extents)
-    if (auto number = numbers.find(extent.str()); number != numbers.end())
-      extent = SymbolicInt(number->second);
-    else if (!extent.isConstant())
-      extent = SymbolicInt(1);
-  if (rows && columns && *rows >= 1 && *columns >= 1 && intrinsic.allows(extents))
-    return success();
-  return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
+  return intrinsic.panels && shapesOf(intrinsic) == "outer inner rows depth " + word + "; outer inner depth cols " +
+                                                        word + "; rows cols ; ";
 }
 
 /// A contiguous buffer of any size with these elements.
@@ -83,22 +61,4 @@ FailureOr<SmallVector<Value>> PanelCall::operands() {
                             stride(0, 1),
                             stride(1, 0),
                             stride(1, 1)};
-}
-
-func::FuncOp PanelCall::function(StringRef name, TypeRange inputs, ArrayRef<Attribute> attributes,
-                                 llvm::function_ref<void(ImplicitLocOpBuilder &, PanelArguments)> emit) {
-  auto module = op->getParentOfType<ModuleOp>();
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
-  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
-  function.setPrivate();
-  SmallVector<Attribute> all{code.getStringAttr("noinline")};
-  all.append(attributes.begin(), attributes.end());
-  function->setAttr("passthrough", code.getArrayAttr(all));
-  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
-  code.setInsertionPointToStart(function.addEntryBlock());
-  emit(code, PanelArguments(function.getArguments()));
-  code.create<func::ReturnOp>();
-  return function;
 }

@@ -1,7 +1,7 @@
 //===- Registers.cpp - register-blocked contractions --------------------------===//
 //
-// The emitter of blocks of sums in registers (PanelCall.h). Emitting a block once keeps code size and compile time
-// independent of the number of uses; the call costs a few nanoseconds against a microsecond of work.
+// The emitter of blocks of sums in registers (PanelCall.h). A call costs a few nanoseconds against a microsecond of
+// work.
 //
 // The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
 // loads one row of packed b, and multiplies it by the broadcast of one word of each row of a (WordProducts.h). When the
@@ -24,8 +24,6 @@
 #include "graph/ElementTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -86,24 +84,15 @@ struct RegisterBlock {
   bool isColumn() const { return cols == 1; }
 };
 
-class MicroKernelEmitter {
+class MicroKernelEmitter : PanelCode {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
                      unsigned lineBytes, int64_t parts)
-      : builder(builder), block(block), arguments(arguments), words(words), lineBytes(lineBytes), parts(parts) {}
+      : PanelCode(builder, arguments), block(block), words(words), lineBytes(lineBytes), parts(parts) {}
 
   void emit();
 
 private:
-  using Values = SmallVector<Value>;
-  using LoopBody = function_ref<Values(Value, ValueRange)>;
-
-  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
-  Value add(Value x, Value y) { return builder.create<arith::AddIOp>(x, y); }
-  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
-  Value multiply(Value x, Value y) { return builder.create<arith::MulIOp>(x, y); }
-
-  Values emitLoop(Value lower, Value upper, int64_t step, ValueRange initial, LoopBody body);
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
   void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
@@ -113,23 +102,11 @@ private:
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
 
-  ImplicitLocOpBuilder &builder;
   RegisterBlock block;
-  PanelArguments arguments;
   WordProducts words;
   unsigned lineBytes;
   int64_t parts; ///< calls in which what is asked for ahead comes
 };
-
-MicroKernelEmitter::Values MicroKernelEmitter::emitLoop(Value lower, Value upper, int64_t step, ValueRange initial,
-                                                        LoopBody body) {
-  auto loop = builder.create<scf::ForOp>(lower, upper, constant(step), initial);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Values results = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  builder.create<scf::YieldOp>(results);
-  return loop.getResults();
-}
 
 /// Accumulates one position of the window: the sum over k.
 MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
@@ -247,15 +224,8 @@ void MicroKernelEmitter::emitStores(ValueRange accumulators) {
 void MicroKernelEmitter::emit() {
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(words.sumType));
   Values accumulators(block.sets * block.accumulators(), zero);
-  auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
-  Values sums = emitLoop(constant(0), arguments.counts[0], 1, accumulators, [&](Value outer, ValueRange outerSums) {
-    Value aOuter = offset(arguments.aOffset, outer, arguments.aSteps[0]);
-    Value bOuter = offset(arguments.bOffset, outer, arguments.bSteps[0]);
-    return emitLoop(constant(0), arguments.counts[1], 1, outerSums, [&](Value inner, ValueRange innerSums) {
-      return emitDepth(offset(aOuter, inner, arguments.aSteps[1]), offset(bOuter, inner, arguments.bSteps[1]),
-                       innerSums);
-    });
-  });
+  Values sums =
+      emitWindow(accumulators, [&](Value a, Value b, ValueRange current) { return emitDepth(a, b, current); });
   emitStores(addSets(sums));
 }
 
@@ -287,16 +257,14 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     name += "_ahead" + std::to_string(parts);
     operands->push_back(op.getAhead());
   }
-  auto emit = [&](ImplicitLocOpBuilder &code, PanelArguments arguments) {
+  auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
     int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
     RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters,
                         addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
     WordProducts words(code, intrinsic, block.lanes, target);
-    MicroKernelEmitter(code, block, arguments, words, target.lineBytes, parts).emit();
+    MicroKernelEmitter(code, block, PanelArguments(arguments), words, target.lineBytes, parts).emit();
   };
-  func::FuncOp function = call.function(name, ValueRange(*operands).getTypes(), {}, emit);
-  OpBuilder(op).create<func::CallOp>(op.getLoc(), function, *operands);
-  op.erase();
+  call.replace(name, *operands, emit);
   return success();
 }
 

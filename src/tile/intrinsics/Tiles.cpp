@@ -42,25 +42,18 @@ constexpr int64_t mostAlong = 2, firstOfLeft = mostAlong * mostAlong, firstOfRig
 // The function of a block
 //===----------------------------------------------------------------------===//
 
-class TileBlockEmitter {
+class TileBlockEmitter : PanelCode {
 public:
   /// Of so many registers along each side.
   TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t down, int64_t across,
                    PanelArguments arguments)
-      : builder(builder), intrinsic(intrinsic), tiles(*intrinsic.tiles), down(down), across(across),
-        arguments(arguments) {}
+      : PanelCode(builder, arguments), intrinsic(intrinsic), tiles(*intrinsic.tiles), down(down), across(across) {}
 
   void emit();
 
 private:
-  using LoopBody = function_ref<void(Value)>;
-
-  Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
   Value number(int64_t value) { return builder.create<arith::ConstantIntOp>(value, 8); }
-  Value add(Value x, Value y) { return builder.createOrFold<arith::AddIOp>(x, y); }
-  Value multiply(Value x, Value y) { return builder.createOrFold<arith::MulIOp>(x, y); }
   Value asInteger(Value index) { return builder.create<arith::IndexCastOp>(builder.getI64Type(), index); }
-  void emitLoop(Value to, int64_t step, LoopBody body);
   void emitStep(Value aBase, Value bBase);
   void emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride);
   /// The sums for each register.
@@ -70,19 +63,10 @@ private:
         visit(row, column, row * mostAlong + column);
   }
 
-  ImplicitLocOpBuilder &builder;
   const Intrinsic &intrinsic;
   const Intrinsic::Tiles &tiles;
   int64_t down, across;
-  PanelArguments arguments;
 };
-
-void TileBlockEmitter::emitLoop(Value to, int64_t step, LoopBody body) {
-  auto loop = builder.create<scf::ForOp>(constant(0), to, constant(step));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  body(loop.getInductionVar());
-}
 
 /// A register's rows in memory are elements from a position on, each by a stride behind the one before.
 void TileBlockEmitter::emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride) {
@@ -100,8 +84,7 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   int64_t group = intrinsic.panels->group;
   Value bStride = constant(across * tiles.columns * group);
   for (int64_t column = 0; column < across; ++column)
-    emitMove(tiles.load, firstOfRight + column, arguments.b, add(bBase, constant(column * tiles.columns * group)),
-             bStride);
+    emitMove(tiles.load, firstOfRight + column, arguments.b, add(bBase, column * tiles.columns * group), bStride);
   for (int64_t row = 0; row < down; ++row)
     emitMove(tiles.load, firstOfLeft + row, arguments.a,
              add(aBase, multiply(arguments.aStride, constant(row * tiles.rows))), arguments.aStride);
@@ -112,19 +95,15 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
 
 void TileBlockEmitter::emit() {
   forSums([&](int64_t, int64_t, int64_t tile) { tiles.zero.inlined(builder, number(tile)); });
-  auto offset = [&](Value base, Value position, Value step) { return add(base, multiply(position, step)); };
-  emitLoop(arguments.counts[0], 1, [&](Value outer) {
-    Value aOuter = offset(arguments.aOffset, outer, arguments.aSteps[0]);
-    Value bOuter = offset(arguments.bOffset, outer, arguments.bSteps[0]);
-    emitLoop(arguments.counts[1], 1, [&](Value inner) {
-      Value a = offset(aOuter, inner, arguments.aSteps[1]), b = offset(bOuter, inner, arguments.bSteps[1]);
-      emitLoop(arguments.depth, intrinsic.panels->depth,
-               [&](Value k) { emitStep(add(a, k), offset(b, k, constant(across * tiles.columns))); });
+  emitWindow({}, [&](Value a, Value b, ValueRange) {
+    return emitLoop(constant(0), arguments.depth, intrinsic.panels->depth, {}, [&](Value k, ValueRange) {
+      emitStep(add(a, k), offset(b, k, constant(across * tiles.columns)));
+      return Values();
     });
   });
   forSums([&](int64_t row, int64_t column, int64_t tile) {
     Value position = add(arguments.cOffset, multiply(arguments.cStride, constant(row * tiles.rows)));
-    emitMove(tiles.store, tile, arguments.c, add(position, constant(column * tiles.columns)), arguments.cStride);
+    emitMove(tiles.store, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
   });
 }
 
@@ -201,8 +180,8 @@ int64_t TileCall::configuredRows(int64_t rows) {
 void TileCall::emitCall(OpBuilder &builder, int64_t down) {
   std::string name = llvm::formatv("tiles_{0}_{1}x{2}", intrinsic.name, down * tiles.rows, across * tiles.columns);
   auto attributes = tiles.multiply.code->getAttrOfType<ArrayAttr>("passthrough");
-  auto emit = [&](ImplicitLocOpBuilder &code, PanelArguments arguments) {
-    TileBlockEmitter(code, intrinsic, down, across, arguments).emit();
+  auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
+    TileBlockEmitter(code, intrinsic, down, across, PanelArguments(arguments)).emit();
   };
   func::FuncOp function = call.function(name, ValueRange(operands).getTypes(),
                                         attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);

@@ -1,0 +1,91 @@
+//===- BlockCode.cpp - functions of blocks, and their calls -----------------===//
+
+#include "tile/intrinsics/BlockCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+Value BlockCode::constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(value); }
+Value BlockCode::add(Value x, Value y) { return builder.create<arith::AddIOp>(x, y); }
+Value BlockCode::multiply(Value x, Value y) { return builder.create<arith::MulIOp>(x, y); }
+
+BlockCode::Values BlockCode::emitLoop(Value from, Value to, int64_t step, ValueRange initial, LoopBody body) {
+  auto loop = builder.create<scf::ForOp>(from, to, constant(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Values results = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!results.empty())
+    builder.create<scf::YieldOp>(results);
+  return loop.getResults();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+std::string BlockCall::shapesOf(const Intrinsic &intrinsic) {
+  std::string text;
+  for (unsigned buffer = 0; buffer < intrinsic.strides.size(); ++buffer) {
+    for (const SymbolicInt &extent : intrinsic.bufferType(buffer).extents())
+      text += extent.str() + " ";
+    text += "; ";
+  }
+  return text;
+}
+
+Value BlockCall::extent(StringRef name) {
+  return op.getExtents()[llvm::find(intrinsic.parameters, name) - intrinsic.parameters.begin()];
+}
+
+Value BlockCall::stride(unsigned buffer, unsigned dim) {
+  for (unsigned i = 0; i < buffer; ++i)
+    dim += intrinsic.rank(i);
+  return op.getStrides()[dim];
+}
+
+LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_t> columns) {
+  const std::optional<PanelLayout> &panels = intrinsic.panels;
+  llvm::StringMap<int64_t> numbers{{rowsParameter, rows.value_or(0)},
+                                   {columnsParameter, columns.value_or(0)},
+                                   {depthParameter, panels ? panels->depth / panels->group : 1}};
+  Shape extents(intrinsic.block.getDomain().values());
+  for (SymbolicInt &extent : extents)
+    if (auto number = numbers.find(extent.str()); number != numbers.end())
+      extent = SymbolicInt(number->second);
+    else if (!extent.isConstant())
+      extent = SymbolicInt(1);
+  if (rows && columns && *rows >= 1 && *columns >= 1 && intrinsic.allows(extents))
+    return success();
+  return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
+}
+
+func::FuncOp BlockCall::function(StringRef name, TypeRange inputs, ArrayRef<Attribute> attributes, EmitCode emit) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+    return existing;
+  ImplicitLocOpBuilder code(module.getLoc(), module.getBodyRegion());
+  auto function = code.create<func::FuncOp>(name, code.getFunctionType(inputs, {}));
+  function.setPrivate();
+  SmallVector<Attribute> all{code.getStringAttr("noinline")};
+  all.append(attributes.begin(), attributes.end());
+  function->setAttr("passthrough", code.getArrayAttr(all));
+  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
+  code.setInsertionPointToStart(function.addEntryBlock());
+  emit(code, function.getArguments());
+  code.create<func::ReturnOp>();
+  return function;
+}
+
+void BlockCall::replace(StringRef name, ValueRange operands, EmitCode emit) {
+  builder.create<func::CallOp>(op.getLoc(), function(name, operands.getTypes(), {}, emit), operands);
+  op.erase();
+}

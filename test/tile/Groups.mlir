@@ -1,0 +1,35 @@
+// RUN: perpend-opt %s --split-input-file --verify-diagnostics --tile-lower-intrinsics | FileCheck %s
+
+// Two uses of one block share a function.
+
+// CHECK-COUNT-1: func.func private @groups_i4.groups_2x32({{.*}}) attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
+// CHECK-NOT: func.func private
+// CHECK-LABEL: func.func @matmul
+// CHECK-COUNT-2: call @groups_i4.groups_2x32
+// CHECK-NOT: tile.call_intrinsic
+func.func @matmul(%a: memref<?xf32>, %b: memref<?xi32>, %s: memref<?xf32>, %c: memref<?xf32>, %k: index, %g: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 32 : index
+  tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(%zero, %zero, %zero, %zero)
+    strides(%k, %k, %one, %one, %k, %cols, %one, %cols, %one, %k, %one) extents(%cols, %k, %g, %rows)
+    : memref<?xf32>, memref<?xi32>, memref<?xf32>, memref<?xf32>
+  tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(%k, %zero, %zero, %k)
+    strides(%k, %k, %one, %one, %k, %cols, %one, %cols, %one, %k, %one) extents(%cols, %k, %g, %rows)
+    : memref<?xf32>, memref<?xi32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @rows(%a: memref<?xf32>, %b: memref<?xi32>, %s: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 65 : index
+  // expected-error @below {{expected numbers of rows and columns that 'i4.groups' takes}}
+  tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(%zero, %zero, %zero, %zero)
+    strides(%k, %k, %one, %one, %k, %one, %one, %one, %one, %one, %one) extents(%one, %k, %one, %rows)
+    : memref<?xf32>, memref<?xi32>, memref<?xf32>, memref<?xf32>
+  return
+}
