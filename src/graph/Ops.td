@@ -245,6 +245,8 @@ def ConvOp : Graph_ReductionOp<"conv", [Assumes, Differentiable]> {
     unsigned filterOutputDim() { return getChannelsLast() ? getStrides().size() + 1 : 0; }
     unsigned filterInputDim() { return getChannelsLast() ? getStrides().size() : 1; }
     unsigned filterWindowDim(unsigned i) { return getChannelsLast() ? i : 2 + i; }
+    /// Each channel of the input is a group of its own.
+    bool isDepthwise();
   }];
 }
 

@@ -123,8 +123,7 @@ static Value blockConv(GraphBuilder &builder, Value input, Value filter) {
 /// Products take operands without holes, and so do words of bytes; each float channel by itself skips what is not
 /// there.
 static bool skipsHoles(ConvOp conv) {
-  return conv.getGroups() > 1 && shapeOf(conv.getFilter())[conv.filterInputDim()] == SymbolicInt(1) &&
-         isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
+  return conv.isDepthwise() && isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
 }
 
 /// Zeros around the input of a convolution that skips holes are holes.

@@ -55,6 +55,8 @@ static Value windowPosition(IndexMath math, Value position, Value windowIndex, c
 // conv
 //===----------------------------------------------------------------------===//
 
+bool ConvOp::isDepthwise() { return getGroups() > 1 && shapeOf(getFilter())[filterInputDim()] == SymbolicInt(1); }
+
 LogicalResult ConvOp::verify() {
   if (failed(verifyNumbers(*this, "C4")))
     return failure();

@@ -323,15 +323,11 @@ static bool windowsEndInside(graph::ConvOp op) {
   return true;
 }
 
-static bool isDepthwise(graph::ConvOp op) {
-  return op.getGroups() > 1 && shapeOf(op.getFilter())[op.filterInputDim()] == SymbolicInt(1);
-}
-
 static StringRef whyUnpacked(graph::ConvOp op) {
   bool isOfWindow = op.getStrides().size() == 1 || op.getStrides().size() == 2;
   if (!llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }))
     return "transposed convolution";
-  if (isDepthwise(op))
+  if (op.isDepthwise())
     return "depthwise convolution";
   return isOfWindow ? "" : "convolution over more than two dimensions";
 }
@@ -353,7 +349,7 @@ Value Packer::conv(graph::ConvOp op) {
   bool isPadded = llvm::any_of(op.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(op);
   if (!op.getChannelsLast() || isPadded)
     return {};
-  if (isDepthwise(op))
+  if (op.isDepthwise())
     return depthwiseConv(op);
   if (!::whyUnpacked(op).empty())
     return {};
