@@ -63,7 +63,8 @@ static Value saturated(Scalar number, std::optional<Scalar> zero, Type type, Min
                    type, rounding);
   auto [low, high] = limits(integer);
   Scalar shifted = zero ? roundEven(number) + *zero : roundEven(number);
-  Scalar inRange = min(max(shifted, low), high);
+  Scalar atLeast = select(shifted > low, shifted, shifted.constant(low)); // which a NaN becomes, too
+  Scalar inRange = min(atLeast, high);
   return inRange.to(builder.getI32Type()).to(scalarType(type)).value;
 }
 

@@ -225,6 +225,19 @@ def test_precision_of_the_division(narrow):
         check(*one_node("QuantizeLinear", [x, scale, np.int16(0)], precision=code), expected, without=["x86-64-v2"])
 
 
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("constants", [(), (1, 2)])
+def test_numbers_that_are_none(name, constants):
+    """ONNX Runtime's: a NaN is the least number, a quotient by 0 the end on its side; negative scales turn signs."""
+    x = np.array([0, 1, -1, np.nan, np.inf, -np.inf, 7.6] * 5, np.float32)
+    limits = np.iinfo(name)
+    for scale in map(np.float32, [0.5, -0.5, 0, np.nan, np.inf]):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wide = np.rint(x / scale) + 3
+        expected = np.where(np.isnan(wide), limits.min, np.clip(wide, limits.min, limits.max)).astype(name)
+        check(*one_node("QuantizeLinear", [x, scale, limits.dtype.type(3)], constants=constants), expected)
+
+
 @pytest.mark.parametrize("x", [DATA.standard_normal((3, 7)), np.zeros((2, 3)), np.ones((1, 5)), -np.ones((1, 5))])
 def test_dynamic_quantisation(x):
     x = x.astype(np.float32)
