@@ -139,10 +139,14 @@ const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes 
 
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
   const bool on = feature.consume_front("+");
-  if (!on && !feature.consume_front("-"))
+  if (!on && !feature.consume_front("-")) {
+    std::string cure = feature.empty()         ? "leave out the comma"
+                       : feature.contains('=') ? "sizes are those of l1, l2 and l3"
+                                               : ("write '+" + feature + "' to switch it on").str();
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"
-                                     "hint: write '+{1}' to switch it on",
-                                     text, feature));
+                                     "hint: {2}",
+                                     text, feature, cure));
+  }
   if (feature == "amx") {
     for (StringRef part : amxParts)
       changes[part.str()] = on;

@@ -327,6 +327,8 @@ std::optional<TensorReader::Stored> TensorReader::store(const TensorProto &tenso
   if (bytes->size() != sizeBytes) {
     error =
         "expected " + std::to_string(sizeBytes) + " bytes for its shape and type, got " + std::to_string(bytes->size());
+    if (isPacked(elementType))
+      error += "\nhint: elements of " + std::to_string(width) + " bits share bytes, low bits first";
     return std::nullopt;
   }
   if (!isUnpacked)

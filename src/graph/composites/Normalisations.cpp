@@ -25,7 +25,8 @@ Value alongAxis(Builder &b, Value vector, int64_t axis, ArrayRef<SymbolicInt> sh
     vector = b.reshape(vector, {elementCount(shapeOf(vector))});
   if (vector && provablyDiffer(shapeOf(vector)[0], shape[axis]) && shapeOf(vector)[0] != SymbolicInt(1))
     return b.contradict("expected a vector of " + shape[axis].str() + " elements, for dimension " + Twine(axis) +
-                        " of " + toString(shape) + ", got " + shapeOf(vector)[0].str());
+                        " of " + toString(shape) + ", got " + shapeOf(vector)[0].str() +
+                        "\nhint: give one number, or one for each index of that dimension");
   return b.broadcast(vector, axis, shape);
 }
 

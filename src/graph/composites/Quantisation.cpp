@@ -16,6 +16,10 @@ namespace perpend::graph {
 
 Value repeatBlocks(Builder &b, Value blocks, int64_t axis, int64_t size, ArrayRef<SymbolicInt> shape) {
   Shape split = shapeOf(blocks), merged = split;
+  if (SymbolicInt count = ceilDiv(shape[axis], SymbolicInt(size)); provablyDiffer(split[axis], count))
+    return b.contradict("expected " + count.str() + " blocks of " + Twine(size) + " along dimension " + Twine(axis) +
+                        " of " + toString(shape) + ", got " + split[axis].str() +
+                        "\nhint: each has a scale, the last one of fewer elements too");
   SmallVector<int64_t> dims;
   for (int64_t dim = 0; dim < rankOf(blocks); ++dim)
     dims.push_back(dim + (dim > axis));
@@ -126,7 +130,8 @@ Results quantize(Builder &b, Values in, const Attributes &a) {
                    "\nhint: cast the tensor to float first")};
   Type type = zeroPoint ? elementTypeOf(zeroPoint) : a.getType("to", b.operations.getIntegerType(8, false));
   if (!isMinifloat(type) && !(isa<IntegerType>(type) && bitWidth(type) <= 16))
-    return {b.fail("quantize: expected integers of at most 16 bits or small floats, got " + nameOf(type))};
+    return {b.fail("quantize: expected integers of at most 16 bits or small floats, got " + nameOf(type) +
+                   "\nhint: the zero point has the type of the result; cast it")};
   Shape shape = shapeOf(in[0]);
   return {quantised(b, in[0], spreadParameter(b, in[1], axis, block, shape),
                     spreadParameter(b, zeroPoint, axis, block, shape), type,
@@ -276,7 +281,12 @@ Results qlinear_conv(Builder &b, Values in, const Attributes &a) {
     return {};
   Value accumulator = product[0];
   Shape shape = shapeOf(accumulator);
-  if (Value bias = optionalInput(in, 8))
+  Value bias = optionalInput(in, 8);
+  if (bias && elementTypeOf(bias) != elementTypeOf(accumulator))
+    return {b.fail("expected a bias of type " + nameOf(elementTypeOf(accumulator)) + ", got " +
+                   nameOf(elementTypeOf(bias)) +
+                   "\nhint: it counts in steps of x_scale * w_scale; divide, round and cast it")};
+  if (bias)
     accumulator = graph::add(b, accumulator, alongAxis(b, bias, 1, shape));
   Value factor = factorOf(b, spreadParameter(b, in[1], 1, 0, shape), spreadParameter(b, in[4], 1, 0, shape),
                           spreadParameter(b, in[6], 1, 0, shape));

@@ -17,9 +17,28 @@ struct PackedMatrix {
 };
 } // namespace
 
-/// A tensor as a matrix of these extents; null, with an error, when the numbers of elements differ.
-static Value asMatrix(Builder &b, Value x, int64_t rows, int64_t columns) {
-  return x ? b.reshape(x, {SymbolicInt(rows), SymbolicInt(columns)}) : x;
+/// A tensor of rows, which may lie in more dimensions or in one, as a matrix of these extents; null, with an error,
+/// when it has others.
+static Value asMatrix(Builder &b, Value x, const Twine &what, const Shape &expected) {
+  Shape shape = shapeOf(x), matrix{expected[0], expected.size() > 2 ? expected[1] * expected[2] : expected[1]};
+  SymbolicInt count = elementCount(shape);
+  bool hasRows = shape.size() <= 1;
+  SymbolicInt first(1);
+  for (const SymbolicInt &extent : shape)
+    hasRows |= !provablyDiffer(first = first * extent, expected[0]);
+  if (!hasRows || provablyDiffer(count, matrix[0] * matrix[1]))
+    return b.fail("expected " + what + " of shape " + toString(expected) + ", got " + toString(shape) +
+                  "\nhint: it follows from N, K, bits and block_size; correct these or the tensor");
+  return b.reshape(x, matrix);
+}
+
+/// Numbers in bytes have no sign of their own.
+static bool checkBytes(Builder &b, Value x, const Twine &what) {
+  Type type = elementTypeOf(x);
+  if (!type.isUnsignedInteger(8))
+    b.fail("expected " + what + " of type u8, got " + nameOf(type) +
+           "\nhint: numbers lie in bytes, low bits first; pack them");
+  return !b.hasFailed();
 }
 
 static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a) {
@@ -110,10 +129,14 @@ Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
     return {};
   Value zeros = optionalInput(in, 2);
   bool packsZeros = zeros && isa<IntegerType>(elementTypeOf(zeros));
-  SmallVector<Value> matrices{asMatrix(b, in[0], m->rows, m->blocks() * m->blockBytes()),
-                              asMatrix(b, in[1], m->rows, m->blocks())};
+  if (!checkBytes(b, in[0], "packed numbers") || (packsZeros && !checkBytes(b, zeros, "packed zero points")))
+    return {};
+  SymbolicInt rows(m->rows), count(m->blocks());
+  SmallVector<Value> matrices{asMatrix(b, in[0], "packed numbers", {rows, count, SymbolicInt(m->blockBytes())}),
+                              asMatrix(b, in[1], "scales", {rows, count})};
   if (zeros)
-    matrices.push_back(asMatrix(b, zeros, m->rows, packsZeros ? m->zeroBytes() : m->blocks()));
+    matrices.push_back(asMatrix(b, zeros, packsZeros ? "packed zero points" : "zero points",
+                                {rows, packsZeros ? SymbolicInt(m->zeroBytes()) : count}));
   if (llvm::is_contained(matrices, Value()))
     return {};
   Value blocks = optionalInput(in, 3) ? blockOfColumns(b, *m, in[3]) : Value();

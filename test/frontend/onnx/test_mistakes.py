@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 F, I8, I64, S = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT64, TensorProto.STRING
+U8, I32 = TensorProto.UINT8, TensorProto.INT32
 
 
 def model(operation: str, operands: list[Any], attributes: dict[str, Any], version: int = 21) -> Any:
@@ -44,6 +45,14 @@ QUERY = (F, [1, 3, 8])
 def microsoft(**attributes: Any) -> dict[str, Any]:
     return {"domain": "com.microsoft", **attributes}
 
+
+def nbits(**changes: Any) -> dict[str, Any]:
+    """A product of 64 numbers of 4 bits, in blocks of 32, with six columns."""
+    return microsoft(**{"K": 64, "N": 6, "bits": 4, "block_size": 32, **changes})
+
+
+WEIGHTS, SCALES = (U8, [6, 2, 16]), (F, [6, 2])
+CONVOLUTION = [(U8, [1, 2, 5, 5]), (F, []), (U8, []), (I8, [4, 2, 3, 3]), (F, []), (I8, []), (F, []), (U8, [])]
 
 # The operator, its operands, its attributes, and what the message says besides the node and the operands.
 MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
@@ -141,9 +150,45 @@ MISTAKES: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("TfIdfVectorizer", [(I64, [4])], {**GRAMS, "ngram_indexes": [0, 1 << 24]}, "got 16777216 and 0"),
     ("OneHot", [(I64, [2, 3]), ints(3, 4), np.zeros(2, np.float32)], {},
      "depth: expected one integer, got a tensor of shape [2]"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [3]), (U8, [3])], {},
+     "expected a vector of 8 elements, for dimension 1 of [4, 8], got 3\nHINT: give one number, or one for each index"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [4, 8]), (U8, [4, 8])], {},
+     "expected one scale or a vector of them, got shape [4, 8]\nHINT: scales of blocks need the attribute block_size"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, []), (U8, [8])], {}, "zero point: expected shape [], got [8]\nHINT: correct"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [8]), (U8, [1])], {}, "zero point: expected shape [8], got [1]\nHINT: "),
+    ("QuantizeLinear", [(F, [4, 8]), (F, []), (F, [])], {},
+     "expected integers of at most 16 bits or small floats, got f32\nHINT: the zero point has the type of the result"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [4, 4])], {"block_size": -2, "axis": 1},
+     "expected a block_size of 0 (no blocks) or more, got -2"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [])], {"block_size": 4, "axis": 1},
+     "a scale for each block of 4 elements of a tensor of shape [4, 8], got shape []\nHINT: leave out block_size"),
+    ("QuantizeLinear", [(F, [4, 8]), (F, [4, 2])], {"block_size": 3, "axis": 1},
+     "expected 3 blocks of 3 along dimension 1 of [4, 8], got 2\nHINT: each has a scale"),
+    ("DequantizeLinear", [(I8, [8, 6]), (F, [3, 6])], {"block_size": 4, "axis": 0},
+     "expected 2 blocks of 4 along dimension 0 of [8, 6], got 3\nHINT: each has a scale"),
+    ("DequantizeLinear", [(I8, [8, 6]), (F, [2, 6]), (I8, [1, 6])], {"block_size": 4, "axis": 0},
+     "zero point: expected shape [2, 6], got [1, 6]\nHINT: the sizes are known here"),
+    ("DequantizeLinear", [(I8, [8, 6]), (F, []), (U8, [])], {},
+     "expected inputs of one element type, got i8 and u8 for 'in0' and 'in2'\nHINT: cast them to one type"),
+    ("QLinearConv", [*CONVOLUTION, (F, [4])], {}, "expected a bias of type i32, got f32\nHINT: it counts in steps of"),
+    ("QLinearConv", [*CONVOLUTION, (I32, [3])], {}, "expected a vector of 4 elements, for dimension 1 of [1, 4, 3, 3]"),
+    *[("MatMulNBits", [(F, [3, 64]), b, SCALES], nbits(), f"expected packed numbers of {got}\nHINT: ")
+      for b, got in [((U8, [5, 2, 16]), "shape [6, 2, 16], got [5, 2, 16]"),
+                     ((U8, [2, 6, 16]), "shape [6, 2, 16], got [2, 6, 16]"),
+                     ((U8, [6, 2, 8]), "shape [6, 2, 16], got [6, 2, 8]"),
+                     ((I8, [6, 2, 16]), "type u8, got i8"), ((F, [6, 2, 16]), "type u8, got f32")]],
+    *[("MatMulNBits", [(F, [3, 64]), WEIGHTS, (F, shape)], nbits(), f"expected scales of shape [6, 2], got {shape}")
+      for shape in ([6, 1], [2, 6], [11])],
+    *[("MatMulNBits", [(F, [3, 64]), WEIGHTS, SCALES, z], nbits(), f"expected {got}\nHINT: ")
+      for z, got in [((U8, [6, 2]), "packed zero points of shape [6, 1], got [6, 2]"),
+                     ((I8, [6, 1]), "packed zero points of type u8, got i8"),
+                     ((F, [6, 1]), "zero points of shape [6, 2], got [6, 1]")]],
+    ("MatMulNBits", [(F, [3, 64]), WEIGHTS, SCALES], nbits(block_size=24), "a block size that is a power of two"),
+    ("MatMulNBits", [(F, [3, 64]), WEIGHTS, SCALES], nbits(bits=3), "expected 2, 4 or 8 bits"),
+    ("MatMulNBits", [(F, [3, 48]), WEIGHTS, SCALES], nbits(), "expected dimension 1 of [3, 48] to be dimension 1"),
 ]  # fmt: skip
 
-TYPES = {I8: "i8", F: "f32", TensorProto.INT32: "i32", I64: "i64", S: "string"}
+TYPES = {I8: "i8", U8: "u8", F: "f32", I32: "i32", I64: "i64", S: "string"}
 
 
 def described(operands: list[Any]) -> str:
@@ -152,7 +197,7 @@ def described(operands: list[Any]) -> str:
         kind, shape = ({"f": "f32", "b": "i8"}.get(operand.dtype.char, "i64"), list(operand.shape)) if isinstance(
             operand, np.ndarray) else (TYPES[operand[0]], operand[1])  # fmt: skip
         texts.append(f"'in{index}' {kind} {shape}")
-    return "inputs: " + ", ".join(texts)
+    return "inputs: " + ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
 
 
 @pytest.mark.parametrize(("operation", "operands", "attributes", "message"), MISTAKES)
@@ -166,6 +211,19 @@ def test_one_message_that_names_everything(
     assert text.count("node '") == 1 and "poison" not in text
     assert described(operands) in text
     assert cure in text.partition("\nhint: ")[2]
+
+
+@pytest.mark.parametrize("size", [2, 9])
+def test_elements_share_bytes(size: int) -> None:
+    """Nine elements of 4 bits lie in five bytes."""
+    weights = TensorProto(name="w", data_type=TensorProto.INT4, dims=[3, 3], raw_data=bytes(size))
+    scale = onnx.numpy_helper.from_array(np.float32(1), "s")
+    node = helper.make_node("DequantizeLinear", ["w", "s"], ["y"], name="here")
+    graph = helper.make_graph([node], "bytes", [], [helper.make_empty_tensor_value_info("y")], [weights, scale])
+    given = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    said = f"node 'here' .*initializer 'w': expected 5 bytes .* got {size}\nhint: elements of 4 bits share bytes"
+    with pytest.raises(perpend.CompileError, match=said):
+        perpend.import_model(given)
 
 
 def refused(text: str, *shapes: tuple[int, ...]) -> list[str]:

@@ -57,12 +57,35 @@ Results importBitCast(Node &node) {
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
 }
 
+/// Scales, input 1, are one number, numbers along an axis or, with a block size, one for each block; zero points have
+/// their shape.
+static bool checkParameters(Node &node) {
+  Value scale = node.input(1), zero = node.input(2);
+  int64_t block = node.attributes.getInt("block_size");
+  Shape x = shapeOf(node.input(0)), shape = shapeOf(scale);
+  auto isOne = [](const Shape &other) { return elementCount(other) == SymbolicInt(1); };
+  if (block < 0)
+    node.builder.fail("expected a block_size of 0 (no blocks) or more, got " + Twine(block));
+  else if (block && shape.size() != x.size())
+    node.builder.fail("expected a scale for each block of " + Twine(block) + " elements of a tensor of shape " +
+                      toString(x) + ", got shape " + toString(shape) +
+                      "\nhint: leave out block_size, or give it all scales");
+  else if (!block && shape.size() > 1 && !isOne(shape))
+    node.builder.fail("expected one scale or a vector of them, got shape " + toString(shape) +
+                      "\nhint: scales of blocks need the attribute block_size");
+  else if (zero && !(isOne(shape) && isOne(shapeOf(zero))))
+    requireShape(node.builder, zero, "zero point", shape);
+  return !node.builder.hasFailed();
+}
+
 /// The result's type is that of the zero point, else output_dtype, else uint8. The division has the precision of the
 /// scale unless `precision` says otherwise.
 Results importQuantizeLinear(Node &node) {
   Value scale = node.input(1), zeroPoint = node.input(2);
-  if (!scale)
+  if (!node.input(0) || !scale)
     return node.fail("expected 2 or 3 inputs");
+  if (!checkParameters(node))
+    return {};
   Type unsignedByte = node.builder.operations.getIntegerType(8, /*isSigned=*/false);
   Type to = typeAttribute(node, "output_dtype", zeroPoint ? graph::elementTypeOf(zeroPoint) : unsignedByte);
   Type precision = typeAttribute(node, "precision", graph::elementTypeOf(scale));
@@ -77,8 +100,10 @@ Results importQuantizeLinear(Node &node) {
 }
 
 Results importDequantizeLinear(Node &node) {
-  if (!node.input(1))
+  if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 or 3 inputs");
+  if (!checkParameters(node))
+    return {};
   Type to = typeAttribute(node, "output_dtype", graph::elementTypeOf(node.input(1)));
   return to ? node.composite("dequantize", node.inputs, node.attribute("to", TypeAttr::get(to))) : Results();
 }
