@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -26,6 +27,12 @@ BlockCode::Values BlockCode::emitLoop(Value from, Value to, int64_t step, ValueR
   if (!results.empty())
     builder.create<scf::YieldOp>(results);
   return loop.getResults();
+}
+
+void BlockCode::prefetch(Value buffer, Value index, int64_t from, int64_t elements, unsigned cache) {
+  int64_t inLine = 8 * target.lineBytes / cast<MemRefType>(buffer.getType()).getElementTypeBitWidth();
+  for (int64_t line = 0; line < elements; line += inLine)
+    builder.create<memref::PrefetchOp>(buffer, add(index, from + line), /*isWrite=*/false, cache, /*isDataCache=*/true);
 }
 
 //===----------------------------------------------------------------------===//

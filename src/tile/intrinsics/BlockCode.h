@@ -24,7 +24,7 @@ protected:
   /// Gets the iteration and what is carried, and returns what is carried to the next.
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  explicit BlockCode(mlir::ImplicitLocOpBuilder &builder) : builder(builder) {}
+  BlockCode(mlir::ImplicitLocOpBuilder &builder, const target::TargetInfo &target) : builder(builder), target(target) {}
 
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::Value x, mlir::Value y);
@@ -34,8 +34,11 @@ protected:
     return add(base, multiply(position, step));
   }
   Values emitLoop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange initial, LoopBody body);
+  /// Asks for the lines of so many elements from there on, for one of the nearest caches: 3 is the first, 2 the second.
+  void prefetch(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements, unsigned cache = 3);
 
   mlir::ImplicitLocOpBuilder &builder;
+  const target::TargetInfo &target;
 };
 
 class BlockCall {

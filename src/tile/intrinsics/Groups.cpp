@@ -35,8 +35,8 @@ namespace {
 constexpr int64_t minAccumulators = 8, maxUnrolledRows = 4;
 /// Numbers of a column in one step of the depth, at least.
 constexpr int64_t numbersAtOnce = 8;
-/// Bytes of the words between what is multiplied and what is asked for.
-constexpr int64_t prefetchBytes = 8192;
+/// Until memory answers, about, while it brings as much as it can.
+constexpr double secondsAhead = 230e-9;
 
 /// How a block is laid out in vector registers.
 struct GroupBlock {
@@ -72,7 +72,7 @@ class GroupEmitter : BlockCode {
 public:
   GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
                const target::TargetInfo &target)
-      : BlockCode(builder), groups(*intrinsic.groups), block(block), arguments(arguments),
+      : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
         step(WordProducts::stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
 
   void emit();
@@ -156,11 +156,12 @@ void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange wor
   }
 }
 
+/// As much as memory brings until it answers. The end of a panel asks for the next one so, and words are multiplied
+/// more slowly than they come: to ask for what a call has ahead, too, is no faster.
 void GroupEmitter::emitPrefetch(Value bIndex) {
   int64_t wordBytes = groups.word.getIntOrFloatBitWidth() / 8;
-  for (int64_t column = 0; column < columns(); column += 64 / wordBytes)
-    builder.create<memref::PrefetchOp>(arguments.words.buffer, add(bIndex, prefetchBytes / wordBytes + column),
-                                       /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+  auto lines = int64_t(target.bytesPerSecond * secondsAhead / target.lineBytes);
+  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes / wordBytes, columns());
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,7 @@
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is any
 //     where = ["rows <= 64"],        what must hold of the extents
-//     features = ["avx2"],           what the processor must have (runtime/IsaX86.def), or
+//     features = ["avx2"],           what the processor must have, as --target names it, or
 //                                    a list of such lists, any of which is enough
 //     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
 //                                    fmas, the vector multiply-adds in a cycle

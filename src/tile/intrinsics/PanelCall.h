@@ -26,7 +26,8 @@ struct PanelArguments {
 
 class PanelCode : protected BlockCode {
 protected:
-  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments) : BlockCode(builder), arguments(arguments) {}
+  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments, const target::TargetInfo &target)
+      : BlockCode(builder, target), arguments(arguments) {}
 
   /// The loops of the window. What they carry, the body gets behind where its elements of a and b begin.
   Values emitWindow(mlir::ValueRange initial,

@@ -87,8 +87,8 @@ struct RegisterBlock {
 class MicroKernelEmitter : PanelCode {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
-                     unsigned lineBytes, int64_t parts)
-      : PanelCode(builder, arguments), block(block), words(words), lineBytes(lineBytes), parts(parts) {}
+                     const target::TargetInfo &target, int64_t parts)
+      : PanelCode(builder, arguments, target), block(block), words(words), parts(parts) {}
 
   void emit();
 
@@ -96,15 +96,12 @@ private:
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
   void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
-  void emitPrefetch(Value bIndex, int64_t step);
   void emitPrefetchAhead(Value bIndex);
-  int64_t lineElements() { return 8 * lineBytes / cast<MemRefType>(arguments.b.getType()).getElementTypeBitWidth(); }
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
 
   RegisterBlock block;
   WordProducts words;
-  unsigned lineBytes;
   int64_t parts; ///< calls in which what is asked for ahead comes
 };
 
@@ -162,7 +159,7 @@ void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64
 void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators) {
   if (!block.isColumn())
-    emitPrefetch(bIndex, step);
+    prefetch(arguments.b, bIndex, (step + prefetchDistance) * block.cols * words.group, block.cols * words.group);
   Values bRow;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     int64_t position = (step * block.words * block.cols + vector * block.lanes) * words.group;
@@ -179,22 +176,12 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
   }
 }
 
-void MicroKernelEmitter::emitPrefetch(Value bIndex, int64_t step) {
-  for (int64_t column = 0; column < block.cols; column += lineElements() / words.group)
-    builder.create<memref::PrefetchOp>(arguments.b,
-                                       add(bIndex, ((step + prefetchDistance) * block.cols + column) * words.group),
-                                       /*isWrite=*/false,
-                                       /*localityHint=*/3, /*isDataCache=*/true);
-}
-
 /// The part of this iteration, into the second cache: what comes all at once would stop the multiply-adds.
 void MicroKernelEmitter::emitPrefetchAhead(Value bIndex) {
   Value read = builder.create<arith::SubIOp>(bIndex, arguments.bOffset);
   Value first = add(arguments.ahead, builder.create<arith::DivUIOp>(read, constant(parts)));
   int64_t elements = block.unroll * block.words * block.cols * words.group / parts;
-  for (int64_t line = 0; line < std::max<int64_t>(1, elements); line += lineElements())
-    builder.create<memref::PrefetchOp>(arguments.b, add(first, line), /*isWrite=*/false, /*localityHint=*/2,
-                                       /*isDataCache=*/true);
+  prefetch(arguments.b, first, 0, std::max<int64_t>(1, elements), /*cache=*/2);
 }
 
 MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) {
@@ -262,7 +249,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters,
                         addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
     WordProducts words(code, intrinsic, block.lanes, target);
-    MicroKernelEmitter(code, block, PanelArguments(arguments), words, target.lineBytes, parts).emit();
+    MicroKernelEmitter(code, block, PanelArguments(arguments), words, target, parts).emit();
   };
   call.replace(name, *operands, emit);
   return success();

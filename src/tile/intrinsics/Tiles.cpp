@@ -46,8 +46,9 @@ class TileBlockEmitter : PanelCode {
 public:
   /// Of so many registers along each side.
   TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t down, int64_t across,
-                   PanelArguments arguments)
-      : PanelCode(builder, arguments), intrinsic(intrinsic), tiles(*intrinsic.tiles), down(down), across(across) {}
+                   PanelArguments arguments, const target::TargetInfo &target)
+      : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), down(down),
+        across(across) {}
 
   void emit();
 
@@ -113,8 +114,8 @@ void TileBlockEmitter::emit() {
 
 class TileCall {
 public:
-  TileCall(CallIntrinsicOp op, const Intrinsic &intrinsic)
-      : op(op), intrinsic(intrinsic), tiles(*intrinsic.tiles), call(op, intrinsic) {}
+  TileCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target)
+      : op(op), intrinsic(intrinsic), tiles(*intrinsic.tiles), target(target), call(op, intrinsic) {}
 
   LogicalResult lower();
 
@@ -132,6 +133,7 @@ private:
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
   const Intrinsic::Tiles &tiles;
+  const target::TargetInfo &target;
   PanelCall call;
   SmallVector<Value> operands;
   int64_t across = 1;
@@ -181,7 +183,7 @@ void TileCall::emitCall(OpBuilder &builder, int64_t down) {
   std::string name = llvm::formatv("tiles_{0}_{1}x{2}", intrinsic.name, down * tiles.rows, across * tiles.columns);
   auto attributes = tiles.multiply.code->getAttrOfType<ArrayAttr>("passthrough");
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-    TileBlockEmitter(code, intrinsic, down, across, PanelArguments(arguments)).emit();
+    TileBlockEmitter(code, intrinsic, down, across, PanelArguments(arguments), target).emit();
   };
   func::FuncOp function = call.function(name, ValueRange(operands).getTypes(),
                                         attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);
@@ -218,8 +220,8 @@ LogicalResult TileCall::lower() {
   return success();
 }
 
-LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &) {
-  return TileCall(op, intrinsic).lower();
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+  return TileCall(op, intrinsic, target).lower();
 }
 
 /// What the registers hold fills them.
