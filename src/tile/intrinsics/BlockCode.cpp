@@ -75,6 +75,19 @@ LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_
   return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
 }
 
+FailureOr<SmallVector<Value>> BlockCall::plainBuffers() {
+  SmallVector<Value> buffers;
+  for (Value buffer : op.getBuffers()) {
+    auto expected = MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer.getType()).getElementType());
+    if (!memref::CastOp::areCastCompatible(buffer.getType(), expected))
+      return op.emitOpError("expected contiguous one-dimensional buffers, got ")
+             << buffer.getType() << "; hint: address a part of a buffer by its base";
+    buffers.push_back(
+        buffer.getType() == expected ? buffer : Value(builder.create<memref::CastOp>(op.getLoc(), expected, buffer)));
+  }
+  return buffers;
+}
+
 func::FuncOp BlockCall::function(StringRef name, TypeRange inputs, ArrayRef<Attribute> attributes, EmitCode emit) {
   auto module = op->getParentOfType<ModuleOp>();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))

@@ -63,6 +63,8 @@ public:
 protected:
   mlir::Value extent(llvm::StringRef name);
   mlir::Value stride(unsigned buffer, unsigned dim);
+  /// Contiguous ones of any size, as functions take them. Errors are emitted.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> plainBuffers();
 
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;

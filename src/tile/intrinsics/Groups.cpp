@@ -334,14 +334,14 @@ public:
 
 private:
   bool hasZeros() { return bool(intrinsic.groups->zero); }
-  SmallVector<Value> operands();
+  SmallVector<Value> operands(ValueRange buffers);
   Arguments argumentsOf(ValueRange values);
 };
 
 /// In the order of argumentsOf().
-SmallVector<Value> GroupCall::operands() {
+SmallVector<Value> GroupCall::operands(ValueRange buffers) {
   SmallVector<Value> values;
-  for (auto [number, buffer] : llvm::enumerate(op.getBuffers())) {
+  for (auto [number, buffer] : llvm::enumerate(buffers)) {
     values.append({buffer, op.getBases()[number], stride(number, 0)});
     if (number == 0)
       values.push_back(stride(number, 1));
@@ -373,9 +373,10 @@ Arguments GroupCall::argumentsOf(ValueRange values) {
 
 LogicalResult GroupCall::lower(const target::TargetInfo &target) {
   std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
-  if (failed(check(rows, cols)))
+  FailureOr<SmallVector<Value>> buffers = plainBuffers();
+  if (failed(buffers) || failed(check(rows, cols)))
     return failure();
-  replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(),
+  replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(*buffers),
           [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
             GroupBlock block(*rows, *cols, target);
             GroupEmitter(code, intrinsic, block, argumentsOf(arguments), target).emit();

@@ -3,7 +3,6 @@
 #include "tile/intrinsics/PanelCall.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -27,38 +26,15 @@ bool PanelCall::takes(const Intrinsic &intrinsic) {
                                                         word + "; rows cols ; ";
 }
 
-/// A contiguous buffer of any size with these elements.
-FailureOr<Value> PanelCall::plain(Value buffer) {
-  auto expected = MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer.getType()).getElementType());
-  if (buffer.getType() == expected)
-    return buffer;
-  if (!memref::CastOp::areCastCompatible(buffer.getType(), expected))
-    return op.emitOpError("expected contiguous one-dimensional buffers, got ")
-           << buffer.getType() << "; hint: address a part of a buffer by its base";
-  return Value(builder.create<memref::CastOp>(op.getLoc(), expected, buffer));
-}
-
 FailureOr<SmallVector<Value>> PanelCall::operands() {
-  FailureOr<Value> a = plain(op.getBuffers()[0]), b = plain(op.getBuffers()[1]), c = plain(op.getBuffers()[2]);
-  if (failed(a) || failed(b) || failed(c))
+  FailureOr<SmallVector<Value>> buffers = plainBuffers();
+  if (failed(buffers))
     return failure();
   Value depth = extent(depthParameter);
   if (intrinsic.panels->group > 1)
     depth = builder.createOrFold<arith::MulIOp>(
         op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
-  return SmallVector<Value>{*a,
-                            op.getBases()[0],
-                            stride(0, 2),
-                            *b,
-                            op.getBases()[1],
-                            *c,
-                            op.getBases()[2],
-                            stride(2, 0),
-                            depth,
-                            extent("outer"),
-                            extent("inner"),
-                            stride(0, 0),
-                            stride(0, 1),
-                            stride(1, 0),
-                            stride(1, 1)};
+  return SmallVector<Value>{(*buffers)[0],   op.getBases()[0], stride(0, 2), (*buffers)[1], op.getBases()[1],
+                            (*buffers)[2],   op.getBases()[2], stride(2, 0), depth,         extent("outer"),
+                            extent("inner"), stride(0, 0),     stride(0, 1), stride(1, 0),  stride(1, 1)};
 }

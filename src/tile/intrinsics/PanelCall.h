@@ -44,9 +44,6 @@ public:
   static bool takes(const Intrinsic &intrinsic);
   /// What the function of a block takes, but for what is asked for ahead. Errors are emitted.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> operands();
-
-private:
-  mlir::FailureOr<mlir::Value> plain(mlir::Value buffer);
 };
 } // namespace perpend::tile
 
