@@ -1,7 +1,6 @@
 //===- Intrinsics.h - the texts of a target's tensor intrinsics -*- C++ -*-===//
 //
-// Files of src/target/*/intrinsics, which the build embeds (the list is in CMakeLists.txt). What they say is read by
-// tile/intrinsics.
+// Files of src/target/*/intrinsics, which the build embeds. What they say is read by tile/intrinsics.
 //
 //===----------------------------------------------------------------------===//
 
