@@ -38,6 +38,17 @@ using Shape = llvm::SmallVector<SymbolicInt>;
 
 enum class ElementKind { View, Pointwise, Reduction };
 
+/// A sum of products as one of matrices: [batch..., free..., summed...] times [batch..., summed..., free...], in
+/// dimensions of the operands. The result has those of the batch, then the free ones, the right operand's from
+/// `columnDim` on; where it has more, these are of one element.
+struct MatrixProduct {
+  struct Operand {
+    llvm::SmallVector<int64_t> batch, free, summed;
+  };
+  Operand left, right;
+  int64_t columnDim;
+};
+
 /// The parameters of a library call as its function gets them: a JSON object.
 std::string parametersText(mlir::DictionaryAttr parameters);
 

@@ -160,6 +160,17 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
   ];
 }
 
+def ProductInterface : OpInterface<"ProductInterface"> {
+  let cppNamespace = "::perpend::graph";
+  let description = [{
+    Every element of the (single) result is a sum of products, each of an element of the first operand and one of the second.
+  }];
+  let methods = [
+    InterfaceMethod<"The product of matrices that this is; nullopt: it is none, as where windows overlap.",
+      "std::optional<::perpend::graph::MatrixProduct>", "asMatrixProduct", (ins)>
+  ];
+}
+
 def SequenceInterface : OpInterface<"SequenceInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{

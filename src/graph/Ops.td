@@ -24,6 +24,9 @@ defvar Assumes = DeclareOpInterfaceMethods<RequirementInterface>;
 /// Of an op that keeps dimensions of its operands apart.
 defvar KeepsDimensions = DeclareOpInterfaceMethods<DimensionFlowInterface>;
 
+/// Of an op whose elements are sums of products.
+defvar Multiplies = DeclareOpInterfaceMethods<ProductInterface>;
+
 /// Of an op with a derivative.
 defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableInterface>;
 
@@ -212,7 +215,7 @@ def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differenti
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
-def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Differentiable]> {
+def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Multiplies, Differentiable]> {
   let summary = "Sum of products over shared dimensions (matrix multiplication, tensor contraction)";
   let description = [{
     result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs, in the result's element type, to which the operands are extended.
@@ -225,7 +228,7 @@ def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Differ
                          `:` functional-type(operands, $result)}];
 }
 
-def ConvOp : Graph_ReductionOp<"conv", [Assumes, Differentiable]> {
+def ConvOp : Graph_ReductionOp<"conv", [Assumes, Multiplies, Differentiable]> {
   let summary = "N-d convolution (cross-correlation)";
   let description = [{
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].

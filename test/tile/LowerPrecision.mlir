@@ -2,8 +2,8 @@
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s | FileCheck %s --check-prefixes=CHECK,BYTES
 // RUN: perpend-opt --tile-lower-precision=precision=f16 "--tile-pack-operands=target=x86-64-v3 precision=f16" --graph-simplify %s | FileCheck %s --check-prefix=PACKED
 
-// HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 2 : i64, type = "f16"}
-// BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 2 : i64, "product with one column" = 1 : i64}, products = 1 : i64, type = "int8"}
+// HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 3 : i64, type = "f16"}
+// BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 2 : i64, "product with one column" = 1 : i64}, products = 2 : i64, type = "int8"}
 
 // Both operands are rounded and widened, an activation once for all products.
 // CHECK-LABEL: func.func @products
@@ -44,4 +44,15 @@ func.func @others(%x: tensor<4x32xf32>, %d: tensor<4x32xf64>, %image: tensor<1x8
   %3 = graph.conv %image, %filter strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 4 channels_last
       : (tensor<1x8x8x4xf32>, tensor<3x3x1x4xf32>) -> tensor<1x6x6x4xf32>
   return %0, %1, %2, %3 : tensor<4x4xf32>, tensor<4x1xf32>, tensor<4x16xf64>, tensor<1x6x6x4xf32>
+}
+
+// A window over all of the input is a product.
+// CHECK-LABEL: func.func @whole
+// HALF: arith.truncf
+// BYTES: graph.contract {{.*}} : (tensor<2x72xi8>, tensor<72x16xi8>) -> tensor<2x16xi32>
+func.func @whole(%x: tensor<2x8x3x3xf32>) -> tensor<2x16x1x1xf32> {
+  %w = graph.constant dense<0.1> : tensor<16x8x3x3xf32> : tensor<16x8x3x3xf32>
+  %y = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1
+      : (tensor<2x8x3x3xf32>, tensor<16x8x3x3xf32>) -> tensor<2x16x1x1xf32>
+  return %y : tensor<2x16x1x1xf32>
 }

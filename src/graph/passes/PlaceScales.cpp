@@ -314,7 +314,7 @@ Value ScalePlacer::map(MapOp map) {
 Value ScalePlacer::placed() {
   if (auto map = dyn_cast<MapOp>(op))
     return this->map(map);
-  if (isa<ContractOp, ConvOp>(op))
+  if (isa<ProductInterface>(op))
     return product();
   if (isa<ConcatOp>(op))
     return concat();

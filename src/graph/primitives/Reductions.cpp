@@ -164,6 +164,20 @@ std::optional<unsigned> ContractOp::followingDim(OpOperand &operand, unsigned di
   return batch.size() + (isLeft ? 0 : leftFree) + free;
 }
 
+std::optional<MatrixProduct> ContractOp::asMatrixProduct() {
+  auto operand = [](Value tensor, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
+    MatrixProduct::Operand dims{SmallVector<int64_t>(batch), {}, SmallVector<int64_t>(contracted)};
+    for (int64_t dim = 0; dim < tensorTypeOf(tensor).getRank(); ++dim)
+      if (!positionIn(batch, dim) && !positionIn(contracted, dim))
+        dims.free.push_back(dim);
+    return dims;
+  };
+  MatrixProduct product{operand(getLhs(), getLhsBatch(), getLhsContracted()),
+                        operand(getRhs(), getRhsBatch(), getRhsContracted()), 0};
+  product.columnDim = static_cast<int64_t>(product.left.batch.size() + product.left.free.size());
+  return product;
+}
+
 Shape ContractOp::reducedExtents() {
   Shape lhs = shapeOf(getLhs()), extents;
   for (int64_t dim : getLhsContracted())

@@ -83,6 +83,31 @@ void ConvOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(result[0], shapeOf(getInput())[0]);
 }
 
+/// A window of one position, or one over all of the input.
+std::optional<MatrixProduct> ConvOp::asMatrixProduct() {
+  Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
+  SmallVector<int64_t> windows, filterWindows;
+  SymbolicInt one(1);
+  bool isOfOne = getGroups() == 1, isOfAll = isOfOne;
+  for (unsigned i = 0; i < getStrides().size(); ++i) {
+    windows.push_back(windowDim(i));
+    filterWindows.push_back(filterWindowDim(i));
+    const SymbolicInt &extent = input[windows[i]], &size = filter[filterWindows[i]], &positions = result[windows[i]];
+    bool isPlain = getPadLow()[i] == 0 && getInputDilation()[i] == 1;
+    isOfOne &= isPlain && size == one && positions == extent && (getStrides()[i] == 1 || positions == one);
+    isOfAll &= isPlain && size == extent && positions == one && (getDilations()[i] == 1 || size == one);
+  }
+  if (!isOfOne && !isOfAll)
+    return std::nullopt;
+  MatrixProduct product{{{}, {0}, {channelDim()}}, {{}, {filterOutputDim()}, {filterInputDim()}}, channelDim()};
+  llvm::append_range(isOfOne ? product.left.free : product.left.summed, windows);
+  llvm::append_range(product.right.summed, filterWindows);
+  llvm::sort(product.left.summed);
+  llvm::sort(product.right.summed);
+  product.columnDim = std::min<int64_t>(product.columnDim, product.left.free.size());
+  return product;
+}
+
 Shape ConvOp::reducedExtents() {
   Shape filter = shapeOf(getFilter()), extents;
   for (unsigned i = 0; i < getStrides().size(); ++i)

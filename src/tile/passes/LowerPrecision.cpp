@@ -13,7 +13,7 @@
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
 // Sums of integers are exact. The scales of a constant w fold; those of x are
-// computed at run time. Convolutions of one position are products, too.
+// computed at run time.
 // What stays in f32, and why, is counted in an attribute of the module.
 //
 //===----------------------------------------------------------------------===//
@@ -23,6 +23,7 @@
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/Tile.h"
+#include "tile/passes/Matrices.h"
 #include "tile/passes/PackOperands.h"
 #include "tile/passes/Passes.h"
 
@@ -141,16 +142,10 @@ private:
 namespace {
 class Quantisation {
 public:
-  static StringRef whyNot(Operation *op);
-  static void apply(Operation *op);
+  static StringRef whyNot(graph::ProductInterface op);
+  static void apply(graph::ProductInterface op);
 
 private:
-  /// Dimensions of the operands that a sum runs over, and where the first column of the weights is in the result.
-  struct Product {
-    SmallVector<int64_t> left, right;
-    int64_t columns;
-  };
-  static std::optional<Product> productOf(Operation *op);
   /// Fewer columns, or products in a sum, do not pay for the integers of a row.
   static constexpr int64_t least = 16;
   /// The largest magnitude of an integer, and the longest sum of products of them.
@@ -163,37 +158,15 @@ private:
 };
 } // namespace
 
-/// Of contractions without a batch, and of convolutions with a window of one position.
-std::optional<Quantisation::Product> Quantisation::productOf(Operation *op) {
-  if (auto contract = dyn_cast<graph::ContractOp>(op)) {
-    ArrayRef<int64_t> left = contract.getLhsContracted(), right = contract.getRhsContracted();
-    Product product{SmallVector<int64_t>(left), SmallVector<int64_t>(right),
-                    graph::rankOf(contract.getLhs()) - int64_t(left.size())};
-    return contract.getLhsBatch().empty() ? std::optional(product) : std::nullopt;
-  }
-  auto conv = cast<graph::ConvOp>(op);
-  Shape input = shapeOf(conv.getInput()), filter = shapeOf(conv.getFilter()), result = shapeOf(conv.getResult());
-  Product product{{conv.channelDim()}, {}, conv.channelDim()};
-  for (unsigned dim = 0; dim < filter.size(); ++dim)
-    if (dim != conv.filterOutputDim())
-      product.right.push_back(dim);
-  bool isProduct = conv.getGroups() == 1;
-  for (unsigned i = 0; i < conv.getStrides().size(); ++i)
-    isProduct &= filter[conv.filterWindowDim(i)] == SymbolicInt(1) && conv.getStrides()[i] == 1 &&
-                 conv.getPadLow()[i] == 0 && input[conv.windowDim(i)] == result[conv.windowDim(i)];
-  return isProduct ? std::optional(product) : std::nullopt;
-}
-
-StringRef Quantisation::whyNot(Operation *op) {
-  std::optional<Product> product = productOf(op);
-  if (!product && isa<graph::ConvOp>(op))
+StringRef Quantisation::whyNot(graph::ProductInterface op) {
+  std::optional<Matrices> matrices = Matrices::of(op);
+  if (!matrices)
     return "convolution of several positions";
   Value weights = op->getOperand(1);
-  if (!product || !constantBehind(weights))
+  if (matrices->hasBatch() || !constantBehind(weights))
     return "product without constant weights";
-  int64_t depth = 1, columns = 1;
-  for (auto [dim, extent] : llvm::enumerate(graph::tensorTypeOf(weights).getShape()))
-    (llvm::is_contained(product->right, dim) ? depth : columns) *= extent;
+  int64_t columns = *matrices->extents.columns.constant();
+  int64_t depth = columns == 0 ? 0 : graph::tensorTypeOf(weights).getNumElements() / columns;
   if (depth < least || columns < least)
     return "product with few columns or a short sum";
   return depth > mostDepth ? "product with a sum too long" : "";
@@ -213,37 +186,16 @@ Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int6
   return {numbers, graph::pointwise(b, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); })};
 }
 
-/// The dimensions but `dims`, which become one at the end or at the start.
-static Value asMatrix(graph::Builder &b, Value x, ArrayRef<int64_t> dims, bool isAtEnd, Shape &others) {
-  SmallVector<int64_t> permutation;
-  SymbolicInt rows(1), depth(1);
-  for (auto [dim, extent] : llvm::enumerate(shapeOf(x)))
-    if (!llvm::is_contained(dims, int64_t(dim))) {
-      permutation.push_back(int64_t(dim));
-      others.push_back(extent);
-      rows = rows * extent;
-    }
-  for (int64_t dim : dims)
-    depth = depth * shapeOf(x)[dim];
-  permutation.insert(isAtEnd ? permutation.end() : permutation.begin(), dims.begin(), dims.end());
-  return b.reshape(b.transpose(x, permutation), isAtEnd ? Shape{rows, depth} : Shape{depth, rows});
-}
-
 /// Of matrices, so that the scales follow the sums in one kernel.
-void Quantisation::apply(Operation *op) {
+void Quantisation::apply(graph::ProductInterface op) {
   OpBuilder operations(op);
   graph::Builder b(operations, op->getLoc());
-  Product product = *productOf(op);
-  Shape shape, columns;
-  Quantised x = quantised(b, asMatrix(b, op->getOperand(0), product.left, /*isAtEnd=*/true, shape), 1);
-  Quantised w = quantised(b, asMatrix(b, op->getOperand(1), product.right, /*isAtEnd=*/false, columns), 0);
-  Value result = b.cast(b.contract(x.numbers, w.numbers, {}, {}, {1}, {0}, operations.getI32Type()), b.f32());
-  result = graph::mul(b, graph::mul(b, result, x.scale), w.scale);
-  // The columns are the last dimensions, or those of channels in front of the window.
-  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape.size() + columns.size())));
-  std::rotate(permutation.begin() + product.columns, permutation.begin() + int64_t(shape.size()), permutation.end());
-  shape.append(columns);
-  op->replaceAllUsesWith(ValueRange(b.transpose(b.reshape(result, shape), permutation)));
+  Matrices matrices = *Matrices::of(op);
+  Quantised x = quantised(b, matrices.left(b, op->getOperand(0)), 1);
+  Quantised w = quantised(b, matrices.right(b, op->getOperand(1)), 0);
+  Value product = b.cast(b.contract(x.numbers, w.numbers, {}, {}, {1}, {0}, operations.getI32Type()), b.f32());
+  product = graph::mul(b, graph::mul(b, product, x.scale), w.scale);
+  op->replaceAllUsesWith(ValueRange(matrices.result(b, product)));
   op->erase();
 }
 
@@ -262,14 +214,14 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
       rounding.emplace(type);
     else if (precision != "int8")
       return signalPassFailure();
-    SmallVector<Operation *> operators;
-    getOperation().walk([&](Operation *op) {
-      if (isa<graph::ContractOp, graph::ConvOp>(op) && isa<FloatType>(elementTypeOf(op->getResult(0))))
+    SmallVector<graph::ProductInterface> operators;
+    getOperation().walk([&](graph::ProductInterface op) {
+      if (isa<FloatType>(elementTypeOf(op->getResult(0))))
         operators.push_back(op);
     });
     std::map<StringRef, int64_t> kept;
     int64_t taken = 0;
-    for (Operation *op : operators) {
+    for (graph::ProductInterface op : operators) {
       StringRef why = whyKept(op);
       if (why.empty())
         why = rounding ? rounding->whyNot(op) : Quantisation::whyNot(op);
@@ -287,7 +239,7 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
   }
 
 private:
-  static StringRef whyKept(Operation *op) {
+  static StringRef whyKept(graph::ProductInterface op) {
     bool isSingle = elementTypeOf(op->getResult(0)).isF32() &&
                     llvm::all_of(op->getOperands(), [](Value operand) { return elementTypeOf(operand).isF32(); });
     return isSingle ? whyUnpacked(op) : "product of another type";

@@ -9,7 +9,7 @@
 // asked precision first;
 // where there is none, the operator stays. Packing is pads, reshapes and
 // transposes of the graph, so constant weights are packed by folding and others
-// by a kernel at run time. Depthwise convolutions and products with one column
+// by a kernel at run time. Depthwise convolutions and contractions with one column
 // stay as they are.
 //
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
@@ -24,6 +24,7 @@
 #include "tile/intrinsics/Emitters.h"
 #include "tile/passes/ExactOperands.h"
 #include "tile/passes/GroupedWeights.h"
+#include "tile/passes/Matrices.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
 
@@ -135,8 +136,7 @@ public:
       : operations(operations), builder(operations, op->getLoc()), target(target), precision(precision),
         sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
 
-  Value contract(graph::ContractOp op);
-  Value conv(graph::ConvOp op);
+  Value packed(graph::ProductInterface op);
 
 private:
   std::optional<Operands> operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero);
@@ -144,7 +144,7 @@ private:
   Value pack(Value matrix, size_t outerRank, const Choice &choice);
   Value matmul(const Operands &operands, const Choice &choice);
   Value groupedProduct(Value rows, Value matrix);
-  Value productConv(graph::ConvOp op, const ProductExtents &extents);
+  Value product(Operation *op, const Matrices &matrices);
   Value depthwiseConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice);
@@ -237,57 +237,21 @@ Value Packer::groupedProduct(Value rows, Value matrix) {
 }
 
 //===----------------------------------------------------------------------===//
-// Contractions
+// Products of matrices
 //===----------------------------------------------------------------------===//
 
-static SymbolicInt product(const Shape &shape, ArrayRef<int64_t> dims) {
-  SymbolicInt count(1);
-  for (int64_t dim : dims)
-    count = count * shape[dim];
-  return count;
-}
-
-static SmallVector<int64_t> freeDims(size_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < static_cast<int64_t>(rank); ++dim)
-    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contracted, dim))
-      dims.push_back(dim);
-  return dims;
-}
-
-Value Packer::contract(graph::ContractOp op) {
-  Shape left = shapeOf(op.getLhs()), right = shapeOf(op.getRhs()), result = shapeOf(op.getResult());
-  SmallVector<int64_t> leftFree = freeDims(left.size(), op.getLhsBatch(), op.getLhsContracted());
-  SmallVector<int64_t> rightFree = freeDims(right.size(), op.getRhsBatch(), op.getRhsContracted());
-  ProductExtents extents{product(left, leftFree), product(right, rightFree), product(left, op.getLhsContracted())};
-  // To [batch..., rows, depth] and [batch..., depth, columns].
-  auto ordered = [&](Value value, std::initializer_list<ArrayRef<int64_t>> parts, const Shape &shape) {
-    SmallVector<int64_t> permutation;
-    for (ArrayRef<int64_t> part : parts)
-      llvm::append_range(permutation, part);
-    return builder.reshape(builder.transpose(value, permutation), shape);
-  };
-  Shape lhsShape, rhsShape;
-  for (auto [leftDim, rightDim] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch())) {
-    lhsShape.push_back(left[leftDim]);
-    rhsShape.push_back(right[rightDim]);
-  }
-  lhsShape.append({extents.rows, extents.depth});
-  rhsShape.append({extents.depth, extents.columns});
-  if (op.getLhsBatch().empty()) {
-    Value rows = ordered(op.getLhs(), {leftFree, op.getLhsContracted()}, lhsShape);
-    Value matrix = ordered(op.getRhs(), {op.getRhsContracted(), rightFree}, rhsShape);
-    if (Value product = groupedProduct(rows, matrix))
-      return builder.reshape(product, result);
-  }
-  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
-    auto operands = operandsFor(choice, op.getLhs(), op.getRhs(), /*mayHaveRightZero=*/true);
+Value Packer::product(Operation *op, const Matrices &matrices) {
+  if (!matrices.hasBatch())
+    if (Value product =
+            groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1))))
+      return matrices.result(builder, product);
+  for (const Choice &choice : choicesFor(sum, matrices.extents, target, precision)) {
+    auto operands = operandsFor(choice, op->getOperand(0), op->getOperand(1), /*mayHaveRightZero=*/true);
     if (!operands)
       continue;
-    Value &lhs = operands->lhs.numbers, &rhs = operands->rhs.numbers;
-    lhs = ordered(lhs, {op.getLhsBatch(), leftFree, op.getLhsContracted()}, lhsShape);
-    rhs = ordered(rhs, {op.getRhsBatch(), op.getRhsContracted(), rightFree}, rhsShape);
-    return builder.reshape(matmul(*operands, choice), result);
+    operands->lhs.numbers = matrices.left(builder, operands->lhs.numbers);
+    operands->rhs.numbers = matrices.right(builder, operands->rhs.numbers);
+    return matrices.result(builder, matmul(*operands, choice));
   }
   return {};
 }
@@ -295,21 +259,6 @@ Value Packer::contract(graph::ContractOp op) {
 //===----------------------------------------------------------------------===//
 // Convolutions
 //===----------------------------------------------------------------------===//
-
-/// A window of one position, or one over all of the input.
-static std::optional<ProductExtents> asProduct(graph::ConvOp op) {
-  Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
-  ArrayRef<SymbolicInt> inputWindow = ArrayRef<SymbolicInt>(input).slice(1, input.size() - 2);
-  ArrayRef<SymbolicInt> resultWindow = ArrayRef<SymbolicInt>(result).slice(1, input.size() - 2);
-  ArrayRef<SymbolicInt> filterWindow = ArrayRef<SymbolicInt>(filter).drop_back(2);
-  auto isOne = [](const SymbolicInt &extent) { return extent == SymbolicInt(1); };
-  bool isPointwise = llvm::all_of(filterWindow, isOne) && inputWindow == resultWindow;
-  bool coversInput = llvm::all_of(resultWindow, isOne) && inputWindow == filterWindow;
-  if (op.getGroups() > 1 || (!isPointwise && !coversInput))
-    return std::nullopt;
-  SymbolicInt rows = isPointwise ? graph::elementCount(ArrayRef<SymbolicInt>(input).drop_back()) : input[0];
-  return ProductExtents{rows, result.back(), graph::elementCount(filterWindow) * input.back()};
-}
 
 /// Provably no window runs over the end of the input, where it would meet zeros.
 static bool windowsEndInside(graph::ConvOp op) {
@@ -332,29 +281,27 @@ static StringRef whyUnpacked(graph::ConvOp op) {
   return isOfWindow ? "" : "convolution over more than two dimensions";
 }
 
-static StringRef whyUnpacked(graph::ContractOp op) {
-  if (op.getLhsContracted().empty())
+/// One column is a sum along each row; but of a convolution, rows are many and short.
+StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
+  std::optional<Matrices> matrices = Matrices::of(op);
+  if (!matrices)
+    return ::whyUnpacked(cast<graph::ConvOp>(op));
+  if (!matrices->hasSum())
     return "product without a sum";
-  Shape right = shapeOf(op.getRhs());
-  bool isColumn = product(right, freeDims(right.size(), op.getRhsBatch(), op.getRhsContracted())) == SymbolicInt(1);
+  bool isColumn = matrices->extents.columns == SymbolicInt(1) && !isa<graph::ConvOp>(op);
   return isColumn ? "product with one column" : "";
 }
 
-StringRef perpend::tile::whyUnpacked(Operation *op) {
-  auto contract = dyn_cast<graph::ContractOp>(op);
-  return contract ? ::whyUnpacked(contract) : ::whyUnpacked(cast<graph::ConvOp>(op));
-}
-
-Value Packer::conv(graph::ConvOp op) {
-  bool isPadded = llvm::any_of(op.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(op);
-  if (!op.getChannelsLast() || isPadded)
+Value Packer::packed(graph::ProductInterface op) {
+  if (std::optional<Matrices> matrices = Matrices::of(op))
+    return perpend::tile::whyUnpacked(op).empty() ? product(op, *matrices) : Value();
+  auto conv = cast<graph::ConvOp>(op);
+  bool isPadded = llvm::any_of(conv.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(conv);
+  if (!conv.getChannelsLast() || isPadded)
     return {};
-  if (op.isDepthwise())
-    return depthwiseConv(op);
-  if (!::whyUnpacked(op).empty())
-    return {};
-  std::optional<ProductExtents> extents = asProduct(op);
-  return extents ? productConv(op, *extents) : windowConv(op);
+  if (conv.isDepthwise())
+    return depthwiseConv(conv);
+  return ::whyUnpacked(conv).empty() ? windowConv(conv) : Value();
 }
 
 /// In bytes, without zero points, which the sum gets behind it.
@@ -371,18 +318,6 @@ Value Packer::depthwiseConv(graph::ConvOp op) {
   auto copy = cast<graph::ConvOp>(operations.clone(*op));
   copy->setOperands({input->numbers, filter->numbers});
   return subtractInputZero(builder, copy.getResult(), input->zero, filter->numbers);
-}
-
-Value Packer::productConv(graph::ConvOp op, const ProductExtents &extents) {
-  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
-    auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
-    if (!operands)
-      continue;
-    operands->lhs.numbers = builder.reshape(operands->lhs.numbers, {extents.rows, extents.depth});
-    operands->rhs.numbers = builder.reshape(operands->rhs.numbers, {extents.depth, extents.columns});
-    return builder.reshape(matmul(*operands, choice), shapeOf(op.getResult()));
-  }
-  return {};
 }
 
 Value Packer::windowConv(graph::ConvOp op) {
@@ -450,21 +385,18 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
   using TilePackOperandsBase::TilePackOperandsBase;
 
   void runOnOperation() override {
-    SmallVector<Operation *> operators;
+    SmallVector<graph::ProductInterface> operators;
     auto isPacked = [](Value operand) {
       return operand.getDefiningOp() && operand.getDefiningOp()->hasAttr(graph::computedByUsersAttribute);
     };
-    getOperation().walk([&](Operation *op) {
-      if (isa<graph::ContractOp, graph::ConvOp>(op) && llvm::none_of(op->getOperands(), isPacked) &&
-          (isa<graph::ConvOp>(op) || perpend::tile::whyUnpacked(op).empty()))
+    getOperation().walk([&](graph::ProductInterface op) {
+      if (llvm::none_of(op->getOperands(), isPacked))
         operators.push_back(op);
     });
     Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);
-    for (Operation *op : operators) {
+    for (graph::ProductInterface op : operators) {
       OpBuilder operations(op);
-      Packer packer(operations, op, target, preferred);
-      auto contract = dyn_cast<graph::ContractOp>(op);
-      Value packed = contract ? packer.contract(contract) : packer.conv(cast<graph::ConvOp>(op));
+      Value packed = Packer(operations, op, target, preferred).packed(op);
       if (!packed)
         continue;
       op->replaceAllUsesWith(ValueRange(packed));

@@ -1,0 +1,62 @@
+//===- Matrices.cpp - products as products of matrices -----------------------===//
+
+#include "tile/passes/Matrices.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+static Shape extentsOf(Value tensor, ArrayRef<int64_t> dims) {
+  Shape shape = shapeOf(tensor);
+  return llvm::map_to_vector(dims, [&](int64_t dim) { return shape[dim]; });
+}
+
+std::optional<Matrices> Matrices::of(graph::ProductInterface op) {
+  std::optional<graph::MatrixProduct> product = op.asMatrixProduct();
+  if (!product)
+    return std::nullopt;
+  Value left = op->getOperand(0), right = op->getOperand(1);
+  Matrices matrices;
+  matrices.extents = {graph::elementCount(extentsOf(left, product->left.free)),
+                      graph::elementCount(extentsOf(right, product->right.free)),
+                      graph::elementCount(extentsOf(left, product->left.summed))};
+  matrices.product = std::move(*product);
+  matrices.resultShape = shapeOf(op->getResult(0));
+  return matrices;
+}
+
+/// [batch..., first, second], of so many elements.
+static Value asMatrix(graph::Builder &builder, Value tensor, ArrayRef<int64_t> batch, ArrayRef<int64_t> first,
+                      ArrayRef<int64_t> second, ArrayRef<SymbolicInt> extents) {
+  SmallVector<int64_t> permutation(batch);
+  llvm::append_range(permutation, first);
+  llvm::append_range(permutation, second);
+  Shape shape = extentsOf(tensor, batch);
+  llvm::append_range(shape, extents);
+  return builder.reshape(builder.transpose(tensor, permutation), shape);
+}
+
+Value Matrices::left(graph::Builder &builder, Value operand) const {
+  const auto &[batch, free, summed] = product.left;
+  return asMatrix(builder, operand, batch, free, summed, {extents.rows, extents.depth});
+}
+
+Value Matrices::right(graph::Builder &builder, Value operand) const {
+  const auto &[batch, free, summed] = product.right;
+  return asMatrix(builder, operand, batch, summed, free, {extents.depth, extents.columns});
+}
+
+/// Columns that are not behind all rows are moved in front of some.
+Value Matrices::result(graph::Builder &builder, Value matrix) const {
+  int64_t columns = product.right.free.size(), behind = product.left.batch.size() + product.left.free.size();
+  if (product.columnDim == behind)
+    return builder.reshape(matrix, resultShape);
+  Shape shape = resultShape;
+  std::rotate(shape.begin() + product.columnDim, shape.begin() + product.columnDim + columns, shape.end());
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  std::rotate(permutation.begin() + product.columnDim, permutation.end() - columns, permutation.end());
+  return builder.transpose(builder.reshape(matrix, shape), permutation);
+}

@@ -1,0 +1,32 @@
+//===- Matrices.h - products as products of matrices -------------*- C++ -*-===//
+
+#ifndef PERPEND_TILE_PASSES_MATRICES_H
+#define PERPEND_TILE_PASSES_MATRICES_H
+
+#include "graph/builder/Builder.h"
+#include "tile/intrinsics/PanelLayout.h"
+
+namespace perpend::tile {
+
+/// Moves elements between an operator and the product of matrices that it is.
+class Matrices {
+public:
+  /// nullopt: it is none.
+  static std::optional<Matrices> of(graph::ProductInterface op);
+
+  ProductExtents extents;
+  bool hasBatch() const { return !product.left.batch.empty(); }
+  bool hasSum() const { return !product.left.summed.empty(); }
+  /// Tensors with the operands' extents as [batch..., rows, depth] and [batch..., depth, columns].
+  mlir::Value left(graph::Builder &builder, mlir::Value operand) const;
+  mlir::Value right(graph::Builder &builder, mlir::Value operand) const;
+  /// What [batch..., rows, columns] is as the result.
+  mlir::Value result(graph::Builder &builder, mlir::Value matrix) const;
+
+private:
+  graph::MatrixProduct product;
+  graph::Shape resultShape;
+};
+} // namespace perpend::tile
+
+#endif
