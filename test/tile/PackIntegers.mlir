@@ -70,3 +70,38 @@ func.func @groups(%x: tensor<1x5x5x4xui8>, %w: tensor<3x3x2x8xi8>) -> tensor<1x3
     : (tensor<1x5x5x4xui8>, tensor<3x3x2x8xi8>) -> tensor<1x3x3x8xi32>
   return %r : tensor<1x3x3x8xi32>
 }
+
+// Several products of a depthwise convolution at once: either of two bytes may be the unsigned one of a word. Pairs hold
+// both as they are.
+// CHECK-LABEL: func.func @depthwise
+// BYTES: graph.conv {{.*}} : (tensor<1x5x5x16xi8>, tensor<3x3x1x16xui8>) -> tensor<1x3x3x16xi32>
+// PAIRS: graph.conv {{.*}} : (tensor<1x5x5x16xui8>, tensor<3x3x1x16xui8>) -> tensor<1x3x3x16xi32>
+// BYTES: graph.conv {{.*}} : (tensor<1x5x5x16xui8>, tensor<3x3x1x16xi8>) -> tensor<1x3x3x16xi32>
+// PAIRS: graph.conv {{.*}} : (tensor<1x5x5x16xi8>, tensor<3x3x1x16xi8>) -> tensor<1x3x3x16xi32>
+func.func @depthwise(%x: tensor<1x5x5x16xui8>, %w: tensor<3x3x1x16xui8>, %z: tensor<1x5x5x16xi8>, %v: tensor<3x3x1x16xi8>)
+    -> (tensor<1x3x3x16xi32>, tensor<1x3x3x16xi32>) {
+  %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 16 channels_last
+    : (tensor<1x5x5x16xui8>, tensor<3x3x1x16xui8>) -> tensor<1x3x3x16xi32>
+  %s = graph.conv %z, %v strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 16 channels_last
+    : (tensor<1x5x5x16xi8>, tensor<3x3x1x16xi8>) -> tensor<1x3x3x16xi32>
+  return %r, %s : tensor<1x3x3x16xi32>, tensor<1x3x3x16xi32>
+}
+
+// Products of floats are added one by one.
+// CHECK-LABEL: func.func @depthwise_of_floats
+// CHECK: graph.conv {{.*}} : (tensor<1x5x5x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x3x3x16xf32>
+func.func @depthwise_of_floats(%x: tensor<1x5x5x16xbf16>, %w: tensor<3x3x1x16xbf16>) -> tensor<1x3x3x16xf32> {
+  %image = graph.map (%x) : (tensor<1x5x5x16xbf16>) -> tensor<1x5x5x16xf32> {
+  ^bb0(%n: bf16):
+    %m = arith.extf %n : bf16 to f32
+    graph.yield %m : f32
+  }
+  %filter = graph.map (%w) : (tensor<3x3x1x16xbf16>) -> tensor<3x3x1x16xf32> {
+  ^bb0(%n: bf16):
+    %m = arith.extf %n : bf16 to f32
+    graph.yield %m : f32
+  }
+  %r = graph.conv %image, %filter strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 16 channels_last
+    : (tensor<1x5x5x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x3x3x16xf32>
+  return %r : tensor<1x3x3x16xf32>
+}

@@ -25,6 +25,16 @@ public:
   /// The first step that the target has and that makes up so many lanes; null: none.
   static const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target);
 
+  /// The intrinsics with a step on the target that adds products of several elements to each of `lanes` such sums.
+  static llvm::SmallVector<const Intrinsic *> available(mlir::Type sum, int64_t lanes,
+                                                        const target::TargetInfo &target);
+  /// Types of two factors of whose products these intrinsics add more at once than of `left` and `right`, or as many of
+  /// narrower elements; the most first.
+  static llvm::SmallVector<std::pair<mlir::Type, mlir::Type>>
+  betterFactors(mlir::Type left, mlir::Type right, mlir::Type sum, int64_t lanes, const target::TargetInfo &target);
+  /// Whether the words of an intrinsic hold all such factors, in this order.
+  static bool holds(const Intrinsic &intrinsic, mlir::Type left, mlir::Type right);
+
   /// Elements of a word, and the vector of sums.
   int64_t group;
   mlir::VectorType sumType;

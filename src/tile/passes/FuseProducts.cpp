@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/ElementTypes.h"
-#include "tile/Tile.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/intrinsics/WordProducts.h"
 #include "tile/passes/Passes.h"
@@ -98,8 +97,7 @@ static SmallVector<Chain> chainsIn(Block &block) {
   SmallVector<Chain> chains;
   llvm::DenseMap<Value, size_t> endingIn;
   for (auto addition : block.getOps<arith::AddIOp>()) {
-    auto type = dyn_cast<VectorType>(addition.getType());
-    if (!type || !type.getElementType().isInteger(32))
+    if (!isa<VectorType>(addition.getType()))
       continue;
     auto product = productOf(addition.getRhs());
     Value before = product ? addition.getLhs() : addition.getRhs();
@@ -168,14 +166,13 @@ static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan
 
 /// Whether all products can be had in the elements of the intrinsic. Those of one word are of one type.
 static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
-  const PanelLayout &panels = *plan.intrinsic->panels;
   const auto &first = chains.front().products.front();
   return llvm::all_of(chains, [&](const Chain &chain) {
     return llvm::all_of(chain.products, [&](const std::pair<Factor, Factor> &product) {
       const Factor &left = plan.isSwapped ? product.second : product.first;
       const Factor &right = plan.isSwapped ? product.first : product.second;
       return product.first.type == first.first.type && product.second.type == first.second.type &&
-             holdsAll(panels.left, left.type) && holdsAll(panels.right, right.type);
+             WordProducts::holds(*plan.intrinsic, left.type, right.type);
     });
   });
 }
@@ -208,23 +205,18 @@ static double costOfEach(ArrayRef<Chain> chains) {
 }
 
 /// The cheapest; null where nothing is cheaper than products one by one.
-static Plan planFor(ArrayRef<Chain> chains, int64_t lanes, const target::TargetInfo &target) {
+static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::TargetInfo &target) {
   Plan best{nullptr, false, 0, costOfEach(chains)};
-  MLIRContext *context = chains.front().last->getContext();
-  for (const auto &intrinsic : IntrinsicLibrary::of(context).list()) {
-    if (!intrinsic->panels || intrinsic->panels->group == 1 || !intrinsic->panels->sum.isInteger(32) ||
-        !intrinsic->missingOn(target).empty() || !WordProducts::stepFor(*intrinsic, lanes, target))
-      continue;
+  for (const Intrinsic *intrinsic : WordProducts::available(sums.getElementType(), sums.getNumElements(), target))
     for (bool isSwapped : {false, true})
       for (size_t period = 1; period <= mostPeriod; ++period) {
-        Plan plan{intrinsic.get(), isSwapped, period, 0};
+        Plan plan{intrinsic, isSwapped, period, 0};
         if (!fits(chains, plan))
           break;
         plan.cost = costOf(chains, plan);
         if (plan.cost < best.cost)
           best = plan;
       }
-  }
   return best;
 }
 
@@ -302,13 +294,15 @@ struct FuseProducts : perpend::tile::impl::TileFuseProductsBase<FuseProducts> {
     if (chainsIn(block).empty())
       return;
     shareLoads(block);
-    std::map<int64_t, SmallVector<Chain>> byLanes;
+    llvm::MapVector<Type, SmallVector<Chain>> chainsOf;
     for (Chain &chain : chainsIn(block))
       if (chain.products.size() > 1)
-        byLanes[cast<VectorType>(chain.initial.getType()).getNumElements()].push_back(chain);
-    for (auto &[lanes, chains] : byLanes)
-      if (Plan plan = planFor(chains, lanes, target); plan.intrinsic)
-        makeSteps(chains, plan, lanes, target);
+        chainsOf[chain.initial.getType()].push_back(chain);
+    for (auto &[type, chains] : chainsOf) {
+      auto sums = cast<VectorType>(type);
+      if (Plan plan = planFor(chains, sums, target); plan.intrinsic)
+        makeSteps(chains, plan, sums.getNumElements(), target);
+    }
   }
 };
 } // namespace

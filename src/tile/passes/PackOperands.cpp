@@ -20,8 +20,10 @@
 #include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/builder/Builder.h"
+#include "graph/composites/Formulas.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/WordProducts.h"
 #include "tile/passes/ExactOperands.h"
 #include "tile/passes/GroupedWeights.h"
 #include "tile/passes/Matrices.h"
@@ -304,20 +306,24 @@ Value Packer::packed(graph::ProductInterface op) {
   return ::whyUnpacked(conv).empty() ? windowConv(conv) : Value();
 }
 
-/// In bytes, without zero points, which the sum gets behind it.
+/// In the elements of words of products (FuseProducts.cpp), which are of integers, without zero points, which the sum
+/// gets behind it.
 Value Packer::depthwiseConv(graph::ConvOp op) {
-  Type i8 = operations.getI8Type(), ui8 = operations.getIntegerType(8, /*isSigned=*/false);
-  auto elementOf = [](Value tensor) { return graph::tensorTypeOf(tensor).getElementType(); };
-  if (!sum.isInteger(32) || (elementOf(op.getInput()) == ui8 && elementOf(op.getFilter()) == i8))
+  if (!isa<IntegerType>(sum))
     return {};
-  std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), i8);
-  std::optional<CentredNumbers> input =
-      filter && !filter->zero ? asNumbersOf(builder, op.getInput(), ui8) : std::nullopt;
-  if (!input)
-    return {};
-  auto copy = cast<graph::ConvOp>(operations.clone(*op));
-  copy->setOperands({input->numbers, filter->numbers});
-  return subtractInputZero(builder, copy.getResult(), input->zero, filter->numbers);
+  int64_t lanes = target.vectorLanes(sum.getIntOrFloatBitWidth() / 8);
+  Type own = graph::elementTypeOf(op.getInput()), ownFilter = graph::elementTypeOf(op.getFilter());
+  for (auto [left, right] : WordProducts::betterFactors(own, ownFilter, sum, lanes, target)) {
+    std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), right);
+    std::optional<CentredNumbers> input =
+        filter && !filter->zero ? asNumbersOf(builder, op.getInput(), left) : std::nullopt;
+    if (!input)
+      continue;
+    auto copy = cast<graph::ConvOp>(operations.clone(*op));
+    copy->setOperands({input->numbers, filter->numbers});
+    return subtractInputZero(builder, copy.getResult(), input->zero, filter->numbers);
+  }
+  return {};
 }
 
 Value Packer::windowConv(graph::ConvOp op) {
