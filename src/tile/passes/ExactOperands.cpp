@@ -35,6 +35,8 @@ static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
 // What only moves elements
 //===----------------------------------------------------------------------===//
 
+bool perpend::tile::onlyMoves(Operation *op) { return isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(op); }
+
 /// What a value is, if it is made of narrower numbers.
 using Narrow = llvm::function_ref<std::optional<CentredNumbers>(Value)>;
 
@@ -63,14 +65,15 @@ static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value 
   Operation *producer = operand.getDefiningOp();
   if (auto pad = dyn_cast_or_null<graph::PadOp>(producer))
     return behindPad(builder, pad, narrow);
-  if (!isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer))
-    return std::nullopt;
-  std::optional<CentredNumbers> inner = behindMoves(builder, producer->getOperand(0), narrow);
+  std::optional<CentredNumbers> inner =
+      onlyMoves(producer) ? behindMoves(builder, producer->getOperand(0), narrow) : std::nullopt;
   if (!inner)
     return std::nullopt;
-  auto transpose = dyn_cast<graph::TransposeOp>(producer);
-  inner->numbers = transpose ? builder.transpose(inner->numbers, transpose.getPermutation())
-                             : builder.reshape(inner->numbers, shapeOf(operand));
+  Operation *moved = builder.operations.clone(*producer);
+  moved->setLoc(builder.location);
+  moved->setOperand(0, inner->numbers);
+  moved->getResult(0).setType(graph::tensorType(shapeOf(operand), elementTypeOf(inner->numbers)));
+  inner->numbers = moved->getResult(0);
   return inner;
 }
 

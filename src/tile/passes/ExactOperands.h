@@ -20,7 +20,10 @@ struct CentredNumbers {
   mlir::Value numbers, zero;
 };
 
-/// An operand in elements of `type`: seen through pads with 0, reshapes and transposes, and of constants the values
+/// Whether the result has each element of the one operand once, and nothing else. False for null.
+bool onlyMoves(mlir::Operation *op);
+
+/// An operand in elements of `type`: seen through pads with 0 and what only moves them, and of constants the values
 /// count, not how they were computed. Bytes are ui8 or i8 as is wanted. Nothing where something would be lost.
 std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
 

@@ -23,6 +23,7 @@
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/Tile.h"
+#include "tile/passes/ExactOperands.h"
 #include "tile/passes/Matrices.h"
 #include "tile/passes/PackOperands.h"
 #include "tile/passes/Passes.h"
@@ -48,7 +49,7 @@ using graph::SymbolicInt;
 /// The constant that `value` is, moved; or null.
 static graph::ConstantOp constantBehind(Value value) {
   Operation *op = value.getDefiningOp();
-  while (isa_and_nonnull<graph::TransposeOp, graph::ReshapeOp>(op))
+  while (onlyMoves(op))
     op = op->getOperand(0).getDefiningOp();
   return dyn_cast_or_null<graph::ConstantOp>(op);
 }
@@ -60,7 +61,7 @@ static graph::ConstantOp constantBehind(Value value) {
 /// Numbers of few bits, say, times their scales, which a product may read as they are.
 static bool isComputedOfConstants(Value value, unsigned operators = 8) {
   Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<graph::ConstantOp>(op))
+  if (matchPattern(value, m_Constant()))
     return true;
   return op && operators > 0 && op->getNumOperands() > 0 &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedOfConstants(operand, operators - 1); });
@@ -109,8 +110,7 @@ private:
   /// What only moves elements, for one user. Zeros are numbers of all types.
   static bool isMoved(Operation *producer) {
     auto pad = dyn_cast_or_null<graph::PadOp>(producer);
-    bool keepsNumbers = pad ? matchPattern(pad.getValue(), m_PosZeroFloat())
-                            : isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(producer);
+    bool keepsNumbers = pad ? matchPattern(pad.getValue(), m_PosZeroFloat()) : onlyMoves(producer);
     return keepsNumbers && producer->hasOneUse();
   }
 
