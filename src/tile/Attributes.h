@@ -29,6 +29,9 @@ inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
 inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
 /// Location: the file and the line that the first text of tile.trace is from.
 inline constexpr llvm::StringLiteral traceOriginAttribute = "tile.trace_origin";
+/// Array of texts, of a kernel whose trace is a rule's: which rules were refused, and why; which one made it. Until the
+/// kernel's loops are on memory.
+inline constexpr llvm::StringLiteral rulesAttribute = "tile.rules";
 /// Unit: what tile.trace says has been done.
 inline constexpr llvm::StringLiteral scheduledAttribute = "tile.scheduled";
 /// #graph.shape of one expression: how many parallel units the kernel's loops have.

@@ -119,6 +119,8 @@ public:
     EXPECT_EQ(expected.size(), 1u) << module.messages;
     runPhasesTo("", "schedule");
     Names used = tensorized();
+    for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
+      llvm::raw_string_ostream(rules) << kernel->getAttr(tile::rulesAttribute);
     expectResult(inputs, expected);
     runPhasesTo("tile", "tile");
     EXPECT_TRUE(called() == used || !scope); // of the compiler's own, some are code by now
@@ -126,6 +128,9 @@ public:
     expectResult(inputs, expected);
     return used;
   }
+
+  /// Of kernels: which rules were refused, and why.
+  std::string rules;
 
   /// The bytes of the vectors on which the vector unit computes what is no intrinsic's.
   std::set<unsigned> vectorBytes() {
@@ -218,6 +223,8 @@ struct Case {
   Names used;
   int64_t n = 1;
   Machine machine = {};
+  /// What is in the way of an intrinsic with memories of its own.
+  const char *obstacle = "";
 };
 
 const Case cases[] = {
@@ -233,14 +240,14 @@ const Case cases[] = {
     {"noBatch", "batches", {"load", "product", "store"}, 0},
     {"batches", "batches", {"load", "product", "store"}, 3},
     {"empty", "empty", {}},
-    {"square", "square", {}}, // two operands in one buffer
+    {"square", "square", {}, 1, {}, "'product' reads a buffer twice"},
     {"readsDirectly", "product", {"load", "product", "store"}, 1, {.readsDirectly = true}},
     {"readsRowsDirectly", "layer", {"load", "product"}, 37, {.readsDirectly = true}},
     {"addsOutside", "product", {"load", "product"}, 1, {.addsOutside = true}},
     {"addsRowsOutside", "layer", {"load", "product"}, 37, {.addsOutside = true}},
     {"readsAndAddsOutside", "layer", {"load", "product"}, 37, {.readsDirectly = true, .addsOutside = true}},
     {"beginsSums", "attention", {"load", "product", "store"}, 1, {.beginsSums = true}},
-    {"beginsLongSums", "product", {}, 1, {.beginsSums = true}},
+    {"beginsLongSums", "product", {}, 1, {.beginsSums = true}, "'product' would begin its sum more than once"},
     {"noVectors", "attention", {"load", "product", "store"}, 1, {.hasVectors = false}},
     {"wideElements", "wide", {"load", "product"}, 1, {.element = "f64"}},
     {"convolution", "convolution", {"load", "product", "store"}},
@@ -248,7 +255,7 @@ const Case cases[] = {
     {"smallProduct", "product", {"load", "product", "store"}, 1, {4, 256, 128}},
     {"smallConvolution", "convolution", {"load", "product", "store"}, 1, {4, 256, 128}},
     {"smallAttention", "attention", {"load", "product", "store"}, 1, {4, 256, 128}},
-    {"noRoomForOperands", "product", {}, 1, {16, 1024, 4096}},
+    {"noRoomForOperands", "product", {}, 1, {16, 1024, 4096}, "'product' has no room for a call in its memories"},
     {"noRoomForSums", "attention", {}, 1, {16, 8192, 512}},
 };
 
@@ -260,6 +267,7 @@ TEST_P(Accelerator, runs) {
   Compilation compilation(textOf(tried.model + std::string(".mlir")), tried.machine);
   Random random;
   EXPECT_EQ(compilation.run(random, tried.n), tried.used);
+  EXPECT_TRUE(llvm::StringRef(compilation.rules).contains(tried.obstacle)) << compilation.rules;
   const std::set<unsigned> bytes = compilation.vectorBytes();
   const unsigned most = tried.machine.target().vectorBytes;
   EXPECT_TRUE(llvm::all_of(bytes, [&](unsigned each) { return each <= most; }));

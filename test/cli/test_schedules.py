@@ -47,11 +47,22 @@ def tiled(model: Path, *options: object) -> str:
 
 def test_what_inspect_prints_is_what_was_done(softmax: Path) -> None:
     text = succeed("inspect", softmax, "--schedules", folder=softmax.parent)
-    assert re.match(r'schedule @reduce\w+ structure "\w{16}" for "[^"]+" \{\n  %\w+ = get_block "\w+"\n', text)
+    assert re.match(r'schedule @reduce\w+ structure "\w{16}" for "[^"]+" \{\n  // by the rule rows\n  %\w+ = get_block', text)
     (softmax.parent / "all.schedules").write_text(text)
     assert tiled(softmax, "--schedules", "all.schedules") == tiled(softmax)
     options = ["--schedules", "all.schedules", "--symbol", "n=5"]
     assert "agree" in succeed("check", softmax, *options, "--against", "interpreter", folder=softmax.parent)
+
+
+def test_whose_the_trace_is(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Transpose", ["x"], ["y"])]
+    model = save(tmp_path / "narrow.onnx", nodes, [value("x", ["n", 3])], [value("y", [3, "n"])])
+    text = succeed("inspect", model, "--schedules", folder=tmp_path)
+    refused = "  // not by the rule movement: a tile has less than 4 rows or columns\n"
+    assert f"{{\n{refused}  // by the rule pointwise\n  %transpose = " in text
+    (tmp_path / "narrow.schedules").write_text(text)
+    options = ["--stop-after", "schedule", "--schedules", "narrow.schedules"]
+    assert "rule" not in succeed("compile", model, *options, folder=tmp_path)  # it is the file's
 
 
 def test_every_kernel_of_a_model(tmp_path: Path) -> None:

@@ -352,6 +352,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     auto flat = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(),
                                              KernelAbi::type(kernel.getContext(), buffers, scratch));
     flat->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+    flat->removeAttr(rulesAttribute);
     if (!scratch.empty())
       flat->setAttr(scratchAttribute, graph::ShapeAttr::get(kernel.getContext(), localMemory.elements()));
     flat.setPrivate();

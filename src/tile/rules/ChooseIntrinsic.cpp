@@ -77,7 +77,7 @@ LogicalResult IntrinsicChoice::inParts(KernelSchedule &schedule, const Intrinsic
   std::string why;
   auto fit = fitIntrinsic(schedule.operation(loops.front()), intrinsic, indices, why);
   if (!fit)
-    return failure();
+    return schedule.refuse(why);
   Loops inside;
   for (auto [number, extent] : llvm::zip(*fit, intrinsic.block.getDomain().values())) {
     if (!number)
@@ -150,7 +150,7 @@ int64_t perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const
 LogicalResult IntrinsicChoice::run() {
   BlockOp op = schedule.operation(block);
   if (loopsAround(op).size() <= outer)
-    return failure();
+    return schedule.refuse("'" + op.getName() + "' has no loops for an intrinsic");
   SmallVector<const Intrinsic *> known = intrinsicsFor(op, target);
   if (known.size() == 1 && !known.front()->emitter.empty())
     return asItIs(schedule, *known.front());
@@ -171,7 +171,9 @@ LogicalResult IntrinsicChoice::run() {
         best = intrinsic, bestWay = way, least = cycles;
       break;
     }
-  return best ? (this->*bestWay)(schedule, *best) : failure();
+  if (known.empty())
+    return schedule.refuse("no intrinsic computes with the types of '" + op.getName() + "'");
+  return best ? (this->*bestWay)(schedule, *best) : failure(); // with the last one's reason
 }
 
 LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

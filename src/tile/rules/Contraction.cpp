@@ -40,8 +40,8 @@ class ContractionRule {
 public:
   ContractionRule(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
 
-  /// Whether the kernel is one.
-  bool analyse() { return findBlocks() && findOperands() && findPanel(); }
+  /// Whether the kernel is one; if it is but for its types or the layout of its operands, `why` says so.
+  bool analyse(std::string &why) { return findBlocks() && findOperands() && findPanel(why); }
   LogicalResult run(KernelSchedule &kernelSchedule);
 
 private:
@@ -50,7 +50,7 @@ private:
 
   bool findBlocks();
   bool findOperands();
-  bool findPanel();
+  bool findPanel(std::string &why);
   bool hasWords(ArrayRef<const Intrinsic *> intrinsics);
   unsigned rank() { return cast<BufferType>(sumBuffer.getType()).rank(); }
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
@@ -160,20 +160,20 @@ bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
 }
 
 /// The columns of a panel are a dimension of the packed operand.
-bool ContractionRule::findPanel() {
+bool ContractionRule::findPanel(std::string &why) {
   SmallVector<const Intrinsic *> intrinsics = intrinsicsFor(product, target);
   Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
   if (intrinsics.empty() || extents.empty())
-    return false;
+    return why = "no intrinsic computes with its types", false;
   if (hasWords(intrinsics))
     group = *extents.pop_back_val().constant();
   unsigned columns = rank() - 1;
   std::optional<int64_t> width = extents.empty() ? std::nullopt : extents.back().constant();
   if (!width || (extentOf(columns) != SymbolicInt(1) && !moves(columns, packed, extents.size() - 1)))
-    return false;
+    return why = "no operand lies in panels", false;
   panel = *width;
   if (panel < 1 || panel > mostPanelColumns)
-    return false;
+    return why = "no panel has " + std::to_string(panel) + " columns", false;
   ProductExtents product{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(columns),
                          this->product.getDomain().values().back()};
   rowsAtOnce =
@@ -331,14 +331,15 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   return tensorize();
 }
 
-static bool isContraction(func::FuncOp kernel, const target::TargetInfo &target) {
-  return ContractionRule(kernel, target).analyse();
+static bool isContraction(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+  return ContractionRule(kernel, target).analyse(why);
 }
 
 static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel,
                                          const target::TargetInfo &target) {
   ContractionRule rule(kernel, target);
-  return rule.analyse() ? rule.run(schedule) : failure();
+  std::string why;
+  return rule.analyse(why) ? rule.run(schedule) : failure();
 }
 
 const Rule perpend::tile::contractionRule = {"contraction", isContraction, scheduleContraction};

@@ -80,7 +80,7 @@ static void findPanels(Across &across) {
   });
 }
 
-static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target) {
+static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.size() != 1 || blocks.front().isReduction())
     return std::nullopt;
@@ -90,35 +90,46 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
   KernelIndices indices;
   ForOp last = across.loops.back();
   int64_t widest = 1;
+  StringRef obstacle;
   for (const Access &access : accessesIn(across.block)) {
     SymbolicInt position = indices.positionOf(access);
     IndexAlong alongLast = indices.along(position, last, access.op);
     bool isChosen = access.op->getParentOp() != across.block;
     bool isComputed = indices.names.anyValue(position, [](Value value) { return value.getDefiningOp(); });
-    if (isComputed || !alongLast.stride || (isChosen && access.op->getParentOp()->getParentOp() != across.block))
-      return std::nullopt; // an index that was loaded, or choices of choices
+    if (isComputed || !alongLast.stride)
+      obstacle = "an index is loaded, or no sum of the loops";
+    if (isChosen && access.op->getParentOp()->getParentOp() != across.block)
+      obstacle = "it chooses where it has chosen";
     across.isPadded |= isChosen;
     widest = std::max(widest, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
     if (alongLast.isUniform() || alongLast.isContiguous())
       continue;
-    if (access.isStore())
-      return std::nullopt;
+    if (access.isStore()) {
+      obstacle = "what it writes lies across, too";
+      continue;
+    }
     for (unsigned i = 0; i + 1 < across.loops.size(); ++i)
       if (indices.along(position, across.loops[i], access.op).isContiguous()) {
         across.side = i;
         across.lanes = mostLanes;
       }
   }
+  if (!across.lanes || !obstacle.empty()) {
+    why = across.lanes ? obstacle : "";
+    return std::nullopt;
+  }
   across.lanes = std::min<int64_t>(across.lanes, target.vectorLanes(widest));
   across.lanes = fitting(across.lanes, indices.extentOf(last));
   across.lanes = fitting(across.lanes, indices.extentOf(across.loops[across.side]));
   if (across.isPadded)
     findPanels(across);
-  return across.lanes < leastLanes ? std::nullopt : std::optional(across);
+  if (across.lanes < leastLanes)
+    return why = "a tile has less than " + std::to_string(leastLanes) + " rows or columns", std::nullopt;
+  return across;
 }
 
-static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target) {
-  return acrossOf(kernel, target).has_value();
+static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+  return acrossOf(kernel, target, why).has_value();
 }
 
 /// The elements outside of what is padded, before the tiles: vectors of the last dimension.
@@ -144,13 +155,14 @@ static LogicalResult transposeWhole(KernelSchedule &schedule, KernelSchedule::Lo
 }
 
 static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
-  Across across = *acrossOf(kernel, target);
+  std::string why;
+  Across across = *acrossOf(kernel, target, why);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
   if (!across.isPadded) { // fewer edges
     auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
     if (failed(joinLoops(schedule, *block, mayJoin)))
       return failure();
-    across = *acrossOf(kernel, target);
+    across = *acrossOf(kernel, target, why);
   }
   SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer, tiles;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))

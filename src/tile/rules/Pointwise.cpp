@@ -263,7 +263,7 @@ LogicalResult Pointwise::run() {
 }
 
 /// No value is a sum, and all have the loops of the first.
-static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &) {
+static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return !blocks.empty() && llvm::all_of(blocks, [&](BlockOp block) {
     return !block.isReduction() && block.getDomain() == blocks.front().getDomain() &&

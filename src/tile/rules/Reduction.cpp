@@ -43,7 +43,8 @@ class ReductionRule : RuleBody {
 public:
   using RuleBody::RuleBody;
 
-  bool find();
+  /// Whether it is one reduction; if it is, with other loops, `why` says so.
+  bool find(std::string &why);
   LogicalResult run();
 
 private:
@@ -73,7 +74,7 @@ private:
 } // namespace
 
 /// The loops of the reduced iterators stand inside of the others, which what follows has as well.
-bool ReductionRule::find() {
+bool ReductionRule::find(std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
       blocks.back().isReduction() == (blocks.size() == 2))
@@ -83,16 +84,20 @@ bool ReductionRule::find() {
   if (blocks.size() == 2) {
     follower = blocks.back().getName().str();
     if (leadingSpatialLoops(blocks.back()) != spatial || loopsAround(blocks.back()).size() != spatial)
-      return false;
+      return why = "'" + *follower + "' has not the loops of the sums", false;
   }
-  std::string why;
   SmallVector<ForOp> loops = loopsAround(sumOp);
-  return loopsOfIterators(sumOp, why) && llvm::all_of(ArrayRef(loops).drop_front(spatial), [&](ForOp loop) {
-           KernelIndices indices;
-           Shape bindings = indices.bindingsOf(sumOp);
-           auto binding = llvm::find(bindings, indices.names.symbol(loop.variable()));
-           return sumOp.kind(binding - bindings.begin()) == IteratorKind::Reduced;
-         });
+  if (!loopsOfIterators(sumOp, why))
+    return false;
+  bool areInside = llvm::all_of(ArrayRef(loops).drop_front(spatial), [&](ForOp loop) {
+    KernelIndices indices;
+    Shape bindings = indices.bindingsOf(sumOp);
+    auto binding = llvm::find(bindings, indices.names.symbol(loop.variable()));
+    return sumOp.kind(binding - bindings.begin()) == IteratorKind::Reduced;
+  });
+  if (!areInside)
+    why = "a loop that sums stands around one that does not";
+  return areInside;
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,7 +207,7 @@ LogicalResult ReductionRule::runTile(Loops tile) {
 LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *parts) {
   Loops loops = *schedule.getLoops(block);
   if (loops.size() <= outer)
-    return failure(); // a tile of one element has no loop
+    return schedule.refuse("a tile of one element has no loop");
   Loops order(ArrayRef(loops).drop_front(outer + 1));
   FailureOr<Loops> tile = splitTile(loops[outer], /*isWhole=*/true);
   if (failed(tile))
@@ -287,15 +292,16 @@ LogicalResult ReductionRule::run() {
   return lanes ? scheduleColumns() : scheduleElements();
 }
 
-static bool isReduction(func::FuncOp kernel, const target::TargetInfo &target) {
+static bool isReduction(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
   KernelSchedule none(kernel);
-  return ReductionRule(none, kernel, target).find();
+  return ReductionRule(none, kernel, target).find(why);
 }
 
 static LogicalResult scheduleReduction(KernelSchedule &schedule, func::FuncOp kernel,
                                        const target::TargetInfo &target) {
   ReductionRule rule(schedule, kernel, target);
-  return success(rule.find() && succeeded(rule.run()));
+  std::string why;
+  return success(rule.find(why) && succeeded(rule.run()));
 }
 
 const Rule perpend::tile::reductionRule = {"reduction", isReduction, scheduleReduction};

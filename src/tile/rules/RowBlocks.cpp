@@ -273,7 +273,7 @@ LogicalResult RowBlocksRule::run() {
   return success(llvm::all_of(products, [&](const Product &product) { return succeeded(divide(product)); }));
 }
 
-static bool hasProducts(func::FuncOp kernel, const target::TargetInfo &target) {
+static bool hasProducts(func::FuncOp kernel, const target::TargetInfo &target, std::string &) {
   KernelSchedule none(kernel);
   return RowBlocksRule(none, kernel, target).find();
 }

@@ -38,7 +38,7 @@ static bool readsAgain(BlockOp block) {
 }
 
 /// Sums whose results, or what they are made of, are read row by row.
-static bool isChain(func::FuncOp kernel, const target::TargetInfo &) {
+static bool isChain(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return llvm::any_of(blocks, [](BlockOp block) { return block.isReduction(); }) && llvm::any_of(blocks, readsAgain);
 }

@@ -3,6 +3,7 @@
 #include "tile/rules/Rules.h"
 
 #include "graph/Shapes.h"
+#include "tile/Attributes.h"
 #include "tile/Scratch.h"
 #include "tile/schedule/KernelTraces.h"
 
@@ -10,30 +11,43 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Whether a loop computes all of a long local buffer in each of its iterations: values that were not meant to move.
-static bool computesAgain(func::FuncOp scheduled, func::FuncOp kernel) {
+/// A long local buffer, all of which a loop computes in each of its iterations: values that were not meant to move.
+static AllocOp computedAgain(func::FuncOp scheduled, func::FuncOp kernel) {
+  AllocOp again;
   llvm::StringMap<SymbolicInt> whole;
   kernel.walk(
       [&](AllocOp alloc) { whole[alloc.getName()] = graph::elementCount(alloc.getBuffer().getType().extents()); });
-  WalkResult result = scheduled.walk([&](AllocOp alloc) {
+  scheduled.walk([&](AllocOp alloc) {
     auto loop = dyn_cast<ForOp>(alloc->getParentOp());
     SymbolicInt count = graph::elementCount(alloc.getBuffer().getType().extents());
     bool isLong = !count.constant() || *count.constant() > mostStackBytes;
     bool isAgain = loop && loop.getExtent().values().front() != SymbolicInt(1);
-    return isAgain && isLong && count == whole.lookup(alloc.getName()) ? WalkResult::interrupt()
-                                                                       : WalkResult::advance();
+    if (isAgain && isLong && count == whole.lookup(alloc.getName()))
+      again = alloc;
   });
-  return result.wasInterrupted();
+  return again;
 }
 
-/// Null: it is refused, or what it makes has no code.
-static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, const target::TargetInfo &target) {
+/// Why what a rule has made of a kernel is of no use; empty: it is.
+static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const target::TargetInfo &target) {
+  if (accessWithoutPlace(scheduled))
+    return "where an element lies is too long an expression";
+  if (AllocOp again = computedAgain(scheduled, kernel))
+    return "a loop would compute all of '" + again.getName().str() + "' in each of its iterations";
+  return exceededMemory(scheduled, target);
+}
+
+/// Null: it is refused, or what it makes is of no use.
+static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, const target::TargetInfo &target,
+                                         std::string &why) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
-  if (failed(rule.schedule(schedule, *trial, target)))
+  if (failed(rule.schedule(schedule, *trial, target))) {
+    why = schedule.refusal().split('\n').first; // hints are for those who write traces
     return {};
+  }
   compactBuffers(*trial);
-  if (accessWithoutPlace(*trial) || computesAgain(*trial, kernel) || !exceededMemory(*trial, target).empty())
+  if (!(why = fault(*trial, kernel, target)).empty())
     return {};
   setTrace(*trial, schedule);
   return trial;
@@ -44,16 +58,25 @@ void perpend::tile::applyRule(func::FuncOp kernel, const target::TargetInfo &tar
 #define RULE(name, sentence) &name,
 #include "tile/rules/Rules.def"
   };
+  Builder builder(kernel.getContext());
+  SmallVector<Attribute> rules;
   for (const Rule *rule : list) {
-    if (!rule->applies(kernel, target))
-      continue;
-    if (OwningOpRef<func::FuncOp> scheduled = tryRule(*rule, kernel, target)) {
+    std::string why;
+    OwningOpRef<func::FuncOp> scheduled;
+    if (rule->applies(kernel, target, why))
+      scheduled = tryRule(*rule, kernel, target, why);
+    if (scheduled) {
       kernel.getBody().takeBody(scheduled->getBody());
       kernel->setAttrs(scheduled.get()->getAttrDictionary());
-      return;
+      rules.push_back(builder.getStringAttr("by the rule " + rule->name));
+      break;
     }
+    if (!why.empty())
+      rules.push_back(builder.getStringAttr("not by the rule " + rule->name + ": " + why));
   }
-  setTrace(kernel, KernelSchedule(kernel)); // as it is
+  if (!hasTrace(kernel)) // it stays as it is
+    setTrace(kernel, KernelSchedule(kernel));
+  kernel->setAttr(rulesAttribute, builder.getArrayAttr(rules));
 }
 
 SmallVector<BlockOp> perpend::tile::blocksOf(func::FuncOp kernel) {

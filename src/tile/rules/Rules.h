@@ -17,9 +17,9 @@ struct Intrinsic;
 
 struct Rule {
   llvm::StringLiteral name;
-  /// Whether it is made for such a kernel.
-  bool (*applies)(mlir::func::FuncOp kernel, const target::TargetInfo &target);
-  /// Fails, with the reason in the schedule, where a primitive is refused.
+  /// Whether it is made for such a kernel; if that is of its kind, and it is not, `why` says what is in the way.
+  bool (*applies)(mlir::func::FuncOp kernel, const target::TargetInfo &target, std::string &why);
+  /// Fails, with the reason in the schedule, where a primitive is refused or a step is not possible.
   mlir::LogicalResult (*schedule)(KernelSchedule &schedule, mlir::func::FuncOp kernel,
                                   const target::TargetInfo &target);
 };
@@ -40,7 +40,8 @@ protected:
   const target::TargetInfo &target;
 };
 
-/// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace.
+/// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace. Which one
+/// that was, and what was in the way of others, stays as rulesAttribute.
 void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
 #define RULE(name, sentence) extern const Rule name;

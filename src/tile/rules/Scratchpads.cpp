@@ -35,11 +35,12 @@ class ScratchpadRule : RuleBody {
 public:
   using RuleBody::RuleBody;
 
-  bool find();
+  /// Whether an intrinsic has room; if it computes such a sum and has none, `why` says so.
+  bool find(std::string &why);
   LogicalResult run();
 
 private:
-  bool choose(const Intrinsic &intrinsic);
+  bool choose(const Intrinsic &intrinsic, std::string &why);
   double cyclesOfCalls();
   unsigned written() const { return intrinsic->strides.size() - 1; }
   /// The extent of an iterator of the description, and of one of the product.
@@ -89,7 +90,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// One sum, and one value at most that follows.
-bool ScratchpadRule::find() {
+bool ScratchpadRule::find(std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() || !blocks.front().init() ||
       (blocks.size() == 2 && blocks.back().isReduction()))
@@ -99,19 +100,19 @@ bool ScratchpadRule::find() {
   const Intrinsic *best = nullptr;
   double least = 0;
   for (const Intrinsic *each : intrinsicsFor(product, target))
-    if (choose(*each))
+    if (choose(*each, why))
       if (double cycles = cyclesOfCalls(); !best || cycles < least)
         best = each, least = cycles;
-  return best && choose(*best);
+  return best && choose(*best, why);
 }
 
 /// Some operand in a memory, each of them another buffer, every extent a number; and there is room for a call.
-bool ScratchpadRule::choose(const Intrinsic &each) {
-  std::string why;
+bool ScratchpadRule::choose(const Intrinsic &each, std::string &why) {
+  std::string difference;
   bool isInMemory = llvm::any_of(llvm::seq<unsigned>(0, each.strides.size()),
                                  [&](unsigned buffer) { return !each.memoryOf(buffer).empty(); });
   bool isPossible = isInMemory && each.parameters.empty() && each.cycles && each.cycles->isConstant();
-  std::optional<Alignment> found = isPossible ? alignIntrinsic(product, each, why) : std::nullopt;
+  std::optional<Alignment> found = isPossible ? alignIntrinsic(product, each, difference) : std::nullopt;
   if (!found)
     return false;
   intrinsic = &each;
@@ -122,8 +123,15 @@ bool ScratchpadRule::choose(const Intrinsic &each) {
   bool isLong = llvm::all_of(alignment.iterators, [&](unsigned own) {
     return extentOf(own) != SymbolicInt(0) && extentOf(own) != SymbolicInt(1);
   });
-  return areDifferent && isLong && (!each.block.init() || addsUpInOneCall()) &&
-         fits(SmallVector<int64_t>(alignment.iterators.size(), 1));
+  bool isWhole = !each.block.init() || addsUpInOneCall();
+  bool isRoom = fits(SmallVector<int64_t>(alignment.iterators.size(), 1));
+  const char *obstacle = !areDifferent ? "reads a buffer twice"
+                         : !isLong     ? "would compute along an extent of 1 or 0"
+                         : !isWhole    ? "would begin its sum more than once"
+                         : !isRoom     ? "has no room for a call in its memories"
+                                       : nullptr;
+  why = obstacle ? "'" + each.name + "' " + obstacle : "";
+  return !obstacle;
 }
 
 /// As an intrinsic must that begins with its init.
@@ -182,8 +190,9 @@ LogicalResult ScratchpadRule::cache() {
     if (placeOf(buffer).empty())
       continue;
     std::optional<unsigned> number = readNumberOf(buffer);
-    FailureOr<Block> copy = number ? schedule.reindexCacheRead(productHandle, *number, placeOf(buffer), mapOf(buffer))
-                                   : FailureOr<Block>(failure());
+    if (!number)
+      return schedule.refuse("an operand is what it writes");
+    FailureOr<Block> copy = schedule.reindexCacheRead(productHandle, *number, placeOf(buffer), mapOf(buffer));
     if (failed(copy))
       return failure();
     copies.push_back(*copy);
@@ -315,7 +324,9 @@ LogicalResult ScratchpadRule::divide() {
   Loops order(units);
   llvm::append_range(order, inner);
   auto isSpatial = [&](unsigned own) { return product.kind(own) == IteratorKind::Spatial; };
-  if (inner.size() != size_t(llvm::count_if(alignment.iterators, isSpatial)) || failed(schedule.reorder(order)))
+  if (inner.size() != size_t(llvm::count_if(alignment.iterators, isSpatial)))
+    return schedule.refuse("the sums' loops are not those of the intrinsic");
+  if (failed(schedule.reorder(order)))
     return failure();
   FailureOr<Loop> fused = units.empty() ? schedule.addUnitLoop(root) : schedule.fuse(units);
   if (failed(fused) || failed(schedule.computeAt(productHandle, *fused)))
@@ -334,7 +345,7 @@ LogicalResult ScratchpadRule::divideProduct() {
     ForOp op = schedule.operation(loop);
     const auto *binding = llvm::find_if(bindings, [&](auto &each) { return usesLoop(each, op, indices.names); });
     if (binding == bindings.end())
-      return failure();
+      return schedule.refuse("no iterator moves with the loop '" + op.getName() + "'");
     unsigned own = binding - bindings.begin();
     const auto *described = llvm::find(alignment.iterators, own);
     Loop outside = loop;
@@ -355,7 +366,9 @@ LogicalResult ScratchpadRule::divideProduct() {
   llvm::append_range(steps, others);
   Loops order(steps);
   llvm::append_range(order, inner);
-  if (inner.empty() || failed(schedule.reorder(order)))
+  if (inner.empty())
+    return schedule.refuse("a call would have no loops");
+  if (failed(schedule.reorder(order)))
     return failure();
   call = inner.front();
   return intrinsic->block.init() ? success() : LogicalResult(schedule.decomposeReduction(productHandle, steps.front()));
@@ -374,7 +387,8 @@ LogicalResult ScratchpadRule::placeCopies() {
         return success();
       auto copied = trial.operation(productHandle)->getParentOfType<func::FuncOp>();
       compactBuffers(copied);
-      return success(exceededMemory(copied, target).empty());
+      std::string exceeded = exceededMemory(copied, target);
+      return exceeded.empty() ? success() : trial.refuse(exceeded);
     };
     if (succeeded(schedule.tryOut(place)))
       return place(schedule);
@@ -434,15 +448,16 @@ LogicalResult ScratchpadRule::run() {
   return success();
 }
 
-static bool wantsMemories(func::FuncOp kernel, const target::TargetInfo &target) {
+static bool wantsMemories(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
   KernelSchedule none(kernel, target.scopes());
-  return ScratchpadRule(none, kernel, target).find();
+  return ScratchpadRule(none, kernel, target).find(why);
 }
 
 static LogicalResult scheduleScratchpads(KernelSchedule &schedule, func::FuncOp kernel,
                                          const target::TargetInfo &target) {
   ScratchpadRule rule(schedule, kernel, target);
-  return success(rule.find() && succeeded(rule.run()));
+  std::string why;
+  return success(rule.find(why) && succeeded(rule.run()));
 }
 
 const Rule perpend::tile::scratchpadRule = {"scratchpads", wantsMemories, scheduleScratchpads};

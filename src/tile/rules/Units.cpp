@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static bool isAny(func::FuncOp, const target::TargetInfo &) { return true; }
+static bool isAny(func::FuncOp, const target::TargetInfo &, std::string &) { return true; }
 
 static LogicalResult scheduleUnits(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);

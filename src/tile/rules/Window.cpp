@@ -130,7 +130,7 @@ static bool isOfBytes(BlockOp sum) {
   });
 }
 
-static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetInfo &target) {
+static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
       blocks.back().isReduction() == (blocks.size() == 2))
@@ -149,10 +149,13 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
                      return isPlain ? WalkResult::advance() : WalkResult::interrupt();
                    })
                    .wasInterrupted();
-  if (isFew || !keepsNeighbours(window.sum, last, sumLoops[*count - 2]) ||
-      !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]) ||
-      indices.extentOf(last) != indices.extentOf(rootLast))
+  if (!keepsNeighbours(window.sum, last, sumLoops[*count - 2]) ||
+      !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]))
     return std::nullopt;
+  if (isFew || indices.extentOf(last) != indices.extentOf(rootLast)) {
+    why = isFew ? "what it sums is chosen" : "what follows the sum has other columns";
+    return std::nullopt;
+  }
   int64_t widest = 1;
   for (BlockOp block : blocks)
     for (const Access &access : accessesIn(block))
@@ -163,7 +166,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
   while (columns && window.lanes > *columns)
     window.lanes /= 2;
   if (window.lanes < leastLanes)
-    return std::nullopt;
+    return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
   window.positions = positionsOfTile(rows, target.vectorRegisters / 2 - 2); // others hold operands
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
@@ -173,8 +176,8 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
   return window;
 }
 
-static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target) {
-  return windowOf(kernel, target).has_value();
+static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+  return windowOf(kernel, target, why).has_value();
 }
 
 /// All products of a position, those of one column of the window side by side.
@@ -261,7 +264,8 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
 }
 
 static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
-  Window window = *windowOf(kernel, target);
+  std::string why;
+  Window window = *windowOf(kernel, target, why);
   FailureOr<BlockHandle> sum = schedule.getBlock(window.sum.getName());
   FailureOr<BlockHandle> root =
       window.root == window.sum ? schedule.cacheWrite(*sum, "local") : schedule.getBlock(window.root.getName());

@@ -159,11 +159,21 @@ void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedul
   }
 }
 
+/// Comments: whose the trace is.
+static std::string rulesText(func::FuncOp kernel) {
+  std::string text;
+  if (auto rules = kernel->getAttrOfType<ArrayAttr>(rulesAttribute))
+    for (auto rule : rules.getAsRange<StringAttr>())
+      text += ("// " + rule.getValue() + "\n").str();
+  return text;
+}
+
 std::string perpend::tile::printSchedules(ModuleOp module, StringRef target) {
   std::string text;
   for (auto kernel : module.getOps<func::FuncOp>())
     if (std::optional<std::string> trace = traceText(kernel)) {
-      ScheduleText schedule{kernel.getSymName().str(), structureOf(kernel).str(), target.str(), {}, *trace, 0};
+      ScheduleText schedule{
+          kernel.getSymName().str(), structureOf(kernel).str(), target.str(), {}, rulesText(kernel) + *trace, 0};
       text += (text.empty() ? "" : "\n") + schedule.str();
     }
   return text;

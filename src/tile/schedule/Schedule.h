@@ -118,8 +118,10 @@ public:
   mlir::LogicalResult tryOut(llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps,
                              mlir::Operation *another = nullptr);
 
-private:
+  /// Fails for this reason; so do steps of primitives that are not possible.
   mlir::LogicalResult refuse(const llvm::Twine &text);
+
+private:
   mlir::FailureOr<ForOp> find(Loop loop);
   mlir::FailureOr<BlockOp> find(Block block);
   mlir::FailureOr<mlir::Operation *> find(Place place);
