@@ -1,7 +1,7 @@
 """Derives the polynomial coefficients of src/tile/passes/MathFunctions.cpp and prints them as C++ tables.
 
 Method: interpolation of the wanted function, in 60 digits, at the Chebyshev nodes of its interval, which is within a small factor of the minimax
-polynomial. The leading terms that the evaluation keeps exact (the 1 + r of exp, say) are taken out first. The comment of a table gives the
+polynomial; where errors weigh differently along the interval, least squares whose weights are adapted. The leading terms that the evaluation keeps exact (the 1 + r of exp, say) are taken out first. The comment of a table gives the
 largest error of the polynomial with rounded coefficients, before the rounding errors of its evaluation.
 """
 
@@ -29,6 +29,22 @@ def interpolate(function, low, high, degree):
     return mp.lu_solve(vandermonde, mp.matrix([function(node) for node in nodes]))
 
 
+def fit(function, weight, low, high, degree):
+    """As interpolate(), but the largest error times `weight` is small (Lawson 1961)."""
+    count, size = degree + 1, 12 * (degree + 1)
+    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
+    values, shares = [function(x) for x in nodes], [mpf(1)] * size
+    for _ in range(60):
+        squares = [share * weight(x) ** 2 for x, share in zip(nodes, shares)]
+        moments = [sum(s * x**k for x, s in zip(nodes, squares)) for k in range(2 * count)]
+        sides = [sum(s * v * x**k for x, v, s in zip(nodes, values, squares)) for k in range(count)]
+        matrix = mp.matrix([[moments[row + column] for column in range(count)] for row in range(count)])
+        coefficients = list(mp.lu_solve(matrix, mp.matrix(sides)))
+        errors = [abs(mp.polyval(coefficients[::-1], x) - v) * weight(x) for x, v in zip(nodes, values)]
+        shares = [share * error / max(errors) for share, error in zip(shares, errors)]
+    return coefficients
+
+
 def largest_error(function, coefficients, low, high):
     points = [low + (high - low) * (i + mpf(1) / 3) / 500 for i in range(500)]
     return max(abs(mp.polyval(coefficients[::-1], x) / function(x) - 1) for x in points)
@@ -38,8 +54,23 @@ def table(name, what, function, low, high, degree, rounded=to_f32):
     low, high = mpf(low), mpf(high)
     coefficients = [rounded(c) for c in interpolate(function, low, high, degree)]
     error = largest_error(function, coefficients, low, high)
-    digits = 9 if rounded is to_f32 else 17
-    print(f"/// {what}; relative error 2^{mp.nstr(mp.log(error, 2), 3)}.")
+    print_table(name, f"{what}; relative error", error, coefficients, 9 if rounded is to_f32 else 17)
+
+
+def erfc_table():
+    """Errors of log2(erfc(x)) matter as far as they are errors of erfc(x)."""
+
+    def slope(x):
+        return mp.log(mp.erfc(x), 2) / x
+
+    coefficients = [to_f32(c) for c in fit(slope, lambda x: x * mp.erfc(x) * mp.log(2), mpf(0), mpf(4), 7)]
+    points = [mpf(4) * (i + mpf(1) / 3) / 500 for i in range(500)]
+    error = max(abs(2 ** (x * mp.polyval(coefficients[::-1], x)) - mp.erfc(x)) for x in points)
+    print_table("log2ErfcTerms", "log2(erfc(x)) / x, 0 <= x <= 4; error of erfc(x)", error, coefficients)
+
+
+def print_table(name, comment, error, coefficients, digits=9):
+    print(f"/// {comment} 2^{mp.nstr(mp.log(error, 2), 3)}.")
     print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(c, digits) for c in coefficients) + "};")
 
 
@@ -107,9 +138,14 @@ table(
     5,
 )
 table(
-    "erfTerms", "erf(x) / x - 1 in x^2, |x| <= 1", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf(10) ** -12, 1, 7
+    "erfTerms",
+    "erf(x) / x - 1 in x^2, |x| <= 0.5",
+    lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
+    mpf(10) ** -12,
+    0.25,
+    4,
 )
-table("logErfcTerms", "-log(erfc(x)), 1 <= x <= 4", lambda x: -mp.log(mp.erfc(x)), 1, 4, 8)
+erfc_table()
 table(
     "sinTerms",
     "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4",

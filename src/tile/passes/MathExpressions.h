@@ -98,6 +98,7 @@ struct Real : Expression {
   Real operator-(Real other) const { return {emitter, create<mlir::arith::SubFOp>(value, other.value)}; }
   Real operator*(Real other) const { return {emitter, create<mlir::arith::MulFOp>(value, other.value)}; }
   Real operator/(Real other) const { return {emitter, create<mlir::arith::DivFOp>(value, other.value)}; }
+  Real operator-() const { return {emitter, create<mlir::arith::NegFOp>(value)}; }
   Real operator+(double number) const { return *this + constant(number); }
   Real operator-(double number) const { return *this - constant(number); }
   Real operator*(double number) const { return *this * constant(number); }

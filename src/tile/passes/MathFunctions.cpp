@@ -33,12 +33,11 @@ constexpr double log2WideTerms[] = {2.8853900817778508,  0.96179669411226487, 0.
                                     0.41220922406110605, 0.3199068038069548,  0.28288502340820643};
 /// (tanh(x) - x) / x^3 in x^2, |x| <= 0.625; relative error 2^-24.6.
 constexpr double tanhTerms[] = {-0.333333343, 0.133333042, -0.0539592579, 0.0217689183, -0.00834394526, 0.00229274482};
-/// erf(x) / x - 1 in x^2, |x| <= 1; relative error 2^-17.7.
-constexpr double erfTerms[] = {0.128379166,   -0.376126379,    0.112837821,    -0.0268654302,
-                               0.00522103161, -0.000848408032, 0.000112659589, -9.66704465e-6};
-/// -log(erfc(x)), 1 <= x <= 4; relative error 2^-25.6.
-constexpr double logErfcTerms[] = {-0.00032013806, 1.13023341,     0.631826043,   0.110080086,  -0.0264211353,
-                                   0.0047595962,   -0.00059680565, 4.60580413e-5, -1.6371514e-6};
+/// erf(x) / x - 1 in x^2, |x| <= 0.5; relative error 2^-23.2.
+constexpr double erfTerms[] = {0.128379166, -0.376126081, 0.112828314, -0.026757732, 0.00471908273};
+/// log2(erfc(x)) / x, 0 <= x <= 4; error of erfc(x) 2^-25.7.
+constexpr double log2ErfcTerms[] = {-1.62790859,     -0.9184165,   -0.148481235,  0.0282528754,
+                                    -0.000773730571, -0.001489977, 0.00044566681, -4.53769862e-5};
 /// (sin(r) - r) / r^3 in r^2, |r| <= pi / 4; relative error 2^-25.0.
 constexpr double sinTerms[] = {-0.166666672, 0.00833333191, -0.000198400841, 2.72496209e-6};
 /// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4; relative error 2^-25.0.
@@ -64,6 +63,9 @@ int64_t bitsOf(Real x, double number) {
 /// A number whose unit in the last place is 1, with room for both signs: adding it moves an integer into the low bits.
 /// Twice the bias of exponents is in it, so that two halves of these bits are exponents as they are stored.
 double integerOffset(Real x) { return (x.width() == 32 ? 0x1.8p23 : 0x1.8p52) + 2 * exponentBias(x); }
+
+/// Likewise, with the bias once: the low bits are the exponent of a power of two.
+double exponentOffset(Real x) { return integerOffset(x) - exponentBias(x); }
 
 struct Rounded {
   Real value;
@@ -122,6 +124,16 @@ ReducedExp reduceExp(Real x) {
 Real expModerate(Real x) {
   ReducedExp reduced = reduceExp(x);
   return reduced.exp() * powerOfTwo(reduced.number, x);
+}
+
+/// 1 - erfc(x), 0 <= x <= 4, with an absolute error: erfc as a power of two, whose logarithm is a
+/// polynomial.
+Real oneMinusErfc(Real x) {
+  Real slope = polynomial(log2ErfcTerms, x);
+  Real shifted = multiplyAdd(slope, x, x.constant(exponentOffset(x)));
+  Real rest = multiplyAdd(slope, x, -(shifted - exponentOffset(x)));
+  Real fraction = multiplyAdd(rest, polynomial(exp2Terms, rest), x.constant(1));
+  return multiplyAdd(-fraction, x.fromBits(shifted.bits() << mantissaBits(x)), x.constant(1));
 }
 
 struct Decomposed {
@@ -233,12 +245,11 @@ Real perpend::tile::emitTanh(Real x) {
   return select(a < 0.625, nearZero, elsewhere).withSignOf(x);
 }
 
-/// erf(x) = 1 - exp(log(erfc(x))), the logarithm as a polynomial; near 0 a polynomial of erf itself.
+/// Near 0, where little is left of 1, a polynomial of erf itself.
 Real perpend::tile::emitErf(Real x) {
   Real a = clamp(x.absolute(), 0, 4);
   Real nearZero = multiplyAdd(a, polynomial(erfTerms, a * a), a);
-  Real elsewhere = x.constant(1) - expModerate(polynomial(logErfcTerms, a) * -1);
-  return select(a < 1, nearZero, elsewhere).withSignOf(x);
+  return select(a < 0.5, nearZero, oneMinusErfc(a)).withSignOf(x);
 }
 
 Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
