@@ -1,5 +1,6 @@
 // RUN: perpend-opt --graph-place-reshapes %s | FileCheck %s
 // RUN: same-values %s 'func.func(graph-place-reshapes)'
+// RUN: perpend-opt --graph-place-reshapes --mlir-print-ir-after-all --mlir-print-ir-after-change %s 2>&1 >/dev/null | FileCheck %s --check-prefix=CHANGED
 
 #x = #graph.shape<["n", 7]>
 #c = #graph.shape<["n", 16]>
@@ -54,4 +55,35 @@ func.func @groups(%a: tensor<1x6x7x4xf32>, %w: tensor<2x1x3x3x2x4xf32>, %b: tens
     graph.yield %s : f32
   }
   return %f : tensor<1x4x5x6xf32>
+}
+
+// Of two contractions of different shapes that are both stored, neither pulls the sum: the other one would pull it back.
+// CHECK-LABEL: func.func @to_and_fro
+// CHECK: %[[R:.*]] = graph.reshape %{{.*}} : tensor<20x6xi8> -> tensor<1x4x5x6xi8>
+// CHECK-NEXT: %[[S:.*]] = graph.map (%[[R]], %{{.*}})
+// CHECK: return %[[S]]
+// CHANGED: func.func @groups
+// CHANGED-NOT: func.func @to_and_fro
+func.func @to_and_fro(%a: tensor<20x8xi8>, %w: tensor<1x2x6x4xi8>, %x: tensor<1x6x7x4xi8>, %v: tensor<1x1x3x3x1x6x4xi8>) -> tensor<1x4x5x6xf32> {
+  %c = tile.matmul %a, %w : (tensor<20x8xi8>, tensor<1x2x6x4xi8>) -> tensor<20x6xi32>
+  %d = tile.conv %x, %v strides [1, 1] dilations [1, 1] : (tensor<1x6x7x4xi8>, tensor<1x1x3x3x1x6x4xi8>) -> tensor<1x4x5x6xi32>
+  %e = graph.map (%c) : (tensor<20x6xi32>) -> tensor<20x6xi8> {
+  ^bb0(%p: i32):
+    %q = arith.trunci %p : i32 to i8
+    graph.yield %q : i8
+  }
+  %f = graph.map (%d) : (tensor<1x4x5x6xi32>) -> tensor<1x4x5x6xi8> {
+  ^bb0(%p: i32):
+    %q = arith.trunci %p : i32 to i8
+    graph.yield %q : i8
+  }
+  %r = graph.reshape %e : tensor<20x6xi8> -> tensor<1x4x5x6xi8>
+  %s = graph.map (%r, %f) : (tensor<1x4x5x6xi8>, tensor<1x4x5x6xi8>) -> tensor<1x4x5x6xf32> {
+  ^bb0(%p: i8, %q: i8):
+    %g = arith.sitofp %p : i8 to f32
+    %h = arith.sitofp %q : i8 to f32
+    %t = arith.addf %g, %h : f32
+    graph.yield %t : f32
+  }
+  return %s : tensor<1x4x5x6xf32>
 }

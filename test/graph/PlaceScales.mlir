@@ -364,3 +364,70 @@ func.func @steps(%x: tensor<7xi8>, %y: tensor<7xf32>) -> tensor<7xf32> {
   }
   return %q : tensor<7xf32>
 }
+
+// What falls as the bytes rise is not largest where they are; a negative divisor would turn maxima into minima. Products
+// take any sign.
+// CHECK-LABEL: func.func @negative
+// CHECK: graph.window_reduce max {{.*}} -> tensor<1x2x2x2xf32>
+// CHECK: graph.contract %arg0, %arg0 {{.*}} -> tensor<1x2x4x1x2x4xi32>
+// CHECK: arith.mulf
+// CHECK: arith.maximumf
+// CHECK: arith.divf
+func.func @negative(%x: tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xf32>, tensor<1x2x4x1x2x4xf32>, tensor<1x2x4x4xi8>) {
+  %r = graph.map (%x) : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
+  ^bb0(%a: i8):
+    %s = arith.constant -0.5 : f32
+    %f = arith.sitofp %a : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %m = graph.window_reduce max %r window [1, 1, 2, 2] strides [1, 1, 2, 2] pad [0, 0, 0, 0] dilations [1, 1, 1, 1]
+    : tensor<1x2x4x4xf32> -> tensor<1x2x2x2xf32>
+  %c = graph.contract %r, %r batch [] x [] over [3] x [3] : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x1x2x4xf32>
+  %q = graph.map (%r) : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xi8> {
+  ^bb0(%v: f32):
+    %s = arith.constant -0.25 : f32
+    %zero = arith.constant 3.0 : f32
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %u = arith.maximumf %v, %zero : f32
+    %d = arith.divf %u, %s : f32
+    %n = math.roundeven %d : f32
+    %l = arith.maximumf %n, %low : f32
+    %h = arith.minimumf %l, %high : f32
+    %i = arith.fptosi %h : f32 to i32
+    %t = arith.trunci %i : i32 to i8
+    graph.yield %t : i8
+  }
+  return %m, %c, %q : tensor<1x2x2x2xf32>, tensor<1x2x4x1x2x4xf32>, tensor<1x2x4x4xi8>
+}
+
+// Another term would lose digits: 1.2e-38 / 4 is subnormal.
+// CHECK-LABEL: func.func @subnormal
+// CHECK: arith.addf
+// CHECK: arith.divf
+func.func @subnormal(%x: tensor<7xi8>) -> tensor<7xi8> {
+  %r = graph.map (%x) : (tensor<7xi8>) -> tensor<7xf32> {
+  ^bb0(%a: i8):
+    %s = arith.constant 0.5 : f32
+    %f = arith.sitofp %a : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %q = graph.map (%r) : (tensor<7xf32>) -> tensor<7xi8> {
+  ^bb0(%v: f32):
+    %s = arith.constant 4.0 : f32
+    %term = arith.constant 1.2e-38 : f32
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %u = arith.addf %v, %term : f32
+    %d = arith.divf %u, %s : f32
+    %n = math.roundeven %d : f32
+    %l = arith.maximumf %n, %low : f32
+    %h = arith.minimumf %l, %high : f32
+    %i = arith.fptosi %h : f32 to i32
+    %t = arith.trunci %i : i32 to i8
+    graph.yield %t : i8
+  }
+  return %q : tensor<7xi8>
+}
