@@ -2,12 +2,14 @@
 //
 // The second RUN line of a pass's test:
 //
-//   same-values FILE.mlir PIPELINE
+//   same-values FILE.mlir PIPELINE [--varied] [--within=PART]
 //
 // interprets each function of the file that is not private (of each part of a split file) as it is and behind the
 // passes, on random inputs, with the symbols at 0, 1 and primes: all alike, and each another. What the original refuses
-// must be refused behind the passes, too, and something must have run. The first difference ends the program with
-// status 1.
+// must be refused behind the passes, too; something must have run, and something must have changed. The first
+// difference ends the program with status 1. --varied: constants whose elements are all the same have random ones
+// instead, so that a file that says what weights become need not list them. --within: floats may differ by that part of
+// the largest result, for passes that round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,9 +43,34 @@ int fail(const Twine &text) {
   return 1;
 }
 
+struct Options {
+  StringRef file, pipeline;
+  bool areVaried = false;
+  double within = 0; ///< 0: but for the order of sums
+};
+
+/// Any integers, and floats that are the element times 1 to 8, of either sign.
+DenseElementsAttr varied(DenseElementsAttr splat, std::mt19937 &random) {
+  ShapedType type = splat.getType();
+  if (auto element = dyn_cast<FloatType>(type.getElementType())) {
+    SmallVector<APFloat> values;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      APFloat factor(double(1 + random() % 8) * (random() % 2 ? 1 : -1));
+      bool losesInfo = false;
+      factor.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+      values.push_back(splat.getSplatValue<APFloat>() * factor);
+    }
+    return DenseElementsAttr::get(type, values);
+  }
+  SmallVector<APInt> values;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    values.push_back(APInt(64, random()).trunc(type.getElementTypeBitWidth()));
+  return DenseElementsAttr::get(type, values);
+}
+
 /// One part of a file, in a context of its own.
 struct Part {
-  Part(StringRef text) : context(MLIRContext::Threading::DISABLED) {
+  Part(StringRef text, bool areVaried) : context(MLIRContext::Threading::DISABLED) {
     DialectRegistry registry;
     interp::registerDialects(registry);
     context.appendDialectRegistry(registry);
@@ -53,11 +80,30 @@ struct Part {
     };
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
     module = parseSourceString<ModuleOp>(text.str(), &context); // which wants a zero behind it
+    if (module && areVaried)
+      varyConstants();
+  }
+
+  void varyConstants() {
+    std::mt19937 random(11);
+    module->walk([&](graph::ConstantOp constant) {
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(varied(splat, random));
+    });
   }
 
   bool apply(StringRef pipeline) {
-    PassManager passes(&context);
+    PassManager passes(&context); // of a module; one inside of it there is not
+    if (pipeline.consume_front("builtin.module("))
+      pipeline.consume_back(")");
     return succeeded(parsePassPipeline(pipeline, passes, llvm::errs())) && succeeded(passes.run(*module));
+  }
+
+  std::string print() {
+    std::string printed;
+    llvm::raw_string_ostream stream(printed);
+    module->print(stream);
+    return printed;
   }
 
   std::optional<std::vector<Tensor>> run(StringRef function, const Symbols &symbols);
@@ -77,6 +123,9 @@ Tensor randomTensor(RankedTensorType type, const Symbols &symbols, std::mt19937 
   if (type.getElementType().isF32())
     for (float &value : tensor.mutableElements<float>())
       value = static_cast<float>(pick(-8, 8));
+  else if (type.getElementType().isF64())
+    for (double &value : tensor.mutableElements<double>())
+      value = static_cast<double>(pick(-8, 8));
   else if (type.getElementType().isInteger(64))
     for (int64_t &value : tensor.mutableElements<int64_t>())
       value = pick(0, 1);
@@ -105,14 +154,18 @@ std::optional<std::vector<Tensor>> Part::run(StringRef function, const Symbols &
   return std::vector<Tensor>(results->begin(), results->end());
 }
 
-bool areEqual(const Tensor &a, const Tensor &b) {
+bool areEqual(const Tensor &a, const Tensor &b, double within) {
   if (a.shape != b.shape)
     return false;
   if (!a.elementType.isF32())
     return std::memcmp(a.data(), b.data(), a.sizeBytes()) == 0;
-  return llvm::all_of(llvm::zip(a.elements<float>(), b.elements<float>()), [](auto pair) {
+  float largest = 0;
+  for (float x : a.elements<float>())
+    largest = std::max(largest, std::abs(x));
+  return llvm::all_of(llvm::zip(a.elements<float>(), b.elements<float>()), [&](auto pair) {
     auto [x, y] = pair;
-    return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 1e-5 * (1 + std::abs(x));
+    double most = within > 0 ? within * largest : 1e-5 * (1 + std::abs(x));
+    return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= most;
   });
 }
 
@@ -136,7 +189,7 @@ std::vector<Symbols> valuesOf(func::FuncOp function) {
   return values;
 }
 
-int compare(Part &before, Part &after, func::FuncOp function) {
+int compare(Part &before, Part &after, func::FuncOp function, double within) {
   StringRef name = function.getSymName();
   unsigned runs = 0;
   for (const Symbols &symbols : valuesOf(function)) {
@@ -150,36 +203,44 @@ int compare(Part &before, Part &after, func::FuncOp function) {
       continue;
     ++runs;
     for (size_t i = 0; i < expected->size(); ++i)
-      if (!areEqual((*expected)[i], (*got)[i]))
+      if (!areEqual((*expected)[i], (*got)[i], within))
         return fail(where + ": result " + Twine(i) + " is another");
   }
   return runs ? 0 : fail("'" + name + "' ran with no value of its symbols\n" + before.messages);
 }
 
-int comparePart(StringRef text, StringRef pipeline) {
-  Part before(text), after(text);
-  if (!before.module || !after.apply(pipeline))
+int comparePart(StringRef text, const Options &options, bool &isChanged) {
+  Part before(text, options.areVaried), after(text, options.areVaried);
+  if (!before.module || !after.apply(options.pipeline))
     return fail("a part of the file is not what the passes take\n" + before.messages + after.messages);
+  isChanged |= before.print() != after.print();
   for (auto function : before.module->getOps<func::FuncOp>())
-    if (!function.isPrivate() && compare(before, after, function))
+    if (!function.isPrivate() && compare(before, after, function, options.within))
       return 1;
   return 0;
 }
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 3)
+  if (argc < 3)
     return fail("expected FILE.mlir and PIPELINE");
+  Options options{argv[1], argv[2]};
+  for (StringRef option : ArrayRef(argv + 3, argv + argc))
+    if (option == "--varied")
+      options.areVaried = true;
+    else if (!option.consume_front("--within=") || option.getAsDouble(options.within))
+      return fail("expected --varied or --within=PART, got '" + option + "'");
   graph::registerGraphPasses();
   tile::registerTilePasses();
   registerTransformsPasses();
-  auto file = llvm::MemoryBuffer::getFile(argv[1], /*IsText=*/true);
+  auto file = llvm::MemoryBuffer::getFile(options.file, /*IsText=*/true);
   if (!file)
-    return fail(Twine(argv[1]) + ": " + file.getError().message());
+    return fail(options.file + ": " + file.getError().message());
   SmallVector<StringRef> parts;
   (*file)->getBuffer().split(parts, "\n// -----\n");
+  bool isChanged = false;
   for (StringRef part : parts)
-    if (comparePart(part, argv[2]))
+    if (comparePart(part, options, isChanged))
       return 1;
-  return 0;
+  return isChanged ? 0 : fail("the passes change nothing");
 }
