@@ -1,6 +1,8 @@
 // Constants of few bits with scales of groups lie as words, and an intrinsic computes the numbers where it multiplies them.
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 %s | FileCheck %s
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %s | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=SCHEDULED
+// RUN: same-values %s 'builtin.module(tile-pack-operands{target=x86-64-v3})' --varied
+// RUN: same-values %s 'builtin.module(tile-pack-operands{target=x86-64-v3},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=x86-64-v3},tile-flatten-blocks)' --varied
 // Packed again, and in kernels, it stays.
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --tile-pack-operands=target=x86-64-v3 %s | FileCheck %s
 
@@ -48,4 +50,29 @@ func.func @main(%x: tensor<3x64xf32>, %v: tensor<3x40xf32>) -> (tensor<3x32xf32>
   }
   %z = graph.contract %v, %u batch [] x [] over [1] x [1] : (tensor<3x40xf32>, tensor<32x40xf32>) -> tensor<3x32xf32>
   return %y, %z : tensor<3x32xf32>, tensor<3x32xf32>
+}
+
+// Signed bytes in groups, with zero points of either sign.
+// CHECK-LABEL: func.func @signs
+// CHECK: graph.generate {{.*}} -> tensor<1x2x32x16xi8>
+// CHECK: graph.generate {{.*}} -> tensor<1x2x16xf32>
+// CHECK: graph.generate {{.*}} -> tensor<1x2x16xi8>
+func.func @signs(%x: tensor<3x64xf32>) -> tensor<3x16xf32> {
+  %q = graph.constant dense<-3> : tensor<64x16xi8> : tensor<64x16xi8>
+  %s = graph.constant dense<0.25> : tensor<2x16xf32> : tensor<2x16xf32>
+  %p = graph.constant dense<-7> : tensor<2x16xi8> : tensor<2x16xi8>
+  %s.wide = graph.broadcast %s dims [0, 2] : tensor<2x16xf32> -> tensor<2x32x16xf32>
+  %p.wide = graph.broadcast %p dims [0, 2] : tensor<2x16xi8> -> tensor<2x32x16xi8>
+  %scales = graph.reshape %s.wide : tensor<2x32x16xf32> -> tensor<64x16xf32>
+  %points = graph.reshape %p.wide : tensor<2x32x16xi8> -> tensor<64x16xi8>
+  %w = graph.map (%q, %points, %scales) : (tensor<64x16xi8>, tensor<64x16xi8>, tensor<64x16xf32>) -> tensor<64x16xf32> {
+  ^bb0(%n: i8, %zero: i8, %scale: f32):
+    %f = arith.sitofp %n : i8 to f32
+    %g = arith.sitofp %zero : i8 to f32
+    %d = arith.subf %f, %g : f32
+    %h = arith.mulf %d, %scale : f32
+    graph.yield %h : f32
+  }
+  %y = graph.contract %x, %w batch [] x [] over [1] x [0] : (tensor<3x64xf32>, tensor<64x16xf32>) -> tensor<3x16xf32>
+  return %y : tensor<3x16xf32>
 }

@@ -1,6 +1,13 @@
 // RUN: perpend-opt --tile-lower-precision=precision=f16 %s | FileCheck %s --check-prefixes=CHECK,HALF
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s | FileCheck %s --check-prefixes=CHECK,BYTES
 // RUN: perpend-opt --tile-lower-precision=precision=f16 "--tile-pack-operands=target=x86-64-v3 precision=f16" --graph-simplify %s | FileCheck %s --check-prefix=PACKED
+// Random weights, and bounds that the next lower type does not keep.
+// RUN: same-values %s 'builtin.module(tile-lower-precision{precision=f16})' --varied --within=0.0003
+// RUN: same-values %s 'builtin.module(tile-lower-precision{precision=f16},tile-pack-operands{target=x86-64-v3 precision=f16},graph-simplify)' --varied --within=0.0003
+// RUN: not same-values %s 'builtin.module(tile-lower-precision{precision=bf16})' --varied --within=0.0003
+// RUN: same-values %s 'builtin.module(tile-lower-precision{precision=bf16})' --varied --within=0.003
+// RUN: not same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.003
+// RUN: same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.01
 
 // HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 3 : i64, type = "f16"}
 // BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 2 : i64, "product with one column" = 1 : i64}, products = 2 : i64, type = "int8"}
