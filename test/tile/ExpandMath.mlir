@@ -37,6 +37,51 @@ func.func @vector(%x: vector<8xf32>) -> vector<8xf32> {
   return %y : vector<8xf32>
 }
 
+// 1 + erf is one function, whose polynomial takes the factor of its argument.
+// FMA-LABEL: func.func @one_plus_erf
+// FMA-NOT: arith.divf
+// FMA: math.absf %arg0
+// FMA: math.copysign
+// FMA-NEXT: arith.addf
+// FMA-NEXT: return
+func.func @one_plus_erf(%x: vector<4xf32>) -> vector<4xf32> {
+  %root = arith.constant dense<1.41421354> : vector<4xf32>
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %scaled = arith.divf %x, %root : vector<4xf32>
+  %erf = math.erf %scaled : vector<4xf32>
+  %sum = arith.addf %one, %erf : vector<4xf32>
+  return %sum : vector<4xf32>
+}
+
+// An erf that is used otherwise, too, is computed once.
+// FMA-LABEL: func.func @erf_twice
+// FMA: %[[ERF:.*]] = math.copysign
+// FMA-NOT: math.copysign
+// FMA: arith.addf %[[ERF]]
+// FMA: return
+func.func @erf_twice(%x: f32) -> (f32, f32) {
+  %one = arith.constant 1.0 : f32
+  %erf = math.erf %x : f32
+  %sum = arith.addf %erf, %one : f32
+  return %erf, %sum : f32, f32
+}
+
+// Likewise one that is computed less often than the sum.
+// FMA-LABEL: func.func @erf_outside
+// FMA: math.copysign
+// FMA: scf.for
+// FMA-NOT: math.copysign
+// FMA: return
+func.func @erf_outside(%x: f32, %out: memref<?xf32>, %begin: index, %end: index, %step: index) {
+  %one = arith.constant 1.0 : f32
+  %erf = math.erf %x : f32
+  scf.for %i = %begin to %end step %step {
+    %sum = arith.addf %erf, %one : f32
+    memref.store %sum, %out[%i] : memref<?xf32>
+  }
+  return
+}
+
 // Left to libm, or to an instruction.
 // CHECK-LABEL: func.func @left
 // CHECK: math.exp %{{.*}} : f64

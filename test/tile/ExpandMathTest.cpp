@@ -163,6 +163,27 @@ std::vector<float> specialValues() {
   return values;
 }
 
+/// 1 + f(x / sqrt(2)).
+std::string onePlusSource(llvm::StringRef name) {
+  return llvm::formatv(R"(
+    func.func @{0}(%in: memref<?xf32>, %out: memref<?xf32>) attributes {{llvm.emit_c_interface} {{
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %root = arith.constant 1.41421354 : f32
+      %unit = arith.constant 1.0 : f32
+      %size = memref.dim %in, %zero : memref<?xf32>
+      scf.for %i = %zero to %size step %one {{
+        %x = memref.load %in[%i] : memref<?xf32>
+        %scaled = arith.divf %x, %root : f32
+        %f = math.{0} %scaled : f32
+        %y = arith.addf %f, %unit : f32
+        memref.store %y, %out[%i] : memref<?xf32>
+      }
+      return
+    })",
+                       name);
+}
+
 class ExpandMathTest : public testing::TestWithParam<bool> {
 protected:
   using Unary = void(Buffer *, Buffer *);
@@ -269,6 +290,36 @@ TEST_P(ExpandMathTest, SpecialValues) {
     std::vector<float> arguments = {notANumber};
     EXPECT_TRUE(std::isnan(run(jit.function<Unary>(std::string(function.name) + "_f32"), arguments)[0]))
         << function.name;
+  }
+}
+
+/// Below 1 the error is that of 1: of two terms that cancel, one has it.
+TEST_P(ExpandMathTest, OnePlusFunctionsAreWithinTheirBounds) {
+  Jit jit = compile(onePlusSource("erf") + onePlusSource("tanh"));
+  std::vector<float> arguments = allExponents(2048), specials = specialValues();
+  arguments.insert(arguments.end(), specials.begin(), specials.end());
+  for (auto [name, function] : {std::pair("erf", static_cast<double (*)(double)>(std::erf)), {"tanh", std::tanh}}) {
+    std::vector<float> results = run(jit.function<Unary>(name), arguments);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (std::isnan(arguments[i])) {
+        ASSERT_TRUE(std::isnan(results[i]));
+        continue;
+      }
+      ASSERT_NEAR(results[i], 1 + function(arguments[i] / double(1.41421354f)), 0x1.ap-23) << arguments[i];
+      if (std::abs(arguments[i]) > 14)
+        ASSERT_EQ(results[i], arguments[i] > 0 ? 2 : 0) << arguments[i];
+    }
+  }
+}
+
+TEST_P(ExpandMathTest, OnePlusExpIsWithinItsBound) {
+  Jit jit = compile(onePlusSource("exp"));
+  std::vector<float> arguments = allExponents(2048), specials = specialValues();
+  arguments.insert(arguments.end(), specials.begin(), specials.end());
+  std::vector<float> results = run(jit.function<Unary>("exp"), arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    float argument = arguments[i] / 1.41421354f;
+    ASSERT_LE(distance(results[i], 1 + std::exp(double(argument))), 2) << "exp of " << argument;
   }
 }
 

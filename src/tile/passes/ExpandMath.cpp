@@ -5,6 +5,9 @@
 // functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32; conversions of bf16
 // become integer arithmetic. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
 //
+// 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are functions of their own: no digit of erf and tanh near 0 is left in them,
+// and none of a small exp.
+//
 //   %y = math.tanh %x : f32
 // becomes some forty operations of arith: see MathFunctions.cpp.
 //
@@ -14,6 +17,7 @@
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -45,6 +49,50 @@ UnaryFunction unaryFunctionOf(Operation *op) {
       .Case([](math::AtanOp) { return emitAtan; })
       .Case([](math::RsqrtOp) { return emitRsqrt; })
       .Default([](Operation *) { return nullptr; });
+}
+
+/// f(x) in 1 + f(x), if nothing else uses it, and not more often.
+Operation *addedToOne(arith::AddFOp sum) {
+  bool isLeftOne = matchPattern(sum.getLhs(), m_OneFloat());
+  Value other = isLeftOne ? sum.getRhs() : sum.getLhs();
+  if (!(isLeftOne || matchPattern(sum.getRhs(), m_OneFloat())) || !other.hasOneUse())
+    return nullptr;
+  Operation *op = other.getDefiningOp();
+  return op && op->getBlock() == sum->getBlock() ? op : nullptr;
+}
+
+struct Scaled {
+  Value value;
+  double factor = 1;
+};
+
+/// `value` as another one times a constant that is positive and moderate: the factor can go into coefficients.
+Scaled scaledBy(Value value) {
+  Operation *op = value.getDefiningOp();
+  APFloat constant(0.0);
+  if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op) ||
+      !matchPattern(op->getOperand(1), m_ConstantFloat(&constant)))
+    return {value};
+  double number = FloatAttr::getValueAsDouble(constant), factor = isa<arith::MulFOp>(op) ? number : 1 / number;
+  return 0.25 <= factor && factor <= 4 ? Scaled{op->getOperand(0), factor} : Scaled{value};
+}
+
+/// 1 + f(x), where that is less work than f.
+struct OnePlusFunction {
+  Value argument;
+  std::function<Real(Real)> emit; // null for other functions
+};
+
+OnePlusFunction onePlusFunctionOf(Operation *op) {
+  auto ofScaled = [&](Real (*function)(Real, double)) -> OnePlusFunction {
+    Scaled x = scaledBy(op->getOperand(0));
+    return {x.value, [=](Real real) { return function(real, x.factor); }};
+  };
+  return TypeSwitch<Operation *, OnePlusFunction>(op)
+      .Case([&](math::ErfOp) { return ofScaled(emitOnePlusErf); })
+      .Case([&](math::TanhOp) { return ofScaled(emitOnePlusTanh); })
+      .Case([](math::ExpOp exp) { return OnePlusFunction{exp.getOperand(), emitOnePlusExp}; })
+      .Default([](Operation *) { return OnePlusFunction(); });
 }
 
 bool isExpandable(Type type) {
@@ -93,10 +141,22 @@ public:
   using TileExpandMathBase::TileExpandMathBase;
 
   void runOnOperation() override {
+    getOperation()->walk([&](arith::AddFOp sum) {
+      Operation *op = addedToOne(sum);
+      if (!op || !isExpandable(sum.getType()))
+        return;
+      if (OnePlusFunction function = onePlusFunctionOf(op); function.emit) {
+        expand(sum, function.argument, [&](ArrayRef<Real> x) { return function.emit(x[0]); });
+        op->erase();
+      }
+    });
     getOperation()->walk([&](Operation *op) {
-      UnaryFunction function = unaryFunctionOf(op);
-      if ((function || isa<math::PowFOp>(op)) && isExpandable(op->getResult(0).getType()))
-        expand(op, function);
+      if (!isa<math::MathDialect>(op->getDialect()) || !isExpandable(op->getResult(0).getType()))
+        return;
+      if (UnaryFunction function = unaryFunctionOf(op))
+        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
+      else if (isa<math::PowFOp>(op))
+        expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
     });
     getOperation()->walk([](Operation *op) {
       if (computesBF16(op))
@@ -110,16 +170,15 @@ public:
   }
 
 private:
-  /// A null `function` stands for the power of two operands.
-  void expand(Operation *op, UnaryFunction function) {
+  void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {
     MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
-    auto operand = [&](unsigned i) -> Real {
-      Value value = op->getOperand(i);
-      return {&emitter, type == computed ? value : emitter.builder.create<arith::ExtFOp>(computed, value)};
-    };
-    Value result = (function ? function(operand(0)) : emitPow(operand(0), operand(1))).value;
+    SmallVector<Real> reals;
+    for (Value value : operands)
+      reals.push_back(
+          {&emitter, type == computed ? value : emitter.builder.create<arith::ExtFOp>(computed, value).getResult()});
+    Value result = function(reals).value;
     if (type != computed)
       result = emitter.builder.create<arith::TruncFOp>(type, result);
     op->replaceAllUsesWith(ValueRange(result));

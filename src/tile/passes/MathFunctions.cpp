@@ -9,6 +9,8 @@
 
 #include "tile/passes/MathFunctions.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -101,15 +103,20 @@ Real scale(Real x, Integer number) {
   return x * power(half) * power(sum - half);
 }
 
+llvm::SmallVector<double> scaled(llvm::ArrayRef<double> terms, double factor) {
+  return llvm::map_to_vector(terms, [&](double term) { return term * factor; });
+}
+
 /// exp(x) = 2^number * exp(rest), |x| < 104
 struct ReducedExp {
   Real rest;
   Integer number;
 
   Real minusOne() const { return multiplyAdd(rest * rest, polynomial(expTerms, rest), rest); }
-  Real exp() const {
-    Real slope = multiplyAdd(polynomial(expTerms, rest), rest, rest.constant(1));
-    return multiplyAdd(slope, rest, rest.constant(1));
+  /// exp(rest) * factor, by its coefficients.
+  Real exp(double factor = 1) const {
+    Real slope = multiplyAdd(polynomial(scaled(expTerms, factor), rest), rest, rest.constant(factor));
+    return multiplyAdd(slope, rest, rest.constant(factor));
   }
 };
 
@@ -126,10 +133,20 @@ Real expModerate(Real x) {
   return reduced.exp() * powerOfTwo(reduced.number, x);
 }
 
-/// 1 - erfc(x), 0 <= x <= 4, with an absolute error: erfc as a power of two, whose logarithm is a
+/// 1 + exp(x), -87 < x <= 89. Half of the power of two: itself it may be just beyond the range.
+Real onePlusExp(Real x) {
+  ReducedExp reduced = reduceExp(x);
+  return multiplyAdd(reduced.exp(2), powerOfTwo(reduced.number - 1, x), x.constant(1));
+}
+
+/// 1 - erfc(x * factor), 0 <= x * factor <= 4, with an absolute error: erfc as a power of two, whose logarithm is a
 /// polynomial.
-Real oneMinusErfc(Real x) {
-  Real slope = polynomial(log2ErfcTerms, x);
+Real oneMinusErfc(Real x, double factor) {
+  llvm::SmallVector<double> terms;
+  double power = 1;
+  for (double term : log2ErfcTerms)
+    terms.push_back(term * (power *= factor));
+  Real slope = polynomial(terms, x);
   Real shifted = multiplyAdd(slope, x, x.constant(exponentOffset(x)));
   Real rest = multiplyAdd(slope, x, -(shifted - exponentOffset(x)));
   Real fraction = multiplyAdd(rest, polynomial(exp2Terms, rest), x.constant(1));
@@ -249,8 +266,21 @@ Real perpend::tile::emitTanh(Real x) {
 Real perpend::tile::emitErf(Real x) {
   Real a = clamp(x.absolute(), 0, 4);
   Real nearZero = multiplyAdd(a, polynomial(erfTerms, a * a), a);
-  return select(a < 0.5, nearZero, oneMinusErfc(a)).withSignOf(x);
+  return select(a < 0.5, nearZero, oneMinusErfc(a, 1)).withSignOf(x);
 }
+
+Real perpend::tile::emitOnePlusErf(Real x, double factor) {
+  Real a = clamp(x.absolute(), 0, 4 / factor);
+  return oneMinusErfc(a, factor).withSignOf(x) + 1;
+}
+
+/// 1 + tanh(x) = 2 - 2 / (1 + exp(2x))
+Real perpend::tile::emitOnePlusTanh(Real x, double factor) {
+  Real doubled = clamp(x, -10 / factor, 10 / factor) * (2 * factor);
+  return x.constant(2) - x.constant(2) / onePlusExp(doubled);
+}
+
+Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)); }
 
 Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
