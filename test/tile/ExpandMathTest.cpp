@@ -32,14 +32,14 @@ struct UnaryCase {
   float limit = infinity; // the largest |x| at which the bound holds
 };
 
-const UnaryCase unaryCases[] = {{"exp", std::exp, 2},
+const UnaryCase unaryCases[] = {{"exp", std::exp, 1},
                                 {"exp2", std::exp2, 2},
                                 {"expm1", std::expm1, 2},
                                 {"log", std::log, 2},
                                 {"log2", std::log2, 2},
                                 {"log10", std::log10, 2},
                                 {"log1p", std::log1p, 2},
-                                {"tanh", std::tanh, 2},
+                                {"tanh", std::tanh, 1},
                                 {"erf", std::erf, 2},
                                 {"atan", std::atan, 2},
                                 {"sin", std::sin, 2, 0x1p28f},
