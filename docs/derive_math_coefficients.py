@@ -35,13 +35,13 @@ def fit(function, weight, low, high, degree):
     nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
     values, shares = [function(x) for x in nodes], [mpf(1)] * size
     for _ in range(60):
-        squares = [share * weight(x) ** 2 for x, share in zip(nodes, shares)]
-        moments = [sum(s * x**k for x, s in zip(nodes, squares)) for k in range(2 * count)]
-        sides = [sum(s * v * x**k for x, v, s in zip(nodes, values, squares)) for k in range(count)]
+        squares = [share * weight(x) ** 2 for x, share in zip(nodes, shares, strict=True)]
+        moments = [sum(s * x**k for x, s in zip(nodes, squares, strict=True)) for k in range(2 * count)]
+        sides = [sum(s * v * x**k for x, v, s in zip(nodes, values, squares, strict=True)) for k in range(count)]
         matrix = mp.matrix([[moments[row + column] for column in range(count)] for row in range(count)])
         coefficients = list(mp.lu_solve(matrix, mp.matrix(sides)))
-        errors = [abs(mp.polyval(coefficients[::-1], x) - v) * weight(x) for x, v in zip(nodes, values)]
-        shares = [share * error / max(errors) for share, error in zip(shares, errors)]
+        errors = [abs(mp.polyval(coefficients[::-1], x) - v) * weight(x) for x, v in zip(nodes, values, strict=True)]
+        shares = [share * error / max(errors) for share, error in zip(shares, errors, strict=True)]
     return coefficients
 
 
