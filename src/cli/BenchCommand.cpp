@@ -200,7 +200,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   if (!parseCounts(options.threads, threads))
     return fail("option '--threads': expected numbers of at least 1, such as 1,2, got '" + options.threads + "'"),
            UsageError;
-  if (!list.checkOutputs())
+  if (!list.checkOutputs(positional[0]))
     return UserError;
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path);

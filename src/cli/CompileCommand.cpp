@@ -152,8 +152,10 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;
-  if (!list.checkOutputs())
+  if (!list.checkOutputs(positional[0]))
     return UserError;
+  if (llvm::Error error = options.stopAfter.empty() ? support::checkReplaceableFile(output) : llvm::Error::success())
+    return fail(std::move(error));
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
   if (!kind)

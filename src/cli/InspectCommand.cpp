@@ -77,7 +77,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
                 (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "stages: " + llvm::join(stages, ", ")),
            UsageError;
   }
-  if (!list.checkOutputs())
+  if (!list.checkOutputs(positional[0]))
     return UserError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);

@@ -95,17 +95,23 @@ void OptionList::add(StringRef flag, std::vector<std::string> &values, StringRef
 
 void OptionList::addOutputFile(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
   add(flag, value, valueName, help);
-  outputs.push_back([&value] { return value.empty() ? llvm::Error::success() : support::checkWritableFile(value); });
+  outputs.push_back([&value](StringRef model) {
+    if (llvm::sys::fs::equivalent(value, model))
+      return llvm::createStringError(std::make_error_code(std::errc::invalid_argument),
+                                     "output '" + value + "' is the model itself\nhint: choose another name");
+    return value.empty() ? llvm::Error::success() : support::checkWritableFile(value);
+  });
 }
 
 void OptionList::addOutputFolder(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
   add(flag, value, valueName, help);
-  outputs.push_back([&value] { return value.empty() ? llvm::Error::success() : support::checkWritableFolder(value); });
+  outputs.push_back(
+      [&value](StringRef) { return value.empty() ? llvm::Error::success() : support::checkWritableFolder(value); });
 }
 
-bool OptionList::checkOutputs() const {
-  for (const std::function<llvm::Error()> &output : outputs)
-    if (llvm::Error error = output())
+bool OptionList::checkOutputs(StringRef model) const {
+  for (const std::function<llvm::Error(StringRef)> &output : outputs)
+    if (llvm::Error error = output(model))
       return fail(std::move(error)), false;
   return true;
 }
@@ -127,7 +133,7 @@ void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) 
 #include "Options.def"
   for (Option &option : llvm::drop_begin(this->options, first))
     option.needsSource = true;
-  outputs.push_back([&options] {
+  outputs.push_back([&options](StringRef) {
     return options.dumpPhases.empty() ? llvm::Error::success() : support::checkWritableFolder(options.dumpPhases);
   });
 }

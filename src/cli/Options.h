@@ -55,8 +55,8 @@ public:
   bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional);
   /// For a model that is compiled already. False: one of the options needs its source, an error was printed.
   bool checkCompiled(StringRef path) const;
-  /// False: an error was printed.
-  bool checkOutputs() const;
+  /// That they can be written, and are not the model. False: an error was printed.
+  bool checkOutputs(StringRef model) const;
   void print(llvm::raw_ostream &out) const;
 
 private:
@@ -75,7 +75,7 @@ private:
   bool reportUnknown(StringRef argument) const;
 
   std::vector<Option> options;
-  std::vector<std::function<llvm::Error()>> outputs;
+  std::vector<std::function<llvm::Error(StringRef model)>> outputs;
 };
 
 /// "3" -> {3}; false for anything that is no list of positive integers separated by commas.

@@ -55,7 +55,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
-  if (!list.checkOutputs())
+  if (!list.checkOutputs(positional[0]))
     return UserError;
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);

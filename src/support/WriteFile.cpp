@@ -46,6 +46,13 @@ Error checkWritableFile(StringRef path) {
   return error ? cannotWrite(path, error) : Error::success();
 }
 
+Error checkReplaceableFile(StringRef path) {
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path) && !sys::fs::is_directory(path))
+    return createStringError(std::make_error_code(std::errc::not_supported),
+                             "cannot write '" + path + "': it is a device or a pipe\nhint: give the name of a file");
+  return checkWritableFile(path);
+}
+
 Error checkWritableFolder(StringRef path) {
   StringRef existing = path;
   while (!sys::fs::exists(existing) && existing != ".")

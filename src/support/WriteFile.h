@@ -21,6 +21,9 @@ llvm::Error writePrivateFile(llvm::StringRef path, llvm::function_ref<void(llvm:
 /// Errors: those of cannotWrite.
 llvm::Error checkWritableFile(llvm::StringRef path);
 
+/// The same for one that another file replaces when that is whole: errors, too, where it is a device or a pipe.
+llvm::Error checkReplaceableFile(llvm::StringRef path);
+
 /// The same for files in a folder that is created with those above it. Errors: it, or one above it, is a file, or may
 /// not be written to.
 llvm::Error checkWritableFolder(llvm::StringRef path);

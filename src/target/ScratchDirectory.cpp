@@ -47,6 +47,8 @@ Expected<std::string> ScratchDirectory::write(StringRef name, StringRef bytes) c
 }
 
 Error moveIntoPlace(StringRef from, StringRef output) {
+  if (Error error = support::checkReplaceableFile(output))
+    return error;
   if (std::error_code reason = sys::fs::rename(from, output))
     return support::cannotWrite(output, reason);
   return Error::success();

@@ -1,5 +1,6 @@
 """Outputs that cannot be written: one error, status 1, and nothing half-written."""
 
+import os
 import resource
 import shutil
 import signal
@@ -202,3 +203,22 @@ def test_an_override_that_is_no_module_is_not_the_compilers_mistake(tmp_path: Pa
     message = reject("compile", DIGITS, "-o", "x.so", "--override-phase", "fuse:fuse.mlir", folder=tmp_path)
     assert "fuse.mlir:1:1" in message and "perpend bug" not in message
     assert [path.name for path in tmp_path.iterdir()] == ["fuse.mlir"]
+
+
+def test_a_device_is_no_program(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    message = reject("compile", DIGITS, "--exe", "-o", "pipe", folder=tmp_path)
+    assert "cannot write 'pipe': it is a device or a pipe" in message
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("compile", "--exe", "-o"), ("inspect", "--html"), ("bench", "--time", "0", "--json")]
+)
+def test_no_output_replaces_the_model(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    shutil.copy(DIGITS, tmp_path / "m.onnx")
+    before = (tmp_path / "m.onnx").read_bytes()
+    command, *options = arguments
+    message = reject(command, "m.onnx", *options, "./m.onnx", folder=tmp_path)
+    assert "output './m.onnx' is the model itself" in message
+    assert (tmp_path / "m.onnx").read_bytes() == before
