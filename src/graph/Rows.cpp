@@ -68,7 +68,11 @@ bool perpend::graph::isWorthKeeping(Operation *op) {
 namespace {
 class ChainFinder {
 public:
-  ChainFinder(Operation *root, int64_t mostBytes) : mostBytes(mostBytes) { chain.root = root; }
+  /// \p within: the only operators that the chain may have beside its root; nullptr for any.
+  ChainFinder(Operation *root, int64_t mostBytes, const llvm::SetVector<Operation *> *within)
+      : within(within), mostBytes(mostBytes) {
+    chain.root = root;
+  }
 
   std::optional<RowChain> find() {
     if (!isRowwise(chain.root) || !findRowDims() || (isProduct(chain.root) && !joins(chain.root)))
@@ -187,7 +191,9 @@ private:
            (!isProduct(chain.root) || isReadable(chain.root));
   }
 
-  bool isCandidate(Operation *op) const { return op->getBlock() == chain.root->getBlock() && isRowwise(op); }
+  bool isCandidate(Operation *op) const {
+    return op->getBlock() == chain.root->getBlock() && (!within || within->contains(op)) && isRowwise(op);
+  }
 
   /// Row i of the user needs row i of the operand, and no other. What a view reads of the row must be known as well, or
   /// the row would be computed again for each element.
@@ -327,6 +333,7 @@ private:
   }
 
   RowChain chain;
+  const llvm::SetVector<Operation *> *within;
   int64_t mostBytes, bytes = 0;
   unsigned recomputed = 0;
   /// There is a product, so that as many rows are kept as a block of it has.
@@ -340,5 +347,14 @@ Shape RowChain::rowOf(Value value) const {
 }
 
 std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes) {
-  return ChainFinder(root, mostBytes).find();
+  // What joined because of an operator that did not join itself has no reason to in the chain's kernel: as often as
+  // some are left out, the others are looked at again.
+  std::optional<RowChain> chain = ChainFinder(root, mostBytes, nullptr).find();
+  while (chain) {
+    std::optional<RowChain> own = ChainFinder(root, mostBytes, &chain->members).find();
+    if (own && own->members.size() == chain->members.size())
+      return own;
+    chain = std::move(own);
+  }
+  return std::nullopt;
 }

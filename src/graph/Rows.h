@@ -50,7 +50,8 @@ bool isWorthKeeping(mlir::Operation *op);
 
 /// The chain that ends in `root`: what only it uses, as far as rows follow rows, with at most `mostBytes` of rows that
 /// are kept. Rows that are known to be longer are computed again, which a chain does at most twice; so are those of
-/// which an element costs no more than to read it. nullopt: nothing would be read often, or nothing combines elements.
+/// which an element costs no more than to read it. It depends on nothing but its own operators, so that it is found
+/// again in their kernel. nullopt: nothing would be read often, or nothing combines elements.
 std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes);
 
 /// What the rows of a chain may take of a thread's caches, where that is known.

@@ -224,6 +224,27 @@ def test_products_of_rows_stay_in_one_kernel(tmp_path: Path, m: int | str) -> No
     assert "x bf16, local>" in kernel
 
 
+def test_rows_that_are_stored_end_a_kernel(tmp_path: Path) -> None:
+    """Scales are the largest numbers of rows, which a product behind what is stored of them does not see."""
+    random = np.random.default_rng(5)
+    weights = {"w": random.standard_normal((96, 96)), "v": random.standard_normal((96, 4))}
+    model = save(
+        tmp_path / "stored.onnx",
+        [
+            helper.make_node("MatMul", ["x", "w"], ["h"]),
+            helper.make_node("Relu", ["h"], ["r"]),
+            helper.make_node("MatMul", ["r", "v"], ["s"]),
+            helper.make_node("Sigmoid", ["s"], ["p"]),
+            helper.make_node("ReduceMean", ["p"], ["y"], axes=[1], keepdims=1),
+        ],
+        [value("x", ["n", 96])],
+        [value("h", ["n", 96]), value("y", ["n", 1])],
+        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()],
+    )
+    said = succeed("check", model, "--precision", "int8", "--symbol", "n=7", folder=tmp_path)
+    assert "the outputs agree" in said
+
+
 def test_what_is_computed_is_rounded_before_it_is_moved(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["q"]),
