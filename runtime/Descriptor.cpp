@@ -157,6 +157,7 @@ const KeyRow keyTable[] = {
     {"name", true, [](Parse &p) { p.out.name = p.reader.string(); }},
     {"target", false, [](Parse &p) { p.out.target = p.reader.string(); }},
     {"precision", false, [](Parse &p) { p.out.precision = p.reader.string(); }},
+    {"hint", false, [](Parse &p) { p.out.hint = p.reader.string(); }},
     {"isa", false, [](Parse &p) { p.out.isa = readNames(p.reader, p.region, maxInstructionSets); }},
     {"symbols", true, [](Parse &p) { p.out.symbols = readNames(p.reader, p.region, p.module.symbolCount); }},
     {"dataSymbols", false, [](Parse &p) { p.out.dataSymbols = readNames(p.reader, p.region, p.module.symbolCount); }},

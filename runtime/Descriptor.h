@@ -29,6 +29,7 @@ struct RepeatList {
 
 struct Descriptor {
   const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
+  const char *hint = nullptr; // of a model that no machine runs: what to do
   int64_t abi = -1, weightsBytes = -1;
   NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;

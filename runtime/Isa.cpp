@@ -2,7 +2,6 @@
 // table per architecture (IsaX86.def for x86-64); a new instruction set is one row.
 #include "Isa.h"
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -106,14 +105,6 @@ bool isKnownInstructionSet(const char *name) { return findRow(name); }
 bool hasInstructionSet(const char *name) {
   const FeatureRow *row = findRow(name);
   return row && (isPresent(*row) || (perpend_executes && perpend_executes(name)));
-}
-
-void describeInstructionSets(char *text, size_t capacity) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (const FeatureRow &row : featureTable)
-    if (isPresent(row) && used + strlen(row.name) + 2 < capacity)
-      used += static_cast<size_t>(snprintf(text + used, capacity - used, "%s%s", used ? "," : "", row.name));
 }
 
 } // namespace perpend::runtime

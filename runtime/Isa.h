@@ -14,8 +14,5 @@ bool hasInstructionSet(const char *name);
 // Asks the operating system for state that must be requested (AMX tiles). False when it refuses.
 bool requestInstructionSet(const char *name);
 
-// Comma-separated names of what the machine has, cut at capacity.
-void describeInstructionSets(char *text, size_t capacity);
-
 } // namespace perpend::runtime
 #endif

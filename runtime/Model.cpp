@@ -59,14 +59,14 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
     else if (!requestInstructionSet(name))
       refused.add(name);
   }
-  if (missing.used) {
-    char available[160];
-    describeInstructionSets(available, sizeof available);
+  if (missing.used && descriptor.hint)
+    return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; hint: %s", descriptor.name, missing.text,
+                descriptor.hint);
+  if (missing.used)
     return fail(PERPEND_UNSUPPORTED_CPU,
-                "model '%.60s' needs %s; this machine has %s …; hint: compile it for this machine "
-                "(target %.40s was asked for)",
-                descriptor.name, missing.text, available, descriptor.target);
-  }
+                "model '%.60s' needs %s, which this machine lacks; hint: compile it for this machine (target %.40s was "
+                "asked for)",
+                descriptor.name, missing.text, descriptor.target);
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,

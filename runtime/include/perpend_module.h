@@ -14,6 +14,7 @@
  *   "precision": "f32"            optional
  *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
  *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
+ *   "hint": "unset ..."           optional; what to do where one of "isa" is missing
  *   "symbols": ["n", "count0"]    symbolCount names
  *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
  *   "requirements": ["node 'conv' needs n >= 5"]

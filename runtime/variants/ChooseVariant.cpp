@@ -76,6 +76,11 @@ void describeMissing(const perpend_variant &variant, Processor &processor, Needs
   needs.append(" (%s)", variant.target);
 }
 
+void nameAll(const perpend_variant *variants, uint32_t count, Needs &text) {
+  for (uint32_t i = 0; i < count; ++i)
+    text.append("%s'%s'", i ? ", " : "", variants[i].target);
+}
+
 // `text` as a part of a JSON string.
 void replaceUnprintable(char *text) {
   for (; *text; ++text)
@@ -83,14 +88,16 @@ void replaceUnprintable(char *text) {
       *text = '?';
 }
 
-const perpend_module *refuse(const perpend_variant &any, const char *name, Needs &needs, const char *asked) {
-  static thread_local char descriptor[640];
+const perpend_module *refuse(const perpend_variant &any, const char *name, Needs &needs, const char *asked,
+                             const Needs &hint = {}) {
+  static thread_local char descriptor[896];
   static thread_local perpend_module module;
   replaceUnprintable(needs.text);
   int bytes = snprintf(descriptor, sizeof descriptor,
                        R"({"perpend":"%s","abi":%u,"name":"%.60s","target":"%.39s","isa":["%s"],"symbols":[],)"
-                       R"("inputs":[],"outputs":[],"kernels":[],"weightsBytes":0})",
-                       PERPEND_VERSION, PERPEND_MODULE_ABI, name, asked, needs.text);
+                       R"("inputs":[],"outputs":[],"kernels":[],"weightsBytes":0%s%s%s})",
+                       PERPEND_VERSION, PERPEND_MODULE_ABI, name, asked, needs.text, hint.used ? R"(,"hint":")" : "",
+                       hint.text, hint.used ? R"(")" : "");
   module = {};
   module.magic = PERPEND_MODULE_MAGIC;
   module.abi = PERPEND_MODULE_ABI;
@@ -105,19 +112,21 @@ const perpend_module *refuse(const perpend_variant &any, const char *name, Needs
 const perpend_module *chooseNamed(const perpend_variant *variants, uint32_t count, const char *name,
                                   const char *wanted) {
   Processor processor;
-  Needs needs;
+  Needs needs, hint;
   for (uint32_t i = 0; i < count; ++i)
     if (!strcmp(variants[i].target, wanted)) {
       if (runs(variants[i], processor))
         return variants[i].module;
       describeMissing(variants[i], processor, needs);
-      return refuse(variants[i], name, needs, "that of PERPEND_TARGET");
+      hint.append("this machine lacks that; unset PERPEND_TARGET, or set it to another of ");
+      nameAll(variants, count, hint);
+      return refuse(variants[i], name, needs, "that of PERPEND_TARGET", hint);
     }
-  needs.append("PERPEND_TARGET to be one of");
-  for (uint32_t i = 0; i < count; ++i)
-    needs.append("%s '%s'", i ? "," : "", variants[i].target);
+  needs.append("PERPEND_TARGET to be one of ");
+  nameAll(variants, count, needs);
   needs.append(", got '%s'", wanted);
-  return refuse(variants[0], name, needs, "that of PERPEND_TARGET");
+  hint.append("correct or unset PERPEND_TARGET");
+  return refuse(variants[0], name, needs, "that of PERPEND_TARGET", hint);
 }
 
 } // namespace

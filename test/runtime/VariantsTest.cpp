@@ -61,17 +61,23 @@ TEST_F(Variants, TheOneThatIsForced) {
   EXPECT_EQ(choose(), 1);
   setenv("PERPEND_TARGET", "wide", 1);
   EXPECT_EQ(choose(), -1);
-  EXPECT_TRUE(says("model 'fake' needs magic (wide); this machine has ")) << message();
+  EXPECT_TRUE(
+      says("model 'fake' needs magic (wide); hint: this machine lacks that; unset PERPEND_TARGET, or set it to another "
+           "of 'wide', 'good', 'base'"))
+      << message();
   setenv("PERPEND_TARGET", "goo", 1);
   EXPECT_EQ(choose(), -1);
-  EXPECT_TRUE(says("needs PERPEND_TARGET to be one of 'wide', 'good', 'base', got 'goo'; this")) << message();
+  EXPECT_TRUE(says(
+      "needs PERPEND_TARGET to be one of 'wide', 'good', 'base', got 'goo'; hint: correct or unset PERPEND_TARGET"))
+      << message();
 }
 
 TEST_F(Variants, NoneRuns) {
   add("wide", nowhere);
   add("wider", "a\0cx16\0b\0c\0d\0e\0f\0");
   EXPECT_EQ(choose(), -1);
-  EXPECT_TRUE(says("needs magic (wide), or a,b,c,d and 2 more (wider); this machine has ")) << message();
+  EXPECT_TRUE(says("needs magic (wide), or a,b,c,d and 2 more (wider), which this machine lacks; hint: compile it"))
+      << message();
   EXPECT_TRUE(says("(target wide,wider was asked for)")) << message();
 }
 
@@ -81,7 +87,7 @@ TEST_F(Variants, TextsEndWhereTheirRoomDoes) {
     add(target.c_str(), nowhere);
   EXPECT_EQ(choose(name.c_str()), -1);
   EXPECT_TRUE(says("model '" + std::string(60, 'n') + "' needs magic (ttt")) << message();
-  EXPECT_TRUE(says("ttt...; this machine has ")) << message();
+  EXPECT_TRUE(says("ttt..., which this machine lacks; hint: ")) << message();
   setenv("PERPEND_TARGET", ("\"\\\n\x01\xff" + name).c_str(), 1);
   list.resize(1);
   list[0].target = "one";
