@@ -84,7 +84,8 @@ static void printPlan(const ModelReport &report, llvm::raw_ostream &out) {
 void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_ostream &out) {
   auto [before, after] = head.split("{0}");
   out << before << escape(report.name) << after << "<h1>" << escape(report.name) << "</h1>\n<p>" << escape(report.path)
-      << "<br>" << escape(report.target) << "<br>weights: " << report.weightsBytes << " bytes</p>\n";
+      << "<br>" << escape(report.target) << (report.refusal.empty() ? "" : "<br>runs not here: ")
+      << escape(report.refusal) << "<br>weights: " << report.weightsBytes << " bytes</p>\n";
   std::vector<std::vector<std::string>> rows;
   for (const TensorReport &input : report.inputs)
     rows.push_back({"input", input.name, input.type});

@@ -212,10 +212,10 @@ static SmallVector<int64_t> numbersIn(const llvm::json::Object &facts, StringRef
 }
 
 std::optional<ModelReport> inspectLibrary(StringRef path) {
-  ModelOwner model = loadLibrary(path);
+  ModelReport report;
+  ModelOwner model = describeLibrary(path, report.refusal);
   if (!model)
     return std::nullopt;
-  ModelReport report;
   report.path = path.str();
   report.name = support::readable(perpend_model_name(model.get()));
   auto add = [](std::vector<TensorReport> &list, const perpend_tensor_info *info) {
@@ -232,7 +232,8 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   if (const llvm::json::Array *inputs = facts.getArray("inputs"))
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
-  report.target = facts.getString("target").value_or("").str();
+  if (report.refusal.empty() || !facts.getArray("variants"))
+    report.target = facts.getString("target").value_or("").str();
   report.precision = facts.getString("precision").value_or("").str();
   report.isChecked = facts.getBoolean("checked").value_or(false);
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
@@ -264,6 +265,8 @@ static void printVariants(const ModelReport &report, llvm::raw_ostream &out) {
 
 void printText(const ModelReport &report, llvm::raw_ostream &out) {
   out << "model '" << report.name << "' (" << report.path << ")\n";
+  if (!report.refusal.empty())
+    out << "runs     not here: " << report.refusal << "\n";
   if (!report.target.empty())
     out << "target   " << report.target << "\n";
   if (!report.precision.empty() && report.precision != "f32")

@@ -43,7 +43,9 @@ struct VariantReport {
 };
 
 struct ModelReport {
-  std::string name, path, target;
+  std::string name, path;
+  std::string target;  ///< empty: several machines, of which this one is none
+  std::string refusal; ///< why it does not run on this machine; empty: it does, or is not compiled
   bool isChecked = false;
   std::string precision; ///< of the operands of products; empty: f32
   std::vector<TensorReport> inputs, outputs;

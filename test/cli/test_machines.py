@@ -316,6 +316,14 @@ def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
     assert re.search(r"needs \S*amx-tile\S*, which this machine lacks", reject("run", "one.so", folder=tmp_path))
     targets = "sapphirerapids,x86-64-v4,+avx512fp16"
     succeed("compile", DIGITS, "--target", targets, "-o", "two.so", folder=tmp_path)
+    assert re.search(
+        r"^runs     not here: model \S+ needs \S*amx-tile\S*, which this machine lacks\ntarget   sapphirerapids\ninput ",
+        succeed("inspect", "one.so", folder=tmp_path),
+        re.M,
+    )
+    text = succeed("inspect", "two.so", folder=tmp_path)
+    assert re.findall(r"^variant  (\S+): code", text, re.M) == ["sapphirerapids", "x86-64-v4,+avx512fp16"]
+    assert "runs     not here" in text and "\ninput " in text and "\ntarget " not in text
     error = reject("run", "two.so", folder=tmp_path)
     assert re.search(
         r"needs \S*amx-tile\S* \(sapphirerapids\), or \S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\), which this machine lacks",
@@ -329,6 +337,7 @@ def test_forcing_what_cannot_be(folder: Path, tmp_path: Path, monkeypatch: pytes
     error = reject("run", folder / "digits.so", folder=tmp_path)
     assert "needs PERPEND_TARGET to be one of 'x86-64-v4', 'x86-64-v3', 'x86-64', got 'x86-64-v5'" in error
     assert error.rstrip().endswith("hint: correct or unset PERPEND_TARGET")
+    assert "\nvariant  x86-64-v3: code" in succeed("inspect", folder / "digits.so", folder=tmp_path)
     monkeypatch.setenv(FORCE, '"\\\n' + "x" * 1000)
     assert "got '???xxx" in reject("run", folder / "digits.so", folder=tmp_path)
     succeed("run", folder / "digits-x86-64.so", folder=tmp_path)  # of one machine

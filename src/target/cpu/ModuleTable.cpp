@@ -78,13 +78,24 @@ struct Field {
 };
 } // namespace
 
+/// The first of a shared library or a program can be found in the file. Each library refers to its own.
+static Constant *descriptorText(Module &module, const ModuleTable &table) {
+  auto *text = ConstantDataArray::getString(module.getContext(), table.descriptor);
+  auto *global = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "descriptor");
+  if (table.isMain && !module.getNamedGlobal(descriptorSymbol)) {
+    global->setName(descriptorSymbol);
+    global->setLinkage(GlobalValue::ExternalLinkage);
+    global->setVisibility(GlobalValue::ProtectedVisibility);
+  }
+  return global;
+}
+
 static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
   Type *i64 = Type::getInt64Ty(context), *i32 = Type::getInt32Ty(context);
   auto word = [&](uint64_t value) { return ConstantInt::get(i64, value); };
   auto half = [&](uint32_t value) { return ConstantInt::get(i32, value); };
-  auto *text = ConstantDataArray::getString(context, table.descriptor);
-  auto *descriptor = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "descriptor");
+  Constant *descriptor = descriptorText(module, table);
   Constant *offsets = table.staticOffsets ? constantArray(module, i64, *table.staticOffsets, "offsets")
                                           : ConstantPointerNull::get(PointerType::getUnqual(context));
   // With static offsets but no buffer, any address says "static".

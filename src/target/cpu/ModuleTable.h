@@ -22,6 +22,9 @@ class Module;
 
 namespace perpend::target {
 
+/// The descriptor's text in a shared library or a program, of several the first. No model's function has such a name.
+constexpr llvm::StringLiteral descriptorSymbol = "perpend_module.descriptor";
+
 struct ModuleTable {
   std::string name;          ///< an identifier
   bool isMain = true;        ///< found by perpend_module_main, too: the one model of a shared library or a program
