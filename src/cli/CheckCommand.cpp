@@ -104,7 +104,7 @@ struct Variant {
 /// Nothing where a run failed; printed.
 static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs) {
   std::vector<Variant> variants;
-  for (auto &[target, variant] : variantsOf(std::move(model), path)) {
+  for (auto &[target, variant] : comparedVariantsOf(std::move(model), path)) {
     SessionOwner session = createSession(variant.get(), 0);
     std::optional<std::vector<Array>> outputs;
     if (session)

@@ -4,6 +4,8 @@
 
 #include "support/TemporaryFolders.h"
 
+#include "../runtime/Isa.h"
+
 #include "llvm/Support/Path.h"
 
 #include <cstdlib>
@@ -40,7 +42,18 @@ llvm::json::Object descriptionOf(const perpend_model *model) {
   return std::move(*descriptor->getAsObject());
 }
 
-std::vector<std::pair<std::string, ModelOwner>> variantsOf(ModelOwner model, StringRef path) {
+/// "avx512f, avx512dq", of what a variant needs.
+static std::string missingOf(const llvm::json::Object &variant) {
+  std::string missing;
+  const llvm::json::Array *names = variant.getArray("isa");
+  for (const llvm::json::Value &value : names ? *names : llvm::json::Array())
+    if (std::string name = value.getAsString().value_or("").str();
+        !runtime::hasInstructionSet(name.c_str()) || !runtime::requestInstructionSet(name.c_str()))
+      missing += (missing.empty() ? "" : ", ") + name;
+  return missing;
+}
+
+std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path) {
   constexpr const char *force = "PERPEND_TARGET"; // runtime/variants/ChooseVariant.h
   std::vector<std::pair<std::string, ModelOwner>> variants;
   const llvm::json::Object facts = descriptionOf(model.get());
@@ -50,11 +63,14 @@ std::vector<std::pair<std::string, ModelOwner>> variantsOf(ModelOwner model, Str
     return variants;
   }
   for (const llvm::json::Value &machine : *machines) {
-    std::string name = machine.getAsObject()->getString("target").value_or("").str();
+    const llvm::json::Object &object = *machine.getAsObject();
+    std::string name = object.getString("target").value_or("").str();
     perpend_model *variant = nullptr;
     setenv(force, name.c_str(), /*replace=*/1);
     if (perpend_model_load(path.str().c_str(), &variant) == PERPEND_OK)
       variants.emplace_back(name, variant);
+    else
+      llvm::outs() << name << ": not compared, this machine lacks " << missingOf(object) << "\n";
   }
   unsetenv(force);
   return variants;

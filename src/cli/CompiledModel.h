@@ -41,9 +41,9 @@ ModelOwner loadLibrary(StringRef path);
 /// A library that this machine may not run, to be asked and not to be run; `refusal`: why it does not run here.
 /// Null: it is refused for another reason, printed, as by loadLibrary.
 ModelOwner describeLibrary(StringRef path, std::string &refusal);
-/// A model for several machines as it is on each of those that this one runs, by their names; else the model itself,
-/// without a name. `path`: of the library. Also where PERPEND_TARGET says which.
-std::vector<std::pair<std::string, ModelOwner>> variantsOf(ModelOwner model, StringRef path);
+/// A model for several machines as it is on each of those that this one runs, by their names (others are printed); else
+/// the model itself, without a name. `path`: of the library. Also where PERPEND_TARGET says which.
+std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path);
 SessionOwner createSession(perpend_model *model, int64_t threads);
 /// A library is loaded; anything else is compiled into `folder` first.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,

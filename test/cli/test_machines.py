@@ -122,6 +122,13 @@ def test_check_compares_every_variant(folder: Path, model: str) -> None:
     assert text.count("the outputs agree\n") == len(names)
 
 
+@pytest.mark.skipif(runs_here("sapphirerapids"), reason="this machine is a sapphirerapids")
+def test_check_says_what_it_does_not_compare(folder: Path) -> None:
+    text = succeed("check", "digits.onnx", "--target", "sapphirerapids,x86-64", folder=folder)
+    assert re.match(r"sapphirerapids: not compared, this machine lacks \S.*amx-tile.*\n", text)
+    assert "sse" not in text and "\nx86-64 against interpreter:\n" in text
+
+
 def test_check_of_the_one_that_is_forced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE, "x86-64")
     text = succeed("check", "digits.onnx", "--target", ",".join(TARGETS), folder=folder)
