@@ -321,7 +321,7 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   if (!loop->getExtent().values().front().isConstant())
     return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
                   loop->getExtent().values().front().str());
-  constexpr int64_t mostCopies = 4096; // more takes minutes to compile
+  constexpr int64_t mostCopies = 1024; // LLVM takes seconds for as many, and minutes for four times as many
   for (BlockOp block : blocksInside(*loop)) {
     int64_t copies = 1;
     for (ForOp around : loopsAround(block))
