@@ -113,6 +113,15 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
   }
 }
 
+/// ", header model.h", of a library.
+static std::string headerText(StringRef output) {
+  if (!isLibrary(output))
+    return "";
+  llvm::SmallString<128> header(output);
+  llvm::sys::path::replace_extension(header, ".h");
+  return (", header " + header).str();
+}
+
 static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds) {
   llvm::raw_ostream &out = llvm::outs();
   int width = 12;
@@ -122,7 +131,8 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
     for (const PhaseTime &time : report.times)
       out << llvm::format("  %-*s %8.3f s\n", width, time.phase.c_str(), time.seconds);
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
-      << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes)) << "\n";
+      << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes))
+      << headerText(output) << "\n";
   printTargets(report, options, out);
   if (!report.precision.type.empty())
     out << report.precision.text();
