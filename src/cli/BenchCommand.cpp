@@ -137,7 +137,7 @@ static int benchAgainst(const BenchOptions &options) {
   TemporaryFolder folder;
   std::vector<std::string> arguments = {tree + "/bench/models.py", options.source.path, "--out", folder.pathOf("out")};
   arguments.insert(arguments.end(), given->begin(), given->end());
-  int code = runProgram(python, arguments);
+  int code = runProgram(python, arguments, "the benchmark of other programs was ended");
   if (!options.json.empty())
     if (std::error_code error = llvm::sys::fs::copy_file(folder.pathOf("out") + "/models.json", options.json))
       return fail("cannot write '" + options.json + "': " + error.message());

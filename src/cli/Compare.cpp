@@ -265,8 +265,10 @@ std::optional<std::vector<Array>> runOnnxRuntime(StringRef path, ArrayRef<Array>
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!writeArray(folder.pathOf("."), "input" + std::to_string(i), inputs[i]))
       return std::nullopt;
-  if (runProgram(python, {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."),
-                          perpend_model_descriptor(model), isOptimised ? "1" : "0"}) != 0)
+  if (runProgram(python,
+                 {"-c", onnxRuntimeProgram.str(), path.str(), folder.pathOf("."), perpend_model_descriptor(model),
+                  isOptimised ? "1" : "0"},
+                 "onnxruntime aborted on these inputs", folder.pathOf("errors.txt")) != 0)
     return std::nullopt;
   std::vector<Array> outputs;
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {

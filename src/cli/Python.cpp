@@ -3,8 +3,10 @@
 #include "cli/Python.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Regex.h"
 
 #include <cstdlib>
 
@@ -33,13 +35,34 @@ std::string findPython() {
   return found ? *found : "";
 }
 
-int runProgram(StringRef program, ArrayRef<std::string> arguments) {
+/// Text without the escape sequences that colour it in a terminal.
+static std::string withoutColours(StringRef text) {
+  const llvm::Regex colour("\x1b\\[[0-9;]*[A-Za-z]");
+  std::string plain;
+  llvm::SmallVector<StringRef, 1> found;
+  while (colour.match(text, &found)) {
+    const size_t begin = static_cast<size_t>(found[0].data() - text.data());
+    plain += text.take_front(begin);
+    text = text.drop_front(begin + found[0].size());
+  }
+  return plain + text.str();
+}
+
+int runProgram(StringRef program, ArrayRef<std::string> arguments, StringRef onSignal, StringRef errors) {
   std::vector<StringRef> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   llvm::outs().flush();
   std::string message;
-  int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, {}, 0, 0, &message);
-  if (code < 0)
+  std::vector<std::optional<StringRef>> streams(3);
+  if (!errors.empty())
+    streams[2] = errors;
+  int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, streams, 0, 0, &message);
+  if (auto text = llvm::MemoryBuffer::getFile(errors); !errors.empty() && text)
+    llvm::errs() << withoutColours((*text)->getBuffer());
+  constexpr int endedBySignal = -2; // of ExecuteAndWait
+  if (code == endedBySignal)
+    fail(onSignal + ": " + message);
+  else if (code < 0)
     fail("cannot run '" + program + "': " + message);
   return code;
 }

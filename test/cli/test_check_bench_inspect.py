@@ -94,7 +94,17 @@ def test_counts_of_other_kinds(tmp_path: Path, text: str, counts: str) -> None:
 
 def test_check_without_onnxruntime(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERPEND_PYTHON", "no-such-python")
-    assert "no-such-python" in reject("check", tiny, "--against", "onnxruntime", folder=tmp_path)
+    assert "cannot run 'no-such-python'" in reject("check", tiny, "--against", "onnxruntime", folder=tmp_path)
+
+
+def test_check_where_onnxruntime_aborts(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nprintf '\\033[1;31mno elements\\033[m\\n' >&2\nkill -ABRT $$\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PERPEND_PYTHON", str(python))
+    done = perpend("check", tiny, "--against", "onnxruntime", folder=tmp_path)
+    assert done.returncode == 1
+    assert re.match(r"no elements\nerror: onnxruntime aborted on these inputs: Abort", done.stderr)
 
 
 def test_check_sees_a_difference(tmp_path: Path, tiny: Path) -> None:
