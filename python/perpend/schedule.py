@@ -145,6 +145,11 @@ class Schedule:
 
     def replay(self, trace: str) -> None:
         """Does all that the text of a trace says, or nothing."""
+        if not isinstance(trace, str):
+            raise TypeError(
+                f"replay: expected the text of a trace, got {type(trace).__name__}\n"
+                "hint: schedule.trace is the text of what was done"
+            )
         if trace.lstrip().startswith("schedule @"):
             raise ScheduleError(
                 "replay: expected a trace, got a section of a file of schedules\n"

@@ -167,10 +167,16 @@ static nb::list evaluate(Program &program, nb::args arguments) {
 
 static OptionValue optionValue(nb::handle key, nb::handle value) {
   OptionValue result;
-  if (!nb::try_cast(value, result))
-    throw CompileError("option '" + nb::cast<std::string>(key) + "': expected a whole number, bool or text, got " +
-                       nb::cast<std::string>(nb::repr(value)));
-  return result;
+  if (nb::try_cast(value, result))
+    return result;
+  std::string expected = "bool, int or str", hint;
+  for (const OptionInfo &option : compileOptions())
+    if (option.name == nb::cast<std::string>(key)) {
+      expected = option.type;
+      hint = "\nhint: " + option.name + ": " + option.help;
+    }
+  throw CompileError("option '" + nb::cast<std::string>(key) + "': expected " + expected + ", got " +
+                     nb::cast<std::string>(nb::type_name(value.type())) + hint);
 }
 
 static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {

@@ -170,6 +170,10 @@ def test_a_section_is_no_trace() -> None:
     schedule = perpend.Schedule(product())
     with pytest.raises(perpend.ScheduleError, match="expected a trace, got a section of a file of schedules"):
         schedule.replay(str(schedule))
+    with pytest.raises(TypeError, match="replay: expected the text of a trace, got NoneType\nhint: "):
+        schedule.replay(None)  # type: ignore[arg-type]
+    with pytest.raises(perpend.CompileError, match="option 'schedules': expected str, got list\nhint: schedules: ker"):
+        perpend.compile(product(), schedules=[str(schedule)])
 
 
 def test_kernels_that_cannot_be_opened() -> None:
