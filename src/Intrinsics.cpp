@@ -443,7 +443,10 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
     return emitError(start) << "the text breaks a rule of MLIR's, and what reads it stops: " << reading.text
                             << "\nhint: values are defined before they are used; mlir-opt-19 may say more";
   if (auto [loc, error] = placeOf(reading.text, file, start); !reading.text.empty())
-    return emitError(loc) << error;
+    return emitError(loc) << error
+                          << (StringRef(error).contains("hint: ")
+                                  ? ""
+                                  : "\nhint: docs/howto/add-an-intrinsic.md shows what such a file has");
   size_t known = library->list().size();
   if (failed(library->add(context, file, (*text)->getBuffer(), &target)))
     return failure();

@@ -40,6 +40,11 @@ std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
     fail("cannot read '" + path + "': " + file.getError().message(), hint);
     return std::nullopt;
   }
+  uint64_t bytes = 1; // the slice has four, whatever the file has
+  if (path.ends_with(".so") && !llvm::sys::fs::file_size(path, bytes) && bytes == 0) {
+    fail("the library '" + path + "' is empty", "compile the model again, or copy the file again");
+    return std::nullopt;
+  }
   if ((*file)->getBuffer() == "\x7f"
                               "ELF")
     return ModelKind::Library;

@@ -51,7 +51,7 @@ void OptionList::add(StringRef flag, bool &value, StringRef, StringRef help) {
 void OptionList::add(StringRef flag, std::string &value, StringRef valueName, StringRef help) {
   add(flag, valueName, help, [&value](StringRef text) {
     value = text.str();
-    return true;
+    return !text.empty();
   });
 }
 

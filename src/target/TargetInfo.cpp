@@ -140,7 +140,7 @@ const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes 
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
   const bool on = feature.consume_front("+");
   if (!on && !feature.consume_front("-")) {
-    std::string cure = feature.empty()         ? "leave out the comma"
+    std::string cure = feature.empty()         ? "leave out the comma, or name another machine behind it"
                        : feature.contains('=') ? "sizes are those of l1, l2 and l3"
                                                : ("write '+" + feature + "' to switch it on").str();
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"

@@ -362,7 +362,7 @@ def test_forcing_what_cannot_be(folder: Path, tmp_path: Path, monkeypatch: pytes
         ("+avxvnni,x86-64-v3", "'+avxvnni' belongs to no machine"),
         ("x86-64-v3,znver55", "unknown target 'znver55'\nhint: did you mean 'znver5'?"),
         ("x86-64-v3,avxvnni,x86-64-v4", "hint: write '+avxvnni' to switch it on"),
-        ("x86-64,", "got ''\nhint: leave out the comma"),
+        ("x86-64,", "got ''\nhint: leave out the comma, or name another machine behind it"),
         ("x86-64,l9=1M,x86-64-v3", "got 'l9=1M'\nhint: sizes are those of l1, l2 and l3"),
     ],
 )

@@ -28,6 +28,12 @@ def test_run_random_inputs_repeat(tmp_path: Path, library: Path) -> None:
     assert outputs[0] == outputs[1] != outputs[2]
 
 
+def test_a_library_that_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "m.so").write_bytes(b"")
+    for command in ["run", "inspect", "bench"]:
+        assert "the library 'm.so' is empty\nhint: compile" in reject(command, "m.so", folder=tmp_path)
+
+
 def test_the_older_name_of_seed(tmp_path: Path, library: Path) -> None:
     outputs = [succeed("run", library, flag, 7, folder=tmp_path) for flag in ["--seed", "--random"]]
     assert outputs[0] == outputs[1]

@@ -44,6 +44,8 @@ def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
     for text in ["0.5", "10s", "-1", ""]:
         message = reject("compile", tiny, "-o", "x.so", "--max-time", text, folder=tmp_path, code=USAGE_ERROR)
         assert f"option '--max-time': expected SECONDS, a whole number of at least 0, got '{text}'" in message
+    message = reject("compile", tiny, "-o", "x.so", "--name", "", folder=tmp_path, code=USAGE_ERROR)
+    assert "option '--name': expected NAME, got ''" in message
     message = reject("compile", tiny, "--stop-after", "fues", folder=tmp_path, code=USAGE_ERROR)
     assert "did you mean 'fuse'?" in message
     message = reject("compile", tiny, "-o", "x.so", "--target", "haswel", folder=tmp_path, code=USAGE_ERROR)

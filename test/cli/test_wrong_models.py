@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from cli.tool import F32, USER_ERROR, perpend, reject, save, value
+from cli.tool import DIGITS, F32, USER_ERROR, perpend, reject, save, value
 from onnx import TensorProto, helper
 
 
@@ -26,6 +26,10 @@ def test_not_a_protobuf(tmp_path: Path) -> None:
     assert "text.onnx" in message and "ONNX" in message
     (tmp_path / "empty.onnx").write_bytes(b"")
     assert "ONNX" in reject("compile", "empty.onnx", "-o", "x.so", folder=tmp_path)
+    (tmp_path / "text.md").write_text("# A page\n")
+    for option, page in [("--intrinsics", "add-an-intrinsic"), ("--operators", "bring-an-operator")]:
+        message = reject("compile", DIGITS, "-o", "x.so", option, "text.md", folder=tmp_path)
+        assert "text.md" in message and f"docs/howto/{page}.md" in message
 
 
 def zipped(name: str) -> bytes:

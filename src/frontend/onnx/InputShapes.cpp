@@ -35,6 +35,8 @@ std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &er
         error = "a dimension cannot be " + value.str();
     } else if (identifierOf(value) == value) {
       result = SymbolicInt::symbol(value);
+    } else if (llvm::all_of(value, llvm::isDigit)) {
+      error = "a dimension cannot be " + value.str() + ": it is too large";
     } else {
       error = "'" + value.str() + "' is neither a number nor a name of letters, digits and '_'";
     }

@@ -54,7 +54,8 @@ bool UserOperators::read(MLIRContext *context, StringRef path, std::string &erro
   }
   llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
   if (!value) {
-    error = prefix + llvm::toString(value.takeError());
+    error = prefix + llvm::toString(value.takeError()) +
+            "\nhint: it is a list of descriptions in JSON (docs/howto/bring-an-operator.md)";
     return false;
   }
   llvm::SmallString<256> folder(llvm::sys::path::parent_path(path));

@@ -285,6 +285,8 @@ TEST(OnnxImportErrors, Options) {
   ModelText model = unary({"Relu", {}, {}, {}, "", ""}, {"x", {"n", 3}});
   expectError(import(model, {{{"m", "2"}}}), "no input has the dimension 'm'\nhint: there are x:0, n, x:1");
   expectError(import(model, {{{"n", "-2"}}}), "a dimension cannot be -2");
+  expectError(import(model, {{{"n", "99999999999999999999"}}}),
+              "a dimension cannot be 99999999999999999999: it is too large");
   expectError(import(model, {{{"n", "a b"}}}), "'a b' is neither a number nor a name");
 }
 
