@@ -324,7 +324,7 @@ def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
     targets = "sapphirerapids,x86-64-v4,+avx512fp16"
     succeed("compile", DIGITS, "--target", targets, "-o", "two.so", folder=tmp_path)
     assert re.search(
-        r"^runs     not here: model \S+ needs \S*amx-tile\S*, which this machine lacks\ntarget   sapphirerapids\ninput ",
+        r"^runs     not here: model \S+ needs \S*amx-tile\S*, which \S.* lacks\ntarget   sapphirerapids\ninput ",
         succeed("inspect", "one.so", folder=tmp_path),
         re.M,
     )
@@ -333,7 +333,7 @@ def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
     assert "runs     not here" in text and "\ninput " in text and "\ntarget " not in text
     error = reject("run", "two.so", folder=tmp_path)
     assert re.search(
-        r"needs \S*amx-tile\S* \(sapphirerapids\), or \S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\), which this machine lacks",
+        r"needs \S*amx-tile\S* \(sapphirerapids\), or \S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\), which this",
         error,
     )
     assert f"(target {targets} was asked for)" in error
@@ -351,7 +351,8 @@ def test_forcing_what_cannot_be(folder: Path, tmp_path: Path, monkeypatch: pytes
     if not runs_here("sapphirerapids"):
         succeed("compile", DIGITS, "--target", "x86-64,sapphirerapids", "-o", "m.so", folder=tmp_path)
         monkeypatch.setenv(FORCE, "sapphirerapids")
-        assert re.search(r"needs \S*amx-tile\S* \(sapphirerapids\)\nhint: this machine lacks", reject("run", "m.so", folder=tmp_path))
+        error = reject("run", "m.so", folder=tmp_path)
+        assert re.search(r"needs \S*amx-tile\S* \(sapphirerapids\)\nhint: this machine lacks", error)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def tiled(model: Path, *options: object) -> str:
 
 def test_what_inspect_prints_is_what_was_done(softmax: Path) -> None:
     text = succeed("inspect", softmax, "--schedules", folder=softmax.parent)
-    assert re.match(r'schedule @reduce\w+ structure "\w{16}" for "[^"]+" \{\n  // by the rule rows\n  %\w+ = get_block', text)
+    assert re.match(
+        r'schedule @reduce\w+ structure "\w{16}" for "[^"]+" \{\n  // by the rule rows\n  %\w+ = get_block', text
+    )
     (softmax.parent / "all.schedules").write_text(text)
     assert tiled(softmax, "--schedules", "all.schedules") == tiled(softmax)
     options = ["--schedules", "all.schedules", "--symbol", "n=5"]

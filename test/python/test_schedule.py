@@ -171,7 +171,7 @@ def test_a_section_is_no_trace() -> None:
     with pytest.raises(perpend.ScheduleError, match="expected a trace, got a section of a file of schedules"):
         schedule.replay(str(schedule))
     with pytest.raises(TypeError, match="replay: expected the text of a trace, got NoneType\nhint: "):
-        schedule.replay(None)  # type: ignore[arg-type]
+        schedule.replay(None)
     with pytest.raises(perpend.CompileError, match="option 'schedules': expected str, got list\nhint: schedules: ker"):
         perpend.compile(product(), schedules=[str(schedule)])
 
