@@ -138,7 +138,11 @@ def ElementInterface : OpInterface<"ElementInterface"> {
     InterfaceMethod<"Whether code generation needs the operands in memory, row-major (tensor intrinsics).",
       "bool", "needsStoredOperands", (ins), "", [{ return false; }]>,
     InterfaceMethod<"Whether an element's place in the operands is looked for: by conditions, or in an operand.",
-      "bool", "looksForElements", (ins), "", [{ return false; }]>
+      "bool", "looksForElements", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"The number that stands in a view beside elements of operands; null: there is nothing else.",
+      "::mlir::TypedAttr", "getFilling", (ins), "", [{ return {}; }]>,
+    InterfaceMethod<"Puts another number there.",
+      "void", "setFilling", (ins "::mlir::TypedAttr":$number), "", [{ llvm_unreachable("nothing else stands there"); }]>
   ];
 }
 
@@ -149,6 +153,8 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
     for rounding. What ElementInterface says of such an operator in one piece, in the parts that loops are made of.
   }];
   let methods = [
+    InterfaceMethod<"How elements, or products of elements, are combined.",
+      "::perpend::graph::ReductionKind", "getKind", (ins), "", [{ return ReductionKind::Sum; }]>,
     InterfaceMethod<"The extents over which an element of the result combines.",
       "::perpend::graph::Shape", "reducedExtents", (ins)>,
     InterfaceMethod<"The scalar to begin with.",

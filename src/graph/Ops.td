@@ -178,7 +178,11 @@ def PadOp : Graph_ElementOp<"pad", [KeepsDimensions, Differentiable]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $low $value attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
-  let extraClassDeclaration = [{ bool looksForElements() { return true; } }];
+  let extraClassDeclaration = [{
+    bool looksForElements() { return true; }
+    ::mlir::TypedAttr getFilling() { return getValue(); }
+    void setFilling(::mlir::TypedAttr number) { setValueAttr(number); }
+  }];
 }
 
 def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
@@ -228,7 +232,7 @@ def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Multip
                          `:` functional-type(operands, $result)}];
 }
 
-def ConvOp : Graph_ReductionOp<"conv", [Assumes, Multiplies, Differentiable]> {
+def ConvOp : Graph_ReductionOp<"conv", [Assumes, KeepsDimensions, Multiplies, Differentiable]> {
   let summary = "N-d convolution (cross-correlation)";
   let description = [{
     Channels first: input [n, c, x...], filter [o, c/groups, k...], result [n, o, y...]. Channels last: [n, x..., c], [k..., c/groups, o], [n, y..., o].

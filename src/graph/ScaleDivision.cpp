@@ -81,8 +81,12 @@ bool Division::divides(OpOperand &use) {
 bool Division::dividesOperands(Operation *op) {
   if (auto map = dyn_cast<MapOp>(op))
     return dividesScalar(map, yielded(map));
-  return isa<ReshapeOp, TransposeOp, SliceOp, ConcatOp, BroadcastOp>(op) &&
-         llvm::all_of(op->getOpOperands(), [&](OpOperand &use) { return divides(use); });
+  auto element = dyn_cast<ElementInterface>(op);
+  if (!element || element.elementKind() != ElementKind::View)
+    return false;
+  TypedAttr filling = element.getFilling();
+  return (!filling || matchPattern(filling, m_PosZeroFloat())) &&
+         llvm::all_of(op->getOpOperands(), [&](OpOperand &use) { return !isFloat(use.get()) || divides(use); });
 }
 
 bool Division::dividesScalar(MapOp map, OpOperand &use) {

@@ -327,11 +327,7 @@ double largestMagnitude(Value integers) {
   if (element && element.elementKind() == ElementKind::View && !element.looksForElements())
     return largestMagnitude(op->getOperand(0));
   auto reduction = dyn_cast_or_null<ReductionInterface>(op);
-  auto reduce = dyn_cast_or_null<ReduceOp>(op);
-  auto window = dyn_cast_or_null<WindowReduceOp>(op);
-  bool isSum =
-      !(reduce && reduce.getKind() != ReductionKind::Sum) && !(window && window.getKind() != ReductionKind::Sum);
-  if (!reduction || !isSum || std::isfinite(ofType))
+  if (!reduction || reduction.getKind() != ReductionKind::Sum || std::isfinite(ofType))
     return ofType;
   double product = 1;
   for (Value operand : op->getOperands())

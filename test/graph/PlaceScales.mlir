@@ -431,3 +431,32 @@ func.func @subnormal(%x: tensor<7xi8>) -> tensor<7xi8> {
   }
   return %q : tensor<7xi8>
 }
+
+// The largest and the least byte of some, of which there is at least one.
+// CHECK-LABEL: func.func @extremes
+// CHECK: graph.reduce max %arg0 dims [1] : tensor<3x5xi8> -> tensor<3xi8>
+// CHECK: graph.reduce min %{{.*}} dims [0] : tensor<3xi8> -> tensor<i8>
+// CHECK: graph.reduce max %{{.*}} -> tensor<3xf32>
+#rows = #graph.shape<[3, "n"]>
+func.func @extremes(%x: tensor<3x5xi8>, %y: tensor<3x?xi8, #rows>) -> (tensor<f32>, tensor<3xf32>) {
+  %r = graph.map (%x) : (tensor<3x5xi8>) -> tensor<3x5xf32> {
+  ^bb0(%a: i8):
+    %z = arith.constant 5.0 : f32
+    %s = arith.constant 0.5 : f32
+    %f = arith.sitofp %a : i8 to f32
+    %d = arith.subf %f, %z : f32
+    %p = arith.mulf %d, %s : f32
+    graph.yield %p : f32
+  }
+  %t = graph.map (%y) : (tensor<3x?xi8, #rows>) -> tensor<3x?xf32, #rows> {
+  ^bb0(%a: i8):
+    %s = arith.constant 0.5 : f32
+    %f = arith.sitofp %a : i8 to f32
+    %p = arith.mulf %f, %s : f32
+    graph.yield %p : f32
+  }
+  %u = graph.reduce max %r dims [1] : tensor<3x5xf32> -> tensor<3xf32>
+  %v = graph.reduce min %u dims [0] : tensor<3xf32> -> tensor<f32>
+  %w = graph.reduce max %t dims [1] : tensor<3x?xf32, #rows> -> tensor<3xf32>
+  return %v, %w : tensor<f32>, tensor<3xf32>
+}

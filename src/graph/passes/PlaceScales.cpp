@@ -10,7 +10,7 @@
 //
 //   conv(s (x - z), t w)              =>  s t conv(x - z, w)       in i32, then f32
 //   s a + s b                         =>  s (a + b)                in i32, then f32
-//   view(s (x - z)), max-pool of it   =>  s (view(x) - z)
+//   view(s (x - z)), maximum of it    =>  s (view(x) - z)
 //   round((s a + ...) / t)            =>  round((s / t) a + ...)
 //   what is the identity on bytes     =>  nothing
 //
@@ -58,24 +58,13 @@ static void eraseUnused(Operation *op) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The dimension of the result that follows one of an operand.
-static std::optional<int64_t> followingDim(OpOperand &operand, int64_t dim) {
-  Operation *op = operand.getOwner();
-  if (auto conv = dyn_cast<ConvOp>(op))
-    return operand.getOperandNumber() == 1 && dim == static_cast<int64_t>(conv.filterOutputDim())
-               ? std::optional<int64_t>(conv.channelDim())
-               : std::nullopt;
-  auto flow = dyn_cast<DimensionFlowInterface>(op);
-  std::optional<unsigned> following = flow ? flow.followingDim(operand, dim) : std::nullopt;
-  return following ? std::optional<int64_t>(*following) : std::nullopt;
-}
-
 /// The parameter of an operand as one of the result.
 static std::optional<Parameter> behind(const Parameter &parameter, OpOperand &operand) {
   if (parameter.isOne())
     return parameter;
-  std::optional<int64_t> dim = followingDim(operand, *parameter.dim);
-  return dim ? std::optional(Parameter{parameter.values, dim}) : std::nullopt;
+  auto flow = dyn_cast<DimensionFlowInterface>(operand.getOwner());
+  std::optional<unsigned> dim = flow ? flow.followingDim(operand, *parameter.dim) : std::nullopt;
+  return dim ? std::optional(Parameter{parameter.values, *dim}) : std::nullopt;
 }
 
 namespace {
@@ -87,11 +76,11 @@ public:
   Value placed();
 
 private:
-  Value product();
-  Value view();
-  Value concat();
-  Value largest(WindowReduceOp pool);
-  Value sum();
+  Value reduction(ReductionInterface reduction);
+  Value product(const Shape &summed);
+  Value sum(const Shape &summed);
+  Value extremum();
+  Value view(ElementInterface view);
   Value map(MapOp map);
   Value sumOfMap(MapOp map);
   Value clone(ArrayRef<Value> operands, Type element);
@@ -114,7 +103,23 @@ Value ScalePlacer::clone(ArrayRef<Value> operands, Type element) {
 // Operators of integers
 //===----------------------------------------------------------------------===//
 
-Value ScalePlacer::product() {
+Value ScalePlacer::reduction(ReductionInterface reduction) {
+  Shape combined = reduction.reducedExtents();
+  std::optional<int64_t> count = elementCount(combined).constant();
+  switch (reduction.getKind()) {
+  case ReductionKind::Sum:
+    return isa<ProductInterface>(op) ? product(combined) : op->getNumOperands() == 1 ? sum(combined) : Value();
+  case ReductionKind::Max:
+  case ReductionKind::Min:
+    // Of nothing it is no byte; rows that others read as floats, too, are floats in the kernel of both (softmax).
+    return count && *count > 0 && (isa<WindowReduceOp>(op) || op->getOperand(0).hasOneUse()) ? extremum() : Value();
+  case ReductionKind::Product:
+    return {};
+  }
+  llvm_unreachable("unknown kind");
+}
+
+Value ScalePlacer::product(const Shape &summed) {
   std::optional<ScaledIntegers> lhs = scaledIntegersOf(op->getOperand(0));
   std::optional<ScaledIntegers> rhs = scaledIntegersOf(op->getOperand(1));
   if (!lhs || !rhs || !elementTypeOf(op->getResult(0)).isF32())
@@ -122,62 +127,60 @@ Value ScalePlacer::product() {
   std::optional<Parameter> left = behind(lhs->scale, op->getOpOperand(0)),
                            right = behind(rhs->scale, op->getOpOperand(1));
   std::optional<Parameter> scale = left && right ? times(*left, *right) : std::nullopt;
-  Shape summed = cast<ReductionInterface>(op).reducedExtents();
   if (!scale || !isSumOfI32(largestSum(summed, largestMagnitude(*lhs) * largestMagnitude(*rhs))))
     return {};
   Value product = clone({withoutZeroPoint(builder, *lhs), withoutZeroPoint(builder, *rhs)}, operations.getI32Type());
   return realNumbers(builder, {product, Parameter::of(0), *scale});
 }
 
-/// Bytes are moved, and zeros between them are zero points.
-Value ScalePlacer::view() {
-  std::optional<ScaledIntegers> numbers = scaledIntegersOf(op->getOperand(0));
-  if (!numbers)
-    return {};
-  std::optional<Parameter> zero = behind(numbers->zero, op->getOpOperand(0)),
-                           scale = behind(numbers->scale, op->getOpOperand(0));
-  auto pad = dyn_cast<PadOp>(op);
-  if (!zero || !scale || (pad && (!zero->isOne() || !matchPattern(pad.getValue(), m_PosZeroFloat()))))
-    return {};
-  SmallVector<Value> operands(op->getOperands());
-  operands.front() = repeatedIntegers(builder, *numbers);
-  Value moved = clone(operands, elementTypeOf(numbers->integers));
-  if (pad)
-    moved.getDefiningOp<PadOp>().setValueAttr(operations.getIntegerAttr(
-        scalarTypeOf(moved), APInt(bitWidth(elementTypeOf(moved)), static_cast<int64_t>(zero->values.front()))));
-  return realNumbers(builder, {moved, *zero, *scale});
+/// The numbers that an operand has, with the parameters that they have in the result.
+static std::optional<ScaledIntegers> movedIntegers(OpOperand &operand) {
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(operand.get());
+  std::optional<Parameter> zero = numbers ? behind(numbers->zero, operand) : std::nullopt,
+                           scale = numbers ? behind(numbers->scale, operand) : std::nullopt;
+  return zero && scale ? std::optional(ScaledIntegers{numbers->integers, *zero, *scale, numbers->repeats})
+                       : std::nullopt;
 }
 
-Value ScalePlacer::concat() {
+/// Bytes are moved, and zeros between them are zero points.
+Value ScalePlacer::view(ElementInterface view) {
   SmallVector<ScaledIntegers> parts;
-  for (Value operand : op->getOperands()) {
-    std::optional<ScaledIntegers> part = scaledIntegersOf(operand);
-    if (!part || !part->zero.isOne() || !part->scale.isOne())
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isFloat(operand.get()))
+      continue; // an index
+    std::optional<ScaledIntegers> part = movedIntegers(operand);
+    const ScaledIntegers *first = parts.empty() ? nullptr : parts.begin();
+    if (!part || (first && (part->zero != first->zero || part->scale != first->scale ||
+                            elementTypeOf(part->integers) != elementTypeOf(first->integers))))
       return {};
     parts.push_back(*part);
-    const ScaledIntegers &first = parts.front();
-    if (part->zero != first.zero || part->scale != first.scale ||
-        elementTypeOf(part->integers) != elementTypeOf(first.integers))
-      return {};
   }
-  SmallVector<Value> integers =
-      llvm::map_to_vector(parts, [&](const ScaledIntegers &part) { return repeatedIntegers(builder, part); });
-  return realNumbers(builder, {clone(integers, elementTypeOf(integers.front())), parts[0].zero, parts[0].scale});
+  TypedAttr filling = view.getFilling();
+  if (parts.empty() || (filling && (!parts[0].zero.isOne() || !matchPattern(filling, m_PosZeroFloat()))))
+    return {};
+  SmallVector<Value> operands(op->getOperands());
+  for (auto *part = parts.begin(); Value & operand : operands)
+    operand = isFloat(operand) ? repeatedIntegers(builder, *part++) : operand;
+  Type element = elementTypeOf(parts[0].integers);
+  Value moved = clone(operands, element);
+  if (filling)
+    moved.getDefiningOp<ElementInterface>().setFilling(operations.getIntegerAttr(
+        scalarTypeOf(moved), APInt(bitWidth(element), static_cast<int64_t>(parts[0].zero.values.front()))));
+  return realNumbers(builder, {moved, parts[0].zero, parts[0].scale});
 }
 
-/// What rises with the bytes is largest where they are.
-Value ScalePlacer::largest(WindowReduceOp pool) {
-  std::optional<ScaledIntegers> numbers = scaledIntegersOf(pool.getInput());
+/// What rises with the bytes is largest, and least, where they are.
+Value ScalePlacer::extremum() {
+  std::optional<ScaledIntegers> numbers = scaledIntegersOf(op->getOperand(0));
   if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() || numbers->scale.values.front() <= 0)
     return {};
   Value bytes = clone({repeatedIntegers(builder, *numbers)}, elementTypeOf(numbers->integers));
   return realNumbers(builder, {bytes, numbers->zero, numbers->scale});
 }
 
-Value ScalePlacer::sum() {
+Value ScalePlacer::sum(const Shape &summed) {
   Value input = op->getOperand(0);
   std::optional<ScaledIntegers> numbers = input.hasOneUse() ? scaledIntegersOf(input) : std::nullopt;
-  Shape summed = cast<ReductionInterface>(op).reducedExtents();
   if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() ||
       !isSumOfI32(largestSum(summed, largestMagnitude(*numbers))))
     return {};
@@ -314,18 +317,13 @@ Value ScalePlacer::map(MapOp map) {
 Value ScalePlacer::placed() {
   if (auto map = dyn_cast<MapOp>(op))
     return this->map(map);
-  if (isa<ProductInterface>(op))
-    return product();
-  if (isa<ConcatOp>(op))
-    return concat();
-  if (isa<ReshapeOp, TransposeOp, SliceOp, PadOp, GatherOp>(op))
-    return view();
-  if (auto pool = dyn_cast<WindowReduceOp>(op); pool && pool.getKind() == ReductionKind::Max)
-    return largest(pool);
-  auto reduce = dyn_cast<ReduceOp>(op);
-  auto window = dyn_cast<WindowReduceOp>(op);
-  bool isSum = (reduce && reduce.getKind() == ReductionKind::Sum) || (window && window.getKind() == ReductionKind::Sum);
-  return isSum ? sum() : Value();
+  if (auto reduction = dyn_cast<ReductionInterface>(op))
+    return this->reduction(reduction);
+  auto element = cast<ElementInterface>(op);
+  auto flow = dyn_cast<DimensionFlowInterface>(op);
+  // Repeated numbers are found as they are.
+  bool isMoved = element.elementKind() == ElementKind::View && !(flow && flow.repeatsOperands());
+  return isMoved ? view(element) : Value();
 }
 
 namespace {

@@ -108,6 +108,13 @@ std::optional<MatrixProduct> ConvOp::asMatrixProduct() {
   return product;
 }
 
+std::optional<unsigned> ConvOp::followingDim(OpOperand &operand, unsigned dim) {
+  bool isInput = operand.getOperandNumber() == 0;
+  if (dim != (isInput ? 0 : filterOutputDim()))
+    return std::nullopt;
+  return isInput ? 0 : channelDim();
+}
+
 Shape ConvOp::reducedExtents() {
   Shape filter = shapeOf(getFilter()), extents;
   for (unsigned i = 0; i < getStrides().size(); ++i)

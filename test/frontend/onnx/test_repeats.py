@@ -141,6 +141,12 @@ def test_ways_to_a_larger_operand(nodes: Nodes, rank: int, tmp_path: Path) -> No
     agree(model, ramp(3, 3), ramp(*([wide] if rank == 1 else [1, wide])))
 
 
+def test_batches_of_convolutions() -> None:
+    nodes: Nodes = [("Conv", ["y", "filter"], ["t"], {}), ("Add", ["x", "t"], ["z"], {})]
+    model = model_of(nodes, {"x": 3, "y": 3}, ["z"], filter=np.ones((1, 1, 2), np.float32))
+    agree(model, ramp(3, 1, 4), ramp(1, 1, 5))
+
+
 def test_masks_of_attention() -> None:
     nodes: Nodes = [
         ("MatMul", ["q", "k"], ["scores"], {}), ("Where", ["mask", "scores", "low"], ["masked"], {}),
