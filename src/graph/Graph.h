@@ -49,6 +49,9 @@ struct MatrixProduct {
   int64_t columnDim;
 };
 
+/// Graph.td says what it means.
+template <typename Op> class DimensionWise : public mlir::OpTrait::TraitBase<Op, DimensionWise> {};
+
 /// The parameters of a library call as its function gets them: a JSON object.
 std::string parametersText(mlir::DictionaryAttr parameters);
 

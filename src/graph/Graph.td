@@ -142,9 +142,15 @@ def ElementInterface : OpInterface<"ElementInterface"> {
     InterfaceMethod<"The number that stands in a view beside elements of operands; null: there is nothing else.",
       "::mlir::TypedAttr", "getFilling", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"Puts another number there.",
-      "void", "setFilling", (ins "::mlir::TypedAttr":$number), "", [{ llvm_unreachable("nothing else stands there"); }]>
+      "void", "setFilling", (ins "::mlir::TypedAttr":$number), "", [{ llvm_unreachable("nothing else stands there"); }]>,
+    InterfaceMethod<"Whether elements of the result may read the same element of an operand.",
+      "bool", "readsAgain", (ins), "", [{ return $_op.elementKind() == ::perpend::graph::ElementKind::Reduction; }]>
   ];
 }
+
+/// The tensors of the operator have the same dimensions, and what it does along each of them is said by lists with an
+/// entry for each: a transpose of the result is the result of transposed operands, where lists are in that order, too.
+def DimensionWise : NativeOpTrait<"DimensionWise"> { let cppNamespace = "::perpend::graph"; }
 
 def ReductionInterface : OpInterface<"ReductionInterface"> {
   let cppNamespace = "::perpend::graph";

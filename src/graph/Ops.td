@@ -74,7 +74,7 @@ def DimsOp : Graph_ElementOp<"dims"> {
   let assemblyFormat = "$values attr-dict `:` type($result)";
 }
 
-def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes, KeepsDimensions, Differentiable]> {
+def MapOp : Graph_ElementOp<"map", [IsolatedFromAbove, SingleBlock, Assumes, DimensionWise, KeepsDimensions, Differentiable]> {
   let summary = "Elementwise scalar function";
   let description = [{
     result[i...] = body(inputs[0][i...], inputs[1][i...], ...). The body is arith and math on scalars; signedness is in its operations.
@@ -97,6 +97,7 @@ def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, As
   let results = (outs AnyRankedTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{ bool readsAgain() { return true; } }];
 }
 
 def LoadOp : Graph_Op<"load", [Pure, HasParent<"GenerateOp">]> {
@@ -132,6 +133,7 @@ def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, DeclareOpInterfaceMetho
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{ bool readsAgain() { return true; } }];
 }
 
 def TransposeOp : Graph_ElementOp<"transpose", [Assumes, KeepsDimensions, Differentiable]> {
@@ -156,7 +158,7 @@ def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, KeepsDimensions, Differenti
   }];
 }
 
-def SliceOp : Graph_ElementOp<"slice", [Assumes, KeepsDimensions, Differentiable]> {
+def SliceOp : Graph_ElementOp<"slice", [Assumes, DimensionWise, KeepsDimensions, Differentiable]> {
   let summary = "A strided part of a tensor";
   let description = [{
     result[i...] = input[starts[d] + i[d] * steps[d] ...]; steps may be negative; the result type gives the extents; all indices must lie inside.
@@ -168,7 +170,7 @@ def SliceOp : Graph_ElementOp<"slice", [Assumes, KeepsDimensions, Differentiable
   let hasFolder = 1;
 }
 
-def PadOp : Graph_ElementOp<"pad", [KeepsDimensions, Differentiable]> {
+def PadOp : Graph_ElementOp<"pad", [DimensionWise, KeepsDimensions, Differentiable]> {
   let summary = "A tensor inside a larger one filled with a value";
   let description = [{
     result[i...] = input[i - low ...] where that lies inside the input, else value. low may be negative (a crop).
@@ -205,7 +207,10 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiab
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$indices, I64Attr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
-  let extraClassDeclaration = [{ bool looksForElements() { return true; } }];
+  let extraClassDeclaration = [{
+    bool looksForElements() { return true; }
+    bool readsAgain() { return true; }
+  }];
 }
 
 def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differentiable]> {
@@ -217,6 +222,7 @@ def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differenti
   let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$dims);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{ bool readsAgain() { return false; } }];
 }
 
 def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Multiplies, Differentiable]> {
@@ -257,7 +263,7 @@ def ConvOp : Graph_ReductionOp<"conv", [Assumes, KeepsDimensions, Multiplies, Di
   }];
 }
 
-def WindowReduceOp : Graph_ReductionOp<"window_reduce", [Differentiable]> {
+def WindowReduceOp : Graph_ReductionOp<"window_reduce", [DimensionWise, Differentiable]> {
   let summary = "Combines the elements of a sliding window (pooling)";
   let description = [{
     result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor
@@ -269,6 +275,7 @@ def WindowReduceOp : Graph_ReductionOp<"window_reduce", [Differentiable]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{$kind $input `window` $window `strides` $strides `pad` $padLow `dilations` $dilations attr-dict
                          `:` type($input) `->` type($result)}];
+  let extraClassDeclaration = [{ bool readsAgain() { return getWindow() != getStrides(); } }];
 }
 
 //===----------------------------------------------------------------------===//

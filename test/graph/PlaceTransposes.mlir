@@ -52,6 +52,17 @@ func.func @views(%a: tensor<5x3xf32>) -> tensor<8x5xf32> {
   return %c : tensor<8x5xf32>
 }
 
+// Windows, too.
+// CHECK-LABEL: func.func @windows
+// CHECK: %[[W:.*]] = graph.window_reduce max %arg0 window [3, 1] strides [2, 1] pad [1, 0] dilations [1, 1] : tensor<7x3xf32> -> tensor<4x3xf32>
+// CHECK: %[[T:.*]] = graph.transpose %[[W]] [1, 0]
+// CHECK: return %[[T]]
+func.func @windows(%a: tensor<7x3xf32>) -> tensor<3x4xf32> {
+  %x = graph.transpose %a [1, 0] : tensor<7x3xf32> -> tensor<3x7xf32>
+  %w = graph.window_reduce max %x window [1, 3] strides [1, 2] pad [0, 1] dilations [1, 1] : tensor<3x7xf32> -> tensor<3x4xf32>
+  return %w : tensor<3x4xf32>
+}
+
 // A reduction may leave no order to restore.
 // CHECK-LABEL: func.func @reduce
 // CHECK-NEXT: %[[R:.*]] = graph.reduce sum %arg0 dims [1, 2]

@@ -33,6 +33,7 @@
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace perpend::graph {
@@ -92,12 +93,17 @@ static bool isSplatConstant(Value value) {
   return constant && constant.isOneNumber();
 }
 
-static bool readsWindowsTwice(Operation *op) {
-  auto window = dyn_cast<WindowReduceOp>(op);
-  if (!window)
-    return isa<ElementInterface>(op) && cast<ElementInterface>(op).elementKind() == ElementKind::Reduction &&
-           !isa<ReduceOp>(op);
-  return window.getWindow() != window.getStrides();
+/// Whether a dimension of the result follows none of an operand, as where windows slide.
+static bool readsWindows(Operation *op) {
+  auto flow = dyn_cast<DimensionFlowInterface>(op);
+  if (!flow)
+    return true;
+  llvm::SmallBitVector following(tensorTypeOf(op->getResult(0)).getRank());
+  for (OpOperand &operand : op->getOpOperands())
+    for (int64_t dim = 0; dim < tensorTypeOf(operand.get()).getRank(); ++dim)
+      if (std::optional<unsigned> next = flow.followingDim(operand, dim))
+        following.set(*next);
+  return !following.all();
 }
 
 static bool looksForElements(Operation *op) {
@@ -165,14 +171,12 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
            });
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
-  if (readsWindowsTwice(user)) {
-    bool isWindow = isa<ConvOp, WindowReduceOp>(user);
-    return computation.kind == ElementKind::View && !looksForElements(value.getDefiningOp()) &&
-           !(isWindow && readsThroughCostlyView(value.getDefiningOp()));
-  }
-  if (computation.kind == ElementKind::View)
+  Operation *producer = value.getDefiningOp();
+  if (computation.kind != ElementKind::View)
+    return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain();
+  if (element.elementKind() != ElementKind::Reduction || !element.readsAgain())
     return true;
-  return (value.hasOneUse() || onlyWidens(value.getDefiningOp())) && !isa<BroadcastOp, GatherOp, GenerateOp>(user);
+  return !looksForElements(producer) && !(readsWindows(user) && readsThroughCostlyView(producer));
 }
 
 bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {

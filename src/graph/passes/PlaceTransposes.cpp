@@ -87,21 +87,36 @@ static SmallVector<Value> withoutTransposes(GraphBuilder &builder, ValueRange op
 }
 
 namespace {
-struct SinkThroughMap : OpRewritePattern<MapOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// The operator's lists get the other order.
+struct SinkThroughDimensions : OpTraitRewritePattern<DimensionWise> {
+  using OpTraitRewritePattern::OpTraitRewritePattern;
 
-  LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     auto permutation = commonPermutation(op);
     if (!permutation)
       return failure();
-    GraphBuilder builder(rewriter, op.getLoc());
-    SmallVector<Value> inputs = withoutTransposes(builder, op.getInputs(), *permutation);
-    Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), *permutation);
-    auto map =
-        rewriter.create<MapOp>(op.getLoc(), tensorType(shape, tensorTypeOf(op.getResult()).getElementType()), inputs);
-    rewriter.inlineRegionBefore(op.getBody(), map.getBody(), map.getBody().end());
-    rewriter.replaceOp(op, builder.transpose(map, *permutation));
+    GraphBuilder builder(rewriter, op->getLoc());
+    SmallVector<Value> operands = withoutTransposes(builder, op->getOperands(), *permutation);
+    Operation *clone = rewriter.clone(*op);
+    Value result = clone->getResult(0);
+    Shape shape = unpermuted<SymbolicInt>(shapeOf(result), *permutation);
+    rewriter.modifyOpInPlace(clone, [&] {
+      clone->setOperands(operands);
+      result.setType(tensorType(shape, tensorTypeOf(result).getElementType()));
+      for (StringAttr name : clone->getName().getAttributeNames())
+        if (Attribute attribute = clone->getAttr(name))
+          clone->setAttr(name, reordered(attribute, *permutation));
+    });
+    rewriter.replaceOp(op, builder.transpose(result, *permutation));
     return success();
+  }
+
+  static Attribute reordered(Attribute attribute, ArrayRef<int64_t> permutation) {
+    if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute))
+      return DenseI64ArrayAttr::get(attribute.getContext(), unpermuted<int64_t>(numbers, permutation));
+    if (auto shape = dyn_cast<ShapeAttr>(attribute))
+      return ShapeAttr::get(attribute.getContext(), unpermuted<SymbolicInt>(shape.values(), permutation));
+    return attribute;
   }
 };
 
@@ -116,37 +131,6 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
     SmallVector<Value> inputs = withoutTransposes(builder, op.getInputs(), *permutation);
     rewriter.replaceOp(op, builder.transpose(builder.concat(inputs, (*permutation)[op.getAxis()]), *permutation));
     return success();
-  }
-};
-
-/// Operators with one tensor operand whose attributes list its dimensions: the clone gets them in the other order.
-template <typename Op> struct SinkThroughView : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    TransposeOp transpose = transposeOf(op.getInput(), op);
-    if (!transpose)
-      return failure();
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
-    Shape shape = unpermuted<SymbolicInt>(shapeOf(op.getResult()), permutation);
-    auto clone = cast<Op>(rewriter.clone(*op));
-    rewriter.modifyOpInPlace(clone, [&] {
-      clone.getInputMutable().assign(transpose.getInput());
-      clone.getResult().setType(tensorType(shape, tensorTypeOf(op.getResult()).getElementType()));
-      for (NamedAttribute attribute : op->getAttrs())
-        clone->setAttr(attribute.getName(), reordered(attribute.getValue(), permutation));
-    });
-    GraphBuilder builder(rewriter, op.getLoc());
-    rewriter.replaceOp(op, builder.transpose(clone.getResult(), permutation));
-    return success();
-  }
-
-  static Attribute reordered(Attribute attribute, ArrayRef<int64_t> permutation) {
-    if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute))
-      return DenseI64ArrayAttr::get(attribute.getContext(), unpermuted<int64_t>(numbers, permutation));
-    if (auto shape = dyn_cast<ShapeAttr>(attribute))
-      return ShapeAttr::get(attribute.getContext(), unpermuted<SymbolicInt>(shape.values(), permutation));
-    return attribute;
   }
 };
 
@@ -262,8 +246,7 @@ private:
 struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTransposes> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<SinkThroughMap, SinkThroughConcat, SinkThroughView<PadOp>, SinkThroughView<SliceOp>,
-                 SinkThroughView<WindowReduceOp>, SinkThroughReduce, SinkThroughReshape>(&getContext());
+    patterns.add<SinkThroughDimensions, SinkThroughConcat, SinkThroughReduce, SinkThroughReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
