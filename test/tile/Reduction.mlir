@@ -12,16 +12,20 @@
 #m = #graph.shape<["m"]>
 #n24 = #graph.shape<["n", 24]>
 #n = #graph.shape<["n"]>
+#image = #graph.shape<[1, "n", "m", 24]>
 #nk = #graph.shape<["n", 20]>
 func.func @main(%pixels: tensor<1x40x36x48xf32> {graph.name = "pixels"}, %table: tensor<?x?xf32, #nm> {graph.name = "table"},
-                %rows: tensor<?x24xf32, #n24> {graph.name = "rows"}, %bits: tensor<?x20xi1, #nk> {graph.name = "bits"})
-    -> (tensor<1x48xf32>, tensor<?xf32, #m>, tensor<f32>, tensor<24xf32>, tensor<?xi1, #n>) {
+                %rows: tensor<?x24xf32, #n24> {graph.name = "rows"}, %bits: tensor<?x20xi1, #nk> {graph.name = "bits"},
+                %image: tensor<1x?x?x24xf32, #image> {graph.name = "image"})
+    -> (tensor<1x48xf32>, tensor<?xf32, #m>, tensor<f32>, tensor<24xf32>, tensor<?xi1, #n>, tensor<1x24xf32>) {
   %0 = graph.call_kernel @mean(%pixels) : (tensor<1x40x36x48xf32>) -> tensor<1x48xf32>
   %1 = graph.call_kernel @columns(%table) {graph.symbols = #nm} : (tensor<?x?xf32, #nm>) -> tensor<?xf32, #m>
   %2 = graph.call_kernel @all(%table) {graph.symbols = #nm} : (tensor<?x?xf32, #nm>) -> tensor<f32>
   %3 = graph.call_kernel @largest(%rows) {graph.symbols = #n} : (tensor<?x24xf32, #n24>) -> tensor<24xf32>
   %4 = graph.call_kernel @any(%bits) {graph.symbols = #n} : (tensor<?x20xi1, #nk>) -> tensor<?xi1, #n>
-  return %0, %1, %2, %3, %4 : tensor<1x48xf32>, tensor<?xf32, #m>, tensor<f32>, tensor<24xf32>, tensor<?xi1, #n>
+  %5 = graph.call_kernel @image(%image) {graph.symbols = #nm} : (tensor<1x?x?x24xf32, #image>) -> tensor<1x24xf32>
+  return %0, %1, %2, %3, %4, %5
+    : tensor<1x48xf32>, tensor<?xf32, #m>, tensor<f32>, tensor<24xf32>, tensor<?xi1, #n>, tensor<1x24xf32>
 }
 
 // A part is the rows of one line of pixels: three vectors of sums in registers.
@@ -71,6 +75,21 @@ func.func private @any(%a: tensor<?x20xi1, #nk>) -> tensor<?xi1, #n> attributes 
 }
 
 // No columns.
+// Lines of pixels whose number nobody knows are one loop, though there is but one image.
+// SCHEDULED: @image({{.*}} "%reduce_rf = rfactor %{{.*}}, 0"{{.*}}"compute_at %reduce_rf, %f"
+// FLAT-LABEL: func.func private @image
+// FLAT: arith.addf %{{.*}} : vector<8xf32>
+func.func private @image(%a: tensor<1x?x?x24xf32, #image>) -> tensor<1x24xf32> attributes {graph.symbols = ["n", "m"], tile.kernel} {
+  %0 = graph.reduce sum %a dims [1, 2] : tensor<1x?x?x24xf32, #image> -> tensor<1x24xf32>
+  %1 = graph.map (%0) : (tensor<1x24xf32>) -> tensor<1x24xf32> {
+  ^bb0(%x: f32):
+    %c = arith.constant 0.5 : f32
+    %y = arith.mulf %x, %c : f32
+    graph.yield %y : f32
+  }
+  return %1 : tensor<1x24xf32>
+}
+
 // SCHEDULED-LABEL: func.func private @no_columns
 func.func private @no_columns(%a: tensor<50x0xf32>) -> tensor<0xf32> attributes {tile.kernel} {
   %0 = graph.reduce sum %a dims [0] : tensor<50x0xf32> -> tensor<0xf32>

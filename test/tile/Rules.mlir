@@ -48,8 +48,16 @@ func.func private @types(%x: tensor<4x8xi64>, %w: tensor<8x16xi64>) -> tensor<4x
 }
 
 // What a primitive refuses.
+// CHECK-LABEL: func.func private @joined
+// CHECK-SAME: tile.rules = ["not by the rule movement: decompose_padding %concat, %{{.*}}: the block 'concat' pads nothing: {{[^"\\]*}}", "by the rule pointwise"]
+func.func private @joined(%x: tensor<24x16xf32>, %y: tensor<8x24xf32>) -> tensor<24x24xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 0] : tensor<24x16xf32> -> tensor<16x24xf32>
+  %1 = graph.concat %0, %y axis 0 : (tensor<16x24xf32>, tensor<8x24xf32>) -> tensor<24x24xf32>
+  return %1 : tensor<24x24xf32>
+}
+
 // CHECK-LABEL: func.func private @mean
-// CHECK-SAME: tile.rules = ["not by the rule reduction: rfactor %{{.*}}: the block 'reduce' cannot be taken apart: {{[^"\\]*}}", "by the rule units"]
+// CHECK-SAME: tile.rules = ["by the rule reduction"]
 func.func private @mean(%x: tensor<1x?x?x24xf32, #image>, %n: tensor<f32>) -> tensor<1x24xf32> attributes {graph.symbols = ["h", "w"], tile.kernel, tile.schedule = {}} {
   %0 = graph.reduce sum %x dims [1, 2] : tensor<1x?x?x24xf32, #image> -> tensor<1x24xf32>
   %1 = graph.broadcast %n dims [] : tensor<f32> -> tensor<1x24xf32>

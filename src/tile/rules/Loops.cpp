@@ -51,20 +51,24 @@ bool perpend::tile::areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, 
 /// `(i0, i1, i2) -> (i0, i1*5 + i2)`
 LogicalResult
 perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
-                         llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin) {
+                         llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin,
+                         bool keepsUnits) {
   KernelIndices indices;
   BlockOp block = schedule.operation(handle);
   SmallVector<ForOp> nest = loopsAround(block);
-  Shape domain(block.getDomain().values()), outputs;
+  Shape domain(block.getDomain().values()), outputs, units;
   size_t number = nest.size(); // of the loop that is to come
   SymbolicInt inside;
   IteratorKind kind = IteratorKind::Spatial;
   bool joinsAny = false;
   for (unsigned i = domain.size(); i-- > 0;) {
-    if (domain[i] == SymbolicInt(1))
-      continue;
-    --number;
     SymbolicInt iterator = SymbolicInt::symbol("%" + std::to_string(i));
+    if (domain[i] == SymbolicInt(1)) {
+      if (keepsUnits && block.kind(i) == IteratorKind::Spatial)
+        units.insert(units.begin(), iterator);
+      continue;
+    }
+    --number;
     if (!outputs.empty() && block.kind(i) == kind && mayJoin(nest[number], outputs.size() - 1, inside) &&
         areOne(nest[number], nest[number + 1], indices.extentOf(nest[number + 1]), indices)) {
       outputs.front() = outputs.front() + iterator * inside;
@@ -76,6 +80,7 @@ perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
     inside = domain[i];
     outputs.insert(outputs.begin(), iterator);
   }
+  outputs.insert(outputs.begin(), units.begin(), units.end());
   return success(!joinsAny ||
                  succeeded(schedule.transformBlockLayout(handle, IndexMap::of(domain.size(), outputs).str())));
 }

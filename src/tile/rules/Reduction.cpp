@@ -121,7 +121,7 @@ LogicalResult ReductionRule::joinReduced() {
     return loopsAround(outer).size() >= spatial &&
            (!isLong || group > 0 || !together || (count && *count < leastPart) || *together <= most);
   };
-  if (failed(joinLoops(schedule, sum, joins)))
+  if (failed(joinLoops(schedule, sum, joins, /*keepsUnits=*/isLong)))
     return failure();
   sumOp = schedule.operation(sum);
   return success();

@@ -67,9 +67,11 @@ unsigned leadingSpatialLoops(BlockOp block);
 /// Whether two loops, the inner one of this extent, are one to all operands, which cross both in one stride.
 bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &indices);
 /// Makes one of the loops around a block that all operands cross in one stride: of a loop and the group inside of it,
-/// numbered from the innermost, where `mayJoin`. Every loop is an iterator's.
+/// numbered from the innermost, where `mayJoin`. Every loop is an iterator's. Spatial iterators of one value, at which
+/// the block may store, become loops in front, or 0.
 mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block block,
-                              llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin);
+                              llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin,
+                              bool keepsUnits = false);
 /// Whether whole vectors are loaded and stored along the loop, or the same element loaded.
 bool isContiguousAlong(ForOp loop, KernelIndices &indices);
 /// Of a vector of the loop's iterations; 0: there are none.
