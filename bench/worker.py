@@ -66,6 +66,8 @@ def torch_engine(model: Path, inputs: Arrays, threads: int, precision: str, comp
     import torch
     from architectures import ARCHITECTURES
 
+    if model.stem not in ARCHITECTURES:
+        raise ValueError(f"PyTorch runs models of bench/architectures.py alone, and none is named '{model.stem}'")
     torch.set_num_threads(threads)
     kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
     module = ARCHITECTURES[model.stem].model().to(kind)
