@@ -270,7 +270,7 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(path, dynamic_shape=({0: "n"},))
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got str"):
         perpend.compile(onnx_model(), opt_level="3")
-    with pytest.raises(perpend.CompileError, match=r"option 'opt_level': expected a whole number, .* got 2\.5"):
+    with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got float"):
         perpend.compile(onnx_model(), opt_level=2.5)
     with pytest.raises(perpend.CompileError, match=r"expected 0\.\.3, got 4"):
         perpend.compile(onnx_model(), opt_level=4)

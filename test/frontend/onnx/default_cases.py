@@ -75,6 +75,7 @@ OTHER_FORMS = [
     ("TreeEnsembleRegressor", 3, [ROWS], {**TREE, **TARGETS, "n_targets": 1}, ML),
     ("BiasSoftmax", 1, [(FLOAT, (2, 3, 4, 5)), (FLOAT, (2, 1, 4, 5))], {"is_inner_broadcast": 1}, MICROSOFT),
     ("FusedMatMulActivation", 1, [(FLOAT, (3, 3))] * 2, {"activation": "Relu"}, MICROSOFT),
+    ("GatherBlockQuantized", 1, [(UINT8, (4, 64)), (INT64, (2,)), (FLOAT, (4, 1))], {"quantize_axis": 1}, MICROSOFT),
     ("GatedDeltaNet", 1, [(FLOAT, (2, 4, 3, 5))] * 3, {"update_rule": "linear"}, MICROSOFT),
     ("GatedDeltaNet", 1, DELTA_NET, {}, MICROSOFT),
     ("GroupNorm", 1, [(FLOAT, (2, 4, 3, 6)), *[(FLOAT, (6,))] * 2], {"groups": 3, "activation": 0}, MICROSOFT),
