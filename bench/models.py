@@ -255,7 +255,7 @@ def summary(rows: list[Row], options: argparse.Namespace) -> list[str]:
                 f"{statistics.geometric_mean(best):.2f}x, lowest {min(best):.2f}x."
             )
     for row in rows:
-        errors = [f"{name}: {timing.error}" for name, timing in row.timings.items() if timing.error]
+        errors = [f"{name}: {timing.error.splitlines()[0]}" for name, timing in row.timings.items() if timing.error]
         lines += [f"- {row.model}: {text}" for text in ([row.error] if row.error else []) + errors]
     return list(dict.fromkeys(lines))
 
