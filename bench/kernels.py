@@ -465,7 +465,7 @@ def main() -> int:
         "date": datetime.date.today().isoformat(),
     }
     heading = [
-        "# Single products and convolutions",
+        "# Single kernels",
         "",
         f"Written by `{machine['command']}`, {machine['date']}.",
         f"Processor: {machine['processor']}. Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}.",
