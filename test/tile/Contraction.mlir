@@ -13,14 +13,16 @@
 func.func @main(%x: tensor<?x40xf32, #x> {graph.name = "x"}, %w: tensor<3x40x16xf32> {graph.name = "w"}, %b: tensor<37xf32> {graph.name = "b"},
                 %i: tensor<1x9x15x8xi16> {graph.name = "i"}, %f: tensor<1x1x3x3x4x16x2xi16> {graph.name = "f"},
                 %v: tensor<1x40x16xf32> {graph.name = "v"}, %c: tensor<1x9x18x8xf32> {graph.name = "c"}, %u: tensor<1x1x3x3x8x1xf32> {graph.name = "u"},
-                %g: tensor<1x6x7x6xf32> {graph.name = "g"}, %h: tensor<2x2x3x3x3x16xf32> {graph.name = "h"})
-    -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>, tensor<1x4x5x2x20xf32>) {
+                %g: tensor<1x6x7x6xf32> {graph.name = "g"}, %h: tensor<2x2x3x3x3x16xf32> {graph.name = "h"},
+                %t: tensor<1x9x4x8xf32> {graph.name = "t"}, %d: tensor<1x1x3x3x8x16xf32> {graph.name = "d"})
+    -> (tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>, tensor<1x4x5x2x20xf32>, tensor<1x7x2x16xf32>) {
   %0 = graph.call_kernel @product(%x, %w, %b) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<3x40x16xf32>, tensor<37xf32>) -> tensor<?x37xf32, #y>
   %1 = graph.call_kernel @pairs(%i, %f) : (tensor<1x9x15x8xi16>, tensor<1x1x3x3x4x16x2xi16>) -> tensor<1x7x13x16xi32>
   %2 = graph.call_kernel @narrow(%x, %v) {graph.symbols = #s} : (tensor<?x40xf32, #x>, tensor<1x40x16xf32>) -> tensor<?x9xf32, #z>
   %3 = graph.call_kernel @column(%c, %u) : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>
   %4 = graph.call_kernel @groups(%g, %h) : (tensor<1x6x7x6xf32>, tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32>
-  return %0, %1, %2, %3, %4 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>, tensor<1x4x5x2x20xf32>
+  %5 = graph.call_kernel @tower(%t, %d) : (tensor<1x9x4x8xf32>, tensor<1x1x3x3x8x16xf32>) -> tensor<1x7x2x16xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<?x37xf32, #y>, tensor<1x7x13x16xi32>, tensor<?x9xf32, #z>, tensor<1x7x16x1xf32>, tensor<1x4x5x2x20xf32>, tensor<1x7x2x16xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @product
@@ -110,4 +112,16 @@ func.func private @column(%x: tensor<1x9x18x8xf32>, %w: tensor<1x1x3x3x8x1xf32>)
 func.func private @groups(%x: tensor<1x6x7x6xf32>, %w: tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x6x7x6xf32>, tensor<2x2x3x3x3x16xf32>) -> tensor<1x4x5x2x20xf32>
   return %0 : tensor<1x4x5x2x20xf32>
+}
+
+// Of a narrow image, the rows of a block run along the height: 4 and 3 of 7, rather than 2 of 2.
+// SCHEDULED-LABEL: func.func private @tower
+// SCHEDULED-SAME: "{{%[a-z0-9_, %]*}} = split %i1, [_, 4]"
+// FLAT-LABEL: func.func private @tower
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c3, %c1, %c4)
+// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c16, %{{.*}}, %c3, %c1, %c3)
+// FLAT-NOT: {{tile.call_intrinsic|arith.mulf}}
+func.func private @tower(%x: tensor<1x9x4x8xf32>, %w: tensor<1x1x3x3x8x16xf32>) -> tensor<1x7x2x16xf32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x4x8xf32>, tensor<1x1x3x3x8x16xf32>) -> tensor<1x7x2x16xf32>
+  return %0 : tensor<1x7x2x16xf32>
 }

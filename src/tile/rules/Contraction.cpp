@@ -13,7 +13,7 @@
 // What follows the product is computed on its block in registers' scratch memory.
 // The rows of a block run along the last dimension in which the operand that is not
 // packed moves alone. Where there is another such dimension (the height of an image),
-// the units are blocks of that one.
+// the units are blocks of that one; the other way round where the last one is narrow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +52,7 @@ private:
   bool findOperands();
   bool findPanel(std::string &why);
   bool hasWords(ArrayRef<const Intrinsic *> intrinsics);
+  void chooseRows(ArrayRef<const Intrinsic *> intrinsics);
   unsigned rank() { return cast<BufferType>(sumBuffer.getType()).rank(); }
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
   /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
@@ -174,11 +175,25 @@ bool ContractionRule::findPanel(std::string &why) {
   panel = *width;
   if (panel < 1 || panel > mostPanelColumns)
     return why = "no panel has " + std::to_string(panel) + " columns", false;
-  ProductExtents product{rows ? extentOf(*rows) : SymbolicInt(1), extentOf(columns),
-                         this->product.getDomain().values().back()};
-  rowsAtOnce =
-      rowsOfBlock(intrinsics, product, panel, group, cast<BufferType>(sumBuffer.getType()).getElementType(), target);
+  chooseRows(intrinsics);
   return true;
+}
+
+/// Few rows multiply each element of a panel only a few times: the height of a narrow image gives more.
+void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
+  constexpr int64_t fewRows = 4;
+  auto rowsAlong = [&](std::optional<unsigned> dim) {
+    ProductExtents extents{dim ? extentOf(*dim) : SymbolicInt(1), extentOf(rank() - 1),
+                           product.getDomain().values().back()};
+    Type sum = cast<BufferType>(sumBuffer.getType()).getElementType();
+    return rowsOfBlock(intrinsics, extents, panel, group, sum, target);
+  };
+  rowsAtOnce = rowsAlong(rows);
+  int64_t others = height && rowsAtOnce < fewRows ? rowsAlong(height) : 0;
+  if (others > rowsAtOnce) {
+    std::swap(rows, height);
+    rowsAtOnce = others;
+  }
 }
 
 //===----------------------------------------------------------------------===//
