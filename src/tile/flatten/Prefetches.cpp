@@ -2,10 +2,9 @@
 //
 // The hardware finds a row's lines once the row has begun, and not beyond its page:
 // of rows as long as a page, each begins with a wait. So a loop of units that says
-// so (prefetchAnnotation) asks for the rows of a later iteration first. The last
-// ones ask for the last rows again: where no memory is mapped behind them, asking
-// for that would take as long as hundreds of multiply-adds. What an intrinsic reads
-// in all iterations of a loop inside, it asks for itself while it computes.
+// so (prefetchAnnotation) asks for the rows of a later iteration first. What is
+// behind the last one is asked for as well; that does no harm. What an intrinsic
+// reads in all iterations of a loop inside, it asks for itself while it computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +38,7 @@ std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loo
   if (usesIndices(length, indices.names))
     return std::nullopt;
   int64_t ahead = cast<IntegerAttr>(annotated.getAnnotations().get(prefetchAnnotation)).getValue().getSExtValue();
-  SymbolicInt last = indices.extentOf(annotated) - SymbolicInt(1);
-  return Rows{access, firstIn(min(indices.names.symbol(annotated.variable()) + SymbolicInt(ahead), last)), length,
+  return Rows{access, firstIn(indices.names.symbol(annotated.variable()) + SymbolicInt(ahead)), length,
               firstIn(1) - firstIn(0)};
 }
 
