@@ -42,6 +42,14 @@ namespace perpend {
 // What each phase runs
 //===----------------------------------------------------------------------===//
 
+/// Branches are regions, or few: to look for equal blocks takes long and finds none.
+static std::unique_ptr<Pass> createCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.useTopDownTraversal = true;
+  config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled;
+  return createCanonicalizerPass(config);
+}
+
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphInferRequirements());
   if (context.optLevel == 0)
@@ -86,7 +94,7 @@ static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
 
 static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileFlattenBlocks({context.target}));
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizer());
   passes.addPass(tile::createTileHoistDivisions());
   passes.addPass(createCSEPass());
 }
@@ -102,7 +110,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   if (context.isChecked)
     passes.addPass(tile::createTileVerifyAccesses());
   passes.addPass(target::createCpuLowerMain());
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizer());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createConvertVectorToSCFPass());
@@ -121,7 +129,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
   passes.addPass(target::createCpuLowerBFloat16());
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizer());
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,5 @@
-// RUN: perpend-opt %s --tile-expand-math=target=x86-64 | FileCheck %s
-// RUN: perpend-opt %s --tile-expand-math=target=x86-64-v3 | FileCheck %s --check-prefix=FMA
+// RUN: perpend-opt %s --tile-expand-math=target=x86-64 --canonicalize | FileCheck %s
+// RUN: perpend-opt %s --tile-expand-math=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
 // ExpandMathTest checks the values.
 
 // Straight-line code without fast-math flags, whatever the operation allowed.

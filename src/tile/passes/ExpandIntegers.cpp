@@ -107,9 +107,22 @@ struct ExpandIntegers : perpend::tile::impl::TileExpandIntegersBase<ExpandIntege
     patterns.add<SafeDivision<arith::DivSIOp, true, false>, SafeDivision<arith::DivUIOp, false, false>,
                  SafeDivision<arith::RemSIOp, true, true>, SafeDivision<arith::RemUIOp, false, true>,
                  SafeShift<arith::ShLIOp>, SafeShift<arith::ShRSIOp>, SafeShift<arith::ShRUIOp>>(&getContext());
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(rounding))) ||
-        failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+    if (failed(expand<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(std::move(rounding))) ||
+        failed(expand<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::ShLIOp, arith::ShRSIOp,
+                      arith::ShRUIOp>(std::move(patterns))))
       signalPassFailure();
+  }
+
+  /// Looks at these operations alone, which are few.
+  template <typename... Ops> LogicalResult expand(RewritePatternSet patterns) {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<Ops...>(op))
+        ops.push_back(op);
+    });
+    GreedyRewriteConfig config;
+    config.strictMode = GreedyRewriteStrictness::ExistingAndNewOps;
+    return ops.empty() ? success() : applyOpPatternsAndFold(ops, std::move(patterns), config);
   }
 };
 } // namespace

@@ -163,9 +163,17 @@ public:
         computeInF32(op);
     });
     // Processors convert to bf16 with subnormal numbers as 0.
-    RewritePatternSet conversions(&getContext());
-    arith::populateExpandBFloat16Patterns(conversions);
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(conversions))))
+    SmallVector<Operation *> conversions;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op) &&
+          (isBF16(op->getOperand(0).getType()) || isBF16(op->getResult(0).getType())))
+        conversions.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    arith::populateExpandBFloat16Patterns(patterns);
+    GreedyRewriteConfig config;
+    config.strictMode = GreedyRewriteStrictness::ExistingAndNewOps;
+    if (!conversions.empty() && failed(applyOpPatternsAndFold(conversions, std::move(patterns), config)))
       signalPassFailure();
   }
 
