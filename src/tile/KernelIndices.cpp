@@ -42,9 +42,14 @@ Operation *perpend::tile::accessWithoutPlace(Operation *kernel) {
 }
 
 Shape KernelIndices::resolve(graph::ShapeAttr expressions, ValueRange variables) {
+  auto &known = resolved[expressions];
+  for (const auto &[of, list] : known)
+    if (llvm::equal(of, variables))
+      return list;
   Shape list = names.read(expressions, variables);
   for (SymbolicInt &expression : list)
     expression = resolve(expression);
+  known.push_back({SmallVector<Value>(variables), list});
   return list;
 }
 

@@ -57,6 +57,8 @@ public:
 
 private:
   llvm::StringMap<SymbolicInt> iterators;
+  /// Lists of expressions, of each list of variables.
+  llvm::DenseMap<graph::ShapeAttr, llvm::SmallVector<std::pair<llvm::SmallVector<mlir::Value>, Shape>, 1>> resolved;
 };
 } // namespace perpend::tile
 
