@@ -53,22 +53,4 @@ Value KernelEmitter::extent(Location loc, const SymbolicInt &value) {
   Value emitted = emitSymbolicInt(prologue, loc, value, [&](StringRef name) { return symbol(name); });
   return extents[text] = emitted;
 }
-
-Value KernelEmitter::loadFrom(OpBuilder &builder, Location loc, Value buffer, Value position, Type scalar) {
-  Value loaded = builder.create<memref::LoadOp>(loc, buffer, ValueRange(position));
-  if (loaded.getType() == scalar)
-    return loaded;
-  if (scalar.isInteger(1)) { // any byte but 0 is true
-    Value zero = builder.create<arith::ConstantIntOp>(loc, 0, loaded.getType());
-    return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded, zero);
-  }
-  return builder.create<arith::TruncIOp>(loc, scalar, loaded);
-}
-
-void KernelEmitter::store(OpBuilder &builder, Location loc, Value scalar, Value buffer, Value position) {
-  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
-  if (scalar.getType() != stored)
-    scalar = builder.create<arith::ExtUIOp>(loc, stored, scalar);
-  builder.create<memref::StoreOp>(loc, scalar, buffer, ValueRange(position));
-}
 } // namespace perpend::tile

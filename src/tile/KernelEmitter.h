@@ -1,7 +1,6 @@
 //===- KernelEmitter.h - what code on buffers is made of --------*- C++ -*-===//
 //
-// Constants, symbols and extents at the start of a kernel, loads and stores of
-// elements.
+// Constants, symbols and extents at the start of a kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +23,6 @@ public:
   mlir::Value constant(int64_t value);
   /// The value of an expression over symbols.
   mlir::Value extent(mlir::Location loc, const graph::SymbolicInt &value);
-  /// Loads a scalar from a buffer (bool is one byte).
-  mlir::Value loadFrom(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer, mlir::Value position,
-                       mlir::Type scalar);
-  /// Stores a scalar of a tensor's element type (bool as one byte).
-  void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Value buffer,
-             mlir::Value position);
 
 private:
   mlir::Value symbol(llvm::StringRef name);

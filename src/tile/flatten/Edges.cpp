@@ -132,7 +132,7 @@ SymbolicInt Flattener::withNumbers(const SymbolicInt &expression) {
   return numbers.empty() ? expression : expression.substitute(numbers);
 }
 
-Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
+std::optional<Value> Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool inside) {
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   Value all;
   for (unsigned i = 0; i < conditions.size(); i += 2) {
@@ -146,6 +146,8 @@ Value Flattener::conditionOf(OpBuilder &builder, BlockOp block, ForOp loop, bool
         boundsOf(withNumbers(conditions[i] - conditions[i + 1]), indices.rangesAround(block));
     if (bounds && (-bounds->high).knownPositive())
       continue;
+    if (bounds && bounds->low.knownNonNegative())
+      return std::nullopt;
     Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value(builder, conditions[i]),
                                                 value(builder, conditions[i + 1]));
     all = all ? builder.create<arith::AndIOp>(loc, all, holds) : holds;

@@ -14,10 +14,13 @@
 #include "tile/KernelEmitter.h"
 #include "tile/KernelIndices.h"
 #include "tile/Scratch.h"
+#include "tile/flatten/KnownElements.h"
 #include "tile/intrinsics/Expand.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
+
+#include <unordered_map>
 
 namespace perpend::tile {
 
@@ -39,6 +42,10 @@ struct Edge {
   llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> conditions;
 };
 
+struct HashOfExpression {
+  size_t operator()(const SymbolicInt &expression) const { return hash_value(expression); }
+};
+
 class Flattener {
 public:
   Flattener(mlir::func::FuncOp kernel, mlir::func::FuncOp flat, llvm::ArrayRef<llvm::StringRef> symbolNames,
@@ -56,6 +63,8 @@ private:
   // Loops and blocks
   ForOp parallelLoop();
   void separateInits();
+  SymbolicInt emitKernel(mlir::OpBuilder &builder);
+  void eraseUnread();
   void emitUnits(mlir::OpBuilder &builder, ForOp loop);
   void emit(mlir::OpBuilder &builder, mlir::Block &block);
   void emit(mlir::OpBuilder &builder, mlir::Operation &op);
@@ -71,9 +80,13 @@ private:
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, mlir::Value carried, Body body);
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to,
                       mlir::Value carried, Body body);
+  /// An expression's value: that of the same expression in front, or another one plus a number, where there is one.
   mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
+  mlir::Value emitValue(mlir::OpBuilder &builder, const SymbolicInt &expression);
   /// As KernelIndices says it; the kernel does not change while it is made flat.
   const SymbolicInt &positionOf(const Access &access);
+  /// The position in terms of what is lanes.
+  const IndexAlong &alongLanes(const Access &access);
   mlir::Value memoryOf(mlir::Value buffer) { return mapping.lookup(buffer); }
 
   // Memory that is asked for before it is touched
@@ -117,16 +130,16 @@ private:
   void assume(const Edge &edge, llvm::function_ref<void()> emitBody);
   SymbolicInt withNumbers(const SymbolicInt &expression);
   /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others, less what always holds;
-  /// null without any.
-  mlir::Value conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
+  /// null without any, nullopt where one never holds.
+  std::optional<mlir::Value> conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
 
   // Lanes
   bool canBeLanes(ForOp loop);
   void emitLanes(mlir::OpBuilder &builder, ForOp loop);
   /// The lanes of an expression, or its value where all have the same.
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
-  mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load, const SymbolicInt &position);
-  void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value, const SymbolicInt &position);
+  mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);
+  void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
   void emitLaneOperation(mlir::OpBuilder &builder, mlir::Operation &op);
   void emitLaneRegions(mlir::OpBuilder &builder, mlir::Operation &op);
   void emitRegions(mlir::OpBuilder &builder, mlir::Operation &from, mlir::Operation *to);
@@ -161,6 +174,11 @@ private:
   /// Lanes, as they lie in memory, of loads that have been emitted before.
   llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
   llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, IndexAlong> positionsAlong; // an access, the lanes
+  llvm::DenseMap<mlir::Operation *, bool> canBe;                                              // lanes
+  /// The latest value of each expression over variables of loops.
+  std::unordered_map<SymbolicInt, mlir::Value, HashOfExpression> values;
+  KnownElements elements;
   /// By buffer, what the iterations of a loop ask for, a part each.
   llvm::DenseMap<mlir::Value, std::pair<ForOp, Rows>> inParts;
 };

@@ -146,7 +146,12 @@ bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneC
 
 bool Flattener::canBeLanes(ForOp loop) {
   std::optional<int64_t> count = indices.extentOf(loop).constant();
-  return !lanes && count && *count >= 2 && *count <= mostLanes && fitsLanes(loop, indices);
+  if (lanes || !count || *count < 2 || *count > mostLanes)
+    return false;
+  auto [known, isNew] = canBe.try_emplace(loop);
+  if (isNew)
+    known->second = fitsLanes(loop, indices);
+  return known->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,58 +204,44 @@ Value Flattener::laneValue(OpBuilder &builder, const SymbolicInt &expression, Op
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// What lies in memory as a byte, in the type of values.
-static Value asValues(OpBuilder &builder, Location loc, Value loaded, Type scalar) {
-  auto type = cast<VectorType>(loaded.getType());
-  if (type.getElementType() == scalar)
-    return loaded;
-  if (!scalar.isInteger(1))
-    return builder.create<arith::TruncIOp>(loc, type.clone(scalar), loaded);
-  Value zero = builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)); // any byte but 0 is true
-  return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded, zero);
+const IndexAlong &Flattener::alongLanes(const Access &access) {
+  auto [known, isNew] = positionsAlong.try_emplace({access.op, lanes});
+  if (isNew)
+    known->second = indices.along(positionOf(access), lanes, access.op);
+  return known->second;
 }
 
-Value Flattener::loadLanes(OpBuilder &builder, LoadOp load, const SymbolicInt &position) {
+Value Flattener::loadLanes(OpBuilder &builder, LoadOp load) {
   Value memory = memoryOf(load.getBuffer());
   Type scalar = load.getResult().getType();
   if (Value known = loaded.lookup(load))
-    return asValues(builder, loc, known, scalar);
-  IndexAlong index = indices.along(position, lanes, load);
-  if (index.isUniform())
-    return emitter.loadFrom(builder, loc, memory, value(builder, index.first), scalar);
-  if (index.isContiguous()) {
-    Type stored = cast<MemRefType>(memory.getType()).getElementType();
-    Value loaded = builder.create<vector::LoadOp>(loc, cast<VectorType>(laneType(stored)), memory,
-                                                  ValueRange(value(builder, index.first)));
-    return asValues(builder, loc, loaded, scalar);
-  }
-  SmallVector<Value> elements;
+    return asValue(builder, loc, known, laneType(scalar));
+  const IndexAlong &index = alongLanes({load});
+  if (index.isUniform() || index.isContiguous())
+    return elements.load(builder, loc, memory, value(builder, index.first),
+                         index.isUniform() ? scalar : laneType(scalar));
+  SmallVector<Value> each;
   for (const SymbolicInt &one :
-       eachLane(position, indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(load)))
-    elements.push_back(emitter.loadFrom(builder, loc, memory, value(builder, one), scalar));
-  return builder.create<vector::FromElementsOp>(loc, cast<VectorType>(laneType(scalar)), elements);
+       eachLane(positionOf({load}), indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(load)))
+    each.push_back(elements.load(builder, loc, memory, value(builder, one), scalar));
+  return builder.create<vector::FromElementsOp>(loc, cast<VectorType>(laneType(scalar)), each);
 }
 
-void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored, const SymbolicInt &position) {
+void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored) {
   Value memory = memoryOf(store.getBuffer());
-  IndexAlong index = indices.along(position, lanes, store);
+  const IndexAlong &index = alongLanes({store});
   if (index.isUniform()) { // one element; of a buffer without any, lanes may still differ
     if (isa<VectorType>(stored.getType()))
       stored = builder.create<vector::ExtractOp>(loc, stored, laneCount - 1);
-    return emitter.store(builder, loc, stored, memory, value(builder, index.first));
+    return elements.store(builder, loc, stored, memory, value(builder, index.first));
   }
   stored = spread(builder, stored);
-  if (index.isContiguous()) {
-    Type element = cast<MemRefType>(memory.getType()).getElementType();
-    if (cast<VectorType>(stored.getType()).getElementType() != element)
-      stored = builder.create<arith::ExtUIOp>(loc, laneType(element), stored);
-    builder.create<vector::StoreOp>(loc, stored, memory, ValueRange(value(builder, index.first)));
-    return;
-  }
-  for (auto [i, one] : llvm::enumerate(
-           eachLane(position, indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(store)))) {
+  if (index.isContiguous())
+    return elements.store(builder, loc, stored, memory, value(builder, index.first));
+  for (auto [i, one] : llvm::enumerate(eachLane(positionOf({store}), indices.names.nameOf(lanes.variable()), laneCount,
+                                                indices.rangesAround(store)))) {
     Value scalar = builder.create<vector::ExtractOp>(loc, stored, static_cast<int64_t>(i));
-    emitter.store(builder, loc, scalar, memory, value(builder, one));
+    elements.store(builder, loc, scalar, memory, value(builder, one));
   }
 }
 

@@ -94,11 +94,13 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
 void Flattener::emitAccumulation(OpBuilder &builder, const Accumulation &accumulation) {
   BlockOp reduction = accumulation.block;
   // An element that is beyond an edge is not stored.
-  if (Value condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false)) {
-    OpBuilder inner = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
-    return emitElement(inner, accumulation);
-  }
-  emitElement(builder, accumulation);
+  std::optional<Value> condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false);
+  if (!condition)
+    return;
+  if (!*condition)
+    return emitElement(builder, accumulation);
+  OpBuilder inner = builder.create<scf::IfOp>(loc, *condition, /*withElseRegion=*/false).getThenBodyBuilder();
+  emitElement(inner, accumulation);
 }
 
 void Flattener::emitElement(OpBuilder &builder, const Accumulation &accumulation) {
@@ -141,10 +143,12 @@ Value Flattener::accumulateBlock(OpBuilder &builder, const Accumulation &accumul
     Value next = mapping.lookup(store.getValue());
     return isa<VectorType>(carried.getType()) ? spread(inner, next) : next;
   };
-  Value condition = conditionOf(builder, block, accumulation.outermost, /*inside=*/true);
+  std::optional<Value> condition = conditionOf(builder, block, accumulation.outermost, /*inside=*/true);
   if (!condition)
+    return carried;
+  if (!*condition)
     return emitBody(builder);
-  auto choice = builder.create<scf::IfOp>(loc, TypeRange(carried.getType()), condition, /*withElseRegion=*/true);
+  auto choice = builder.create<scf::IfOp>(loc, TypeRange(carried.getType()), *condition, /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
   then.create<scf::YieldOp>(loc, emitBody(then));
   otherwise.create<scf::YieldOp>(loc, carried);

@@ -41,9 +41,31 @@ using namespace perpend::tile;
 // Indices
 //===----------------------------------------------------------------------===//
 
+static bool isLoopVariable(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa_and_nonnull<ForOp>(argument.getOwner()->getParentOp());
+}
+
+/// In a loop that is emitted twice, or unrolled, variables have other values each time: in other code, and as numbers.
 Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
-  if (!usesIndices(expression, indices.names))
-    return emitter.extent(loc, expression);
+  SymbolicInt known = withNumbers(expression);
+  if (known.isPoison())
+    known = expression;
+  if (!usesIndices(known, indices.names))
+    return emitter.extent(loc, known);
+  if (indices.names.anyValue(known, [](Value value) { return !isLoopVariable(value); }))
+    return emitValue(builder, known);
+  Value &latest = values[known];
+  if (latest && latest.getParentRegion()->isAncestor(builder.getInsertionBlock()->getParent()))
+    return latest;
+  const support::SymbolicTerm &last = known.terms().back();
+  if (!last.factors.empty() || known.terms().size() == 1)
+    return latest = emitValue(builder, known);
+  Value first = value(builder, known - SymbolicInt(last.coefficient));
+  return values[known] = builder.create<arith::AddIOp>(loc, first, emitter.constant(last.coefficient));
+}
+
+Value Flattener::emitValue(OpBuilder &builder, const SymbolicInt &expression) {
   return graph::emitSymbolicInt(builder, loc, expression, [&](StringRef name) {
     Value known = indices.names.value(name);
     return known ? mapping.lookup(known) : emitter.extent(loc, SymbolicInt::symbol(name));
@@ -84,9 +106,23 @@ void Flattener::separateInits() {
   }
 }
 
+/// Local buffers whose elements were all known where they are read.
+void Flattener::eraseUnread() {
+  for (auto [op, memory] : allocated)
+    if (llvm::all_of(memory.getUsers(), llvm::IsaPred<memref::StoreOp, vector::StoreOp>))
+      for (Operation *user : llvm::make_early_inc_range(memory.getUsers()))
+        user->erase();
+}
+
 SymbolicInt Flattener::run(OpBuilder &builder) {
   separateInits();
   kernel.walk(skipUnchanged);
+  SymbolicInt units = emitKernel(builder);
+  eraseUnread();
+  return units;
+}
+
+SymbolicInt Flattener::emitKernel(OpBuilder &builder) {
   if (ForOp parallel = parallelLoop()) {
     emitUnits(builder, parallel);
     return indices.extentOf(parallel);
@@ -155,17 +191,15 @@ const SymbolicInt &Flattener::positionOf(const Access &access) {
 }
 
 void Flattener::emitLoad(OpBuilder &builder, LoadOp load) {
-  SymbolicInt position = positionOf({load});
-  mapping.map(load.getResult(), lanes ? loadLanes(builder, load, position)
-                                      : emitter.loadFrom(builder, load.getLoc(), memoryOf(load.getBuffer()),
-                                                         value(builder, position), load.getResult().getType()));
+  mapping.map(load.getResult(), lanes ? loadLanes(builder, load)
+                                      : elements.load(builder, loc, memoryOf(load.getBuffer()),
+                                                      value(builder, positionOf({load})), load.getResult().getType()));
 }
 
 void Flattener::emitStore(OpBuilder &builder, StoreOp store, Value stored) {
-  SymbolicInt position = positionOf({store});
   if (lanes)
-    return storeLanes(builder, store, stored, position);
-  emitter.store(builder, store.getLoc(), stored, memoryOf(store.getBuffer()), value(builder, position));
+    return storeLanes(builder, store, stored);
+  elements.store(builder, loc, stored, memoryOf(store.getBuffer()), value(builder, positionOf({store})));
 }
 
 /// What stands in the regions of an operation whose copy has none yet.
@@ -242,9 +276,13 @@ Value Flattener::iterate(OpBuilder &builder, ForOp loop, const SymbolicInt &from
 
 void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
   if (std::optional<Edge> invariant = invariantOf(loop)) {
-    Value condition = conditionOf(builder, cast<BlockOp>(invariant->conditions.front().first), loop, /*inside=*/false);
-    OpBuilder inner =
-        condition ? builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false).getThenBodyBuilder() : builder;
+    auto block = cast<BlockOp>(invariant->conditions.front().first);
+    std::optional<Value> condition = conditionOf(builder, block, loop, /*inside=*/false);
+    if (!condition)
+      return;
+    OpBuilder inner = *condition
+                          ? builder.create<scf::IfOp>(loc, *condition, /*withElseRegion=*/false).getThenBodyBuilder()
+                          : builder;
     return assume(*invariant, [&] { emitLoop(inner, loop); });
   }
   if (loop.getKind() == LoopKind::Vectorized && !hasOpenCondition(loop) && canBeLanes(loop))
@@ -261,10 +299,12 @@ void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
 }
 
 void Flattener::emitBlock(OpBuilder &builder, BlockOp block) {
-  Value condition = conditionOf(builder, block);
+  std::optional<Value> condition = conditionOf(builder, block);
   if (!condition)
+    return;
+  if (!*condition)
     return emitInstance(builder, block);
-  auto choice = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false);
+  auto choice = builder.create<scf::IfOp>(loc, *condition, /*withElseRegion=*/false);
   OpBuilder inner = choice.getThenBodyBuilder();
   emitInstance(inner, block);
 }
@@ -283,12 +323,11 @@ void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
   auto ahead = [&](OpBuilder &at, Value buffer) { return askedAhead(at, buffer, block); };
   if (!lanes && expandIntrinsic(builder, block, indices, {loc, valueOf, memoryOfBuffer, emitNest, ahead}))
     return;
-  Shape bindings = indices.bindingsOf(block);
   InitOp init = block.init();
   mapIterators(builder, block);
   if (init) {
     Value isFirst = builder.create<arith::ConstantIntOp>(loc, 1, 1);
-    for (auto [i, binding] : llvm::enumerate(bindings))
+    for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
       if (block.kind(i) == IteratorKind::Reduced && binding != SymbolicInt(0)) {
         Value isZero =
             builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, value(builder, binding), emitter.constant(0));
