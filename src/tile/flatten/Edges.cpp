@@ -168,6 +168,19 @@ static bool isWorthCutting(ForOp loop) {
       .wasInterrupted();
 }
 
+/// Whether a condition is in the way of lanes in the iterations that meet it: other edges do not make that worth less.
+static bool isOfLanes(ForOp loop, const Edge &edge, KernelIndices &indices) {
+  return llvm::any_of(edge.conditions, [&](auto condition) {
+    auto block = cast<BlockOp>(condition.first);
+    Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+    return llvm::any_of(loopsAround(block, loop), [&](ForOp inner) {
+      return inner.getKind() == LoopKind::Vectorized &&
+             (usesLoop(conditions[condition.second], inner, indices.names) ||
+              usesLoop(conditions[condition.second + 1], inner, indices.names));
+    });
+  });
+}
+
 /// Whether a loop inside, which a condition does not use, can ask for it once: a cut would save no more.
 static bool isAskedOnce(ForOp loop, const Edge &edge, KernelIndices &indices) {
   return llvm::all_of(edge.conditions, [&](auto condition) {
@@ -185,14 +198,15 @@ void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicIn
   std::optional<Edge> edge = edgeOf(loop);
   if (!edge)
     return emitPart(SymbolicInt(0), indices.extentOf(loop));
-  if (!edge->isExact && (cuts == mostCuts || !isWorthCutting(loop) || isAskedOnce(loop, *edge, indices)))
+  bool isLanes = isOfLanes(loop, *edge, indices);
+  if (!edge->isExact && ((cuts >= mostCuts && !isLanes) || !isWorthCutting(loop) || isAskedOnce(loop, *edge, indices)))
     return emitPart(SymbolicInt(0), edge->end);
   bool isCut = !edge->isExact && edge->whole != edge->end;
-  cuts += isCut;
+  cuts += isCut && !isLanes;
   assume(*edge, [&] { emitPart(SymbolicInt(0), edge->whole); });
   if (isCut)
     emitPart(edge->whole, edge->end);
-  cuts -= isCut;
+  cuts -= isCut && !isLanes;
 }
 
 bool Flattener::hasOpenCondition(BlockOp block) {
@@ -219,7 +233,7 @@ bool Flattener::hasOpenCondition(ForOp loop, ForOp apartFrom) {
 
 bool Flattener::isRest(ForOp loop) {
   WalkResult scalars = loop.walk([&](ForOp inner) {
-    bool isScalar = inner.getKind() == LoopKind::Vectorized && hasOpenCondition(inner, loop);
+    bool isScalar = inner.getKind() == LoopKind::Vectorized && hasOpenCondition(inner, loop) && !laneEdge(inner);
     return isScalar ? WalkResult::interrupt() : WalkResult::advance();
   });
   return scalars.wasInterrupted() && llvm::none_of(accessesIn(loop), [](const Access &access) {

@@ -135,7 +135,10 @@ private:
 
   // Lanes
   bool canBeLanes(ForOp loop);
-  void emitLanes(mlir::OpBuilder &builder, ForOp loop);
+  /// The iterations of a vectorised loop that are lanes here: all that run, of some number. nullopt: they are none.
+  std::optional<Edge> laneEdge(ForOp loop);
+  /// Whether it was a loop whose iterations are lanes.
+  bool emitLanes(mlir::OpBuilder &builder, ForOp loop);
   /// The lanes of an expression, or its value where all have the same.
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
   mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);

@@ -144,6 +144,20 @@ private:
 
 bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneCheck(loop, indices).run(); }
 
+/// Behind the last whole vector there may be a shorter one.
+std::optional<Edge> Flattener::laneEdge(ForOp loop) {
+  if (loop.getKind() != LoopKind::Vectorized)
+    return std::nullopt;
+  if (!hasOpenCondition(loop))
+    return canBeLanes(loop) ? std::optional(Edge{indices.extentOf(loop), SymbolicInt(0), true, {}}) : std::nullopt;
+  std::optional<Edge> edge = edgeOf(loop);
+  std::optional<int64_t> count = edge && edge->isExact ? edge->whole.constant() : std::nullopt;
+  bool isKnown = false;
+  if (count && *count >= 2 && llvm::isPowerOf2_64(*count))
+    assume(*edge, [&] { isKnown = !hasOpenCondition(loop) && canBeLanes(loop); });
+  return isKnown ? edge : std::nullopt;
+}
+
 bool Flattener::canBeLanes(ForOp loop) {
   std::optional<int64_t> count = indices.extentOf(loop).constant();
   if (lanes || !count || *count < 2 || *count > mostLanes)
@@ -249,11 +263,15 @@ void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-void Flattener::emitLanes(OpBuilder &builder, ForOp loop) {
+bool Flattener::emitLanes(OpBuilder &builder, ForOp loop) {
+  std::optional<Edge> edge = laneEdge(loop);
+  if (!edge)
+    return false;
   lanes = loop;
-  laneCount = *indices.extentOf(loop).constant();
-  emit(builder, *loop.body());
+  laneCount = *edge->whole.constant();
+  assume(*edge, [&] { emit(builder, *loop.body()); });
   lanes = {};
+  return true;
 }
 
 /// A choice or a loop that runs once for all lanes; what it gives has lanes where a branch does. A loop carries lanes.

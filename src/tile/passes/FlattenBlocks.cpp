@@ -285,9 +285,7 @@ void Flattener::emitLoop(OpBuilder &builder, ForOp loop) {
                           : builder;
     return assume(*invariant, [&] { emitLoop(inner, loop); });
   }
-  if (loop.getKind() == LoopKind::Vectorized && !hasOpenCondition(loop) && canBeLanes(loop))
-    return emitLanes(builder, loop);
-  if (emitAcross(builder, loop))
+  if (emitLanes(builder, loop) || emitAcross(builder, loop))
     return;
   if (std::optional<Accumulation> accumulation = accumulationAt(loop))
     return emitAccumulation(builder, *accumulation);
