@@ -88,6 +88,8 @@ func.func private @few_rows(%x: tensor<1x16x24x68xf32>, %w: tensor<3x3x1x68xf32>
 // SCHEDULED-LABEL: func.func private @padded
 // SCHEDULED-SAME: "%i2_0, %i2_1 = split %i2, [_, 6]", {{.*}} "vectorize %i3_2"
 // FLAT-LABEL: func.func private @padded
+// The loop along the window's rows ends where the input does: that of the units is there once.
+// FLAT: scf.for %{{.*}} = %arg4 to %arg5
 // FLAT: scf.if
 // FLAT-NOT: scf.if
 // FLAT-COUNT-17: arith.mulf %{{.*}}, %{{.*}} fastmath<reassoc,contract> : vector<8xf32>

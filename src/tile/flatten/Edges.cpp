@@ -194,12 +194,40 @@ static bool isAskedOnce(ForOp loop, const Edge &edge, KernelIndices &indices) {
   });
 }
 
+/// Whether so much is written out in an iteration that a loop is not unrolled, be its extent constant or not.
+static bool isLongWhenUnrolled(ForOp loop, KernelIndices &indices) {
+  constexpr int64_t longCount = 16;
+  return llvm::any_of(blocksInside(loop), [&](BlockOp block) {
+    int64_t count = 1;
+    for (ForOp inner : loopsAround(block, loop))
+      if (inner.getKind() == LoopKind::Unrolled)
+        count *= indices.extentOf(inner).constant().value_or(1);
+    return count >= longCount;
+  });
+}
+
+/// Whether loops inside end where the conditions do: written twice, they would gain no more than a constant extent.
+static bool isEndInside(ForOp loop, const Edge &edge, KernelIndices &indices) {
+  return llvm::all_of(edge.conditions, [&](auto condition) {
+    auto block = cast<BlockOp>(condition.first);
+    Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
+    return llvm::any_of(loopsAround(block, loop), [&](ForOp inner) {
+      if (inner == loop || inner.getKind() != LoopKind::Serial || !isLongWhenUnrolled(inner, indices))
+        return false;
+      auto found =
+          EdgeFinder(inner, indices).find(block, conditions[condition.second], conditions[condition.second + 1]);
+      return found && found->whole == found->end;
+    });
+  });
+}
+
 void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart) {
   std::optional<Edge> edge = edgeOf(loop);
   if (!edge)
     return emitPart(SymbolicInt(0), indices.extentOf(loop));
   bool isLanes = isOfLanes(loop, *edge, indices);
-  if (!edge->isExact && ((cuts >= mostCuts && !isLanes) || !isWorthCutting(loop) || isAskedOnce(loop, *edge, indices)))
+  if (!edge->isExact && ((cuts >= mostCuts && !isLanes) || !isWorthCutting(loop) || isAskedOnce(loop, *edge, indices) ||
+                         isEndInside(loop, *edge, indices)))
     return emitPart(SymbolicInt(0), edge->end);
   bool isCut = !edge->isExact && edge->whole != edge->end;
   cuts += isCut && !isLanes;
