@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "target/cpu/EmitObject.h"
 
+#include "target/cpu/DisjointSums.h"
+
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -89,6 +91,8 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
     builder.registerLateLoopOptimizationsEPCallback([](LoopPassManager &passes, OptimizationLevel level) {
       passes.addPass(LoopFullUnrollPass(level.getSpeedupLevel()));
     });
+  builder.registerVectorizerStartEPCallback(
+      [](FunctionPassManager &passes, OptimizationLevel) { passes.addPass(MarkDisjointSums()); });
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager callGraph;
