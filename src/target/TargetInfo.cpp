@@ -211,6 +211,9 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
        llvm::zip_equal(std::array{&info.l1Bytes, &info.l2Bytes, &info.l3Bytes}, cachesOf(machine), caches))
     *bytes = uint64_t(wanted ? wanted : own) << 10;
   info.fusesMultiplyAdds = info.hasIsa("fma");
+  info.scalesByPowers = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
+  info.roundsToBF16 = info.scalesByPowers && info.hasIsa("avx512bf16");
+  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // which LLVM has vectors of
   info.fmaPerCycle = machine.fmaPerCycle;
   // Features may take registers away from the tile of the entry: accumulators, two vectors of B, one of A.
   info.gemmRows = std::min(machine.gemmRows, (info.vectorRegisters - 3) / 2);

@@ -23,6 +23,14 @@ struct Memory {
   uint64_t bytes = 0; ///< 0: as many as it needs, in the memory that `global` is in, too
 };
 
+/// Functions of numbers that kernels call for what is one instruction (cpu/Lanes.h).
+/// (x: f32, n: f32) -> f32: x * 2^n, rounded once, for integers n.
+inline constexpr llvm::StringLiteral scaleFunction = "perpend.scale";
+/// (x: f32) -> i16: x as the bits of a bf16, to nearest even, subnormal numbers as 0.
+inline constexpr llvm::StringLiteral roundToBF16Function = "perpend.round_to_bf16";
+/// (x: f32) -> i16: x as the bits of an f16, to nearest even.
+inline constexpr llvm::StringLiteral roundToF16Function = "perpend.round_to_f16";
+
 struct TargetInfo {
   std::string name;             ///< canonical text, e.g. "x86-64-v3,+avxvnni,l2=2M"; resolves to this TargetInfo again
   std::string triple;           ///< e.g. "x86_64-unknown-linux-gnu"; empty: no code is made, the interpreter runs it
@@ -36,6 +44,9 @@ struct TargetInfo {
   unsigned lineBytes = 64;
   double bytesPerCycleOfL2 = 32, bytesPerCycleOfL3 = 16; ///< what one thread sustains, about, on all of Targets.def
   bool fusesMultiplyAdds = false;                        ///< with one rounding, in one instruction
+  bool scalesByPowers = false;                           ///< has scaleFunction
+  bool roundsToBF16 = false;                             ///< has roundToBF16Function
+  bool roundsToF16 = false;                              ///< has roundToF16Function
   unsigned fmaPerCycle = 0;                              ///< vector multiply-adds
   unsigned gemmRows = 0;     ///< of a product's register tile in 32-bit floating point, two vectors wide; 0: none
   double bytesPerSecond = 0; ///< reading memory with one thread

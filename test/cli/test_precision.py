@@ -133,6 +133,38 @@ def test_subnormal_numbers_of_bf16(tmp_path: Path, machine: str) -> None:
     assert np.abs(result - 32 * 2.0**-30).max() <= 32 * 2.0**-126 * 2.0**100
 
 
+@pytest.mark.skipif("avx512vl" not in FLAGS, reason="the processor has no AVX-512")
+def test_powers_of_two_are_the_same_on_every_machine(tmp_path: Path) -> None:
+    """Exponentials beyond the range of normal numbers, and of none, have the bits of two exact steps."""
+    x = np.linspace(-110, 95, 20001).astype(np.float32)
+    x[:6] = np.inf, -np.inf, np.nan, 0, -0.0, 1e30
+    model = save(
+        tmp_path / "exp.onnx", [helper.make_node("Exp", ["x"], ["y"])], [value("x", [x.size])], [value("y", [x.size])]
+    )
+    fast, slow = (run(model, x, "f32", "--target", machine) for machine in ("x86-64-v4", "x86-64-v3"))
+    np.testing.assert_array_equal(fast.view(np.uint32), slow.view(np.uint32))
+    assert (fast[0], fast[1], fast[5]) == (np.inf, 0, np.inf) and np.isnan(fast[2])
+
+
+def test_subnormal_operands_are_zero(tmp_path: Path) -> None:
+    """What is rounded for a product may be 0 below 2^-126; the bound is that of products."""
+    nodes = [helper.make_node("Mul", ["x", "two"], ["z"])]
+    w, two = np.ones((32, 32), np.float32), numpy_helper.from_array(np.float32(2), "two")
+    model = save(
+        tmp_path / "product.onnx",
+        [*nodes, helper.make_node("MatMul", ["z", "w"], ["y"])],
+        [value("x", [5, 32])],
+        [value("y", [5, 32])],
+        [numpy_helper.from_array(w, "w"), two],
+    )
+    result = run(model, np.full((5, 32), 2.0**-130, np.float32), "bf16")
+    assert np.abs(result - 2.0**-124).max() <= 32 * 2.0**-126
+    x = np.full((5, 32), np.nan, np.float32)
+    x[1:] = np.array([-np.inf, np.inf, 3e38, 3.4e38])[:, None]
+    result = run(model, x, "bf16")
+    assert np.isnan(result).sum() == 32 and np.isinf(result).sum() == 4 * 32
+
+
 def test_outputs_of_another_type(tmp_path: Path) -> None:
     """What is as exact as bf16 is not measured as f16, because the model's type is."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]

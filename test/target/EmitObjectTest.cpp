@@ -75,6 +75,50 @@ TEST(EmitObject, OnlyShortLoopsAreWrittenOut) {
   EXPECT_EQ(sumOf("3").find("br "), std::string::npos);
 }
 
+static std::string loopOver(const std::string &result, const std::string &call) {
+  return R"(
+    declare float @perpend.scale(float, float)
+    declare i16 @perpend.round_to_bf16(float)
+    declare i16 @perpend.round_to_f16(float)
+    define void @saxpy(ptr %x, ptr %y, i64 %n) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %p = getelementptr float, ptr %x, i64 %i
+      %v = load float, ptr %p
+      %r = call )" +
+         result + call + R"(
+      %q = getelementptr )" +
+         result + R"(, ptr %y, i64 %i
+      store )" +
+         result + R"( %r, ptr %q
+      %next = add nuw nsw i64 %i, 1
+      %more = icmp slt i64 %next, %n
+      br i1 %more, label %loop, label %done
+    done:
+      ret void
+    }
+    define void @perpend_module_run() {
+      ret void
+    })";
+}
+
+TEST(EmitObject, FunctionsOfLanesAreInstructions) {
+  const auto isIn = [](const std::string &text, const std::string &part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string scaled = assemblyOf(loopOver("float", " @perpend.scale(float %v, float %v)").c_str(), "x86-64-v4");
+  EXPECT_TRUE(isIn(scaled, "vscalefps\t%zmm") && isIn(scaled, "vscalefps\t%xmm") && !isIn(scaled, "perpend."))
+      << scaled;
+  const std::string rounded = assemblyOf(loopOver("i16", " @perpend.round_to_bf16(float %v)").c_str(), "znver5");
+  EXPECT_TRUE(isIn(rounded, "vcvtneps2bf16\t(%rdi") && isIn(rounded, "%ymm0")) << rounded;
+  EXPECT_FALSE(isIn(rounded, "perpend.")) << rounded;
+  const std::string halves = loopOver("i16", " @perpend.round_to_f16(float %v)");
+  EXPECT_TRUE(isIn(assemblyOf(halves.c_str(), "x86-64-v4"), "vcvtps2ph\t$0, %zmm"));
+  EXPECT_TRUE(isIn(assemblyOf(halves.c_str(), "x86-64-v3"), "vcvtps2ph\t$0, %ymm"));
+}
+
 TEST(EmitObject, AmxComesWithItsMachines) {
   const char *ir = R"(
     declare void @llvm.x86.ldtilecfg(ptr)

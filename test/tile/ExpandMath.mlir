@@ -1,5 +1,6 @@
 // RUN: perpend-opt %s --tile-expand-math=target=x86-64 --canonicalize | FileCheck %s
 // RUN: perpend-opt %s --tile-expand-math=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
+// RUN: perpend-opt %s --tile-expand-math=target=znver5 --canonicalize | FileCheck %s --check-prefix=LANES
 // ExpandMathTest checks the values.
 
 // Straight-line code without fast-math flags, whatever the operation allowed.
@@ -23,6 +24,9 @@ func.func @tanh(%x: f32) -> f32 {
 // CHECK: arith.extf %{{.*}} : f16 to f32
 // CHECK-NOT: math.exp
 // CHECK: arith.truncf %{{.*}} : f32 to f16
+// FMA-LABEL: func.func @half
+// FMA: %[[BITS:.*]] = call @perpend.round_to_f16(%{{.*}}) : (f32) -> i16
+// FMA: arith.bitcast %[[BITS]] : i16 to f16
 func.func @half(%x: f16) -> f16 {
   %y = math.exp %x : f16
   return %y : f16
@@ -103,4 +107,40 @@ func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
   %number = arith.sitofp %n : i32 to bf16
   %chosen = arith.select %c, %larger, %number : bf16
   return %chosen : bf16
+}
+
+// What a machine has an instruction for is a function of numbers; vectors stay arithmetic.
+// LANES-LABEL: func.func @exp
+// LANES-NOT: arith.shli
+// LANES: call @perpend.scale(%{{.*}}, %{{.*}}) : (f32, f32) -> f32
+// LANES-NEXT: return
+// FMA-LABEL: func.func @exp
+// FMA-COUNT-2: arith.shli
+func.func @exp(%x: f32) -> f32 {
+  %y = math.exp %x : f32
+  return %y : f32
+}
+
+// LANES-LABEL: func.func @exp_of_vector
+// LANES-NOT: call
+// LANES: return
+func.func @exp_of_vector(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.exp %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// A conversion whose subnormal results are 0 to who reads them, and one that is exact.
+// LANES-LABEL: func.func @rounds
+// LANES: %[[BITS:.*]] = call @perpend.round_to_bf16(%arg0) : (f32) -> i16
+// LANES: arith.bitcast %[[BITS]] : i16 to bf16
+// LANES-NOT: call
+// LANES: arith.shrui
+// LANES: return
+// FMA-LABEL: func.func @rounds
+// FMA-NOT: call
+// FMA: return
+func.func @rounds(%x: f32) -> (bf16, bf16) {
+  %fast = arith.truncf %x {graph.flushes} : f32 to bf16
+  %exact = arith.truncf %x : f32 to bf16
+  return %fast, %exact : bf16, bf16
 }

@@ -1,5 +1,6 @@
 // RUN: perpend-opt --tile-lower-precision=precision=f16 %s | FileCheck %s --check-prefixes=CHECK,HALF
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s | FileCheck %s --check-prefixes=CHECK,BYTES
+// RUN: perpend-opt --tile-lower-precision=precision=bf16 %s | FileCheck %s --check-prefix=FLUSHES
 // RUN: perpend-opt --tile-lower-precision=precision=f16 "--tile-pack-operands=target=x86-64-v3 precision=f16" --graph-simplify %s | FileCheck %s --check-prefix=PACKED
 // Random weights, and bounds that the next lower type does not keep.
 // RUN: same-values %s 'builtin.module(tile-lower-precision{precision=f16})' --varied --within=0.0003
@@ -18,6 +19,9 @@
 // HALF: arith.extf
 // HALF-COUNT-2: arith.truncf
 // HALF-NOT: arith.truncf
+// Subnormal operands of bf16 may be 0.
+// FLUSHES-LABEL: func.func @products
+// FLUSHES: arith.truncf %{{.*}} {graph.flushes} : f32 to bf16
 // By the largest of each row, and of each column of the weights.
 // BYTES: graph.reduce max %{{.*}} dims [1] : tensor<4x32xf32> -> tensor<4xf32>
 // BYTES: arith.trunci %{{.*}} : i32 to i8

@@ -7,6 +7,7 @@
 #include "target/cpu/EmitObject.h"
 
 #include "target/cpu/DisjointSums.h"
+#include "target/cpu/Lanes.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -17,6 +18,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <array>
@@ -71,6 +74,7 @@ void prepare(Module &module, const TargetInfo &target, const TargetMachine &mach
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(PICLevel::BigPIC);
+  defineLaneFunctions(module, target);
   hideDefinitions(module);
   for (Function &function : module)
     if (!function.isDeclaration())
@@ -108,6 +112,12 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   ModulePassManager passes =
       optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
+  if (!releaseLaneFunctions(module))
+    return;
+  ModulePassManager last;
+  last.addPass(AlwaysInlinerPass());
+  last.addPass(GlobalDCEPass());
+  last.run(module, modules);
 }
 
 Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw_pwrite_stream &output) {

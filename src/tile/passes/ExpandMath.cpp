@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
@@ -162,6 +163,11 @@ public:
       if (computesBF16(op))
         computeInF32(op);
     });
+    SmallVector<arith::TruncFOp> roundings;
+    getOperation()->walk([&](arith::TruncFOp op) { roundings.push_back(op); });
+    for (arith::TruncFOp op : roundings)
+      if (StringRef function = roundingOf(op); !function.empty())
+        callRounding(op, function);
     // Processors convert to bf16 with subnormal numbers as 0.
     SmallVector<Operation *> conversions;
     getOperation()->walk([&](Operation *op) {
@@ -178,8 +184,54 @@ public:
   }
 
 private:
+  /// A function of numbers, with what it means; the target computes it in its own way.
+  func::FuncOp define(StringRef name, TypeRange operands, Type result,
+                      llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> emit) {
+    ModuleOp module = getOperation();
+    if (auto known = module.lookupSymbol<func::FuncOp>(name))
+      return known;
+    ImplicitLocOpBuilder builder(module.getLoc(), OpBuilder::atBlockEnd(module.getBody()));
+    auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(operands, result));
+    function.setPrivate();
+    builder.setInsertionPointToStart(function.addEntryBlock());
+    builder.create<func::ReturnOp>(emit(builder, function.getArguments()));
+    return function;
+  }
+
+  func::FuncOp scaling() {
+    if (!target.scalesByPowers)
+      return nullptr;
+    Type f32 = Float32Type::get(&getContext());
+    return define(perpend::target::scaleFunction, {f32, f32}, f32, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+      MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
+      return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
+    });
+  }
+
+  /// The function that rounds as the conversion does; empty: there is none.
+  StringRef roundingOf(arith::TruncFOp op) {
+    if (!op.getIn().getType().isF32())
+      return "";
+    if (op.getType().isF16() && target.roundsToF16)
+      return perpend::target::roundToF16Function;
+    bool flushes = op->hasAttr(perpend::graph::flushesAttribute);
+    return op.getType().isBF16() && flushes && target.roundsToBF16 ? perpend::target::roundToBF16Function : "";
+  }
+
+  void callRounding(arith::TruncFOp op, StringRef name) {
+    OpBuilder builder(op);
+    auto bitsOf = [&](ImplicitLocOpBuilder &inner, ValueRange x) -> Value {
+      return inner.create<arith::BitcastOp>(inner.getI16Type(), inner.create<arith::TruncFOp>(op.getType(), x[0]));
+    };
+    func::FuncOp function = define(name, builder.getF32Type(), builder.getI16Type(), bitsOf);
+    auto bits = builder.create<func::CallOp>(op.getLoc(), function, ValueRange(op.getIn()));
+    op.replaceAllUsesWith(builder.create<arith::BitcastOp>(op.getLoc(), op.getType(), bits.getResult(0)).getResult());
+    op.erase();
+  }
+
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {
-    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds};
+    auto scalingOf = [&] { return scaling(); };
+    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds, scalingOf};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
     SmallVector<Real> reals;

@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/composites/Formulas.h"
 #include "tile/Attributes.h"
@@ -126,7 +127,10 @@ private:
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
-    known = builder.cast(builder.roundingCast(value, type), builder.f32());
+    Value narrow = builder.roundingCast(value, type);
+    if (Operation *cast = narrow.getDefiningOp(); cast && type.isBF16())
+      cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
+    known = builder.cast(narrow, builder.f32());
     return known;
   }
 

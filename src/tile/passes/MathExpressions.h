@@ -10,6 +10,7 @@
 #define PERPEND_TILE_PASSES_MATHEXPRESSIONS_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -20,6 +21,8 @@ namespace perpend::tile {
 struct MathEmitter {
   mlir::ImplicitLocOpBuilder builder;
   bool fma; // whether a product may be fused into a sum
+  /// (x, n) -> x * 2^n of numbers of f32, rounded once; null: there is none.
+  llvm::function_ref<mlir::func::FuncOp()> scaling;
 
   /// `scalar`, or a vector of it if `shape` is a vector.
   static mlir::Type like(mlir::Type shape, mlir::Type scalar) {

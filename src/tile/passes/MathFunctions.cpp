@@ -97,20 +97,29 @@ Real clamp(Real x, double low, double high) {
 }
 
 /// x * 2^number in two exact steps, so that 2^number itself may overflow or underflow; rounds once.
-Real scale(Real x, Integer number) {
+Real scaleInSteps(Real x, Integer number) {
   Integer sum = number + bitsOf(x, integerOffset(x)), half = sum.shiftRightSigned(1);
   auto power = [&](Integer exponent) { return x.fromBits(exponent << mantissaBits(x)); };
   return x * power(half) * power(sum - half);
+}
+
+/// In one, where there is an instruction.
+Real scale(Real x, Rounded n) {
+  mlir::func::FuncOp function = x.type().isF32() ? x.emitter->scaling() : nullptr;
+  if (!function)
+    return scaleInSteps(x, n.number);
+  auto call = x.emitter->builder.create<mlir::func::CallOp>(function, mlir::ValueRange{x.value, n.value.value});
+  return {x.emitter, call.getResult(0)};
 }
 
 llvm::SmallVector<double> scaled(llvm::ArrayRef<double> terms, double factor) {
   return llvm::map_to_vector(terms, [&](double term) { return term * factor; });
 }
 
-/// exp(x) = 2^number * exp(rest), |x| < 104
+/// exp(x) = 2^power * exp(rest), |x| < 104
 struct ReducedExp {
   Real rest;
-  Integer number;
+  Rounded power;
 
   Real minusOne() const { return multiplyAdd(rest * rest, polynomial(expTerms, rest), rest); }
   /// exp(rest) * factor, by its coefficients.
@@ -124,19 +133,19 @@ ReducedExp reduceExp(Real x) {
   Rounded n = roundToInteger(x, std::numbers::log2e);
   Real r = multiplyAdd(n.value, x.constant(-ln2Parts[0]), x);
   r = multiplyAdd(n.value, x.constant(-ln2Parts[1]), r);
-  return {r, n.number};
+  return {r, n};
 }
 
 /// exp(x) where neither x nor the result is extreme, |x| < 87.
 Real expModerate(Real x) {
   ReducedExp reduced = reduceExp(x);
-  return reduced.exp() * powerOfTwo(reduced.number, x);
+  return reduced.exp() * powerOfTwo(reduced.power.number, x);
 }
 
 /// 1 + exp(x), -87 < x <= 89. Half of the power of two: itself it may be just beyond the range.
 Real onePlusExp(Real x) {
   ReducedExp reduced = reduceExp(x);
-  return multiplyAdd(reduced.exp(2), powerOfTwo(reduced.number - 1, x), x.constant(1));
+  return multiplyAdd(reduced.exp(2), powerOfTwo(reduced.power.number - 1, x), x.constant(1));
 }
 
 /// 1 - erfc(x * factor), 0 <= x * factor <= 4, with an absolute error: erfc as a power of two, whose logarithm is a
@@ -211,23 +220,25 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
 
 } // namespace
 
+Real perpend::tile::emitScale(Real x, Real n) { return scaleInSteps(x, roundToInteger(n).number); }
+
 Real perpend::tile::emitExp(Real x) {
   x = clamp(x, -104, 89);
   ReducedExp reduced = reduceExp(x);
-  return scale(reduced.exp(), reduced.number);
+  return scale(reduced.exp(), reduced.power);
 }
 
 Real perpend::tile::emitExp2(Real x) {
   x = clamp(x, -151, 129);
   Rounded n = roundToInteger(x);
   Real r = x - n.value;
-  return scale(multiplyAdd(r, polynomial(exp2Terms, r), x.constant(1)), n.number);
+  return scale(multiplyAdd(r, polynomial(exp2Terms, r), x.constant(1)), n);
 }
 
 /// Half of the result first: 2^number may be just beyond the range.
 Real perpend::tile::emitExpM1(Real x) {
   ReducedExp reduced = reduceExp(clamp(x, -30, 89));
-  Real half = powerOfTwo(reduced.number - 1, x);
+  Real half = powerOfTwo(reduced.power.number - 1, x);
   Real result = multiplyAdd(half, reduced.minusOne(), half - 0.5) * 2;
   return select(x.absolute() < 0x1p-25, x, result);
 }

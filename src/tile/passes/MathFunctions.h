@@ -27,7 +27,8 @@ Real emitAtan(Real x);
 Real emitRsqrt(Real x);
 Real emitPow(Real x, Real y);
 
-Real emitOnePlusExp(Real x); // 1 + exp(x)
+Real emitScale(Real x, Real n); // x * 2^n of an integer n, -151 <= n <= 129
+Real emitOnePlusExp(Real x);    // 1 + exp(x)
 /// 1 + erf(x * factor) and 1 + tanh(x * factor), factor > 0. Errors are in units of 1 where the sum is less.
 Real emitOnePlusErf(Real x, double factor);
 Real emitOnePlusTanh(Real x, double factor);

@@ -50,9 +50,9 @@ def TileExpandIntegers : Pass<"tile-expand-integers"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def TileExpandMath : Pass<"tile-expand-math"> {
+def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith, and rounding divisions by truncating ones";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];
   let options = [TargetOption];
 }
 

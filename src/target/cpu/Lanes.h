@@ -1,0 +1,25 @@
+//===- Lanes.h - functions of numbers that LLVM makes vectors of --*- C++ -*-===//
+//
+// What a processor computes with one instruction, and LLVM has no operation for: kernels call a function of numbers,
+// which LLVM's vectoriser replaces by one of vectors in loops that it takes. Both are written in place afterwards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_CPU_LANES_H
+#define PERPEND_TARGET_CPU_LANES_H
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace perpend::target {
+struct TargetInfo;
+
+/// Those of TargetInfo.h that are called become instructions, for numbers and for vectors, before LLVM optimises the
+/// module.
+void defineLaneFunctions(llvm::Module &module, const TargetInfo &target);
+/// Behind the vectoriser: they are to be written in place. False: there are none.
+bool releaseLaneFunctions(llvm::Module &module);
+
+} // namespace perpend::target
+
+#endif
