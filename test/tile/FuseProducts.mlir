@@ -109,3 +109,33 @@ func.func @signs(%x: vector<16xi8>, %y: vector<16xi8>, %v: vector<16xi8>, %w: ve
   %u = arith.addi %t, %q : vector<16xi32>
   return %u : vector<16xi32>
 }
+
+// A sum that begins with a product has no zero: three products are one word, which lies in one register.
+// CHECK-LABEL: func.func @from_products
+// WORDS: vector.shuffle %{{.*}} : vector<16xi8>, vector<16xi8>
+// WORDS-COUNT-1: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// WORDS-NOT: vpdpbusd
+// WORDS: return
+func.func @from_products(%x: memref<?xi8>, %w: memref<?xi8>) -> vector<16xi32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %x1 = vector.load %x[%c0] : memref<?xi8>, vector<16xi8>
+  %w1 = vector.load %w[%c0] : memref<?xi8>, vector<16xi8>
+  %a1 = arith.extui %x1 : vector<16xi8> to vector<16xi32>
+  %b1 = arith.extsi %w1 : vector<16xi8> to vector<16xi32>
+  %p1 = arith.muli %a1, %b1 : vector<16xi32>
+  %x2 = vector.load %x[%c16] : memref<?xi8>, vector<16xi8>
+  %w2 = vector.load %w[%c16] : memref<?xi8>, vector<16xi8>
+  %a2 = arith.extui %x2 : vector<16xi8> to vector<16xi32>
+  %b2 = arith.extsi %w2 : vector<16xi8> to vector<16xi32>
+  %p2 = arith.muli %a2, %b2 : vector<16xi32>
+  %s2 = arith.addi %p1, %p2 : vector<16xi32>
+  %x3 = vector.load %x[%c32] : memref<?xi8>, vector<16xi8>
+  %w3 = vector.load %w[%c32] : memref<?xi8>, vector<16xi8>
+  %a3 = arith.extui %x3 : vector<16xi8> to vector<16xi32>
+  %b3 = arith.extsi %w3 : vector<16xi8> to vector<16xi32>
+  %p3 = arith.muli %a3, %b3 : vector<16xi32>
+  %s3 = arith.addi %s2, %p3 : vector<16xi32>
+  return %s3 : vector<16xi32>
+}

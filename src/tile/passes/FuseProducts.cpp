@@ -42,7 +42,7 @@ struct Factor {
 };
 
 struct Chain {
-  Value initial;
+  Value initial; // null: zero
   SmallVector<std::pair<Factor, Factor>> products;
   Operation *last;
 };
@@ -107,7 +107,11 @@ static SmallVector<Chain> chainsIn(Block &block) {
     if (known == endingIn.end() || !before.hasOneUse()) {
       known = endingIn.try_emplace(before, chains.size()).first;
       known->second = chains.size();
-      chains.push_back({before, {}, nullptr});
+      // A sum that began at zero begins with its first product.
+      auto first = productOf(before);
+      chains.push_back({first ? Value() : before, {}, nullptr});
+      if (first)
+        chains.back().products.push_back(*first);
     }
     Chain &chain = chains[known->second];
     chain.products.push_back(*product);
@@ -231,17 +235,21 @@ static Value interleaved(OpBuilder &builder, Location loc, ArrayRef<Value> opera
   SmallVector<Value> parts(operands);
   while (parts.size() < group)
     parts.push_back(builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)));
-  // Side by side, two by two, until two are left, which are interleaved.
+  // Side by side, two by two, until two are left, which are interleaved. These are as long as the result, whatever
+  // lies at their ends: nothing has to widen them.
   for (int64_t size = lanes; parts.size() > 2; size *= 2) {
+    SmallVector<int64_t> order;
+    for (int64_t i = 0; i < (parts.size() > 4 ? 2 * size : lanes * static_cast<int64_t>(group)); ++i)
+      order.push_back(i % (2 * size));
     for (size_t i = 0; i < parts.size() / 2; ++i)
-      parts[i] = builder.create<vector::ShuffleOp>(loc, parts[2 * i], parts[2 * i + 1],
-                                                   llvm::to_vector(llvm::seq<int64_t>(0, 2 * size)));
+      parts[i] = builder.create<vector::ShuffleOp>(loc, parts[2 * i], parts[2 * i + 1], order);
     parts.truncate(parts.size() / 2);
   }
+  int64_t half = static_cast<int64_t>(group) / 2, length = cast<VectorType>(parts[0].getType()).getNumElements();
   SmallVector<int64_t> order;
   for (int64_t lane = 0; lane < lanes; ++lane)
-    for (size_t i = 0; i < group; ++i)
-      order.push_back(static_cast<int64_t>(i) * lanes + lane);
+    for (int64_t i = 0; i < 2 * half; ++i)
+      order.push_back(i / half * length + i % half * lanes + lane);
   return builder.create<vector::ShuffleOp>(loc, parts[0], parts[1], order);
 }
 
@@ -268,7 +276,8 @@ static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t l
       Value &known = made[operands];
       return known ? known : known = wordOf(builder, builder.getLoc(), operands, element, plan.group());
     };
-    Value sums = chain.initial;
+    Type type = chain.last->getResult(0).getType();
+    Value sums = chain.initial ? chain.initial : builder.create<arith::ConstantOp>(builder.getZeroAttr(type));
     for (const auto &[left, right] : stepsOf(chain, plan))
       sums = products.multiplyAdd(word(left, plan.intrinsic->panels->left), word(right, plan.intrinsic->panels->right),
                                   sums);
@@ -297,7 +306,7 @@ struct FuseProducts : perpend::tile::impl::TileFuseProductsBase<FuseProducts> {
     llvm::MapVector<Type, SmallVector<Chain>> chainsOf;
     for (Chain &chain : chainsIn(block))
       if (chain.products.size() > 1)
-        chainsOf[chain.initial.getType()].push_back(chain);
+        chainsOf[chain.last->getResult(0).getType()].push_back(chain);
     for (auto &[type, chains] : chainsOf) {
       auto sums = cast<VectorType>(type);
       if (Plan plan = planFor(chains, sums, target); plan.intrinsic)
