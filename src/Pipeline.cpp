@@ -106,6 +106,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileFuseProducts({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
+  passes.addPass(tile::createTileExpandRounding());
   passes.addPass(tile::createTileExpandMath({context.target}));
   if (context.isChecked)
     passes.addPass(tile::createTileVerifyAccesses());

@@ -87,6 +87,7 @@ std::vector<Step> pipelineSteps() {
           {"canonicalize", [](auto &passes) { passes.addPass(mlir::createCanonicalizerPass()); }},
           {"tile_plan_memory", [](auto &passes) { passes.addPass(tile::createTilePlanMemory()); }},
           {"tile_lower_intrinsics", [](auto &passes) { passes.addPass(tile::createTileLowerIntrinsics()); }},
+          {"tile_expand_rounding", [](auto &passes) { passes.addPass(tile::createTileExpandRounding()); }},
           {"tile_expand_math", [](auto &passes) { passes.addPass(tile::createTileExpandMath()); }}};
 }
 

@@ -50,6 +50,11 @@ def TileExpandIntegers : Pass<"tile-expand-integers"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileExpandRounding : Pass<"tile-expand-rounding"> {
+  let summary = "Rounding to integers of a range, by an addition";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith, and rounding divisions by truncating ones";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];

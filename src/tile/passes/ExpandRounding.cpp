@@ -1,0 +1,92 @@
+//===- ExpandRounding.cpp - rounding to integers of a range, by an addition ----===//
+//
+// The integer next to a number of at most 2^22 lies in the low bits of the number plus 3 * 2^22, as the addition rounds
+// half to even. So a number is kept in the range before it is rounded, which is the same where the range's ends are
+// integers, and neither rounding nor conversion is left. Zeros of either sign are one.
+//
+//   round(%x) + zero, at least low, at most high, to an integer
+//   =>  bits((%x, at least low - zero, at most high - zero) + 12582912.0) - (bits(12582912.0) - zero)
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEEXPANDROUNDING
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+
+static constexpr double mostRounded = 1 << 22;
+static constexpr float shift = 3 << 22;
+
+/// The number of an f32 constant or splat, if it is an integer.
+static std::optional<double> integerOf(Value value) {
+  APFloat number(0.0);
+  if (!matchPattern(value, m_ConstantFloat(&number)) || !number.isInteger())
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
+namespace {
+struct SaturatedRounding : OpRewritePattern<arith::FPToSIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::FPToSIOp op, PatternRewriter &rewriter) const override {
+    auto atMost = op.getIn().getDefiningOp<arith::MinimumFOp>();
+    auto atLeast = atMost ? atMost.getLhs().getDefiningOp<arith::SelectOp>() : nullptr;
+    auto isMore = atLeast ? atLeast.getCondition().getDefiningOp<arith::CmpFOp>() : nullptr;
+    if (!isMore || isMore.getPredicate() != arith::CmpFPredicate::OLT || isMore.getLhs() != atLeast.getFalseValue() ||
+        isMore.getRhs() != atLeast.getTrueValue())
+      return failure();
+    Value shifted = isMore.getRhs();
+    std::optional<double> zero = 0;
+    if (auto sum = shifted.getDefiningOp<arith::AddFOp>()) {
+      zero = integerOf(sum.getRhs());
+      shifted = sum.getLhs();
+    }
+    auto rounding = shifted.getDefiningOp<math::RoundEvenOp>();
+    std::optional<double> low = integerOf(isMore.getLhs()), high = integerOf(atMost.getRhs());
+    Type type = op.getIn().getType(), integers = op.getType();
+    auto fits = [](double number) { return std::abs(number) <= mostRounded; };
+    if (!rounding || !zero || !low || !high || !fits(*low) || !fits(*high) || !fits(*low - *zero) ||
+        !fits(*high - *zero) || !getElementTypeOrSelf(type).isF32() || !getElementTypeOrSelf(integers).isInteger(32))
+      return failure();
+
+    Location loc = op.getLoc();
+    auto real = [&](double number) { return constant(rewriter, loc, type, rewriter.getF32FloatAttr(number)); };
+    Value number = rounding.getOperand(), least = real(*low - *zero);
+    Value isInside = rewriter.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT, least, number);
+    number = rewriter.create<arith::SelectOp>(loc, isInside, number, least);
+    number = rewriter.create<arith::MinimumFOp>(loc, number, real(*high - *zero), atMost.getFastmath());
+    number = rewriter.create<arith::AddFOp>(loc, number, real(shift));
+    Value bits = rewriter.create<arith::BitcastOp>(loc, integers, number);
+    auto surplus = static_cast<int32_t>(llvm::bit_cast<int32_t>(shift) - static_cast<int64_t>(*zero));
+    rewriter.replaceOpWithNewOp<arith::SubIOp>(op, bits,
+                                               constant(rewriter, loc, integers, rewriter.getI32IntegerAttr(surplus)));
+    return success();
+  }
+
+  static Value constant(PatternRewriter &rewriter, Location loc, Type type, TypedAttr number) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      number = DenseElementsAttr::get(vector, Attribute(number));
+    return rewriter.create<arith::ConstantOp>(loc, number);
+  }
+};
+
+struct ExpandRounding : perpend::tile::impl::TileExpandRoundingBase<ExpandRounding> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<SaturatedRounding>(&getContext());
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
