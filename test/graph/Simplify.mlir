@@ -212,3 +212,30 @@ func.func @small_powers(%x: tensor<7xf32>) -> (tensor<7xf32>, tensor<7xf32>) {
   }
   return %cube, %fourth : tensor<7xf32>, tensor<7xf32>
 }
+
+// What a zero point costs and a bias are one constant, also where rows have become pixels between them.
+// CHECK-LABEL: func.func @sum_of_constants
+// CHECK: %[[DIFFERENCE:.*]] = graph.constant dense<[9, 18, 27]> : tensor<3xi64>
+// CHECK: %[[PIXELS:.*]] = graph.reshape %{{.*}} : tensor<4x3xi64> -> tensor<1x2x2x3xi64>
+// CHECK: %[[TERM:.*]] = graph.broadcast %[[DIFFERENCE]] dims [3]
+// CHECK: graph.map (%[[PIXELS]], %[[TERM]])
+// CHECK: arith.addi
+// CHECK-NOT: arith
+func.func @sum_of_constants(%x: tensor<4x3xi64>) -> tensor<1x2x2x3xi64> {
+  %a = graph.constant dense<[[1, 2, 3]]> : tensor<1x3xi64> : tensor<1x3xi64>
+  %b = graph.constant dense<[10, 20, 30]> : tensor<3xi64> : tensor<3xi64>
+  %zero = graph.broadcast %a dims [0, 1] : tensor<1x3xi64> -> tensor<4x3xi64>
+  %less = graph.map (%x, %zero) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %d = arith.subi %l, %r : i64
+    graph.yield %d : i64
+  }
+  %pixels = graph.reshape %less : tensor<4x3xi64> -> tensor<1x2x2x3xi64>
+  %bias = graph.broadcast %b dims [3] : tensor<3xi64> -> tensor<1x2x2x3xi64>
+  %y = graph.map (%pixels, %bias) : (tensor<1x2x2x3xi64>, tensor<1x2x2x3xi64>) -> tensor<1x2x2x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %s = arith.addi %l, %r : i64
+    graph.yield %s : i64
+  }
+  return %y : tensor<1x2x2x3xi64>
+}

@@ -13,6 +13,7 @@
 #include "graph/Attributes.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/builder/Builder.h"
+#include "graph/composites/Formulas.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"
 
@@ -244,6 +245,55 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   }
 };
 
+/// A map that adds or subtracts integers, one for each index of the last dimension, which are constant.
+struct ConstantTerm {
+  Value variable, constant;
+  bool isSubtracted;
+
+  static std::optional<ConstantTerm> of(MapOp map) {
+    Block &body = map.getBody().front();
+    if (map.getInputs().size() != 2 || body.getOperations().size() != 2 ||
+        !isa<arith::AddIOp, arith::SubIOp>(body.front()) ||
+        !llvm::equal(body.front().getOperands(), body.getArguments()))
+      return std::nullopt;
+    auto broadcast = map.getInputs()[1].getDefiningOp<BroadcastOp>();
+    if (!broadcast || !broadcast.getInput().getDefiningOp<ConstantOp>() || broadcast.getDims().empty())
+      return std::nullopt;
+    Shape shape = shapeOf(broadcast.getInput());
+    int64_t last = tensorTypeOf(map.getResult()).getRank() - 1;
+    for (auto [extent, dim] : llvm::zip(shape, broadcast.getDims()))
+      if (extent != SymbolicInt(1) && dim != last)
+        return std::nullopt;
+    return ConstantTerm{map.getInputs()[0], broadcast.getInput(), isa<arith::SubIOp>(body.front())};
+  }
+};
+
+/// x - a + b = x + (b - a), also where x - a is reshaped. (What zero points cost, and a bias.)
+struct SumOfConstants : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MapOp map, PatternRewriter &rewriter) const override {
+    std::optional<ConstantTerm> outer = ConstantTerm::of(map), inner;
+    Value sum = outer ? outer->variable : Value();
+    while (sum && sum.hasOneUse() && sum.getDefiningOp<ReshapeOp>())
+      sum = sum.getDefiningOp<ReshapeOp>().getInput();
+    auto producer = sum && sum.hasOneUse() ? sum.getDefiningOp<MapOp>() : MapOp();
+    Shape shape = shapeOf(map.getResult());
+    if (!producer || !(inner = ConstantTerm::of(producer)) || shapeOf(sum).back() != shape.back())
+      return failure();
+    GraphBuilder builder(rewriter, map.getLoc());
+    auto vector = [&](Value constant) { return builder.reshape(constant, {elementCount(shapeOf(constant))}); };
+    Value a = vector(inner->constant), b = vector(outer->constant), x = builder.reshape(inner->variable, shape);
+    if (outer->isSubtracted == inner->isSubtracted)
+      b = add(builder, a, b);
+    else
+      b = outer->isSubtracted ? sub(builder, a, b) : sub(builder, b, a);
+    bool isSubtracted = outer->isSubtracted && inner->isSubtracted;
+    rewriter.replaceOp(map, isSubtracted ? sub(builder, x, b) : add(builder, x, b));
+    return success();
+  }
+};
+
 /// A window over two dimensions is one over each in turn: far fewer elements to combine.
 struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -306,7 +356,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
     patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts,
-                 FoldScaleIntoFilter, SeparateWindow, SmallPower>(context);
+                 FoldScaleIntoFilter, SumOfConstants, SeparateWindow, SmallPower>(context);
     addControlFlowPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
