@@ -350,6 +350,8 @@ def measure(kernel: Kernel, options: argparse.Namespace, peaks: dict[str, float]
                     for engine in ("perpend", *options.peers)
                 ],
                 deviation=lambda outputs: turns.largest_deviation(outputs, reference),
+                turns=options.turns,
+                fill_s=options.fill,
             )
             rows.append(Row(kernel, threads, timings, roof(kernel, peaks) / threads))
     return rows
@@ -429,6 +431,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--types", default="f32,bf16,int8", help="comma-separated, of products and convolutions")
     parser.add_argument("--peers", default="onnxruntime,openvino", help="comma-separated")
     parser.add_argument("--threads", default="1,2", help="comma-separated numbers of threads")
+    parser.add_argument("--turns", type=int, default=turns.TURNS, help="of each engine, for each kernel")
+    parser.add_argument("--fill", type=float, default=turns.FILL_S, metavar="SECONDS", help="of one turn")
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name has TEXT")
     parser.add_argument("--out", type=Path, default=models.ROOT / "build" / "bench", help="for kernels.json and .md")
     options = parser.parse_args()
@@ -469,7 +473,7 @@ def main() -> int:
         "",
         f"Written by `{machine['command']}`, {machine['date']}.",
         f"Processor: {machine['processor']}. Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}.",
-        "Times in ms, median of medians.",
+        f"Times in ms, median of the medians of {options.turns} turns of {options.fill:g} s each.",
         f"Peaks of one thread: f32 {peaks['f32'] / 1e9:.0f} GFLOP/s, bf16 {peaks['bf16'] / 1e9:.0f} GFLOP/s, bytes "
         f"{peaks['int8'] / 1e9:.0f} GOP/s, reading memory {peaks['bytes'] / 1e9:.0f} GB/s.",
         "",
