@@ -10,8 +10,8 @@
 // RUN: not same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.003
 // RUN: same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.01
 
-// HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 3 : i64, type = "f16"}
-// BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 2 : i64, "product with one column" = 1 : i64}, products = 2 : i64, type = "int8"}
+// HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 5 : i64, type = "f16"}
+// BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 3 : i64, "product with one column" = 1 : i64}, products = 3 : i64, type = "int8"}
 
 // Both operands are rounded and widened, an activation once for all products.
 // CHECK-LABEL: func.func @products
@@ -66,4 +66,28 @@ func.func @whole(%x: tensor<2x8x3x3xf32>) -> tensor<2x16x1x1xf32> {
   %y = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1
       : (tensor<2x8x3x3xf32>, tensor<16x8x3x3xf32>) -> tensor<2x16x1x1xf32>
   return %y : tensor<2x16x1x1xf32>
+}
+
+// A window of one position by strides is a product of the positions that it reads.
+// CHECK-LABEL: func.func @strides
+// HALF: graph.conv {{.*}} strides [2, 3]
+// BYTES: graph.slice %{{.*}} <[0, 0, 0, 0]> [1, 2, 3, 1] : tensor<2x7x7x16xf32> -> tensor<2x4x3x16xf32>
+// BYTES: graph.contract {{.*}} : (tensor<24x16xi8>, tensor<16x16xi8>) -> tensor<24x16xi32>
+func.func @strides(%x: tensor<2x7x7x16xf32>) -> tensor<2x4x3x16xf32> {
+  %w = graph.constant dense<0.1> : tensor<1x1x16x16xf32> : tensor<1x1x16x16xf32>
+  %y = graph.conv %x, %w strides [2, 3] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
+      : (tensor<2x7x7x16xf32>, tensor<1x1x16x16xf32>) -> tensor<2x4x3x16xf32>
+  return %y : tensor<2x4x3x16xf32>
+}
+
+// Few columns: it stays, and nothing is left of the trial.
+// CHECK-LABEL: func.func @few_columns
+// BYTES-NOT: graph.slice
+// CHECK: graph.conv {{.*}} strides [2, 2]
+// CHECK-NOT: graph.conv
+func.func @few_columns(%x: tensor<1x4x4x16xf32>) -> tensor<1x2x2x4xf32> {
+  %w = graph.constant dense<0.1> : tensor<1x1x16x4xf32> : tensor<1x1x16x4xf32>
+  %y = graph.conv %x, %w strides [2, 2] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
+      : (tensor<1x4x4x16xf32>, tensor<1x1x16x4xf32>) -> tensor<1x2x2x4xf32>
+  return %y : tensor<1x2x2x4xf32>
 }
