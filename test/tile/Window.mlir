@@ -3,12 +3,12 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3
 
-func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>) {
+func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>) {
   %0 = graph.call_kernel @depthwise(%x, %w) : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
   %1 = graph.call_kernel @pool(%x) : (tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32>
-  %y = graph.constant dense<0.5> : tensor<1x16x24x64xf32> : tensor<1x16x24x64xf32>
+  %y = graph.constant dense<0.5> : tensor<1x30x24x64xf32> : tensor<1x30x24x64xf32>
   %v = graph.constant dense<2.0> : tensor<3x3x1x64xf32> : tensor<3x3x1x64xf32>
-  %2 = graph.call_kernel @rows(%y, %v) : (tensor<1x16x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32>
+  %2 = graph.call_kernel @rows(%y, %v) : (tensor<1x30x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x28x22x64xf32>
   %z = graph.constant dense<0.5> : tensor<1x16x24x68xf32> : tensor<1x16x24x68xf32>
   %u = graph.constant dense<2.0> : tensor<3x3x1x68xf32> : tensor<3x3x1x68xf32>
   %3 = graph.call_kernel @few_rows(%z, %u) : (tensor<1x16x24x68xf32>, tensor<3x3x1x68xf32>) -> tensor<1x14x22x68xf32>
@@ -17,7 +17,7 @@ func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x
   %4 = graph.call_kernel @padded(%p, %q) : (tensor<1x9x12x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x9x12x16xf32>
   %r = graph.constant dense<0.5> : tensor<1x9x13x20xf32> : tensor<1x9x13x20xf32>
   %5 = graph.call_kernel @cut(%r, %w) : (tensor<1x9x13x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x13x20xf32>
-  return %0, %1, %2, %3, %4, %5 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x14x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @depthwise
@@ -55,18 +55,19 @@ func.func private @pool(%x: tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32> attr
   return %0 : tensor<1x5x5x20xf32>
 }
 
-// All rows of a vector follow one another, since windows overlap and the first cache does not hold all columns of them.
+// The rows of a block follow one another for each vector, since windows overlap and the first cache does not hold all
+// columns of them. Threads take blocks, so that they write few lines together.
 // SCHEDULED-LABEL: func.func private @rows
-// SCHEDULED-SAME: "reorder %i3_0, %i1, %i2_0, %i2_1, %i3_1", "compute_at %conv, %i2_0"
-// SCHEDULED-SAME: "%fused_i3_0_i1 = fuse %i3_0, %i1", "parallel %fused_i3_0_i1"
-func.func private @rows(%x: tensor<1x16x24x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32> attributes {tile.kernel, tile.schedule = {}} {
-  %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 64 channels_last : (tensor<1x16x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x14x22x64xf32>
-  %1 = graph.map (%0) : (tensor<1x14x22x64xf32>) -> tensor<1x14x22x64xf32> {
+// SCHEDULED-SAME: "%i1_0, %i1_1 = split %i1, [_, 14]", "reorder %i1_0, %i3_0, %i1_1, %i2_0, %i2_1, %i3_1", "compute_at %conv, %i2_0"
+// SCHEDULED-SAME: "%fused_i1_0_i3_0_i1_1 = fuse %i1_0, %i3_0, %i1_1", "parallel %fused_i1_0_i3_0_i1_1"
+func.func private @rows(%x: tensor<1x30x24x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x28x22x64xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 64 channels_last : (tensor<1x30x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x28x22x64xf32>
+  %1 = graph.map (%0) : (tensor<1x28x22x64xf32>) -> tensor<1x28x22x64xf32> {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
     graph.yield %n : f32
   }
-  return %1 : tensor<1x14x22x64xf32>
+  return %1 : tensor<1x28x22x64xf32>
 }
 
 // Columns that do not fill their last vector are a loop by themselves.

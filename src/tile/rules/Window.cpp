@@ -4,15 +4,15 @@
 // along the last dimension of the result are neighbours or the same element. A
 // tile of a few positions by a vector of that dimension is summed in registers,
 // and what follows is computed of it there. Windows of neighbouring rows read the same
-// elements: where the first cache does not hold all columns of them, all rows of one
-// vector follow one another.
+// elements: where the first cache does not hold all columns of them, the rows of a block
+// follow one another for one vector, so that threads, which take blocks, share few lines.
 //
 //   %x0, %x1 = split %x, [_, 7]              %c0, %c1 = split %c, [_, 8]
-//   reorder %c0, %y, %x0, %x1, %c1
+//   %y0, %y1 = split %y, [_, 14]             reorder %y0, %c0, %y1, %x0, %x1, %c1
 //   compute_at %conv, %x0                    (where nothing follows: of its cache_write)
 //   %init = decompose_reduction %conv, %x
 //   reorder %k0, %k1, %x, %c                 unroll %k1, unroll %x, vectorize %c
-//   %f = fuse %n, %c0, %y                    parallel %f
+//   %f = fuse %n, %y0, %c0, %y1              parallel %f
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,12 +110,12 @@ static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp>
 
 /// The size of a tile that divides, the largest up to `usual`; else a larger one that does; else that which leaves the
 /// fewest positions over, whose sums are not in registers.
-static int64_t positionsOfTile(std::optional<int64_t> count, int64_t most) {
+static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int64_t most) {
   if (!count)
     return leastPositions;
   int64_t best = leastPositions;
   for (int64_t size = leastPositions; size <= std::min(*count, most); ++size)
-    if (*count % size < *count % best || (*count % size == *count % best && size <= usualPositions))
+    if (*count % size < *count % best || (*count % size == *count % best && size <= usual))
       best = size;
   return std::min(*count, best);
 }
@@ -167,7 +167,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
     window.lanes /= 2;
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
-  window.positions = positionsOfTile(rows, target.vectorRegisters / 2 - 2); // others hold operands
+  window.positions = positionsOfTile(rows, usualPositions, target.vectorRegisters / 2 - 2); // others hold operands
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
   window.outside =
@@ -237,8 +237,9 @@ struct Order {
   size_t units;
 };
 
-/// Where windows overlap, their columns go around: all rows of one vector follow one another. Columns that do not fill
-/// the last vector stay a loop, which has an end of its own, around a few rows.
+/// Where windows overlap, their columns go around a block of rows, which lies together: what a thread writes is not in
+/// lines of others, and it reads what it wrote in the kernel before. Columns that do not fill the last vector stay a
+/// loop, which has an end of its own.
 static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, SmallVector<LoopHandle> outer,
                                 LoopHandle positions, LoopHandle columns) {
   if (window.outside == outer.size()) {
@@ -247,20 +248,15 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
     return Order{outer, units};
   }
   auto *slid = outer.begin() + window.outside;
-  if (window.fillsVectors) {
-    outer.insert(slid, columns);
-    outer.push_back(positions);
-    return Order{outer, outer.size() - 1};
-  }
-  std::optional<int64_t> rows = countOf(schedule, *slid).constant();
-  auto parts = schedule.split(*slid, positionsOfTile(rows, mostRows));
+  int64_t usual = window.fillsVectors ? mostRows : usualPositions; // else a block is a unit
+  auto parts = schedule.split(*slid, positionsOfTile(countOf(schedule, *slid).constant(), usual, mostRows));
   if (failed(parts))
     return failure();
   *slid = parts->second;
   slid = outer.insert(slid, columns);
   outer.insert(slid, parts->first);
   outer.push_back(positions);
-  return Order{outer, window.outside + 1};
+  return Order{outer, window.fillsVectors ? outer.size() - 1 : window.outside + 1};
 }
 
 static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
