@@ -16,6 +16,7 @@
 #include "target/SharedWeights.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/KernelTraces.h"
+#include "tune/Database.h"
 
 #include "llvm/IR/Module.h"
 
@@ -63,6 +64,8 @@ private:
   mlir::LogicalResult checkGiven(const Phase &last);
   mlir::LogicalResult readSchedules();
   mlir::LogicalResult readIntrinsics();
+  mlir::LogicalResult openDatabase();
+  mlir::LogicalResult attachRecords();
   void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   mlir::LogicalResult inferRequirements();
 
@@ -84,6 +87,7 @@ private:
   llvm::StringRef first; ///< phase to run; empty: all
   std::string dumpFolder;
   std::vector<tile::ScheduleText> schedules;
+  std::optional<tune::Database> database;
   std::optional<tile::IntrinsicScope> intrinsics;
   ModelDescription description;
   target::SharedWeights *shared = nullptr; ///< where there are several machines

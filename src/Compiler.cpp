@@ -17,6 +17,7 @@
 #include "graph/passes/Passes.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
+#include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/VerifyKernel.h"
 
@@ -99,8 +100,10 @@ LogicalResult Compilation::prepareModule() {
 /// What the machine has to do with the options.
 LogicalResult Compilation::prepareMachine() {
   description.isChecked = options.checked;
-  return failure((!options.intrinsics.empty() && failed(readIntrinsics())) || failed(checkPrecision(module, options.precision, target)) ||
-                 (!options.schedules.empty() && failed(readSchedules())));
+  return failure((!options.intrinsics.empty() && failed(readIntrinsics())) ||
+                 failed(checkPrecision(module, options.precision, target)) ||
+                 (!options.schedules.empty() && failed(readSchedules())) ||
+                 (!options.database.empty() && failed(openDatabase())));
 }
 
 LogicalResult Compilation::runTo(StringRef last) {
@@ -147,6 +150,35 @@ LogicalResult Compilation::readSchedules() {
   schedules = std::move(*read);
   if (first == "schedule")
     attachSchedules();
+  return success();
+}
+
+LogicalResult Compilation::openDatabase() {
+  llvm::Expected<tune::Database> opened = tune::Database::open(options.database, /*mayCreate=*/false);
+  if (!opened)
+    return fail(opened.takeError());
+  database.emplace(std::move(*opened));
+  return success();
+}
+
+/// What tuning has found for kernels that no schedule is given for.
+LogicalResult Compilation::attachRecords() {
+  for (auto kernel : module.getOps<func::FuncOp>()) {
+    auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute);
+    if (!kernel->hasAttr(graph::kernelAttribute) || !structure || tile::hasTrace(kernel))
+      continue;
+    llvm::Expected<std::optional<tune::Record>> record = database->findAny(structure.getValue(), target.name);
+    if (!record)
+      return fail(record.takeError());
+    if (report)
+      ++(*record ? report->records : report->withoutRecord);
+    if (!*record)
+      continue;
+    SmallVector<StringRef> lines;
+    StringRef((*record)->trace).split(lines, '\n');
+    kernel->setAttr(tile::traceAttribute, Builder(module.getContext()).getStrArrayAttr(lines));
+    kernel->setAttr(tile::recordAttribute, UnitAttr::get(module.getContext()));
+  }
   return success();
 }
 
@@ -202,8 +234,11 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "fuse")
+  if (phase.name == "fuse") {
     attachSchedules();
+    if (database && failed(attachRecords()))
+      return failure();
+  }
   if (!dumpFolder.empty() && failed(dump(phase)))
     return failure();
   // The last moment at which main says what its values are called and where they lie.

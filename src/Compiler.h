@@ -49,6 +49,7 @@ struct CompileReport {
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
   PrecisionFacts precision;
+  int64_t records = 0, withoutRecord = 0; ///< kernels, with a database
   /// For one machine: empty. For several: in the order in which they are preferred; `kernels` is empty, descriptor and
   /// precision are those of the first, and arenaBytes is the most.
   std::vector<MachineReport> machines;

@@ -17,7 +17,7 @@ LAYERS = [
     ["support"],
     ["graph"],
     ["tile"],
-    ["frontend", "interp", "target"],
+    ["frontend", "interp", "target", "tune"],
     [""],
     ["cli", "python"],
     ["tools"],

@@ -191,7 +191,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "intrinsics", "unpacked"});
+  list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked"});
   list.needSource({"dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

@@ -166,8 +166,8 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler,
-                   {"target", "O", "precision", "override-phase", "schedules", "intrinsics", "unpacked", "checked"});
+  list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
+                                      "intrinsics", "unpacked", "checked"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -75,6 +75,18 @@ examples:
   perpend inspect model.so
 )",
      runInspect},
+    {"tune", "find faster schedules for a model's kernels", "perpend tune MODEL -o FILE.db [options]",
+     R"(
+Each kernel is compiled and measured alone, against the fastest so far in turns, on drawn inputs that stay in the caches
+as they do in a model. What computes something else than the compiler's own schedule is not kept. ^C keeps what was found,
+and a second run with the same FILE goes on from it.
+
+examples:
+  perpend tune model.onnx --list
+  perpend tune model.onnx -o tuned.db --budget 10m
+  perpend compile model.onnx -o model.so --database tuned.db
+)",
+     runTune},
     {"targets", "list the machines to compile for", "perpend targets", R"(
 A target may be followed by instruction sets to switch on or off, and by sizes of caches: x86-64-v3,+avxvnni,l2=2M
 Several targets, separated by commas, make one artifact that chooses at load: x86-64-v3,+avxvnni,x86-64-v4

@@ -31,6 +31,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments);
 int runCheck(const Command &command, ArrayRef<StringRef> arguments);
 int runBench(const Command &command, ArrayRef<StringRef> arguments);
 int runInspect(const Command &command, ArrayRef<StringRef> arguments);
+int runTune(const Command &command, ArrayRef<StringRef> arguments);
 int runTargets(const Command &command, ArrayRef<StringRef> arguments);
 
 /// The main function of `perpend`. Returns an ExitCode.

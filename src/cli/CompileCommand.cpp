@@ -134,6 +134,9 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
       << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes))
       << headerText(output) << "\n";
   printTargets(report, options, out);
+  if (!options.database.empty())
+    out << "database: records for " << report.records << " of " << report.records + report.withoutRecord
+        << " kernels\n";
   if (!report.precision.type.empty())
     out << report.precision.text();
   out << llvm::format("compiled in %.2f s\n", seconds);

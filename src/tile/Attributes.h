@@ -29,6 +29,8 @@ inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
 inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
 /// Location: the file and the line that the first text of tile.trace is from.
 inline constexpr llvm::StringLiteral traceOriginAttribute = "tile.trace_origin";
+/// Unit: tile.trace is a record of tuning; where it is refused, the kernel gets its rule's.
+inline constexpr llvm::StringLiteral recordAttribute = "tile.record";
 /// Array of texts, of a kernel whose trace is a rule's: which rules were refused, and why; which one made it. Until the
 /// kernel's loops are on memory.
 inline constexpr llvm::StringLiteral rulesAttribute = "tile.rules";

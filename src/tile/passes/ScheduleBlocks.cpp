@@ -46,6 +46,34 @@ static bool isUnitKnown(func::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
+/// Does what a record says; where it is refused, nothing, with a warning.
+static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
+  OwningOpRef<func::FuncOp> trial = kernel.clone();
+  KernelSchedule schedule(*trial, target.scopes());
+  std::string why;
+  {
+    ScopedDiagnosticHandler quiet(kernel.getContext(), [&](Diagnostic &diagnostic) {
+      why = diagnostic.str();
+      return success();
+    });
+    if (succeeded(replayTrace(*trial, schedule))) {
+      compactBuffers(*trial);
+      why = exceededMemory(*trial, target);
+    }
+  }
+  kernel->removeAttr(recordAttribute);
+  kernel->removeAttr(traceAttribute);
+  if (!why.empty()) {
+    kernel.emitWarning("kernel '") << kernel.getSymName()
+                                   << "': its record in the database is not used: " << StringRef(why).split('\n').first
+                                   << "\nhint: tune again into another file";
+    return false;
+  }
+  kernel.getBody().takeBody(trial->getBody());
+  setTrace(kernel, schedule);
+  return true;
+}
+
 namespace {
 struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBlocks> {
   using TileScheduleBlocksBase::TileScheduleBlocksBase;
@@ -55,8 +83,10 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       if (!kernel->hasAttr(graph::kernelAttribute) || !isOnBlocks(kernel))
         continue;
       if (!kernel->hasAttr(scheduledAttribute)) {
-        if (!hasTrace(kernel)) {
+        if (kernel->hasAttr(recordAttribute) ? !applyRecord(kernel, target) : !hasTrace(kernel)) {
           applyRule(kernel, target);
+        } else if (kernel->hasAttr(scheduledAttribute)) {
+          // by its record
         } else if (KernelSchedule schedule(kernel, target.scopes()); succeeded(replayTrace(kernel, schedule))) {
           setTrace(kernel, schedule);
         } else {

@@ -1,0 +1,49 @@
+//===- LocalRunner.h - candidates of a tuner on this machine -----*- C++ -*-===//
+//
+// Each candidate is compiled, loaded, compared and timed in a process of its
+// own, which is a copy of this one (fork): nothing is parsed or loaded again, and
+// a candidate that crashes or hangs ends its own process.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_CLI_LOCALRUNNER_H
+#define PERPEND_CLI_LOCALRUNNER_H
+
+#include "Tuning.h"
+#include "cli/CompiledModel.h"
+#include "cli/Inputs.h"
+#include "tune/Tuner.h"
+
+namespace perpend::cli {
+
+class LocalRunner : public tune::Runner {
+public:
+  LocalRunner(const TuningTask &task, const CompileOptions &options, int64_t threads, int64_t seed)
+      : task(task), options(options), threads(threads), seed(seed) {}
+
+  tune::Outcome measure(const tune::Trace &candidate) override;
+
+private:
+  // In the process of its own: what happened, as `parse` reads it.
+  /// Empty: it is compiled.
+  std::string compileOne(const tune::Trace &candidate, StringRef library);
+  std::string attempt(const tune::Trace &candidate, StringRef library);
+  std::string compareAndTime(perpend_model *model);
+  tune::Outcome parse(StringRef text) const;
+  /// Of the first candidate, in this process.
+  bool readReference(StringRef library);
+  void remove(StringRef library) const;
+
+  const TuningTask &task;
+  const CompileOptions &options;
+  int64_t threads, seed;
+  TemporaryFolder folder;
+  int64_t number = 0;
+  double limitSeconds = 0; ///< of a candidate
+  std::string best;        ///< its library
+  ModelOwner first;
+  std::vector<Array> inputs, reference;
+};
+} // namespace perpend::cli
+
+#endif

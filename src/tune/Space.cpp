@@ -1,0 +1,199 @@
+//===- Space.cpp - the schedules of a kernel that a search chooses from ---===//
+
+#include "tune/Space.h"
+
+#include "tile/schedule/TraceText.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace perpend::tune {
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+/// "[_, 4, 16]": its elements. nullopt: it is no list.
+static std::optional<SmallVector<StringRef>> elementsOf(StringRef operand) {
+  SmallVector<StringRef> elements;
+  if (!operand.consume_front("[") || !operand.consume_back("]"))
+    return std::nullopt;
+  operand.split(elements, ',');
+  for (StringRef &element : elements)
+    element = element.trim();
+  return elements;
+}
+
+/// Factors for a loop: small numbers, those on which registers and caches are built, and those that leave no rest or a
+/// small one.
+static std::set<int64_t> factorsFor(std::optional<int64_t> extent) {
+  constexpr int64_t mostOfAll = 16, mostParts = 16, most = 1024;
+  std::set<int64_t> factors;
+  for (int64_t factor = 1; factor <= mostOfAll; ++factor)
+    factors.insert(factor);
+  for (int64_t power = 16; power <= most; power *= 2)
+    factors.insert({power, power + power / 2});
+  for (int64_t parts = 1; extent && parts <= mostParts; ++parts)
+    factors.insert(llvm::divideCeil(*extent, parts));
+  if (extent)
+    factors.erase(factors.upper_bound(*extent), factors.end());
+  return factors;
+}
+
+/// Of a loop that an instruction names, before it runs.
+static std::optional<int64_t> extentOf(tile::KernelSchedule &schedule, StringRef name) {
+  std::optional<tile::KernelSchedule::Place> place = schedule.handle(name.drop_front());
+  auto *loop = place ? std::get_if<tile::KernelSchedule::Loop>(&*place) : nullptr;
+  tile::ForOp op = loop ? schedule.operation(*loop) : tile::ForOp();
+  return op ? op.getExtent().values().front().constant() : std::nullopt;
+}
+
+static void addFactors(const tile::TraceInstruction &instruction, size_t number, std::optional<int64_t> extent,
+                       std::vector<Decision> &decisions) {
+  auto elements = elementsOf(instruction.operands[1]);
+  for (auto [i, text] : llvm::enumerate(elements.value_or(SmallVector<StringRef>()))) {
+    int64_t given = 0;
+    if (text.getAsInteger(10, given))
+      continue;
+    std::set<int64_t> factors = factorsFor(extent);
+    factors.insert(given);
+    Decision decision{number, 1, i, {}, 0};
+    decision.given = static_cast<unsigned>(std::distance(factors.begin(), factors.find(given)));
+    for (int64_t factor : factors)
+      decision.choices.push_back(std::to_string(factor));
+    decisions.push_back(std::move(decision));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Spaces
+//===----------------------------------------------------------------------===//
+
+static tile::TraceInstruction withChoice(tile::TraceInstruction instruction, const Decision &decision,
+                                         StringRef choice) {
+  auto elements = elementsOf(instruction.operands[decision.operand]);
+  if (!elements) {
+    instruction.operands[decision.operand] = choice.str();
+    return instruction;
+  }
+  (*elements)[decision.element] = choice;
+  instruction.operands[decision.operand] = "[" + llvm::join(*elements, ", ") + "]";
+  return instruction;
+}
+
+Trace Space::traceAt(const Point &point) const {
+  Trace changed = trace;
+  std::vector<bool> isLeftOut(trace.size());
+  for (auto [decision, choice] : llvm::zip(list, point)) {
+    const std::string &text = decision.choices[choice];
+    if (decision.operand != Decision::wholeInstruction)
+      changed[decision.instruction] = withChoice(changed[decision.instruction], decision, text);
+    else
+      isLeftOut[decision.instruction] = text.empty();
+  }
+  Trace result;
+  for (auto [instruction, leftOut] : llvm::zip(changed, isLeftOut))
+    if (!leftOut)
+      result.push_back(instruction);
+  return result;
+}
+
+std::optional<Point> Space::pointOf(const Trace &other) const {
+  Point point = given();
+  size_t at = 0; // in the other trace
+  for (auto [number, instruction] : llvm::enumerate(trace)) {
+    bool isThere = at < other.size() && other[at].primitive == instruction.primitive;
+    for (auto [decision, choice] : llvm::zip(list, point)) {
+      if (decision.instruction != number)
+        continue;
+      std::string text;
+      if (decision.operand == Decision::wholeInstruction) {
+        isThere = isThere && other[at].str() == instruction.str();
+        text = isThere ? instruction.str() : "";
+      } else if (isThere && decision.operand < other[at].operands.size()) {
+        auto elements = elementsOf(other[at].operands[decision.operand]);
+        text = elements && decision.element < elements->size() ? (*elements)[decision.element].str() : "";
+      }
+      auto found = llvm::find(decision.choices, text);
+      if (found == decision.choices.end())
+        return std::nullopt;
+      choice = static_cast<unsigned>(found - decision.choices.begin());
+    }
+    at += isThere;
+  }
+  return linesOf(traceAt(point)) == linesOf(other) ? std::optional(point) : std::nullopt;
+}
+
+Point Space::given() const {
+  Point point;
+  for (const Decision &decision : list)
+    point.push_back(decision.given);
+  return point;
+}
+
+double Space::size() const {
+  double points = 1;
+  for (const Decision &decision : list)
+    points *= static_cast<double>(decision.choices.size());
+  return points;
+}
+
+Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trace trace) {
+  Space space;
+  {
+    OwningOpRef<func::FuncOp> copy = kernel.clone();
+    tile::KernelSchedule schedule(*copy, target.scopes());
+    for (auto [number, instruction] : llvm::enumerate(trace)) {
+      if (instruction.primitive == "split")
+        addFactors(instruction, number, extentOf(schedule, instruction.operands[0]), space.list);
+      if (instruction.primitive == "annotate" && instruction.results.empty())
+        space.list.push_back({number, Decision::wholeInstruction, 0, {"", instruction.str()}, 1});
+      if (failed(schedule.apply(instruction)))
+        break;
+    }
+  }
+  space.trace = std::move(trace);
+  std::vector<Decision> open;
+  for (auto [number, decision] : llvm::enumerate(space.list)) {
+    Decision left = decision;
+    left.choices.clear();
+    for (auto [choice, text] : llvm::enumerate(decision.choices)) {
+      OwningOpRef<func::FuncOp> copy = kernel.clone();
+      Point point = space.given();
+      point[number] = static_cast<unsigned>(choice);
+      bool isTaken = choice == decision.given ||
+                     succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(space.traceAt(point)));
+      if (choice == decision.given)
+        left.given = static_cast<unsigned>(left.choices.size());
+      if (isTaken)
+        left.choices.push_back(text);
+    }
+    if (left.choices.size() > 1)
+      open.push_back(std::move(left));
+  }
+  space.list = std::move(open);
+  return space;
+}
+
+std::optional<Trace> readTrace(StringRef text) {
+  tile::TextError error;
+  std::optional<std::vector<tile::TraceLine>> lines = tile::parseTrace(text, error);
+  if (!lines)
+    return std::nullopt;
+  Trace trace;
+  for (tile::TraceLine &line : *lines)
+    trace.push_back(std::move(line.instruction));
+  return trace;
+}
+
+std::vector<std::string> linesOf(const Trace &trace) {
+  std::vector<std::string> lines;
+  for (const tile::TraceInstruction &instruction : trace)
+    lines.push_back(instruction.str());
+  return lines;
+}
+} // namespace perpend::tune

@@ -1,0 +1,63 @@
+//===- Space.h - the schedules of a kernel that a search chooses from -*- C++ -*-===//
+//
+// A space is a trace with decisions: numbers in it that may be others. What
+// follows from a number the primitives check when the trace is replayed, so a
+// point of the space may be refused; it never computes something else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TUNE_SPACE_H
+#define PERPEND_TUNE_SPACE_H
+
+#include "target/TargetInfo.h"
+#include "tile/schedule/Schedule.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace perpend::tune {
+
+/// What stands in one place of a trace: one of these operands. Where it is a whole instruction, the empty text leaves
+/// it out.
+struct Decision {
+  static constexpr size_t wholeInstruction = ~size_t{0};
+  size_t instruction = 0, operand = 0;
+  /// Where the operand is a list: of its elements.
+  size_t element = 0;
+  std::vector<std::string> choices;
+  /// What stands there in the trace itself.
+  unsigned given = 0;
+};
+
+/// The number of the choice of each decision.
+using Point = std::vector<unsigned>;
+using Trace = std::vector<tile::TraceInstruction>;
+
+class Space {
+public:
+  /// The trace with its factors free, and with what it annotates there or not. `kernel` is of plain blocks, and the
+  /// trace is one that it takes; of each decision, only choices that it takes alone are left.
+  static Space ofTrace(mlir::func::FuncOp kernel, const target::TargetInfo &target, Trace trace);
+
+  llvm::ArrayRef<Decision> decisions() const { return list; }
+  /// How many points there are.
+  double size() const;
+  /// The trace itself.
+  Point given() const;
+  Trace traceAt(const Point &point) const;
+  /// nullopt: the trace is none of the space.
+  std::optional<Point> pointOf(const Trace &other) const;
+
+private:
+  Trace trace;
+  std::vector<Decision> list;
+};
+
+/// nullopt: the text is none.
+std::optional<Trace> readTrace(llvm::StringRef text);
+/// A line for each instruction, as a kernel's attribute has them.
+std::vector<std::string> linesOf(const Trace &trace);
+} // namespace perpend::tune
+
+#endif

@@ -1,0 +1,97 @@
+//===- Tuner.cpp - which kernel is tried next, and what is kept -----------===//
+
+#include "tune/Tuner.h"
+
+#include <limits>
+
+namespace perpend::tune {
+
+double Tuner::modelSeconds(bool ofDefaults) const {
+  double sum = 0;
+  for (const Job &job : jobs)
+    sum += static_cast<double>(job.calls) * (ofDefaults ? job.defaultSeconds : job.bestSeconds);
+  return sum;
+}
+
+double Tuner::roofSeconds() const {
+  double sum = 0;
+  for (const Job &job : jobs)
+    sum += static_cast<double>(job.calls) * std::min(job.roofSeconds, job.bestSeconds);
+  return sum;
+}
+
+/// The one whose next trial may gain the model most: what is left to its roof, less for each trial without a gain.
+Job *Tuner::next() {
+  constexpr double patience = 16;
+  Job *best = nullptr;
+  double most = -1;
+  for (Job &job : jobs) {
+    if (job.isOver)
+      continue;
+    double left = std::max(job.bestSeconds - job.roofSeconds, 0.0);
+    double gain = static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
+    if (gain > most)
+      best = &job, most = gain;
+  }
+  return best;
+}
+
+double Tuner::take(Job &job, const Outcome &outcome, const Trace &candidate) {
+  ++job.trials;
+  ++job.sinceGain;
+  job.refused += outcome.kind == Outcome::Refused;
+  job.wrong += outcome.kind == Outcome::Wrong;
+  job.crashed += outcome.kind == Outcome::Crashed;
+  job.timedOut += outcome.kind == Outcome::TimedOut;
+  if (outcome.kind != Outcome::Measured)
+    return std::numeric_limits<double>::infinity();
+  // By the times of the same runs: the machine may have another speed by now.
+  double seconds = outcome.seconds / outcome.bestSeconds * job.bestSeconds;
+  if (outcome.isFaster) {
+    job.bestSeconds = seconds;
+    job.bestSpread = outcome.spreadSeconds;
+    job.best = candidate;
+    job.sinceGain = 0;
+  }
+  return seconds / job.defaultSeconds;
+}
+
+void Tuner::tryOne(Job &job, const Progress &progress) {
+  std::optional<Point> point = job.search->propose();
+  if (!point) {
+    job.isOver = true;
+    return;
+  }
+  Trace trace = job.space.traceAt(*point);
+  Outcome outcome = job.runner->measure(trace);
+  job.search->tell(*point, take(job, outcome, trace));
+  progress(job, outcome);
+}
+
+void Tuner::measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted) {
+  for (Job &job : jobs) {
+    if (Clock::now() >= end || isInterrupted())
+      return;
+    job.best = job.space.traceAt(job.space.given());
+    Outcome outcome = job.runner->measure(job.best);
+    outcome.isFaster = false; // than itself
+    job.defaultSeconds = job.bestSeconds = outcome.seconds;
+    job.bestSpread = outcome.spreadSeconds;
+    job.isOver = outcome.kind != Outcome::Measured || job.space.decisions().empty();
+    progress(job, outcome);
+    if (job.isOver || job.known.empty() || linesOf(job.known) == linesOf(job.best))
+      continue;
+    outcome = job.runner->measure(job.known);
+    double time = take(job, outcome, job.known);
+    if (std::optional<Point> point = job.space.pointOf(job.known))
+      job.search->tell(*point, time);
+    progress(job, outcome);
+  }
+}
+
+void Tuner::run(const Progress &progress, const std::function<bool()> &isInterrupted) {
+  measureDefaults(progress, isInterrupted);
+  while (Job *job = Clock::now() < end && !isInterrupted() ? next() : nullptr)
+    tryOne(*job, progress);
+}
+} // namespace perpend::tune

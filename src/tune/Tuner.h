@@ -1,0 +1,85 @@
+//===- Tuner.h - which kernel is tried next, and what is kept ----*- C++ -*-===//
+
+#ifndef PERPEND_TUNE_TUNER_H
+#define PERPEND_TUNE_TUNER_H
+
+#include "tune/Search.h"
+
+#include <chrono>
+#include <functional>
+
+namespace perpend::tune {
+
+/// What became of a candidate.
+struct Outcome {
+  enum Kind {
+    Measured,
+    Refused, ///< by a primitive, or by the compiler
+    Wrong,   ///< it computes something else
+    Crashed,
+    TimedOut
+  } kind = Refused;
+  /// Median times of a call, of both in turns.
+  double seconds = 0, spreadSeconds = 0, bestSeconds = 0;
+  /// Surely faster than the best so far.
+  bool isFaster = false;
+  std::string message; ///< of what is not Measured
+};
+
+/// Builds and measures candidates of one kernel. What a candidate does, if it crashes, hangs or writes where it should
+/// not, does not reach the caller.
+class Runner {
+public:
+  virtual ~Runner() = default;
+  /// Times the candidate against the best so far, which it becomes where it is surely faster. The first one is the best
+  /// whatever its time is, and its outputs are the reference.
+  virtual Outcome measure(const Trace &candidate) = 0;
+};
+
+/// A kernel that is tuned.
+struct Job {
+  std::string kernel;
+  int64_t calls = 1; ///< in one run of the model
+  double roofSeconds = 0;
+  Space space;
+  std::unique_ptr<Search> search;
+  std::unique_ptr<Runner> runner;
+  Trace known = {}; ///< what was found before; empty: nothing
+
+  // What tuning finds.
+  double defaultSeconds = 0, bestSeconds = 0, bestSpread = 0;
+  Trace best = {};
+  int64_t trials = 0, refused = 0, wrong = 0, crashed = 0, timedOut = 0;
+  int64_t sinceGain = 0; ///< trials
+  bool isOver = false;
+
+  bool isImproved() const { return bestSeconds < defaultSeconds; }
+};
+
+class Tuner {
+public:
+  using Clock = std::chrono::steady_clock;
+  /// Behind each trial of a job, with what it was.
+  using Progress = std::function<void(const Job &, const Outcome &)>;
+
+  Tuner(std::vector<Job> &jobs, Clock::time_point end) : jobs(jobs), end(end) {}
+  /// Each job's given trace, and the one that is known, of which the faster is its best so far.
+  void measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted);
+  /// Until the time is over, nothing is left to try, or it is interrupted.
+  void run(const Progress &progress, const std::function<bool()> &isInterrupted);
+  /// Of all kernels' calls.
+  double modelSeconds(bool ofDefaults) const;
+  double roofSeconds() const;
+
+private:
+  Job *next();
+  void tryOne(Job &job, const Progress &progress);
+  /// The candidate has been measured: its time as a part of the given trace's.
+  static double take(Job &job, const Outcome &outcome, const Trace &candidate);
+
+  std::vector<Job> &jobs;
+  Clock::time_point end;
+};
+} // namespace perpend::tune
+
+#endif
