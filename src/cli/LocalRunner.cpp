@@ -14,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,8 @@ public:
 
   bool run();
   bool isFaster() const { return upper < 1 - worthwhile; }
-  double median(bool ofBest) const { return quantile(ofBest ? bestTimes : times, 0.5); }
+  double median() const { return quantile(times, 0.5); }
+  double ratio() const { return quantile(ratios, 0.5); }
   double spread() const { return (quantile(times, 0.75) - quantile(times, 0.25)) / 2; }
 
 private:
@@ -59,7 +61,7 @@ private:
   bool isDecided() const { return upper < 1 - worthwhile || lower > 1 || (upper - lower) < worthwhile; }
 
   Execution &best, &candidate;
-  std::vector<double> bestTimes, times, ratios;
+  std::vector<double> times, ratios;
   double lower = 0, upper = 2; ///< of the ratio
 };
 } // namespace
@@ -102,7 +104,6 @@ bool Duel::run() {
       a = slice(best, runs);
     if (a < 0 || b < 0)
       return false;
-    bestTimes.push_back(a);
     times.push_back(b);
     ratios.push_back(b / a);
     if (ratios.size() < leastRounds)
@@ -140,7 +141,7 @@ std::string LocalRunner::compareAndTime(perpend_model *model) {
   if (!first.run() || (first.isFaster() && !second.run()))
     return "refused\nit does not run again";
   const Duel &duel = first.isFaster() ? second : first;
-  return llvm::formatv("measured\n{0:e12} {1:e12} {2:e12} {3}", duel.median(false), duel.spread(), duel.median(true),
+  return llvm::formatv("measured\n{0:e12} {1:e12} {2:e12} {3}", duel.median(), duel.spread(), duel.ratio(),
                        duel.isFaster() ? 1 : 0)
       .str();
 }
@@ -200,7 +201,7 @@ tune::Outcome LocalRunner::parse(StringRef text) const {
   rest.split(numbers, ' ');
   outcome.kind = tune::Outcome::Measured;
   outcome.message.clear();
-  double *values[] = {&outcome.seconds, &outcome.spreadSeconds, &outcome.bestSeconds};
+  double *values[] = {&outcome.seconds, &outcome.spreadSeconds, &outcome.ratio};
   for (auto [number, value] : llvm::zip(numbers, values))
     number.getAsDouble(*value);
   outcome.isFaster = numbers.back() == "1";
@@ -215,6 +216,7 @@ static std::string isolated(double seconds, llvm::function_ref<std::string()> wo
   llvm::outs().flush();
   pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int signal : {SIGINT, SIGTERM, SIGHUP})
       std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); // the parent stops it
     rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};

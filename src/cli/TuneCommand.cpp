@@ -122,9 +122,13 @@ public:
     if (!isLast && spent - printed < (isTerminal ? 0.2 : 10))
       return;
     printed = spent;
+    llvm::errs() << (isTerminal ? "\r\033[K" : "");
+    if (job.trials == 0 && !isLast) {
+      llvm::errs() << "measuring " << job.kernel << (isTerminal ? "" : "\n");
+      return;
+    }
     double before = tuner.modelSeconds(true), now = tuner.modelSeconds(false);
-    llvm::errs() << (isTerminal ? "\r\033[K" : "")
-                 << llvm::format("%.0f of %.0f s: kernels %s -> %s (%.2fx), roof %s", spent, budget,
+    llvm::errs() << llvm::format("%.0f of %.0f s: kernels %s -> %s (%.2fx), roof %s", spent, budget,
                                  timeText(before).c_str(), timeText(now).c_str(), now > 0 ? before / now : 1,
                                  timeText(tuner.roofSeconds()).c_str());
     if (!isLast)

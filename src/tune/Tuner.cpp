@@ -45,8 +45,7 @@ double Tuner::take(Job &job, const Outcome &outcome, const Trace &candidate) {
   job.timedOut += outcome.kind == Outcome::TimedOut;
   if (outcome.kind != Outcome::Measured)
     return std::numeric_limits<double>::infinity();
-  // By the times of the same runs: the machine may have another speed by now.
-  double seconds = outcome.seconds / outcome.bestSeconds * job.bestSeconds;
+  double seconds = outcome.ratio * job.bestSeconds; // the machine may have another speed by now
   if (outcome.isFaster) {
     job.bestSeconds = seconds;
     job.bestSpread = outcome.spreadSeconds;

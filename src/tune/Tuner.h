@@ -19,8 +19,10 @@ struct Outcome {
     Crashed,
     TimedOut
   } kind = Refused;
-  /// Median times of a call, of both in turns.
-  double seconds = 0, spreadSeconds = 0, bestSeconds = 0;
+  /// Median times of a call.
+  double seconds = 0, spreadSeconds = 0;
+  /// Of times taken in turns: the candidate's to that of the best so far.
+  double ratio = 1;
   /// Surely faster than the best so far.
   bool isFaster = false;
   std::string message; ///< of what is not Measured
