@@ -28,6 +28,7 @@ private:
   /// Empty: it is compiled.
   std::string compileOne(const tune::Trace &candidate, StringRef library);
   std::string attempt(const tune::Trace &candidate, StringRef library);
+  std::string loadAndTime(StringRef library);
   std::string compareAndTime(perpend_model *model);
   tune::Outcome parse(StringRef text) const;
   /// Of the first candidate, in this process.
