@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "cli/LocalRunner.h"
+#include "tune/CostModel.h"
 #include "tune/Database.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -19,7 +20,7 @@ struct TuneOptions {
   ModelSource source;
   CompileOptions compiler;
   std::vector<std::string> symbols;
-  std::string output, budget = "10m", search = "evolutionary";
+  std::string output, budget = "10m", search = "evolutionary", costModel = "machine";
   int64_t seed = 1, threads = 1;
   bool wantsList = false;
 };
@@ -173,8 +174,12 @@ static llvm::Error makeJobs(Tuning &tuning, const TuneOptions &options, const ta
                            std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed),
                            std::move(known)});
   }
-  for (tune::Job &job : tuning.jobs)
+  for (auto [job, task] : llvm::zip(tuning.jobs, tuning.tasks)) {
     job.search = search.make(job.space, static_cast<uint64_t>(options.seed));
+    if (options.costModel == "machine")
+      job.search =
+          tune::rankedSearch(std::move(job.search), tune::machineModel(task.kernelIn(*task.blocks), target), job.space);
+  }
   return llvm::Error::success();
 }
 
@@ -258,6 +263,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("o", options.output, "FILE", "the database; what is in it already stays");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
   list.add("search", options.search, "NAME", "what is tried next: evolutionary (default), coordinate or random");
+  list.add("cost-model", options.costModel, "NAME",
+           "what ranks candidates that are not measured yet: machine (default) or none");
   list.add("seed", options.seed, "N", "the same seed proposes the same candidates (default 1)");
   list.add("threads", options.threads, "N", "to measure with (default 1)", 1);
   list.add("symbol", options.symbols, "NAME=N", "the extents to measure with (default 2)");
@@ -274,6 +281,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   const tune::SearchInfo *search = searchOf(options.search);
   if (!search)
     return UsageError;
+  if (options.costModel != "machine" && options.costModel != "none")
+    return fail("option '--cost-model': expected machine or none, got '" + options.costModel + "'"), UsageError;
   if (options.output.empty() && !options.wantsList)
     return fail("no output", "-o tuned.db, or --list to see what there is to tune"), UsageError;
   options.source.path = positional[0];

@@ -1,0 +1,75 @@
+//===- CostModel.cpp - what a candidate may take, before it is measured ---===//
+
+#include "tune/CostModel.h"
+
+#include "tile/cost/BlockCost.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace perpend::tune {
+
+static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+namespace {
+class MachineModel : public CostModel {
+public:
+  MachineModel(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
+  double predict(const Trace &candidate) override {
+    OwningOpRef<func::FuncOp> copy = kernel.clone();
+    if (failed(tile::KernelSchedule(*copy, target.scopes()).replay(candidate)))
+      return infinite;
+    tile::compactBuffers(*copy);
+    return tile::costOf(*copy, target).seconds();
+  }
+
+private:
+  func::FuncOp kernel;
+  const target::TargetInfo target;
+};
+
+class RankedSearch : public Search {
+public:
+  RankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model, const Space &space)
+      : search(std::move(search)), model(std::move(model)), space(space) {}
+
+  std::optional<Point> propose() override {
+    while (pool.size() < poolPoints) {
+      std::optional<Point> point = search->propose();
+      if (!point)
+        break;
+      double cost = model->predict(space.traceAt(*point));
+      if (cost == infinite)
+        search->tell(*point, infinite);
+      else
+        pool.emplace_back(cost, *point);
+    }
+    auto best = std::min_element(pool.begin(), pool.end());
+    if (best == pool.end())
+      return std::nullopt;
+    Point point = best->second;
+    pool.erase(best);
+    return point;
+  }
+  void tell(const Point &point, double time) override { search->tell(point, time); }
+
+private:
+  static constexpr size_t poolPoints = 16;
+
+  std::unique_ptr<Search> search;
+  std::unique_ptr<CostModel> model;
+  const Space &space;
+  std::vector<std::pair<double, Point>> pool;
+};
+} // namespace
+
+std::unique_ptr<CostModel> machineModel(func::FuncOp kernel, const target::TargetInfo &target) {
+  return std::make_unique<MachineModel>(kernel, target);
+}
+
+std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
+                                     const Space &space) {
+  return std::make_unique<RankedSearch>(std::move(search), std::move(model), space);
+}
+} // namespace perpend::tune

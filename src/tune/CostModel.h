@@ -1,0 +1,27 @@
+//===- CostModel.h - what a candidate may take, before it is measured -*- C++ -*-===//
+
+#ifndef PERPEND_TUNE_COSTMODEL_H
+#define PERPEND_TUNE_COSTMODEL_H
+
+#include "tune/Search.h"
+
+namespace perpend::tune {
+
+/// Ranks candidates of one kernel.
+class CostModel {
+public:
+  virtual ~CostModel() = default;
+  /// Less is faster, and only the order counts. Infinite: the primitives refuse it.
+  virtual double predict(const Trace &candidate) = 0;
+};
+
+/// The machine's numbers and the footprints of loops (tile/cost); nothing is learned. `kernel` is of plain blocks.
+std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+
+/// Of what another search proposes, some points at a time, the one that the model likes best. What the model cannot make
+/// is told to that search, and not proposed.
+std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
+                                     const Space &space);
+} // namespace perpend::tune
+
+#endif
