@@ -32,6 +32,7 @@ private:
   std::string compareAndTime(perpend_model *model);
   tune::Outcome parse(StringRef text) const;
   /// Of the first candidate, in this process.
+  tune::Outcome measureFirst();
   bool readReference(StringRef library);
   void remove(StringRef library) const;
 
@@ -41,6 +42,7 @@ private:
   TemporaryFolder folder;
   int64_t number = 0;
   double limitSeconds = 0; ///< of a candidate
+  double bestSeconds = 0;  ///< of a call; 0: not known
   std::string best;        ///< its library
   ModelOwner first;
   std::vector<Array> inputs, reference;
