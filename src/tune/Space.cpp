@@ -46,7 +46,7 @@ static std::set<int64_t> factorsFor(std::optional<int64_t> extent) {
 
 /// Of a loop that an instruction names, before it runs.
 static std::optional<int64_t> extentOf(tile::KernelSchedule &schedule, StringRef name) {
-  std::optional<tile::KernelSchedule::Place> place = schedule.handle(name.drop_front());
+  std::optional<tile::KernelSchedule::Place> place = schedule.handle(name);
   auto *loop = place ? std::get_if<tile::KernelSchedule::Loop>(&*place) : nullptr;
   tile::ForOp op = loop ? schedule.operation(*loop) : tile::ForOp();
   return op ? op.getExtent().values().front().constant() : std::nullopt;
