@@ -15,8 +15,15 @@ constexpr int mostDraws = 200;
 class SeededSearch : public Search {
 public:
   SeededSearch(const Space &space, uint64_t seed) : space(space), generator(seed) { seen.insert(space.given()); }
+  void tell(const Point &point, double time) final {
+    seen.insert(point);
+    if (time != std::numeric_limits<double>::infinity())
+      learn(point, time);
+  }
 
 protected:
+  /// The point computes what it should.
+  virtual void learn(const Point &, double) {}
   /// Below `count`. Not std::uniform_int_distribution, which libraries define each in their way.
   size_t below(size_t count) { return generator() % count; }
   Point drawPoint() {
@@ -44,7 +51,6 @@ public:
   std::optional<Point> propose() override {
     return firstNew([&] { return drawPoint(); });
   }
-  void tell(const Point &, double) override {}
 };
 
 /// Of two parents among the best, each decision is one's or the other's; one of them moves to a neighbour, or anywhere.
@@ -56,9 +62,9 @@ public:
   std::optional<Point> propose() override {
     return firstNew([&] { return below(newBlood) == 0 ? drawPoint() : child(); });
   }
-  void tell(const Point &point, double time) override {
-    if (time == std::numeric_limits<double>::infinity())
-      return;
+
+protected:
+  void learn(const Point &point, double time) override {
     population.emplace_back(time, point);
     std::sort(population.begin(), population.end());
     if (population.size() > mostParents)
@@ -104,7 +110,9 @@ public:
             return point;
     return firstNew([&] { return drawPoint(); });
   }
-  void tell(const Point &point, double time) override {
+
+protected:
+  void learn(const Point &point, double time) override {
     if (time < least)
       best = point, least = time;
   }

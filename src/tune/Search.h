@@ -11,7 +11,8 @@
 
 namespace perpend::tune {
 
-/// Proposes points, each once. What it proposes depends on the seed and on what it was told, on nothing else.
+/// Proposes points, each once, and none that it was told of. What it proposes depends on the seed and on what it was
+/// told, on nothing else.
 class Search {
 public:
   virtual ~Search() = default;

@@ -1,0 +1,270 @@
+//===- TunerTest.cpp - which kernel is tried next, and what is kept -------===//
+
+#include "Blocks.h"
+
+#include "tune/Tuner.h"
+
+#include <limits>
+
+using namespace perpend;
+using namespace perpend::tune;
+
+namespace {
+using Answer = std::function<Outcome(const Trace &)>;
+
+/// Says what a candidate is, and keeps the best as a runner does.
+class FakeRunner : public Runner {
+public:
+  FakeRunner(Answer answer, std::vector<std::string> &asked) : answer(std::move(answer)), asked(asked) {}
+  Outcome measure(const Trace &candidate) override {
+    asked.push_back(llvm::join(linesOf(candidate), "\n"));
+    Outcome outcome = answer(candidate);
+    if (outcome.kind != Outcome::Measured)
+      return outcome;
+    bool isFirst = best == 0;
+    outcome.isFaster = isFirst || outcome.seconds < best;
+    outcome.bestSeconds = isFirst ? outcome.seconds : best;
+    if (outcome.isFaster)
+      best = outcome.seconds;
+    return outcome;
+  }
+
+private:
+  Answer answer;
+  std::vector<std::string> &asked;
+  double best = 0;
+};
+
+class TunerTest : public testing::Test {
+protected:
+  static Outcome measured(double seconds) {
+    Outcome outcome;
+    outcome.kind = Outcome::Measured;
+    outcome.seconds = seconds;
+    outcome.spreadSeconds = seconds / 10;
+    return outcome;
+  }
+  static Outcome failed(Outcome::Kind kind) {
+    Outcome outcome;
+    outcome.kind = kind;
+    outcome.seconds = 1e-12; // is nobody's time
+    outcome.message = "of a test";
+    return outcome;
+  }
+  /// The points of `space` have these times by their numbers.
+  static Answer timed(const Space &space, std::function<double(double)> time) {
+    return [&space, time](const Trace &trace) { return measured(time(numberOf(space, *space.pointOf(trace)))); };
+  }
+
+  void add(const std::string &name, Answer answer, int64_t calls = 1, double roof = 0, const Space *of = nullptr) {
+    asked.push_back({});
+    const Space &given = of ? *of : space;
+    jobs.push_back({name, calls, roof, given, searches().back().make(given, 1), nullptr});
+    answers.push_back(std::move(answer));
+  }
+  /// What is said of each trial.
+  std::vector<std::string> run(
+      const std::function<bool()> &isInterrupted = [] { return false; },
+      Tuner::Clock::time_point end = Tuner::Clock::time_point::max()) {
+    for (size_t i = 0; i < jobs.size(); ++i)
+      jobs[i].runner = std::make_unique<FakeRunner>(answers[i], asked[i]);
+    std::vector<std::string> trials;
+    Tuner tuner(jobs, end);
+    tuner.run([&](const Job &job, const Outcome &) { trials.push_back(job.kernel); }, isInterrupted);
+    before = tuner.modelSeconds(true), after = tuner.modelSeconds(false), roof = tuner.roofSeconds();
+    return trials;
+  }
+  static std::function<bool()> afterMeasures(int count) {
+    return [count]() mutable { return count-- <= 0; };
+  }
+  std::string given() { return llvm::join(linesOf(space.traceAt(space.given())), "\n"); }
+
+  Blocks blocks{Blocks::product("2", "3", "2")};
+  Space space = blocks.spaceOf(tiledProduct()), none = blocks.spaceOf({});
+  std::vector<Job> jobs;
+  std::vector<Answer> answers;
+  std::vector<std::vector<std::string>> asked;
+  double before = 0, after = 0, roof = 0;
+};
+} // namespace
+
+TEST_F(TunerTest, FindsTheFastest) {
+  add("a", timed(space, [](double number) { return 10 - std::fmod(number, 7); }));
+  run();
+  Job &job = jobs[0];
+  EXPECT_TRUE(job.isImproved() && job.isOver);
+  EXPECT_EQ(asked[0].front(), given());
+  EXPECT_EQ(job.defaultSeconds, 10 - std::fmod(numberOf(space, space.given()), 7));
+  EXPECT_NEAR(job.bestSeconds, 4, 1e-9);
+  EXPECT_NEAR(job.bestSpread, 0.4, 1e-9);
+  EXPECT_EQ(std::fmod(numberOf(space, *space.pointOf(job.best)), 7), 6);
+  EXPECT_EQ(job.trials, static_cast<int64_t>(asked[0].size()) - 1);
+  EXPECT_EQ(job.refused + job.wrong + job.crashed + job.timedOut, 0);
+}
+
+TEST_F(TunerTest, TakesOnlyWhatIsSurelyFaster) {
+  // It is shorter in these runs, and the runner does not say that it is faster.
+  class Unsure : public Runner {
+    Outcome measure(const Trace &) override {
+      Outcome outcome = measured(0.5);
+      outcome.bestSeconds = 1;
+      return outcome;
+    }
+  };
+  add("a", nullptr);
+  jobs[0].runner = std::make_unique<Unsure>();
+  Tuner tuner(jobs, Tuner::Clock::time_point::max());
+  tuner.run([](const Job &, const Outcome &) {}, [] { return false; });
+  EXPECT_FALSE(jobs[0].isImproved());
+  EXPECT_EQ(llvm::join(linesOf(jobs[0].best), "\n"), given());
+  EXPECT_GT(jobs[0].trials, 5);
+}
+
+TEST_F(TunerTest, WhatFailsIsCountedAndNeverTheBest) {
+  int count = 0;
+  add("a", [&](const Trace &) {
+    constexpr Outcome::Kind kinds[] = {Outcome::Refused, Outcome::Wrong, Outcome::Crashed, Outcome::TimedOut};
+    return count++ == 0 ? measured(1) : failed(kinds[count % 4]);
+  });
+  run(afterMeasures(1 + 8)); // its own trace, and eight trials
+  Job &job = jobs[0];
+  EXPECT_EQ((std::vector{job.refused, job.wrong, job.crashed, job.timedOut}), (std::vector<int64_t>{2, 2, 2, 2}));
+  EXPECT_EQ(job.trials, 8);
+  EXPECT_EQ(job.bestSeconds, 1);
+  EXPECT_FALSE(job.isImproved());
+  EXPECT_EQ(llvm::join(linesOf(job.best), "\n"), given());
+}
+
+TEST_F(TunerTest, AJobWhoseOwnTraceFailsIsLeftAlone) {
+  for (Outcome::Kind kind : {Outcome::Refused, Outcome::Wrong, Outcome::Crashed, Outcome::TimedOut})
+    add("bad", [=](const Trace &) { return failed(kind); }, 1000);
+  add("good", timed(space, [](double number) { return 1 + number; }));
+  run();
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(asked[i].size(), 1U);
+    EXPECT_TRUE(jobs[i].isOver);
+    EXPECT_FALSE(jobs[i].isImproved());
+  }
+  EXPECT_GT(asked[4].size(), 5U);
+  EXPECT_NEAR(after, 1, 1e-6); // what failed has no time
+}
+
+TEST_F(TunerTest, AKernelWithoutDecisionsIsOnlyMeasured) {
+  add("a", [](const Trace &) { return measured(3); }, 2, 1, &none);
+  EXPECT_EQ(run(), std::vector<std::string>{"a"});
+  EXPECT_EQ(before, 6);
+  EXPECT_EQ(after, 6);
+  EXPECT_EQ(roof, 2);
+}
+
+TEST_F(TunerTest, NoKernels) { EXPECT_TRUE(run().empty()); }
+
+TEST_F(TunerTest, WhatIsKnownIsTriedFirst) {
+  Point known = space.given();
+  known[1] = known[1] ? 0 : 1;
+  double number = numberOf(space, known);
+  add("a", timed(space, [=](double of) { return of == number ? 0.5 : 1; }));
+  jobs[0].known = space.traceAt(known);
+  run();
+  EXPECT_EQ(asked[0][1], llvm::join(linesOf(jobs[0].known), "\n"));
+  EXPECT_EQ(llvm::count(asked[0], asked[0][1]), 1) << "not again";
+  EXPECT_EQ(linesOf(jobs[0].best), linesOf(jobs[0].known));
+  EXPECT_NEAR(jobs[0].bestSeconds, 0.5, 1e-9);
+}
+
+TEST_F(TunerTest, WhatIsKnownMayBeOfAnotherSpace) {
+  std::string known = "%b = get_block \"contract\"";
+  add("a", [&](const Trace &trace) {
+    return linesOf(trace).front() == known && trace.size() == 1 ? measured(0.5) : measured(1);
+  });
+  jobs[0].known = *readTrace(known);
+  run();
+  EXPECT_EQ(linesOf(jobs[0].best), std::vector<std::string>{known});
+  EXPECT_NEAR(jobs[0].bestSeconds, 0.5, 1e-9);
+}
+
+TEST_F(TunerTest, WhatIsKnownMayBeOfNoUse) {
+  for (Outcome::Kind kind : {Outcome::Refused, Outcome::Wrong, Outcome::Crashed, Outcome::TimedOut})
+    add("a", [=, first = true](const Trace &) mutable {
+      bool isFirst = std::exchange(first, false);
+      return isFirst ? measured(1) : failed(kind);
+    });
+  for (Job &job : jobs)
+    job.known = *readTrace("%b = get_block \"contract\"");
+  run(afterMeasures(4)); // of their own traces
+  for (Job &job : jobs) {
+    EXPECT_EQ(job.trials, 1);
+    EXPECT_FALSE(job.isImproved());
+    EXPECT_EQ(llvm::join(linesOf(job.best), "\n"), given());
+  }
+}
+
+TEST_F(TunerTest, TimeGoesToWhatMayGainMost) {
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  auto constant = [](double seconds) { return [=](const Trace &) { return measured(seconds); }; };
+  add("called often", constant(1), /*calls=*/100, /*roof=*/0.1, &many);
+  add("at its roof", constant(50), 1, 50, &many);
+  add("slow", constant(20), 1, 1, &many);
+  std::vector<std::string> trials = run(afterMeasures(3 + 200));
+  EXPECT_EQ((std::vector(trials.begin(), trials.begin() + 4)),
+            (std::vector<std::string>{"called often", "at its roof", "slow", "called often"}));
+  EXPECT_EQ(jobs[1].trials, 0);
+  // In the end as the gains that are left: 90 to 19, each less with its trials.
+  EXPECT_GT(jobs[0].trials, 3 * jobs[2].trials);
+  EXPECT_GT(jobs[2].trials, 10);
+  EXPECT_EQ(before, 100 + 50 + 20);
+}
+
+TEST_F(TunerTest, AGainRenewsPatience) {
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  double seconds = 2;
+  add("gains", [&](const Trace &) { return measured(seconds *= 0.999); }, 1, 0, &many);
+  add("does not", [](const Trace &) { return measured(1); }, 1, 0, &many);
+  run(afterMeasures(2 + 100));
+  EXPECT_EQ(jobs[1].trials, 0);
+  EXPECT_EQ(jobs[0].sinceGain, 0);
+  EXPECT_NEAR(jobs[0].bestSeconds, seconds, 1e-9);
+}
+
+TEST_F(TunerTest, TimesAreThoseOfTheSameRuns) {
+  // The machine has half its speed from the second measure on.
+  class Slower : public Runner {
+    int count = 0;
+    Outcome measure(const Trace &) override {
+      Outcome outcome = measured(count ? 1.6 : 1);
+      outcome.bestSeconds = count ? 2 : 1;
+      outcome.isFaster = count++ < 2;
+      return outcome;
+    }
+  };
+  add("a", nullptr);
+  jobs[0].runner = std::make_unique<Slower>();
+  Tuner tuner(jobs, Tuner::Clock::time_point::max());
+  tuner.run([](const Job &, const Outcome &) {}, afterMeasures(4));
+  EXPECT_EQ(jobs[0].defaultSeconds, 1);
+  EXPECT_NEAR(jobs[0].bestSeconds, 0.8, 1e-9);
+}
+
+TEST_F(TunerTest, TheTimeIsOver) {
+  add("a", [](const Trace &) { return measured(1); });
+  EXPECT_TRUE(run([] { return false; }, Tuner::Clock::now()).empty());
+  EXPECT_TRUE(asked[0].empty());
+  EXPECT_FALSE(jobs[0].isImproved());
+  EXPECT_EQ(before, 0);
+}
+
+TEST_F(TunerTest, NoTimeIsWaitedFor) {
+  add("a", [](const Trace &) { return measured(1); });
+  run([] { return false; }, Tuner::Clock::now() + std::chrono::hours(1)); // the space ends
+  EXPECT_TRUE(jobs[0].isOver);
+}
+
+TEST_F(TunerTest, AnInterruptionEndsIt) {
+  for (const char *name : {"a", "b", "c"})
+    add(name, [](const Trace &) { return measured(1); });
+  EXPECT_EQ(run(afterMeasures(2)), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(asked[2].empty());
+  EXPECT_EQ(after, 2);
+}
