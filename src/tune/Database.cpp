@@ -33,7 +33,10 @@ Database::Database(Database &&other) : handle(other.handle), path(std::move(othe
 Database::~Database() { sqlite3_close(handle); }
 
 llvm::Error Database::fail(const llvm::Twine &what) const {
+  int error = sqlite3_system_errno(handle);
+  std::string system = error ? " (" + std::error_code(error, std::generic_category()).message() + ")" : "";
   return llvm::createStringError("the database '" + llvm::Twine(path) + "': " + what + ": " + sqlite3_errmsg(handle) +
+                                 system +
                                  (sqlite3_errcode(handle) == SQLITE_FULL ? "\nhint: make room on the disk" : ""));
 }
 
@@ -43,6 +46,7 @@ llvm::Error Database::run(const char *statement) const {
   return llvm::Error::success();
 }
 
+/// -1: it cannot be read.
 static int64_t pragma(sqlite3 *handle, const char *name) {
   int64_t value = -1;
   auto read = [](void *into, int, char **texts, char **) { return *static_cast<int64_t *>(into) = atoll(texts[0]), 0; };
@@ -65,7 +69,11 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   if (code != SQLITE_OK)
     return database.fail("it cannot be opened");
   sqlite3_busy_timeout(handle, busyMilliseconds);
-  int64_t application = pragma(handle, "application_id"), version = pragma(handle, "user_version");
+  if (mayCreate && sqlite3_db_readonly(handle, "main") == 1)
+    return llvm::createStringError("the database '" + path + "' cannot be written: it is read-only");
+  int64_t version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
+  if (application < 0 && sqlite3_errcode(handle) != SQLITE_NOTADB)
+    return database.fail("it cannot be read");
   if (application == 0 && version == 0 && mayCreate && pragma(handle, "schema_version") == 0) {
     std::string make = "begin immediate; pragma application_id = " + std::to_string(applicationId) +
                        "; pragma user_version = " + std::to_string(tablesVersion) + ";" + tables + "; commit";
@@ -129,6 +137,17 @@ private:
 } // namespace
 
 llvm::Error Database::add(const Record &record) {
+  if (llvm::Error error = run("begin immediate"))
+    return error;
+  llvm::Error error = insert(record);
+  if (!error)
+    error = run("commit");
+  if (error)
+    sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr);
+  return error;
+}
+
+llvm::Error Database::insert(const Record &record) const {
   // The times of two sessions compare as parts of the compiler's own, which both have measured.
   Statement statement(handle,
                       "insert into records (" + std::string(columns) +

@@ -61,6 +61,7 @@ private:
   Database(sqlite3 *handle, std::string path) : handle(handle), path(std::move(path)) {}
   llvm::Error fail(const llvm::Twine &what) const;
   llvm::Error run(const char *statement) const;
+  llvm::Error insert(const Record &record) const;
   llvm::Expected<std::vector<Record>> select(llvm::StringRef condition, llvm::ArrayRef<std::string> values) const;
 
   sqlite3 *handle;

@@ -1,0 +1,323 @@
+//===- DatabaseTest.cpp - what tuning has found ---------------------------===//
+
+#include "tune/Database.h"
+
+#include "gtest/gtest.h"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sqlite3.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace perpend::tune;
+namespace fs = std::filesystem;
+
+namespace {
+class DatabaseTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = fs::path(testing::TempDir()) / ("tune" + std::to_string(getpid()));
+    fs::create_directories(folder);
+    path = (folder / "tuned.db").string();
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  static Record record(const std::string &structure = "0123456789abcdef", double seconds = 0.5) {
+    Record record;
+    record.key = {structure, "x86-64-v3,l2=2M", "n=128,t=4", 2};
+    record.kernel = "matmul_add_0123";
+    record.trace = "%b = get_block \"contract\"\n%i, %j = get_loops %b";
+    record.seconds = seconds;
+    record.spreadSeconds = 0.01;
+    record.defaultSeconds = 1;
+    record.trials = 10;
+    record.compiler = "0.1";
+    record.origin = "random, seed 1";
+    return record;
+  }
+  Database opened(bool mayCreate = true) { return llvm::cantFail(Database::open(path, mayCreate)); }
+  /// What is wrong; empty: nothing.
+  std::string openError(bool mayCreate) {
+    llvm::Expected<Database> database = Database::open(path, mayCreate);
+    return database ? "" : llvm::toString(database.takeError());
+  }
+  static std::string add(Database &database, const Record &record) { return llvm::toString(database.add(record)); }
+  static std::optional<Record> find(const Database &database, const Record &of) {
+    return llvm::cantFail(database.find(of.key));
+  }
+  /// As another program would.
+  void execute(const char *statement) {
+    sqlite3 *handle = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(handle, statement, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
+    sqlite3_close(handle);
+  }
+  void write(const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+  std::string bytes() {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  fs::path folder;
+  std::string path;
+};
+} // namespace
+
+TEST_F(DatabaseTest, RoundTrip) {
+  Record given = record();
+  {
+    Database database = opened();
+    EXPECT_EQ(add(database, given), "");
+  }
+  Database database = opened(/*mayCreate=*/false);
+  std::optional<Record> found = find(database, given);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->key.structure, given.key.structure);
+  EXPECT_EQ(found->key.target, given.key.target);
+  EXPECT_EQ(found->key.symbols, given.key.symbols);
+  EXPECT_EQ(found->key.threads, given.key.threads);
+  EXPECT_EQ(found->kernel, given.kernel);
+  EXPECT_EQ(found->trace, given.trace);
+  EXPECT_EQ(found->seconds, given.seconds);
+  EXPECT_EQ(found->spreadSeconds, given.spreadSeconds);
+  EXPECT_EQ(found->defaultSeconds, given.defaultSeconds);
+  EXPECT_EQ(found->trials, given.trials);
+  EXPECT_EQ(found->compiler, given.compiler);
+  EXPECT_EQ(found->origin, given.origin);
+  ASSERT_EQ(found->date.size(), std::string("2026-11-23T17:00:00Z").size());
+  EXPECT_EQ(found->date.back(), 'Z');
+}
+
+TEST_F(DatabaseTest, EachPartOfTheKeyCounts) {
+  Database database = opened();
+  EXPECT_EQ(add(database, record()), "");
+  Record others[4] = {record(), record(), record(), record()};
+  others[0].key.structure = "fedcba9876543210";
+  others[1].key.target = "x86-64-v3";
+  others[2].key.symbols = "";
+  others[3].key.threads = 1;
+  for (const Record &other : others)
+    EXPECT_FALSE(find(database, other));
+  for (const Record &other : others)
+    EXPECT_EQ(add(database, other), "");
+  EXPECT_EQ(llvm::cantFail(database.list()).size(), 5U);
+}
+
+TEST_F(DatabaseTest, TheFasterOneStays) {
+  Database database = opened();
+  Record better = record("s", 0.4), worse = record("s", 0.45);
+  better.trace = "better";
+  worse.trace = "worse";
+  EXPECT_EQ(add(database, worse), "");
+  EXPECT_EQ(add(database, better), "");
+  EXPECT_EQ(find(database, better)->trace, "better");
+  EXPECT_EQ(add(database, worse), "");
+  EXPECT_EQ(find(database, better)->trace, "better");
+  EXPECT_EQ(find(database, better)->trials, 30);
+  // On a machine with twice the speed that day: of its own 0.2, this gained less.
+  worse.seconds = 0.09;
+  worse.defaultSeconds = 0.2;
+  EXPECT_EQ(add(database, worse), "");
+  EXPECT_EQ(find(database, better)->trace, "better");
+  EXPECT_EQ(find(database, better)->seconds, 0.4);
+}
+
+TEST_F(DatabaseTest, AnotherCompilersRecordIsReplaced) {
+  Database database = opened();
+  Record old = record("s", 0.4), now = record("s", 0.9);
+  now.compiler = "0.2";
+  now.trace = "now";
+  EXPECT_EQ(add(database, old), "");
+  EXPECT_EQ(add(database, now), "");
+  EXPECT_EQ(find(database, now)->trace, "now");
+  EXPECT_EQ(find(database, now)->compiler, "0.2");
+  EXPECT_EQ(find(database, now)->seconds, 0.9);
+}
+
+TEST_F(DatabaseTest, TheOneWithTheMostGain) {
+  Database database = opened();
+  Record slow = record("s", 0.9), fast = record("s", 5);
+  fast.key.symbols = "n=1000,t=4";
+  fast.defaultSeconds = 10;
+  EXPECT_EQ(add(database, slow), "");
+  EXPECT_EQ(add(database, fast), "");
+  EXPECT_EQ(llvm::cantFail(database.findAny("s", fast.key.target))->key.symbols, fast.key.symbols);
+  EXPECT_FALSE(llvm::cantFail(database.findAny("s", "x86-64-v4")));
+  EXPECT_FALSE(llvm::cantFail(database.findAny("t", fast.key.target)));
+}
+
+TEST_F(DatabaseTest, TextsAreValues) {
+  Database database = opened();
+  Record odd = record("'; drop table records; --");
+  odd.kernel = std::string("a\0b", 3);
+  odd.trace = "\"'\n%\xc3\xa9";
+  EXPECT_EQ(add(database, odd), "");
+  EXPECT_EQ(find(database, odd)->kernel, odd.kernel);
+  EXPECT_EQ(find(database, odd)->trace, odd.trace);
+}
+
+TEST_F(DatabaseTest, ManyWriteAtOnce) {
+  constexpr int writers = 4, each = 10;
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(writers);
+  for (int writer = 0; writer < writers; ++writer)
+    threads.emplace_back([&, writer] {
+      Database database = opened(); // all make it, too
+      for (int i = 0; i < each; ++i) {
+        errors[writer] += add(database, record("of " + std::to_string(writer) + " " + std::to_string(i)));
+        errors[writer] += add(database, record("of all", 1 - 0.01 * (i + writer)));
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(errors, std::vector<std::string>(writers));
+  Database database = opened(false);
+  EXPECT_EQ(llvm::cantFail(database.list()).size(), writers * each + 1U);
+  std::optional<Record> shared = find(database, record("of all"));
+  EXPECT_EQ(shared->trials, 10 * writers * each);
+  EXPECT_DOUBLE_EQ(shared->seconds, 1 - 0.01 * (each + writers - 2));
+}
+
+TEST_F(DatabaseTest, ARecordIsThereOrNot) {
+  Database database = opened();
+  Record first = record("s", 0.9), better = record("s", 0.5);
+  EXPECT_EQ(add(database, first), "");
+  execute("create trigger t before update of trace on records begin select raise(abort, 'no'); end");
+  EXPECT_NE(add(database, better), "");
+  EXPECT_EQ(find(database, first)->seconds, 0.9);
+  EXPECT_EQ(find(database, first)->trials, 10) << "nothing of what failed is there";
+  execute("drop trigger t");
+  EXPECT_EQ(add(database, better), "");
+  EXPECT_EQ(find(database, first)->trials, 20);
+}
+
+//===----------------------------------------------------------------------===//
+// Files that are no database
+//===----------------------------------------------------------------------===//
+
+TEST_F(DatabaseTest, NoSuchFile) {
+  EXPECT_EQ(openError(false), "cannot read the database '" + path +
+                                  "': no such file\nhint: `perpend tune MODEL -o FILE` makes a database");
+  EXPECT_FALSE(fs::exists(path));
+  path = (folder / "none" / "tuned.db").string();
+  EXPECT_EQ(openError(true), "the database '" + path +
+                                 "': it cannot be opened: unable to open database file (No such file or directory)");
+  path = folder.string();
+  for (bool mayCreate : {true, false}) {
+    std::string message = openError(mayCreate);
+    EXPECT_TRUE(llvm::StringRef(message).starts_with("the database '" + path + "': it cannot be opened: ")) << message;
+    EXPECT_TRUE(llvm::StringRef(message).ends_with(" (Is a directory)")) << message;
+  }
+}
+
+TEST_F(DatabaseTest, NoDatabase) {
+  std::string message = "'" + path + "' is no database of tuning\nhint: `perpend tune MODEL -o FILE` makes a database";
+  for (const std::string &text : {std::string("schedule @k {\n}\n"), std::string(5000, 'x'), std::string(100, '\0')}) {
+    write(text);
+    for (bool mayCreate : {true, false})
+      EXPECT_EQ(openError(mayCreate), message);
+    EXPECT_EQ(bytes(), text) << "it stays what it is";
+  }
+}
+
+TEST_F(DatabaseTest, AnEmptyFile) {
+  write("");
+  EXPECT_NE(openError(false), "");
+  EXPECT_EQ(openError(true), ""); // as `mktemp` makes it
+  EXPECT_EQ(openError(false), "");
+}
+
+TEST_F(DatabaseTest, AnotherProgramsDatabase) {
+  execute("create table bookmarks (title text); insert into bookmarks values ('a')");
+  std::string before = bytes();
+  for (bool mayCreate : {true, false})
+    EXPECT_EQ(openError(mayCreate),
+              "'" + path + "' is no database of tuning\nhint: `perpend tune MODEL -o FILE` makes a database");
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(DatabaseTest, AnotherVersion) {
+  (void)opened();
+  execute("pragma user_version = 7");
+  for (bool mayCreate : {true, false})
+    EXPECT_EQ(openError(mayCreate),
+              "the database '" + path + "' is of version 7, expected 1\nhint: tune again into another file");
+}
+
+TEST_F(DatabaseTest, WithoutItsTable) {
+  (void)opened();
+  execute("drop table records");
+  Database database = opened();
+  EXPECT_EQ(add(database, record()), "the database '" + path + "': a record cannot be written: no such table: records");
+  std::string message = llvm::toString(database.list().takeError());
+  EXPECT_EQ(message, "the database '" + path + "': it cannot be read behind record 0: no such table: records");
+}
+
+/// Whatever the bytes are, there are records or one error.
+TEST_F(DatabaseTest, DamagedFiles) {
+  {
+    Database database = opened();
+    for (int i = 0; i < 60; ++i)
+      EXPECT_EQ(add(database, record("structure " + std::to_string(i))), "");
+  }
+  std::string whole = bytes();
+  std::mt19937 generator(1);
+  int errors = 0;
+  for (int round = 0; round < 150; ++round) {
+    std::string damaged = whole;
+    if (round % 3 == 0)
+      damaged.resize(generator() % whole.size());
+    else
+      for (int i = 0; i < 1 + round % 40; ++i)
+        damaged[generator() % damaged.size()] = static_cast<char>(generator());
+    fs::remove(path + "-journal");
+    write(damaged);
+    llvm::Expected<Database> database = Database::open(path, /*mayCreate=*/round % 2);
+    auto count = [&](llvm::Error error) {
+      std::string message = llvm::toString(std::move(error));
+      errors += !message.empty();
+      EXPECT_TRUE(message.empty() || message.find(path) != std::string::npos) << message;
+    };
+    if (!database) {
+      count(database.takeError());
+      continue;
+    }
+    llvm::Expected<std::vector<Record>> list = database->list();
+    count(list ? llvm::Error::success() : list.takeError());
+    auto any = database->findAny("structure 3", record().key.target);
+    count(any ? llvm::Error::success() : any.takeError());
+    count(database->add(record("another")));
+  }
+  EXPECT_GT(errors, 50);
+}
+
+TEST_F(DatabaseTest, AFileThatMayNotBeWritten) {
+  {
+    Database database = opened();
+    EXPECT_EQ(add(database, record()), "");
+  }
+  fs::permissions(path, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  uid_t user = geteuid();
+  if (user == 0)
+    ASSERT_EQ(seteuid(65534), 0); // nobody: root may write anything
+  EXPECT_EQ(openError(true), "the database '" + path + "' cannot be written: it is read-only");
+  EXPECT_TRUE(find(opened(false), record()));
+  ASSERT_EQ(seteuid(user), 0);
+}
+
+TEST_F(DatabaseTest, AnotherProgramHoldsIt) {
+  (void)opened();
+  sqlite3 *handle = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle, "begin exclusive", nullptr, nullptr, nullptr), SQLITE_OK);
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sqlite3_exec(handle, "commit", nullptr, nullptr, nullptr);
+  });
+  Database database = opened(); // waits
+  EXPECT_EQ(add(database, record()), "");
+  ends.join();
+  sqlite3_close(handle);
+}
