@@ -33,11 +33,11 @@ Database::Database(Database &&other) : handle(other.handle), path(std::move(othe
 Database::~Database() { sqlite3_close(handle); }
 
 llvm::Error Database::fail(const llvm::Twine &what) const {
-  int error = sqlite3_system_errno(handle);
+  int error = sqlite3_system_errno(handle), code = sqlite3_errcode(handle) & 0xff;
   std::string system = error ? " (" + std::error_code(error, std::generic_category()).message() + ")" : "";
-  return llvm::createStringError("the database '" + llvm::Twine(path) + "': " + what + ": " + sqlite3_errmsg(handle) +
-                                 system +
-                                 (sqlite3_errcode(handle) == SQLITE_FULL ? "\nhint: make room on the disk" : ""));
+  return llvm::createStringError(
+      "the database '" + llvm::Twine(path) + "': " + what + ": " + sqlite3_errmsg(handle) + system +
+      (code == SQLITE_FULL || (code == SQLITE_IOERR && !error) ? "\nhint: is the disk full?" : ""));
 }
 
 llvm::Error Database::run(const char *statement) const {
@@ -46,10 +46,10 @@ llvm::Error Database::run(const char *statement) const {
   return llvm::Error::success();
 }
 
-/// -1: it cannot be read.
-static int64_t pragma(sqlite3 *handle, const char *name) {
-  int64_t value = -1;
-  auto read = [](void *into, int, char **texts, char **) { return *static_cast<int64_t *>(into) = atoll(texts[0]), 0; };
+/// What it says first; empty: it cannot be read.
+static std::string pragma(sqlite3 *handle, const char *name) {
+  std::string value;
+  auto read = [](void *into, int, char **texts, char **) { return *static_cast<std::string *>(into) = texts[0], 0; };
   sqlite3_exec(handle, (llvm::Twine("pragma ") + name).str().c_str(), read, &value, nullptr);
   return value;
 }
@@ -71,26 +71,30 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   sqlite3_busy_timeout(handle, busyMilliseconds);
   if (mayCreate && sqlite3_db_readonly(handle, "main") == 1)
     return llvm::createStringError("the database '" + path + "' cannot be written: it is read-only");
-  int64_t version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
-  if (application < 0 && sqlite3_errcode(handle) != SQLITE_NOTADB)
+  const std::string ours = std::to_string(applicationId);
+  std::string version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
+  if (application.empty() && sqlite3_errcode(handle) != SQLITE_NOTADB)
     return database.fail("it cannot be read");
-  if (application == 0 && version == 0 && mayCreate && pragma(handle, "schema_version") == 0) {
-    std::string make = "begin immediate; pragma application_id = " + std::to_string(applicationId) +
+  if (application == "0" && version == "0" && mayCreate && pragma(handle, "schema_version") == "0") {
+    std::string make = "begin immediate; pragma application_id = " + ours +
                        "; pragma user_version = " + std::to_string(tablesVersion) + ";" + tables + "; commit";
     if (sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       llvm::Error error = database.fail("its tables cannot be made");
       sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr);
-      if (pragma(handle, "application_id") != applicationId) // else another tuner was first
+      if (pragma(handle, "application_id") != ours) // else another tuner was first
         return std::move(error);
       llvm::consumeError(std::move(error));
     }
     return database;
   }
-  if (application != applicationId)
+  if (application != ours)
     return llvm::createStringError("'" + path + "' is no database of tuning" + hint);
-  if (version != tablesVersion)
-    return llvm::createStringError("the database '" + path + "' is of version " + std::to_string(version) +
-                                   ", expected " + std::to_string(tablesVersion) +
+  if (version != std::to_string(tablesVersion))
+    return llvm::createStringError("the database '" + path + "' is of version " + version + ", expected " +
+                                   std::to_string(tablesVersion) + "\nhint: tune again into another file");
+  if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // else what is lost would be none
+    return llvm::createStringError("the database '" + path +
+                                   "' is damaged: " + (found.empty() ? sqlite3_errmsg(handle) : found) +
                                    "\nhint: tune again into another file");
   return database;
 }
