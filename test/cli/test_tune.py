@@ -1,0 +1,325 @@
+"""Tuning: what `perpend tune` finds is what `compile --database` does, and nothing that goes wrong is lost or kept."""
+
+import re
+import resource
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.tool import DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
+
+SECTION = re.compile(r'^schedule @(\w+) structure "(\w+)" for "([^"]+)" \{\n(.*?)^\}', re.M | re.S)
+
+
+def schedules(model: Path, *options: object) -> list[tuple[str, str, str, str]]:
+    """Of each kernel: its name, its structure, the target, the trace."""
+    done = perpend("inspect", model, "--schedules", *options, folder=model.parent)
+    assert done.returncode == GOOD, done.stderr
+    return [
+        (name, structure, target, "\n".join(line.strip() for line in trace.splitlines() if "//" not in line))
+        for name, structure, target, trace in SECTION.findall(done.stdout)
+    ]
+
+
+def execute(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as database, database:
+        return database.execute(statement, values).fetchall()
+
+
+def is_intact(path: Path) -> bool:
+    return execute(path, "pragma integrity_check") == [("ok",)]
+
+
+def save_record(path: Path, structure: str, target: str, trace: str) -> None:
+    """As if it had been found; the table is a tuner's."""
+    if not path.exists():
+        succeed_quietly("tune", DIGITS, "-o", path, "--budget", "0.001s", folder=path.parent)
+    numbers = "0.5, 0.01, 1.0, 10"  # of seconds, their spread, the rule's seconds, trials
+    statement = f"insert into records values (?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23')"
+    execute(path, statement, structure, target, trace)
+
+
+def succeed_quietly(*arguments: object, folder: Path) -> str:
+    """What is on the standard error is its progress."""
+    done = perpend(*arguments, folder=folder)
+    assert done.returncode == GOOD and "error" not in done.stderr and "warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def row_of(table: str) -> tuple[int, float, str]:
+    """The last kernel's trials, its gain, its name."""
+    found = re.search(r" (\d+) +\S+(?: us)? +(\d+\.\d\d)x  (\w+)\nwrote ", table)
+    assert found, table
+    return int(found[1]), float(found[2]), found[3]
+
+
+def agree(model: Path, *options: object) -> None:
+    for n in (0, 1, 11):
+        text = ["check", model, "--symbol", f"n={n}", "--against", "interpreter", *options]
+        done = perpend(*text, folder=model.parent)
+        assert done.returncode == GOOD and "the outputs agree" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.fixture
+def database(tiny: Path) -> Path:
+    """A record of tiny's kernel, with rows in blocks of 3."""
+    ((_, structure, target, trace),) = schedules(tiny)
+    path = tiny.parent / "tuned.db"
+    save_record(path, structure, target, changed(trace))
+    return path
+
+
+def changed(trace: str) -> str:
+    """With another factor for its first split."""
+    other = re.sub(r"(split %\w+, \[_, )\d+", r"\g<1>3", trace, count=1)
+    assert other != trace
+    return other
+
+
+#
+# What it does
+#
+
+
+def test_list(tiny: Path) -> None:
+    text = succeed("tune", tiny, "--list", "--symbol", "n=64", folder=tiny.parent)
+    head, *rows = text.splitlines()
+    assert head.split() == ["calls", "%", "time", "of", "one", "roof", "space", "kernel"]
+    assert [row.split()[-1] for row in rows] == [name for name, *_ in schedules(tiny)]
+    assert re.fullmatch(r" +1 +100\.0 +\d+\.\d{4} us +\d+% +[\d.e+]+ +\w+", rows[0])
+    assert [path.name for path in tiny.parent.iterdir()] == ["tiny.onnx"]
+
+
+def test_a_tuned_model(tiny: Path) -> None:
+    tune = ["tune", tiny, "-o", "tuned.db", "--symbol", "n=64", "--budget", "3s"]
+    done = perpend(*tune, folder=tiny.parent)
+    assert done.returncode == GOOD
+    assert re.search(r"^\d+ of 3 s: kernels \S+ us -> \S+ us \(\d\.\d\dx\), roof \S+ us$", done.stderr, re.M)
+    trials, gain, kernel = row_of(done.stdout)
+    ((name, structure, target, _),) = schedules(tiny)
+    assert kernel == name and trials > 0
+    assert f"next: perpend compile {tiny} -o model.so --database tuned.db\n" in done.stdout
+    records = execute(tiny.parent / "tuned.db", "select structure, target, symbols, threads, kernel from records")
+    assert records in ([], [(structure, target, "n=64", 1, name)])
+    assert (gain > 1) <= (records != [])
+    text = succeed("compile", tiny, "-o", "tiny.so", "--database", "tuned.db", folder=tiny.parent)
+    assert f"database: records for {len(records)} of 1 kernels\n" in text
+    agree(tiny, "--database", "tuned.db")
+
+
+def test_the_next_run_goes_on(tiny: Path, database: Path) -> None:
+    """What is known is tried first; its line stays, whatever it is worth."""
+    before = execute(database, "select trace, trials from records")
+    tune = ["tune", tiny, "-o", database, "--symbol", "n=64", "--search", "random", "--seed", "7"]
+    text = succeed_quietly(*tune, "--budget", "1s", folder=tiny.parent)
+    assert row_of(text)[0] >= 1
+    assert is_intact(database) and len(execute(database, "select * from records")) == len(before)
+
+
+def test_what_a_record_says_is_done(tiny: Path, database: Path) -> None:
+    ((name, structure, target, trace),) = schedules(tiny)
+    assert schedules(tiny, "--database", database) == [(name, structure, target, changed(trace))]
+    text = succeed("compile", tiny, "-o", "tiny.so", "--database", database, folder=tiny.parent)
+    assert "database: records for 1 of 1 kernels\n" in text
+    agree(tiny, "--database", database)
+    for command in (["run", tiny, "--symbol", "n=5"], ["bench", tiny, "--time", "1"]):
+        assert succeed(*command, "--database", database, folder=tiny.parent)
+
+
+def test_both_compute_the_same(tiny: Path, database: Path) -> None:
+    results = []
+    for options in ([], ["--database", database]):
+        folder = tiny.parent / f"results{len(options)}"
+        succeed("run", tiny, "--symbol", "n=11", "--output-dir", folder, *options, folder=tiny.parent)
+        results.append(np.load(folder / "y.npy"))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
+
+
+def test_a_schedule_goes_before_a_record(tiny: Path, database: Path) -> None:
+    mine = succeed("inspect", tiny, "--schedules", folder=tiny.parent)
+    (tiny.parent / "mine.schedules").write_text(mine)
+    options = ["--database", database, "--schedules", "mine.schedules", "--stop-after", "schedule"]
+    assert "[_, 3" not in succeed("compile", tiny, *options, folder=tiny.parent)
+    text = succeed("compile", tiny, "-o", "t.so", *options[:4], folder=tiny.parent)
+    assert "database: records for 0 of 0 kernels\n" in text
+
+
+#
+# Records that do not fit
+#
+
+
+@pytest.mark.parametrize("other", ["structure", "target"])
+def test_a_record_of_another(tiny: Path, database: Path, other: str) -> None:
+    value = "0123456789abcdef" if other == "structure" else "x86-64-v3,l2=3M"
+    execute(database, f"update records set {other} = ?", value)
+    assert schedules(tiny, "--database", database) == schedules(tiny)
+    text = succeed("compile", tiny, "-o", "tiny.so", "--database", database, folder=tiny.parent)
+    assert "database: records for 0 of 1 kernels\n" in text
+
+
+def test_the_record_with_the_most_gain(tiny: Path, database: Path) -> None:
+    ((_, structure, target, trace),) = schedules(tiny)
+    execute(database, "update records set symbols = 'n=1', seconds = 0.9")
+    save_record(database, structure, target, trace.replace("parallel", "// parallel"))
+    execute(database, "update records set trace = replace(trace, '// ', '') where symbols = 'n=64'")
+    assert schedules(tiny, "--database", database) == schedules(tiny)
+
+
+REFUSED = {
+    "a primitive that there is not": "%b = get_blok",
+    "a primitive refuses": '%b = get_block "nothing"',
+    "no trace": "a trace is something else\n\n\n[[[",
+    "too large": "",  # see below
+    "NUL": "%b = \0",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_record(tiny: Path, database: Path, name: str) -> None:
+    ((kernel, _, _, trace),) = expected = schedules(tiny)
+    broken = REFUSED[name] or re.sub(r"\[_, \d+", f"[_, {2**62}", trace, count=1)
+    execute(database, "update records set trace = ?", broken)
+    done = perpend("compile", tiny, "-o", "tiny.so", "--database", database, folder=tiny.parent)
+    assert done.returncode == GOOD, done.stderr
+    assert done.stderr.count("warning: ") == 1 and "error: " not in done.stderr and "perpend bug" not in done.stderr
+    assert f"warning: kernel '{kernel}': its record in the database is not used: " in done.stderr
+    assert done.stderr.endswith("\nhint: tune again into another file\n")
+    assert schedules(tiny, "--database", database) == expected
+    agree(tiny, "--database", database)
+    text = succeed_quietly("tune", tiny, "-o", database, "--budget", "0.3s", "--symbol", "n=64", folder=tiny.parent)
+    assert "wrote" in text  # a tuner that knows it goes on, too
+
+
+#
+# What is wrong with options and files
+#
+
+
+def test_wrong_options(tiny: Path) -> None:
+    def said(*options: object, code: int = USAGE_ERROR) -> str:
+        return reject("tune", tiny, *options, folder=tiny.parent, code=code)
+
+    for budget in ("", "soon", "0", "-3s", "5d", "10 m", "nan", "s"):
+        assert "option '--budget': expected " in said("-o", "t.db", "--budget", budget)
+    message = said("-o", "t.db", "--search", "evolutionry")
+    assert "no search is named 'evolutionry'\nhint: did you mean 'evolutionary'? searches: evolutionary, " in message
+    assert "no output\nhint: -o tuned.db, or --list" in said()
+    for pair in ("n", "=3", "n=", "n=-1", "n=m"):
+        assert f"option '--symbol': expected NAME=N with N at least 0, got '{pair}'" in said("--list", "--symbol", pair)
+    assert "expected N" in said("-o", "t.db", "--threads", "0") and "expected N" in said("-o", "t.db", "--seed", "x")
+    assert "did you mean '--budget'?" in said("-o", "t.db", "--buget", "3s")
+    assert [path.name for path in tiny.parent.iterdir()] == ["tiny.onnx"]
+
+
+def test_no_source(tmp_path: Path, library: Path) -> None:
+    message = reject("tune", library, "-o", "t.db", folder=tmp_path)
+    assert "is compiled already\nhint: tune the model it was made from" in message
+    assert "cannot read 'none.onnx'" in reject("tune", "none.onnx", "-o", "t.db", folder=tmp_path)
+    assert not (tmp_path / "t.db").exists()
+
+
+def test_no_database(tiny: Path) -> None:
+    (tiny.parent / "text.db").write_text("schedule @k {\n}\n" * 100)
+    with closing(sqlite3.connect(tiny.parent / "other.db")) as other, other:
+        other.execute("create table bookmarks (title text)")
+    for name in ("text.db", "other.db"):
+        bytes_before = (tiny.parent / name).read_bytes()
+        for words in (f"tune {tiny} -o {name} --budget 1s", f"compile {tiny} -o t.so --database {name}"):
+            message = reject(*words.split(), folder=tiny.parent)
+            assert f"'{name}' is no database of tuning\nhint: `perpend tune MODEL -o FILE` makes a database" in message
+        assert (tiny.parent / name).read_bytes() == bytes_before
+    message = reject("compile", tiny, "-o", "t.so", "--database", "none.db", folder=tiny.parent)
+    assert "cannot read the database 'none.db': no such file\nhint: " in message
+    assert "it cannot be opened: " in reject("tune", tiny, "-o", "none/t.db", folder=tiny.parent)
+    assert not (tiny.parent / "none.db").exists() and not (tiny.parent / "t.so").exists()
+
+
+def test_a_truncated_database(tiny: Path, database: Path) -> None:
+    whole = database.read_bytes()
+    tune = ["tune", tiny, "-o", database, "--budget", "0.1s"]
+    for size in (50, 4096, 4096 + 100):
+        database.write_bytes(whole[:size])
+        for command in (tune, ["compile", tiny, "-o", "t.so", "--database", database]):
+            assert f"'{database}'" in reject(*command, folder=tiny.parent)
+
+
+#
+# Ends that nobody has planned
+#
+
+
+@pytest.fixture
+def tuner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """One that measures candidates, for a minute."""
+    (tmp_path / "temporary").mkdir()
+    command = [str(PERPEND), "tune", str(DIGITS), "-o", "t.db", "--budget", "60s"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"TMPDIR": "temporary"}
+    )
+    try:
+        assert process.stderr and " of 60 s: kernels " in process.stderr.readline()
+        time.sleep(0.5)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def candidates_in(folder: Path) -> list[str]:
+    """Processes that work there, whoever their parent is."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cwd").readlink() == folder:
+                found.append((entry / "stat").read_text())
+        except OSError:
+            continue  # it has ended
+    return found
+
+
+def wait_for_none(folder: Path) -> None:
+    end = time.monotonic() + 10
+    while candidates_in(folder) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert candidates_in(folder) == []
+
+
+def test_interruption(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
+    start = time.monotonic()
+    tuner.send_signal(signal.SIGINT)
+    output, errors = tuner.communicate(timeout=30)
+    assert tuner.returncode == GOOD and "\nwrote t.db\n" in output and "error" not in errors
+    assert time.monotonic() - start < 10
+    assert is_intact(tmp_path / "t.db") and list((tmp_path / "temporary").iterdir()) == []
+    assert "wrote t.db" in succeed_quietly("tune", DIGITS, "-o", "t.db", "--budget", "0.5s", folder=tmp_path)
+    wait_for_none(tmp_path)
+
+
+def test_sudden_death(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
+    assert len(candidates_in(tmp_path)) >= 1
+    tuner.kill()
+    tuner.communicate()
+    wait_for_none(tmp_path)
+    assert is_intact(tmp_path / "t.db")
+    assert "wrote t.db" in succeed_quietly("tune", DIGITS, "-o", "t.db", "--budget", "0.5s", folder=tmp_path)
+    assert "database: records for " in succeed("compile", DIGITS, "-o", "d.so", "--database", "t.db", folder=tmp_path)
+
+
+def test_full_disk(tiny: Path) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--budget", "2s"]
+    done = subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, preexec_fn=limit, timeout=60)
+    assert done.returncode == USER_ERROR and done.stderr.count("error: ") == 1
+    assert done.stderr == (
+        "error: the database 't.db': its tables cannot be made: disk I/O error\nhint: is the disk full?\n"
+    )
