@@ -233,9 +233,11 @@ static std::string isolated(double seconds, llvm::function_ref<std::string()> wo
   if (pipe2(ends, O_CLOEXEC) != 0)
     return "refused\nno pipe";
   llvm::outs().flush();
-  pid_t child = fork();
+  pid_t parent = getpid(), child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1);
     for (int signal : {SIGINT, SIGTERM, SIGHUP})
       std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); // the parent stops it
     rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};
@@ -281,7 +283,9 @@ static std::string isolated(double seconds, llvm::function_ref<std::string()> wo
   if (!isOver)
     return "timed out\nit took more than " + std::to_string(static_cast<int>(seconds)) + " s";
   bool endsWell = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty();
-  return endsWell ? text : "crashed\n" + (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "");
+  return endsWell ? text
+                  : "crashed\nits process ended with " +
+                        (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "an error");
 }
 
 void LocalRunner::remove(StringRef library) const {

@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "cli/LocalRunner.h"
+#include "graph/Symbols.h"
 #include "tune/CostModel.h"
 #include "tune/Database.h"
 
@@ -46,7 +47,9 @@ static std::optional<double> secondsOf(StringRef text) {
     factor = 3600;
   else
     text.consume_back("s");
-  return text.getAsDouble(number) || !(number > 0) ? std::nullopt : std::optional(number * factor);
+  constexpr double mostSeconds = 1e8; // three years
+  bool isTime = !text.getAsDouble(number) && number > 0 && number * factor < mostSeconds;
+  return isTime ? std::optional(number * factor) : std::nullopt;
 }
 
 static std::string timeText(double seconds) {
@@ -77,6 +80,18 @@ static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> t
     symbols[name] = number;
   }
   return symbols;
+}
+
+/// False: printed.
+static bool checkSymbols(const llvm::StringMap<int64_t> &symbols, ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<std::string> known = main ? graph::symbolsOf(main) : std::vector<std::string>();
+  for (const auto &symbol : symbols)
+    if (!llvm::is_contained(known, symbol.first()))
+      return fail("option '--symbol': the inputs have no symbol '" + symbol.first() + "'",
+                  known.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(known, ", ")),
+             false;
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,7 +198,7 @@ static llvm::Error makeJobs(Tuning &tuning, const TuneOptions &options, const ta
   return llvm::Error::success();
 }
 
-static tune::Record recordOf(const TuningTask &task, const tune::Job &job, const TuneOptions &options,
+static tune::Record recordOf(const TuningTask &task, const tune::Job &job, int64_t trials, const TuneOptions &options,
                              const target::TargetInfo &target) {
   return {keyOf(task, options, target),
           job.kernel,
@@ -191,10 +206,23 @@ static tune::Record recordOf(const TuningTask &task, const tune::Job &job, const
           job.bestSeconds,
           job.bestSpread,
           job.defaultSeconds,
-          job.trials,
+          trials,
           PERPEND_VERSION,
           options.search + ", seed " + std::to_string(options.seed),
           ""};
+}
+
+static void warnOf(const tune::Job &job, const tune::Outcome &outcome) {
+  if (outcome.kind != tune::Outcome::Measured && job.defaultSeconds == 0)
+    llvm::errs() << "warning: the kernel '" << job.kernel << "' cannot be measured: " << outcome.message << "\n";
+}
+
+/// False: printed.
+static bool isAnyMeasured(const Tuning &tuning) {
+  bool isAny = llvm::any_of(tuning.jobs, [](const tune::Job &job) { return job.defaultSeconds > 0; });
+  if (!isAny && !tuning.jobs.empty() && !isInterrupted)
+    fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
+  return isAny || tuning.jobs.empty() || isInterrupted;
 }
 
 static int tune(Tuning &tuning, const TuneOptions &options, const target::TargetInfo &target, double budget,
@@ -204,17 +232,30 @@ static int tune(Tuning &tuning, const TuneOptions &options, const target::Target
   tune::Tuner tuner(tuning.jobs, end);
   ProgressLine line(tuner, budget);
   llvm::Error failure = llvm::Error::success();
+  std::vector<int64_t> recorded(tuning.jobs.size()); // trials
+  auto record = [&](const tune::Job &job) {
+    size_t number = &job - tuning.jobs.data();
+    if (failure)
+      return;
+    failure = database.add(recordOf(tuning.tasks[number], job, job.trials - recorded[number], options, target));
+    recorded[number] = job.trials;
+  };
   auto progress = [&](const tune::Job &job, const tune::Outcome &outcome) {
     line.print(job);
-    if (!outcome.isFaster || failure)
-      return;
-    const TuningTask &task = tuning.tasks[&job - tuning.jobs.data()];
-    failure = database.add(recordOf(task, job, options, target)); // what is found is not lost
+    warnOf(job, outcome);
+    if (outcome.isFaster)
+      record(job); // what is found is not lost
   };
-  std::signal(SIGINT, [](int) { isInterrupted = true; });
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int) { isInterrupted = true; });
   tuner.run(progress, [&] { return isInterrupted.load() || bool(failure); });
+  for (const tune::Job &job : tuning.jobs)
+    if (job.isImproved())
+      record(job);
   if (failure)
     return fail(std::move(failure));
+  if (!isAnyMeasured(tuning))
+    return UserError;
   if (!tuning.jobs.empty())
     line.print(tuning.jobs.front(), /*isLast=*/true);
   printTable(tuning.jobs, /*isTuned=*/true);
@@ -230,6 +271,13 @@ static int runWith(const TuneOptions &options, const tune::SearchInfo &search, d
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return fail(target.takeError());
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(options.source);
+  if (!module || !checkSymbols(*symbols, *module))
+    return UserError;
+  FailureOr<std::vector<TuningTask>> tasks = tuningTasksOf(*module, options.compiler, *target, *symbols, assumedExtent);
+  if (failed(tasks))
+    return UserError;
   std::optional<tune::Database> database;
   if (!options.wantsList) {
     llvm::Expected<tune::Database> opened = tune::Database::open(options.output, /*mayCreate=*/true);
@@ -237,13 +285,6 @@ static int runWith(const TuneOptions &options, const tune::SearchInfo &search, d
       return fail(opened.takeError());
     database.emplace(std::move(*opened));
   }
-  Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(options.source);
-  if (!module)
-    return UserError;
-  FailureOr<std::vector<TuningTask>> tasks = tuningTasksOf(*module, options.compiler, *target, *symbols, assumedExtent);
-  if (failed(tasks))
-    return UserError;
   Tuning tuning{std::move(*tasks), {}};
   if (llvm::Error error = makeJobs(tuning, options, *target, search, database ? &*database : nullptr))
     return fail(std::move(error));
@@ -252,7 +293,9 @@ static int runWith(const TuneOptions &options, const tune::SearchInfo &search, d
   tune::Tuner tuner(tuning.jobs, tune::Tuner::Clock::time_point::max());
   for (tune::Job &job : tuning.jobs)
     job.isOver = true;
-  tuner.measureDefaults([](const tune::Job &, const tune::Outcome &) {}, [] { return false; });
+  tuner.measureDefaults(warnOf, [] { return false; });
+  if (!isAnyMeasured(tuning))
+    return UserError;
   printTable(tuning.jobs, /*isTuned=*/false);
   return Good;
 }

@@ -23,7 +23,7 @@ public:
       return outcome;
     bool isFirst = best == 0;
     outcome.isFaster = isFirst || outcome.seconds < best;
-    outcome.bestSeconds = isFirst ? outcome.seconds : best;
+    outcome.ratio = isFirst ? 1 : outcome.seconds / best;
     if (outcome.isFaster)
       best = outcome.seconds;
     return outcome;
@@ -107,7 +107,7 @@ TEST_F(TunerTest, TakesOnlyWhatIsSurelyFaster) {
   class Unsure : public Runner {
     Outcome measure(const Trace &) override {
       Outcome outcome = measured(0.5);
-      outcome.bestSeconds = 1;
+      outcome.ratio = 0.5;
       return outcome;
     }
   };
@@ -234,7 +234,7 @@ TEST_F(TunerTest, TimesAreThoseOfTheSameRuns) {
     int count = 0;
     Outcome measure(const Trace &) override {
       Outcome outcome = measured(count ? 1.6 : 1);
-      outcome.bestSeconds = count ? 2 : 1;
+      outcome.ratio = count ? 0.8 : 1;
       outcome.isFaster = count++ < 2;
       return outcome;
     }
