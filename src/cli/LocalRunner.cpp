@@ -227,8 +227,8 @@ static void moveMemory() {
   (void)!malloc(1 + generator() % pageBytes);
 }
 
-/// What `work` returns in a process of its own; "crashed" or "timed out" where that does not end well.
-static std::string isolated(double seconds, llvm::function_ref<std::string()> work) {
+std::string LocalRunner::isolated(double seconds, llvm::function_ref<std::string()> work) const {
+  constexpr int sliceMs = 100;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return "refused\nno pipe";
@@ -265,9 +265,9 @@ static std::string isolated(double seconds, llvm::function_ref<std::string()> wo
   for (Clock::time_point start = Clock::now(); !isOver;) {
     double left = seconds - secondsSince(start);
     pollfd from = {ends[0], POLLIN, 0};
-    if (left <= 0)
+    if (left <= 0 || isInterrupted())
       break;
-    if (poll(&from, 1, static_cast<int>(left * 1e3) + 1) <= 0)
+    if (poll(&from, 1, std::min(sliceMs, static_cast<int>(left * 1e3) + 1)) <= 0)
       continue;
     char bytes[4096];
     ssize_t count = read(ends[0], bytes, sizeof bytes);

@@ -18,8 +18,10 @@ namespace perpend::cli {
 
 class LocalRunner : public tune::Runner {
 public:
-  LocalRunner(const TuningTask &task, const CompileOptions &options, int64_t threads, int64_t seed)
-      : task(task), options(options), threads(threads), seed(seed) {}
+  /// `isInterrupted` ends what runs.
+  LocalRunner(const TuningTask &task, const CompileOptions &options, int64_t threads, int64_t seed,
+              std::function<bool()> isInterrupted)
+      : task(task), options(options), threads(threads), seed(seed), isInterrupted(std::move(isInterrupted)) {}
 
   tune::Outcome measure(const tune::Trace &candidate) override;
 
@@ -32,6 +34,8 @@ private:
   std::string compareAndTime(perpend_model *model);
   tune::Outcome parse(StringRef text) const;
   /// Of the first candidate, in this process.
+  /// What `work` returns in a process of its own; "crashed" or "timed out" where that does not end well.
+  std::string isolated(double seconds, llvm::function_ref<std::string()> work) const;
   tune::Outcome measureFirst();
   bool readReference(StringRef library);
   void remove(StringRef library) const;
@@ -39,6 +43,7 @@ private:
   const TuningTask &task;
   const CompileOptions &options;
   int64_t threads, seed;
+  std::function<bool()> isInterrupted;
   TemporaryFolder folder;
   int64_t number = 0;
   double limitSeconds = 0; ///< of a candidate

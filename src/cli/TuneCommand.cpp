@@ -82,8 +82,8 @@ static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> t
   return symbols;
 }
 
-/// False: printed.
-static bool checkSymbols(const llvm::StringMap<int64_t> &symbols, ModuleOp module) {
+/// `assumed`: those that nobody said. False: printed.
+static bool checkSymbols(const llvm::StringMap<int64_t> &symbols, ModuleOp module, std::vector<std::string> &assumed) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   std::vector<std::string> known = main ? graph::symbolsOf(main) : std::vector<std::string>();
   for (const auto &symbol : symbols)
@@ -91,6 +91,9 @@ static bool checkSymbols(const llvm::StringMap<int64_t> &symbols, ModuleOp modul
       return fail("option '--symbol': the inputs have no symbol '" + symbol.first() + "'",
                   known.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(known, ", ")),
              false;
+  for (const std::string &symbol : known)
+    if (!symbols.contains(symbol))
+      assumed.push_back(symbol);
   return true;
 }
 
@@ -186,7 +189,8 @@ static llvm::Error makeJobs(Tuning &tuning, const TuneOptions &options, const ta
     }
     tuning.jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
                            tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
-                           std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed),
+                           std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed,
+                                                         [] { return isInterrupted.load(); }),
                            std::move(known)});
   }
   for (auto [job, task] : llvm::zip(tuning.jobs, tuning.tasks)) {
@@ -246,8 +250,11 @@ static int tune(Tuning &tuning, const TuneOptions &options, const target::Target
     if (outcome.isFaster)
       record(job); // what is found is not lost
   };
+  struct sigaction stop = {};
+  stop.sa_handler = [](int) { isInterrupted = true; };
+  stop.sa_flags = SA_RESETHAND; // a second one ends the program
   for (int signal : {SIGINT, SIGTERM})
-    std::signal(signal, [](int) { isInterrupted = true; });
+    sigaction(signal, &stop, nullptr);
   tuner.run(progress, [&] { return isInterrupted.load() || bool(failure); });
   for (const tune::Job &job : tuning.jobs)
     if (job.isImproved())
@@ -273,7 +280,8 @@ static int runWith(const TuneOptions &options, const tune::SearchInfo &search, d
     return fail(target.takeError());
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(options.source);
-  if (!module || !checkSymbols(*symbols, *module))
+  std::vector<std::string> assumed;
+  if (!module || !checkSymbols(*symbols, *module, assumed))
     return UserError;
   FailureOr<std::vector<TuningTask>> tasks = tuningTasksOf(*module, options.compiler, *target, *symbols, assumedExtent);
   if (failed(tasks))
@@ -285,6 +293,9 @@ static int runWith(const TuneOptions &options, const tune::SearchInfo &search, d
       return fail(opened.takeError());
     database.emplace(std::move(*opened));
   }
+  for (const std::string &symbol : assumed)
+    llvm::errs() << "warning: " << symbol << " is taken as " << assumedExtent
+                 << ", and other schedules may be faster for its usual value\nhint: --symbol " << symbol << "=N\n";
   Tuning tuning{std::move(*tasks), {}};
   if (llvm::Error error = makeJobs(tuning, options, *target, search, database ? &*database : nullptr))
     return fail(std::move(error));

@@ -22,13 +22,13 @@ double Tuner::roofSeconds() const {
 
 /// The one whose next trial may gain the model most: what is left to its roof, less for each trial without a gain.
 Job *Tuner::next() {
-  constexpr double patience = 16;
+  constexpr double patience = 16, leastLeft = 0.05; // the roof is an estimate
   Job *best = nullptr;
   double most = -1;
   for (Job &job : jobs) {
     if (job.isOver)
       continue;
-    double left = std::max(job.bestSeconds - job.roofSeconds, 0.0);
+    double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
     double gain = static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
     if (gain > most)
       best = &job, most = gain;

@@ -29,7 +29,7 @@ struct Outcome {
 };
 
 /// Builds and measures candidates of one kernel. What a candidate does, if it crashes, hangs or writes where it should
-/// not, does not reach the caller.
+/// not, does not reach the caller; the first one, which is the compiler's own, is trusted.
 class Runner {
 public:
   virtual ~Runner() = default;

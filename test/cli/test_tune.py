@@ -27,6 +27,9 @@ def schedules(model: Path, *options: object) -> list[tuple[str, str, str, str]]:
     ]
 
 
+SHORT = ("tune", DIGITS, "--symbol", "n=2", "-o", "t.db", "--budget", "0.5s")
+
+
 def execute(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as database, database:
         return database.execute(statement, values).fetchall()
@@ -39,7 +42,7 @@ def is_intact(path: Path) -> bool:
 def save_record(path: Path, structure: str, target: str, trace: str) -> None:
     """As if it had been found; the table is a tuner's."""
     if not path.exists():
-        succeed_quietly("tune", DIGITS, "-o", path, "--budget", "0.001s", folder=path.parent)
+        succeed_quietly("tune", DIGITS, "--symbol", "n=2", "-o", path, "--budget", "0.001s", folder=path.parent)
     numbers = "0.5, 0.01, 1.0, 10"  # of seconds, their spread, the rule's seconds, trials
     statement = f"insert into records values (?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23')"
     execute(path, statement, structure, target, trace)
@@ -241,6 +244,12 @@ def test_no_database(tiny: Path) -> None:
     assert not (tiny.parent / "none.db").exists() and not (tiny.parent / "t.so").exists()
 
 
+def test_extents_that_nobody_said(tmp_path: Path) -> None:
+    done = perpend("tune", DIGITS, "-o", "t.db", "--budget", "0.001s", folder=tmp_path)
+    assert done.returncode == GOOD and done.stderr.startswith("warning: n is taken as 2, ")
+    assert "\nhint: --symbol n=N\n" in done.stderr
+
+
 def test_a_truncated_database(tiny: Path, database: Path) -> None:
     whole = database.read_bytes()
     tune = ["tune", tiny, "-o", database, "--budget", "0.1s"]
@@ -259,7 +268,7 @@ def test_a_truncated_database(tiny: Path, database: Path) -> None:
 def tuner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """One that measures candidates, for a minute."""
     (tmp_path / "temporary").mkdir()
-    command = [str(PERPEND), "tune", str(DIGITS), "-o", "t.db", "--budget", "60s"]
+    command = [str(PERPEND), "tune", str(DIGITS), "--symbol", "n=2", "-o", "t.db", "--budget", "60s"]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"TMPDIR": "temporary"}
     )
@@ -298,7 +307,9 @@ def test_interruption(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
     assert tuner.returncode == GOOD and "\nwrote t.db\n" in output and "error" not in errors
     assert time.monotonic() - start < 10
     assert is_intact(tmp_path / "t.db") and list((tmp_path / "temporary").iterdir()) == []
-    assert "wrote t.db" in succeed_quietly("tune", DIGITS, "-o", "t.db", "--budget", "0.5s", folder=tmp_path)
+    assert "wrote t.db" in succeed_quietly(
+        "tune", DIGITS, "--symbol", "n=2", "-o", "t.db", "--budget", "0.5s", folder=tmp_path
+    )
     wait_for_none(tmp_path)
 
 
@@ -308,7 +319,9 @@ def test_sudden_death(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
     tuner.communicate()
     wait_for_none(tmp_path)
     assert is_intact(tmp_path / "t.db")
-    assert "wrote t.db" in succeed_quietly("tune", DIGITS, "-o", "t.db", "--budget", "0.5s", folder=tmp_path)
+    assert "wrote t.db" in succeed_quietly(
+        "tune", DIGITS, "--symbol", "n=2", "-o", "t.db", "--budget", "0.5s", folder=tmp_path
+    )
     assert "database: records for " in succeed("compile", DIGITS, "-o", "d.so", "--database", "t.db", folder=tmp_path)
 
 

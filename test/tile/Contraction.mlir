@@ -125,3 +125,13 @@ func.func private @tower(%x: tensor<1x9x4x8xf32>, %w: tensor<1x1x3x3x8x16xf32>) 
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x4x8xf32>, tensor<1x1x3x3x8x16xf32>) -> tensor<1x7x2x16xf32>
   return %0 : tensor<1x7x2x16xf32>
 }
+
+// No cache holds all of a tall one: the height gives the units.
+// SCHEDULED-LABEL: func.func private @column_of_pixels
+// SCHEDULED-SAME: "{{%[a-z0-9_, %]*}} = split %i1, [_, {{[0-9]+}}]", "{{%[a-z0-9_, %]*}} = split %i2, [_, 2]"
+// SCHEDULED-SAME: "reorder %i1_0, %i3_0, %i1_1, %i2_0, %i2_1, %i3_1
+// FLAT-LABEL: func.func private @column_of_pixels
+func.func private @column_of_pixels(%x: tensor<1x4096x2x64xf32>, %w: tensor<1x1x1x1x64x16xf32>) -> tensor<1x4096x2x16xf32> attributes {tile.kernel} {
+  %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x4096x2x64xf32>, tensor<1x1x1x1x64x16xf32>) -> tensor<1x4096x2x16xf32>
+  return %0 : tensor<1x4096x2x16xf32>
+}

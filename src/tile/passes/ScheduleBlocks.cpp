@@ -51,19 +51,22 @@ static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
   std::string why;
+  bool isReplayed = false;
   {
     ScopedDiagnosticHandler quiet(kernel.getContext(), [&](Diagnostic &diagnostic) {
-      why = diagnostic.str();
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error && why.empty())
+        why = diagnostic.str();
       return success();
     });
-    if (succeeded(replayTrace(*trial, schedule))) {
-      compactBuffers(*trial);
-      why = exceededMemory(*trial, target);
-    }
+    isReplayed = succeeded(replayTrace(*trial, schedule));
+  }
+  if (isReplayed) {
+    compactBuffers(*trial);
+    why = exceededMemory(*trial, target);
   }
   kernel->removeAttr(recordAttribute);
   kernel->removeAttr(traceAttribute);
-  if (!why.empty()) {
+  if (!isReplayed || !why.empty()) {
     kernel.emitWarning("kernel '") << kernel.getSymName()
                                    << "': its record in the database is not used: " << StringRef(why).split('\n').first
                                    << "\nhint: tune again into another file";

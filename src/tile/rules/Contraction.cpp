@@ -60,6 +60,8 @@ private:
   int64_t stepBytes(unsigned dim);
   bool holdsPanel(unsigned dim, int64_t blocks);
   int64_t blockOf(unsigned dim, int64_t multiple);
+  /// Of the second-level cache, one is for the plain operand of a unit.
+  int64_t cacheParts() const { return height ? 4 : 2; }
 
   LogicalResult divide();
   LogicalResult askAhead(Loop unit);
@@ -179,7 +181,8 @@ bool ContractionRule::findPanel(std::string &why) {
   return true;
 }
 
-/// Few rows multiply each element of a panel only a few times: the height of a narrow image gives more.
+/// Few rows multiply each element of a panel only a few times: the height of a narrow image gives more, where the cache
+/// holds all of it, since a unit has it whole then.
 void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   constexpr int64_t fewRows = 4;
   auto rowsAlong = [&](std::optional<unsigned> dim) {
@@ -189,7 +192,10 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
     return rowsOfBlock(intrinsics, extents, panel, group, sum, target);
   };
   rowsAtOnce = rowsAlong(rows);
-  int64_t others = height && rowsAtOnce < fewRows ? rowsAlong(height) : 0;
+  bool isNarrow =
+      height && rowsAtOnce < fewRows &&
+      estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.l2Bytes) / cacheParts();
+  int64_t others = isNarrow ? rowsAlong(height) : 0;
   if (others > rowsAtOnce) {
     std::swap(rows, height);
     rowsAtOnce = others;
@@ -234,8 +240,8 @@ bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
 /// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
 /// there would be too few units.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
-  int64_t count = estimate(extentOf(dim)), cacheParts = height ? 4 : 2;
-  auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts / stepBytes(dim);
+  int64_t count = estimate(extentOf(dim));
+  auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts() / stepBytes(dim);
   held = std::max<int64_t>(1, held / multiple) * multiple;
   if (holdsPanel(dim, llvm::divideCeil(count, held)))
     held = llvm::alignTo(count, multiple);
