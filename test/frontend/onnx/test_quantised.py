@@ -273,3 +273,15 @@ def test_types_that_the_definition_excludes(op, arrays, message):
     model, _ = one_node(op, arrays, opset=21)
     with pytest.raises(perpend.CompileError, match=message):
         perpend.compile(model)
+
+
+@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear"])
+def test_a_zero_point_of_unknown_length_beside_one_scale(op):
+    x = np.float32([-3, 0, 1.5, 4]) if op == "QuantizeLinear" else np.uint8([0, 7, 9, 255])
+    model, feeds = one_node(op, [x, np.float32(0.5), np.uint8([7])])
+    model.graph.input[2].type.tensor_type.shape.dim[0].dim_param = "z"
+    run = perpend.compile(model)
+    want = np.uint8([1, 7, 10, 15]) if op == "QuantizeLinear" else np.float32([-3.5, 0, 1, 124])
+    np.testing.assert_array_equal(run(**feeds), want)
+    with pytest.raises(ValueError, match=r"zero point: expected shape \[\], got \[z\]|dimension 0: expected 1, got 2"):
+        run(**feeds | {"x2": np.uint8([7, 7])})

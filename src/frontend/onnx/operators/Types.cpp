@@ -57,9 +57,27 @@ Results importBitCast(Node &node) {
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
 }
 
+/// Of a scale and a zero point that are a number and a vector, of which nobody knows how long it is, both are numbers.
+static void makeNumbers(Node &node) {
+  Shape scale = shapeOf(node.input(1)), zero = shapeOf(node.input(2));
+  if (scale.size() + zero.size() != 1)
+    return;
+  unsigned vector = scale.empty() ? 2 : 1;
+  SymbolicInt count = (scale.empty() ? zero : scale).front(), one(1);
+  if (count.isConstant())
+    return;
+  Builder &builder = node.builder;
+  std::string message = "zero point: expected shape " + toString(scale) + ", got " + toString(zero);
+  builder.require(count - one, message);
+  builder.require(one - count, message);
+  node.inputs[vector] = builder.reshape(builder.slice(node.input(vector), {SymbolicInt(0)}, {one}, {1}), {});
+}
+
 /// Scales, input 1, are one number, numbers along an axis or, with a block size, one for each block; zero points have
 /// their shape.
 static bool checkParameters(Node &node) {
+  if (node.input(2))
+    makeNumbers(node);
   Value scale = node.input(1), zero = node.input(2);
   int64_t block = node.attributes.getInt("block_size");
   Shape x = shapeOf(node.input(0)), shape = shapeOf(scale);
@@ -81,11 +99,11 @@ static bool checkParameters(Node &node) {
 /// The result's type is that of the zero point, else output_dtype, else uint8. The division has the precision of the
 /// scale unless `precision` says otherwise.
 Results importQuantizeLinear(Node &node) {
-  Value scale = node.input(1), zeroPoint = node.input(2);
-  if (!node.input(0) || !scale)
+  if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 or 3 inputs");
   if (!checkParameters(node))
     return {};
+  Value scale = node.input(1), zeroPoint = node.input(2);
   Type unsignedByte = node.builder.operations.getIntegerType(8, /*isSigned=*/false);
   Type to = typeAttribute(node, "output_dtype", zeroPoint ? graph::elementTypeOf(zeroPoint) : unsignedByte);
   Type precision = typeAttribute(node, "precision", graph::elementTypeOf(scale));
