@@ -71,20 +71,18 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   sqlite3_busy_timeout(handle, busyMilliseconds);
   if (mayCreate && sqlite3_db_readonly(handle, "main") == 1)
     return llvm::createStringError("the database '" + path + "' cannot be written: it is read-only");
+  // What the header says is of one moment: another tuner may be making the tables.
+  sqlite3_exec(handle, mayCreate ? "begin immediate" : "begin", nullptr, nullptr, nullptr);
+  auto end = llvm::make_scope_exit([handle] { sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr); });
   const std::string ours = std::to_string(applicationId);
   std::string version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
   if (application.empty() && sqlite3_errcode(handle) != SQLITE_NOTADB)
     return database.fail("it cannot be read");
   if (application == "0" && version == "0" && mayCreate && pragma(handle, "schema_version") == "0") {
-    std::string make = "begin immediate; pragma application_id = " + ours +
+    std::string make = "pragma application_id = " + ours +
                        "; pragma user_version = " + std::to_string(tablesVersion) + ";" + tables + "; commit";
-    if (sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-      llvm::Error error = database.fail("its tables cannot be made");
-      sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr);
-      if (pragma(handle, "application_id") != ours) // else another tuner was first
-        return std::move(error);
-      llvm::consumeError(std::move(error));
-    }
+    if (sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      return database.fail("its tables cannot be made");
     return database;
   }
   if (application != ours)

@@ -180,6 +180,20 @@ TEST_F(DatabaseTest, ManyWriteAtOnce) {
   EXPECT_DOUBLE_EQ(shared->seconds, 1 - 0.01 * (each + writers - 2));
 }
 
+TEST_F(DatabaseTest, ManyMakeItAtOnce) {
+  constexpr int rounds = 50, tuners = 4;
+  for (int round = 0; round < rounds; ++round) {
+    fs::remove(path);
+    std::vector<std::thread> threads;
+    std::vector<std::string> errors(tuners);
+    for (std::string &error : errors)
+      threads.emplace_back([&] { error = openError(true); });
+    for (std::thread &thread : threads)
+      thread.join();
+    ASSERT_EQ(errors, std::vector<std::string>(tuners)) << "in round " << round;
+  }
+}
+
 TEST_F(DatabaseTest, ARecordIsThereOrNot) {
   Database database = opened();
   Record first = record("s", 0.9), better = record("s", 0.5);
