@@ -105,6 +105,20 @@ int32_t quotaCores(const char *root) {
   return cores;
 }
 
+// The scheduler chooses among the cores that are left, and keeps the thread there when all are allowed again.
+bool leaveCore() {
+  cpu_set_t allowed, others;
+  int core = sched_getcpu();
+  if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return false;
+  others = allowed;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+    return false;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  return true;
+}
+
 int32_t usableCores() {
   cpu_set_t mask;
   int32_t cores = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask)

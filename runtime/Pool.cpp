@@ -19,6 +19,7 @@
 #include <dlfcn.h>
 #include <new>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -58,7 +59,8 @@ struct Pool {
   std::atomic<int32_t> openJobs;  // with parts that nobody has claimed; polled, too
   std::atomic<int32_t> awake;     // workers that work or poll; read without the mutex
   int32_t workers, started, sleepers;
-  int64_t spinNs; // 0 on one core
+  int64_t spinNs;                   // 0 on one core
+  std::atomic<int32_t> callersCore; // of the last job; negative: not known
 };
 
 void pauseCore() {
@@ -142,6 +144,10 @@ void helpWith(Pool &pool, Job &job, int64_t worker) {
     pthread_cond_broadcast(&pool.helpersLeft);
 }
 
+// Linux may wake one thread on the core of the other that wakes it, while another core is idle. Each runs only when the
+// other sleeps or its time slice is over, and they may stay together for seconds.
+bool isOnCallersCore(const Pool &pool) { return sched_getcpu() == pool.callersCore.load(std::memory_order_relaxed); }
+
 void *workerMain(void *argument) {
   Pool &pool = *static_cast<Pool *>(argument);
   resetFloatingPoint();
@@ -150,13 +156,19 @@ void *workerMain(void *argument) {
   int64_t worker = pool.started++;
   pool.awake.fetch_add(1, std::memory_order_relaxed);
   while (true) {
+    if (isOnCallersCore(pool)) {
+      pthread_mutex_unlock(&pool.mutex);
+      leaveCore();
+      pthread_mutex_lock(&pool.mutex);
+    }
     if (Job *job = findOpenJob(pool)) {
       helpWith(pool, *job, worker);
       continue;
     }
     pthread_mutex_unlock(&pool.mutex);
     spin(pool.spinNs, [&pool] {
-      return pool.openJobs.load(std::memory_order_relaxed) > 0 && pool.openSeats.load(std::memory_order_relaxed) > 0;
+      return isOnCallersCore(pool) ||
+             (pool.openJobs.load(std::memory_order_relaxed) > 0 && pool.openSeats.load(std::memory_order_relaxed) > 0);
     });
     pthread_mutex_lock(&pool.mutex);
     if (findOpenJob(pool))
@@ -185,6 +197,7 @@ void startWorkers(Pool &pool, int32_t wanted) {
 }
 
 void offer(Pool &pool, Job &job) {
+  pool.callersCore.store(sched_getcpu(), std::memory_order_relaxed);
   pthread_mutex_lock(&pool.mutex);
   if (pool.workers < job.seats)
     startWorkers(pool, job.seats);
@@ -271,6 +284,7 @@ Pool *createPool() {
   pool->workArrived = PTHREAD_COND_INITIALIZER;
   pool->helpersLeft = PTHREAD_COND_INITIALIZER;
   pool->spinNs = usableCores() > 1 ? 50000 : 0;
+  pool->callersCore.store(-1, std::memory_order_relaxed);
   pool->isAlive.store(1, std::memory_order_relaxed);
   return pool;
 }

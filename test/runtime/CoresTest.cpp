@@ -48,15 +48,48 @@ TEST_F(Cores, NoQuota) {
   EXPECT_EQ(quotaCores(root.c_str()), 0);
 }
 
+/// May use what it could before when it goes.
+class Affinity {
+public:
+  Affinity() { sched_getaffinity(0, sizeof before, &before); }
+  ~Affinity() { sched_setaffinity(0, sizeof before, &before); }
+
+  /// To the core where it is now.
+  void bind() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  }
+  cpu_set_t before;
+};
+
 TEST_F(Cores, AffinityLimitsTheCores) {
-  cpu_set_t before, one;
-  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
-  int first = 0;
-  while (!CPU_ISSET(first, &before))
-    ++first;
-  CPU_ZERO(&one);
-  CPU_SET(first, &one);
-  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  Affinity affinity;
+  affinity.bind();
   EXPECT_EQ(usableCores(), 1);
-  sched_setaffinity(0, sizeof before, &before);
+}
+
+TEST_F(Cores, AThreadLeavesItsCore) {
+  Affinity affinity;
+  if (CPU_COUNT(&affinity.before) < 2)
+    GTEST_SKIP() << "there is one core";
+  int returned = 0; // at once, because the scheduler wants so
+  for (int i = 0; i < 20; ++i) {
+    int core = sched_getcpu();
+    ASSERT_TRUE(leaveCore());
+    returned += sched_getcpu() == core;
+    cpu_set_t after;
+    sched_getaffinity(0, sizeof after, &after);
+    EXPECT_TRUE(CPU_EQUAL(&after, &affinity.before)) << "it may come back";
+  }
+  EXPECT_LT(returned, 5);
+}
+
+TEST_F(Cores, AThreadThatMayUseOneCoreStays) {
+  Affinity affinity;
+  affinity.bind();
+  int core = sched_getcpu();
+  EXPECT_FALSE(leaveCore());
+  EXPECT_EQ(sched_getcpu(), core);
 }
