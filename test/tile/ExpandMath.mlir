@@ -24,9 +24,6 @@ func.func @tanh(%x: f32) -> f32 {
 // CHECK: arith.extf %{{.*}} : f16 to f32
 // CHECK-NOT: math.exp
 // CHECK: arith.truncf %{{.*}} : f32 to f16
-// FMA-LABEL: func.func @half
-// FMA: %[[BITS:.*]] = call @perpend.round_to_f16(%{{.*}}) : (f32) -> i16
-// FMA: arith.bitcast %[[BITS]] : i16 to f16
 func.func @half(%x: f16) -> f16 {
   %y = math.exp %x : f16
   return %y : f16
@@ -96,19 +93,6 @@ func.func @left(%x: f64, %y: f32) -> (f64, f32) {
   return %0, %1 : f64, f32
 }
 
-// bf16 is computed in f32, whatever the processor has: conversions are integer arithmetic.
-// CHECK-LABEL: func @brain
-// CHECK-NOT: bf16 to f32
-// CHECK: arith.maximumf %{{.*}}, %{{.*}} : f32
-// CHECK: arith.sitofp %{{.*}} : i32 to f32
-// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
-func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
-  %larger = arith.maximumf %x, %y : bf16
-  %number = arith.sitofp %n : i32 to bf16
-  %chosen = arith.select %c, %larger, %number : bf16
-  return %chosen : bf16
-}
-
 // What a machine has an instruction for is a function of numbers; vectors stay arithmetic.
 // LANES-LABEL: func.func @exp
 // LANES-NOT: arith.shli
@@ -127,20 +111,4 @@ func.func @exp(%x: f32) -> f32 {
 func.func @exp_of_vector(%x: vector<4xf32>) -> vector<4xf32> {
   %y = math.exp %x : vector<4xf32>
   return %y : vector<4xf32>
-}
-
-// A conversion whose subnormal results are 0 to who reads them, and one that is exact.
-// LANES-LABEL: func.func @rounds
-// LANES: %[[BITS:.*]] = call @perpend.round_to_bf16(%arg0) : (f32) -> i16
-// LANES: arith.bitcast %[[BITS]] : i16 to bf16
-// LANES-NOT: call
-// LANES: arith.shrui
-// LANES: return
-// FMA-LABEL: func.func @rounds
-// FMA-NOT: call
-// FMA: return
-func.func @rounds(%x: f32) -> (bf16, bf16) {
-  %fast = arith.truncf %x {graph.flushes} : f32 to bf16
-  %exact = arith.truncf %x : f32 to bf16
-  return %fast, %exact : bf16, bf16
 }

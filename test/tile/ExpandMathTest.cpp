@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Jit.h"
+#include "target/cpu/passes/Passes.h"
 #include "tile/passes/Passes.h"
 
 #include "llvm/ADT/bit.h"
@@ -192,7 +193,10 @@ protected:
   Jit compile(const std::string &source) {
     perpend::target::TargetInfo target;
     target.fusesMultiplyAdds = GetParam();
-    return Jit(source, createTileExpandMath({target}));
+    std::vector<std::unique_ptr<mlir::Pass>> passes;
+    passes.push_back(createTileExpandMath({target}));
+    passes.push_back(perpend::target::createCpuLegalizeFloats({target}));
+    return Jit(source, std::move(passes));
   }
 
   std::vector<float> run(Unary *function, std::vector<float> &arguments) {

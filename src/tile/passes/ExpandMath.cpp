@@ -2,8 +2,8 @@
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
-// functions, and before the conversion to the LLVM dialect. f16 and bf16 are computed in f32; conversions of bf16
-// become integer arithmetic. f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
+// functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
+// f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
 //
 // 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are functions of their own: no digit of erf and tanh near 0 is left in them,
 // and none of a small exp.
@@ -13,13 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Attributes.h"
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
@@ -99,42 +96,8 @@ OnePlusFunction onePlusFunctionOf(Operation *op) {
 bool isExpandable(Type type) {
   if (isa<ShapedType>(type) && !isa<VectorType>(type))
     return false;
-  Type element = getElementTypeOrSelf(type);
-  return element.isF32() || element.isF16() || element.isBF16();
-}
-
-Type withElement(Type type, Type element) {
-  auto shaped = dyn_cast<ShapedType>(type);
-  return shaped ? Type(shaped.clone(element)) : element;
-}
-
-bool isBF16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
-
-bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
-
-/// Whether an operation computes with bf16: those that hand it on and conversions from and to f32 do not.
-bool computesBF16(Operation *op) {
-  bool isConversion = isa<arith::ExtFOp, arith::TruncFOp>(op) &&
-                      (isF32(op->getOperand(0).getType()) || isF32(op->getResult(0).getType()));
-  bool handsOn = isa<arith::SelectOp, arith::ConstantOp, arith::BitcastOp>(op);
-  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isConversion && !handsOn &&
-         (llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16));
-}
-
-/// The operation with f32 in place of bf16, and conversions around it.
-void computeInF32(Operation *op) {
-  OpBuilder builder(op);
-  Type f32 = builder.getF32Type();
-  for (OpOperand &operand : op->getOpOperands())
-    if (Type type = operand.get().getType(); isBF16(type))
-      operand.set(builder.create<arith::ExtFOp>(op->getLoc(), withElement(type, f32), operand.get()));
-  builder.setInsertionPointAfter(op);
-  for (OpResult result : op->getResults())
-    if (Type type = result.getType(); isBF16(type)) {
-      result.setType(withElement(type, f32));
-      auto rounded = builder.create<arith::TruncFOp>(op->getLoc(), type, result);
-      result.replaceAllUsesExcept(rounded, rounded);
-    }
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+  return element && (element.getWidth() == 32 || element.getWidth() == 16);
 }
 
 class ExpandMath : public perpend::tile::impl::TileExpandMathBase<ExpandMath> {
@@ -159,74 +122,18 @@ public:
       else if (isa<math::PowFOp>(op))
         expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
     });
-    getOperation()->walk([](Operation *op) {
-      if (computesBF16(op))
-        computeInF32(op);
-    });
-    SmallVector<arith::TruncFOp> roundings;
-    getOperation()->walk([&](arith::TruncFOp op) { roundings.push_back(op); });
-    for (arith::TruncFOp op : roundings)
-      if (StringRef function = roundingOf(op); !function.empty())
-        callRounding(op, function);
-    // Processors convert to bf16 with subnormal numbers as 0.
-    SmallVector<Operation *> conversions;
-    getOperation()->walk([&](Operation *op) {
-      if (isa<arith::ExtFOp, arith::TruncFOp>(op) &&
-          (isBF16(op->getOperand(0).getType()) || isBF16(op->getResult(0).getType())))
-        conversions.push_back(op);
-    });
-    RewritePatternSet patterns(&getContext());
-    arith::populateExpandBFloat16Patterns(patterns);
-    GreedyRewriteConfig config;
-    config.strictMode = GreedyRewriteStrictness::ExistingAndNewOps;
-    if (!conversions.empty() && failed(applyOpPatternsAndFold(conversions, std::move(patterns), config)))
-      signalPassFailure();
   }
 
 private:
-  /// A function of numbers, with what it means; the target computes it in its own way.
-  func::FuncOp define(StringRef name, TypeRange operands, Type result,
-                      llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> emit) {
-    ModuleOp module = getOperation();
-    if (auto known = module.lookupSymbol<func::FuncOp>(name))
-      return known;
-    ImplicitLocOpBuilder builder(module.getLoc(), OpBuilder::atBlockEnd(module.getBody()));
-    auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(operands, result));
-    function.setPrivate();
-    builder.setInsertionPointToStart(function.addEntryBlock());
-    builder.create<func::ReturnOp>(emit(builder, function.getArguments()));
-    return function;
-  }
-
   func::FuncOp scaling() {
     if (!target.scalesByPowers)
       return nullptr;
     Type f32 = Float32Type::get(&getContext());
-    return define(perpend::target::scaleFunction, {f32, f32}, f32, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
-      MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
-      return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
-    });
-  }
-
-  /// The function that rounds as the conversion does; empty: there is none.
-  StringRef roundingOf(arith::TruncFOp op) {
-    if (!op.getIn().getType().isF32())
-      return "";
-    if (op.getType().isF16() && target.roundsToF16)
-      return perpend::target::roundToF16Function;
-    bool flushes = op->hasAttr(perpend::graph::flushesAttribute);
-    return op.getType().isBF16() && flushes && target.roundsToBF16 ? perpend::target::roundToBF16Function : "";
-  }
-
-  void callRounding(arith::TruncFOp op, StringRef name) {
-    OpBuilder builder(op);
-    auto bitsOf = [&](ImplicitLocOpBuilder &inner, ValueRange x) -> Value {
-      return inner.create<arith::BitcastOp>(inner.getI16Type(), inner.create<arith::TruncFOp>(op.getType(), x[0]));
-    };
-    func::FuncOp function = define(name, builder.getF32Type(), builder.getI16Type(), bitsOf);
-    auto bits = builder.create<func::CallOp>(op.getLoc(), function, ValueRange(op.getIn()));
-    op.replaceAllUsesWith(builder.create<arith::BitcastOp>(op.getLoc(), op.getType(), bits.getResult(0)).getResult());
-    op.erase();
+    return numberFunction(getOperation(), perpend::target::scaleFunction, {f32, f32}, f32,
+                          [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+                            MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
+                            return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
+                          });
   }
 
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {

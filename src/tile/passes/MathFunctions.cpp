@@ -15,7 +15,20 @@
 #include <limits>
 #include <numbers>
 
+using namespace mlir;
 using namespace perpend::tile;
+
+func::FuncOp perpend::tile::numberFunction(ModuleOp module, StringRef name, TypeRange operands, Type result,
+                                           llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> emit) {
+  if (auto known = module.lookupSymbol<func::FuncOp>(name))
+    return known;
+  ImplicitLocOpBuilder builder(module.getLoc(), OpBuilder::atBlockEnd(module.getBody()));
+  auto function = builder.create<func::FuncOp>(name, builder.getFunctionType(operands, result));
+  function.setPrivate();
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  builder.create<func::ReturnOp>(emit(builder, function.getArguments()));
+  return function;
+}
 
 namespace {
 

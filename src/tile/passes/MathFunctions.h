@@ -10,7 +10,15 @@
 
 #include "tile/passes/MathExpressions.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace perpend::tile {
+
+/// The function of this name, which is made where there is none: what a machine has an instruction for, with its
+/// meaning as a body.
+mlir::func::FuncOp numberFunction(mlir::ModuleOp module, llvm::StringRef name, mlir::TypeRange operands,
+                                  mlir::Type result,
+                                  llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> emit);
 
 Real emitExp(Real x);
 Real emitExp2(Real x);

@@ -4,11 +4,18 @@
 #define PERPEND_TARGET_CPU_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "target/TargetOption.td"
 
 def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
   let summary = "Replaces main by the functions of the module ABI: bind, sizes, run, and an entry for each kernel";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def CpuLegalizeFloats : Pass<"cpu-legalize-floats", "::mlir::ModuleOp"> {
+  let summary = "Computes bf16 in f32, and rounds to it by integer arithmetic or what the machine has";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
+  let options = [TargetOption];
 }
 
 def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {

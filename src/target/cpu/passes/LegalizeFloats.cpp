@@ -1,0 +1,114 @@
+//===- LegalizeFloats.cpp - floating point that the processor does not have -===//
+//
+// bf16 is computed in f32, whatever the processor has, and its conversions become integer arithmetic; those from f32
+// that the machine has an instruction for are calls of a function (Lanes.h). Intrinsics are calls already.
+//
+//   %z = arith.addf %x, %y : bf16
+// becomes
+//   an addition of f32, between conversions that shift and add integers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Attributes.h"
+#include "target/cpu/passes/Passes.h"
+#include "tile/passes/MathFunctions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace perpend::target {
+#define GEN_PASS_DEF_CPULEGALIZEFLOATS
+#include "target/CpuPasses.h.inc"
+} // namespace perpend::target
+
+using namespace mlir;
+
+static Type withElement(Type type, Type element) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(element)) : element;
+}
+
+static bool isBF16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
+
+static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
+
+/// Whether an operation computes with bf16: those that hand it on and conversions from and to f32 do not.
+static bool computesBF16(Operation *op) {
+  bool isConversion = isa<arith::ExtFOp, arith::TruncFOp>(op) &&
+                      (isF32(op->getOperand(0).getType()) || isF32(op->getResult(0).getType()));
+  bool handsOn = isa<arith::SelectOp, arith::ConstantOp, arith::BitcastOp>(op);
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isConversion && !handsOn &&
+         (llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16));
+}
+
+/// The operation with f32 in place of bf16, and conversions around it.
+static void computeInF32(Operation *op) {
+  OpBuilder builder(op);
+  Type f32 = builder.getF32Type();
+  for (OpOperand &operand : op->getOpOperands())
+    if (Type type = operand.get().getType(); isBF16(type))
+      operand.set(builder.create<arith::ExtFOp>(op->getLoc(), withElement(type, f32), operand.get()));
+  builder.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults())
+    if (Type type = result.getType(); isBF16(type)) {
+      result.setType(withElement(type, f32));
+      auto rounded = builder.create<arith::TruncFOp>(op->getLoc(), type, result);
+      result.replaceAllUsesExcept(rounded, rounded);
+    }
+}
+
+namespace {
+struct LegalizeFloats : perpend::target::impl::CpuLegalizeFloatsBase<LegalizeFloats> {
+  using CpuLegalizeFloatsBase::CpuLegalizeFloatsBase;
+
+  void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      if (computesBF16(op))
+        computeInF32(op);
+    });
+    SmallVector<arith::TruncFOp> roundings;
+    getOperation().walk([&](arith::TruncFOp op) { roundings.push_back(op); });
+    for (arith::TruncFOp op : roundings)
+      if (StringRef function = roundingOf(op); !function.empty())
+        callRounding(op, function);
+    SmallVector<Operation *> conversions;
+    getOperation().walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op) &&
+          (isBF16(op->getOperand(0).getType()) || isBF16(op->getResult(0).getType())))
+        conversions.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    arith::populateExpandBFloat16Patterns(patterns);
+    GreedyRewriteConfig config;
+    config.strictMode = GreedyRewriteStrictness::ExistingAndNewOps;
+    if (!conversions.empty() && failed(applyOpPatternsAndFold(conversions, std::move(patterns), config)))
+      signalPassFailure();
+  }
+
+private:
+  /// The function that rounds as the conversion does; empty: there is none. Processors convert to bf16 with subnormal
+  /// numbers as 0.
+  StringRef roundingOf(arith::TruncFOp op) {
+    if (!op.getIn().getType().isF32())
+      return "";
+    if (op.getType().isF16() && target.roundsToF16)
+      return perpend::target::roundToF16Function;
+    bool flushes = op->hasAttr(perpend::graph::flushesAttribute);
+    return op.getType().isBF16() && flushes && target.roundsToBF16 ? perpend::target::roundToBF16Function : "";
+  }
+
+  void callRounding(arith::TruncFOp op, StringRef name) {
+    OpBuilder builder(op);
+    auto bitsOf = [&](ImplicitLocOpBuilder &inner, ValueRange x) -> Value {
+      return inner.create<arith::BitcastOp>(inner.getI16Type(), inner.create<arith::TruncFOp>(op.getType(), x[0]));
+    };
+    func::FuncOp function =
+        perpend::tile::numberFunction(getOperation(), name, builder.getF32Type(), builder.getI16Type(), bitsOf);
+    auto bits = builder.create<func::CallOp>(op.getLoc(), function, ValueRange(op.getIn()));
+    op.replaceAllUsesWith(builder.create<arith::BitcastOp>(op.getLoc(), op.getType(), bits.getResult(0)).getResult());
+    op.erase();
+  }
+};
+} // namespace

@@ -1,0 +1,43 @@
+// RUN: perpend-opt %s --cpu-legalize-floats=target=x86-64 --canonicalize | FileCheck %s
+// RUN: perpend-opt %s --cpu-legalize-floats=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
+// RUN: perpend-opt %s --cpu-legalize-floats=target=znver5 --canonicalize | FileCheck %s --check-prefix=LANES
+
+// bf16 is computed in f32, whatever the processor has: conversions are integer arithmetic.
+// CHECK-LABEL: func @brain
+// CHECK-NOT: bf16 to f32
+// CHECK: arith.maximumf %{{.*}}, %{{.*}} : f32
+// CHECK: arith.sitofp %{{.*}} : i32 to f32
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
+func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
+  %larger = arith.maximumf %x, %y : bf16
+  %number = arith.sitofp %n : i32 to bf16
+  %chosen = arith.select %c, %larger, %number : bf16
+  return %chosen : bf16
+}
+
+// x86-64-v3 converts to f16, x86-64 does not.
+// CHECK-LABEL: func.func @half
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+// FMA-LABEL: func.func @half
+// FMA: %[[BITS:.*]] = call @perpend.round_to_f16(%{{.*}}) : (f32) -> i16
+// FMA: arith.bitcast %[[BITS]] : i16 to f16
+func.func @half(%x: f32) -> f16 {
+  %y = arith.truncf %x : f32 to f16
+  return %y : f16
+}
+
+// A conversion whose subnormal results are 0 to who reads them, and one that is exact.
+// LANES-LABEL: func.func @rounds
+// LANES: %[[BITS:.*]] = call @perpend.round_to_bf16(%arg0) : (f32) -> i16
+// LANES: arith.bitcast %[[BITS]] : i16 to bf16
+// LANES-NOT: call
+// LANES: arith.shrui
+// LANES: return
+// FMA-LABEL: func.func @rounds
+// FMA-NOT: call
+// FMA: return
+func.func @rounds(%x: f32) -> (bf16, bf16) {
+  %fast = arith.truncf %x {graph.flushes} : f32 to bf16
+  %exact = arith.truncf %x : f32 to bf16
+  return %fast, %exact : bf16, bf16
+}
