@@ -42,6 +42,9 @@ enum class ElementKind { View, Pointwise, Reduction };
 /// dimensions of the operands. The result has those of the batch, then the free ones, the right operand's from
 /// `columnDim` on; where it has more, these are of one element.
 struct MatrixProduct {
+  /// What is read of each dimension of the left operand: so many positions from 0 on, so many steps apart.
+  Shape read;
+  llvm::SmallVector<int64_t> steps;
   struct Operand {
     llvm::SmallVector<int64_t> batch, free, summed;
   };

@@ -80,7 +80,7 @@ func.func @strides(%x: tensor<2x7x7x16xf32>) -> tensor<2x4x3x16xf32> {
   return %y : tensor<2x4x3x16xf32>
 }
 
-// Few columns: it stays, and nothing is left of the trial.
+// Few columns: it stays.
 // CHECK-LABEL: func.func @few_columns
 // BYTES-NOT: graph.slice
 // CHECK: graph.conv {{.*}} strides [2, 2]

@@ -28,6 +28,16 @@ func.func @pointwise(%x: tensor<2x5x5x3xf32>, %w: tensor<1x1x3x32xf32>) -> tenso
   return %r : tensor<2x5x5x32xf32>
 }
 
+// By strides it is none of all that it is given: it reads the image where that lies.
+// CHECK-LABEL: func.func @strides
+// CHECK-NOT: graph.slice
+// CHECK: tile.conv %arg0, %{{.*}} strides [2, 2]
+func.func @strides(%x: tensor<2x5x5x3xf32>, %w: tensor<1x1x3x32xf32>) -> tensor<2x3x3x32xf32> {
+  %r = graph.conv %x, %w strides [2, 2] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
+    : (tensor<2x5x5x3xf32>, tensor<1x1x3x32xf32>) -> tensor<2x3x3x32xf32>
+  return %r : tensor<2x3x3x32xf32>
+}
+
 // CHECK-LABEL: func.func @groups
 // CHECK: tile.conv %arg0, %{{.*}} strides [2, 1] dilations [1, 1] : (tensor<1x6x5x4xf32>, tensor<2x1x3x3x2x16xf32>) -> tensor<1x2x3x2x16xf32>
 // CHECK: graph.reshape %{{.*}} : tensor<1x2x3x2x16xf32> -> tensor<1x2x3x32xf32>

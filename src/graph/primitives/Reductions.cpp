@@ -172,7 +172,9 @@ std::optional<MatrixProduct> ContractOp::asMatrixProduct() {
         dims.free.push_back(dim);
     return dims;
   };
-  MatrixProduct product{operand(getLhs(), getLhsBatch(), getLhsContracted()),
+  Shape read = shapeOf(getLhs());
+  SmallVector<int64_t> steps(read.size(), 1);
+  MatrixProduct product{read, steps, operand(getLhs(), getLhsBatch(), getLhsContracted()),
                         operand(getRhs(), getRhsBatch(), getRhsContracted()), 0};
   product.columnDim = static_cast<int64_t>(product.left.batch.size() + product.left.free.size());
   return product;

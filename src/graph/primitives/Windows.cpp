@@ -83,23 +83,40 @@ void ConvOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(result[0], shapeOf(getInput())[0]);
 }
 
-/// A window of one position, or one over all of the input.
+static WindowDim windowOf(ConvOp op, unsigned i) {
+  unsigned dim = op.windowDim(i);
+  return {op.getStrides()[i],
+          op.getDilations()[i],
+          op.getPadLow()[i],
+          op.getInputDilation()[i],
+          shapeOf(op.getFilter())[op.filterWindowDim(i)],
+          shapeOf(op.getInput())[dim],
+          shapeOf(op.getResult())[dim]};
+}
+
+/// A window of one position, which may read some of the input, or one over all of the input.
 std::optional<MatrixProduct> ConvOp::asMatrixProduct() {
-  Shape input = shapeOf(getInput()), filter = shapeOf(getFilter()), result = shapeOf(getResult());
-  SmallVector<int64_t> windows, filterWindows;
+  Shape input = shapeOf(getInput()), read = input;
+  SmallVector<int64_t> windows, filterWindows, steps(input.size(), 1);
   SymbolicInt one(1);
   bool isOfOne = getGroups() == 1, isOfAll = isOfOne;
   for (unsigned i = 0; i < getStrides().size(); ++i) {
     windows.push_back(windowDim(i));
     filterWindows.push_back(filterWindowDim(i));
-    const SymbolicInt &extent = input[windows[i]], &size = filter[filterWindows[i]], &positions = result[windows[i]];
-    bool isPlain = getPadLow()[i] == 0 && getInputDilation()[i] == 1;
-    isOfOne &= isPlain && size == one && positions == extent && (getStrides()[i] == 1 || positions == one);
-    isOfAll &= isPlain && size == extent && positions == one && (getDilations()[i] == 1 || size == one);
+    WindowDim dim = windowOf(*this, i);
+    bool isPlain = dim.low == 0 && dim.inputDilation == 1;
+    isOfOne &= dim.windowExtent == one && dim.isAlwaysInside();
+    isOfAll &= isPlain && dim.windowExtent == dim.inputExtent && dim.resultExtent == one &&
+               (dim.dilation == 1 || dim.windowExtent == one);
+    if (dim.windowExtent == one && dim.resultExtent != dim.inputExtent) {
+      read[windows[i]] = dim.resultExtent;
+      steps[windows[i]] = dim.stride;
+    }
   }
   if (!isOfOne && !isOfAll)
     return std::nullopt;
-  MatrixProduct product{{{}, {0}, {channelDim()}}, {{}, {filterOutputDim()}, {filterInputDim()}}, channelDim()};
+  MatrixProduct product{
+      read, steps, {{}, {0}, {channelDim()}}, {{}, {filterOutputDim()}, {filterInputDim()}}, channelDim()};
   llvm::append_range(isOfOne ? product.left.free : product.left.summed, windows);
   llvm::append_range(product.right.summed, filterWindows);
   llvm::sort(product.left.summed);
@@ -147,10 +164,7 @@ Value ConvOp::accumulate(OpBuilder &builder, Location loc, ValueRange index, Val
   weight[filterInputDim()] = reduced[windows];
   for (unsigned i = 0; i < windows; ++i) {
     weight[filterWindowDim(i)] = reduced[i];
-    WindowDim dim{getStrides()[i],       getDilations()[i],          getPadLow()[i],
-                  getInputDilation()[i], filter[filterWindowDim(i)], input[windowDim(i)],
-                  result[windowDim(i)]};
-    source[windowDim(i)] = windowPosition(math, index[windowDim(i)], reduced[i], dim, inside);
+    source[windowDim(i)] = windowPosition(math, index[windowDim(i)], reduced[i], windowOf(*this, i), inside);
   }
   auto multiply = [&](OpBuilder &then) {
     Value a = extend(then, loc, emitter.element(then, loc, getInput(), source), getInput(), type);

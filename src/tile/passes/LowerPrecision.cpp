@@ -162,41 +162,6 @@ private:
 };
 } // namespace
 
-/// Of a convolution of one position by strides, one over the positions that it reads; null for others.
-static graph::ConvOp withoutStrides(Operation *op) {
-  auto conv = dyn_cast<graph::ConvOp>(op);
-  auto isOne = [](int64_t step) { return step == 1; };
-  if (!conv || conv.getGroups() != 1 || llvm::all_of(conv.getStrides(), isOne) ||
-      !llvm::all_of(conv.getInputDilation(), isOne))
-    return {};
-  Shape input = shapeOf(conv.getInput()), read = input, filter = shapeOf(conv.getFilter()),
-        result = shapeOf(conv.getResult());
-  SmallVector<int64_t> steps(input.size(), 1), ones(conv.getStrides().size(), 1);
-  for (auto [i, stride] : llvm::enumerate(conv.getStrides())) {
-    unsigned dim = conv.windowDim(i);
-    SymbolicInt length = lengthOfWindows(result[dim], stride, SymbolicInt(1), 1);
-    if (conv.getPadLow()[i] != 0 || filter[conv.filterWindowDim(i)] != SymbolicInt(1) ||
-        !(input[dim] - length).knownNonNegative())
-      return {};
-    read[dim] = result[dim];
-    steps[dim] = stride;
-  }
-  OpBuilder operations(op);
-  graph::Builder builder(operations, op->getLoc());
-  auto copy = cast<graph::ConvOp>(operations.clone(*op));
-  operations.setInsertionPoint(copy);
-  copy.getInputMutable().assign(builder.slice(conv.getInput(), Shape(input.size(), SymbolicInt(0)), read, steps));
-  copy.setStrides(ones);
-  return copy;
-}
-
-static void eraseWithInput(graph::ConvOp conv) {
-  Operation *slice = conv.getInput().getDefiningOp();
-  conv.erase();
-  if (slice && isOpTriviallyDead(slice))
-    slice->erase();
-}
-
 StringRef Quantisation::whyNot(graph::ProductInterface op) {
   std::optional<Matrices> matrices = Matrices::of(op);
   if (!matrices)
@@ -262,19 +227,11 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     int64_t taken = 0;
     for (graph::ProductInterface op : operators) {
       StringRef why = whyKept(op);
-      graph::ConvOp plain = rounding || !why.empty() ? graph::ConvOp() : withoutStrides(op);
       if (why.empty())
-        why = rounding ? rounding->whyNot(op) : Quantisation::whyNot(plain ? plain : op);
+        why = rounding ? rounding->whyNot(op) : Quantisation::whyNot(op);
       if (!why.empty()) {
         ++kept[why];
-        if (plain)
-          eraseWithInput(plain);
         continue;
-      }
-      if (plain) {
-        op->replaceAllUsesWith(plain);
-        op->erase();
-        op = plain;
       }
       ++taken;
       if (rounding)

@@ -9,8 +9,7 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-static Shape extentsOf(Value tensor, ArrayRef<int64_t> dims) {
-  Shape shape = shapeOf(tensor);
+static Shape extentsOf(ArrayRef<SymbolicInt> shape, ArrayRef<int64_t> dims) {
   return llvm::map_to_vector(dims, [&](int64_t dim) { return shape[dim]; });
 }
 
@@ -18,12 +17,13 @@ std::optional<Matrices> Matrices::of(graph::ProductInterface op) {
   std::optional<graph::MatrixProduct> product = op.asMatrixProduct();
   if (!product)
     return std::nullopt;
-  Value left = op->getOperand(0), right = op->getOperand(1);
+  Shape right = shapeOf(op->getOperand(1));
   Matrices matrices;
-  matrices.extents = {graph::elementCount(extentsOf(left, product->left.free)),
+  matrices.extents = {graph::elementCount(extentsOf(product->read, product->left.free)),
                       graph::elementCount(extentsOf(right, product->right.free)),
-                      graph::elementCount(extentsOf(left, product->left.summed))};
+                      graph::elementCount(extentsOf(product->read, product->left.summed))};
   matrices.product = std::move(*product);
+  matrices.leftShape = shapeOf(op->getOperand(0));
   matrices.resultShape = shapeOf(op->getResult(0));
   return matrices;
 }
@@ -34,13 +34,15 @@ static Value asMatrix(graph::Builder &builder, Value tensor, ArrayRef<int64_t> b
   SmallVector<int64_t> permutation(batch);
   llvm::append_range(permutation, first);
   llvm::append_range(permutation, second);
-  Shape shape = extentsOf(tensor, batch);
+  Shape shape = extentsOf(shapeOf(tensor), batch);
   llvm::append_range(shape, extents);
   return builder.reshape(builder.transpose(tensor, permutation), shape);
 }
 
 Value Matrices::left(graph::Builder &builder, Value operand) const {
   const auto &[batch, free, summed] = product.left;
+  if (!readsAll())
+    operand = builder.slice(operand, Shape(leftShape.size(), SymbolicInt(0)), product.read, product.steps);
   return asMatrix(builder, operand, batch, free, summed, {extents.rows, extents.depth});
 }
 

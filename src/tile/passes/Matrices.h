@@ -17,6 +17,8 @@ public:
   ProductExtents extents;
   bool hasBatch() const { return !product.left.batch.empty(); }
   bool hasSum() const { return !product.left.summed.empty(); }
+  /// Whether the product reads all of the left operand; else `left` takes what it reads.
+  bool readsAll() const { return product.read == leftShape; }
   /// Tensors with the operands' extents as [batch..., rows, depth] and [batch..., depth, columns].
   mlir::Value left(graph::Builder &builder, mlir::Value operand) const;
   mlir::Value right(graph::Builder &builder, mlir::Value operand) const;
@@ -25,7 +27,7 @@ public:
 
 private:
   graph::MatrixProduct product;
-  graph::Shape resultShape;
+  graph::Shape leftShape, resultShape;
 };
 } // namespace perpend::tile
 

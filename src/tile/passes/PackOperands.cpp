@@ -286,7 +286,7 @@ static StringRef whyUnpacked(graph::ConvOp op) {
 /// One column is a sum along each row; but of a convolution, rows are many and short.
 StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
   std::optional<Matrices> matrices = Matrices::of(op);
-  if (!matrices)
+  if (!matrices || !matrices->readsAll())
     return ::whyUnpacked(cast<graph::ConvOp>(op));
   if (!matrices->hasSum())
     return "product without a sum";
@@ -295,7 +295,7 @@ StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
 }
 
 Value Packer::packed(graph::ProductInterface op) {
-  if (std::optional<Matrices> matrices = Matrices::of(op))
+  if (std::optional<Matrices> matrices = Matrices::of(op); matrices && matrices->readsAll())
     return perpend::tile::whyUnpacked(op).empty() ? product(op, *matrices) : Value();
   auto conv = cast<graph::ConvOp>(op);
   bool isPadded = llvm::any_of(conv.getPadLow(), [](int64_t low) { return low != 0; }) || !windowsEndInside(conv);
