@@ -239,3 +239,76 @@ func.func @sum_of_constants(%x: tensor<4x3xi64>) -> tensor<1x2x2x3xi64> {
   }
   return %y : tensor<1x2x2x3xi64>
 }
+
+// The other signs.
+// CHECK-LABEL: func.func @added_added
+// CHECK: %[[SUM:.*]] = graph.constant dense<[11, 22, 33]> : tensor<3xi64>
+// CHECK: %[[TERM:.*]] = graph.broadcast %[[SUM]] dims [1]
+// CHECK: graph.map (%arg0, %[[TERM]])
+// CHECK: arith.addi
+// CHECK-NOT: arith
+func.func @added_added(%x: tensor<4x3xi64>) -> tensor<4x3xi64> {
+  %a = graph.constant dense<[1, 2, 3]> : tensor<3xi64> : tensor<3xi64>
+  %b = graph.constant dense<[10, 20, 30]> : tensor<3xi64> : tensor<3xi64>
+  %first = graph.broadcast %a dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %second = graph.broadcast %b dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %t = graph.map (%x, %first) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %d = arith.addi %l, %r : i64
+    graph.yield %d : i64
+  }
+  %y = graph.map (%t, %second) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %s = arith.addi %l, %r : i64
+    graph.yield %s : i64
+  }
+  return %y : tensor<4x3xi64>
+}
+
+// CHECK-LABEL: func.func @added_subtracted
+// CHECK: %[[SUM:.*]] = graph.constant dense<[-9, -18, -27]> : tensor<3xi64>
+// CHECK: %[[TERM:.*]] = graph.broadcast %[[SUM]] dims [1]
+// CHECK: graph.map (%arg0, %[[TERM]])
+// CHECK: arith.addi
+// CHECK-NOT: arith
+func.func @added_subtracted(%x: tensor<4x3xi64>) -> tensor<4x3xi64> {
+  %a = graph.constant dense<[1, 2, 3]> : tensor<3xi64> : tensor<3xi64>
+  %b = graph.constant dense<[10, 20, 30]> : tensor<3xi64> : tensor<3xi64>
+  %first = graph.broadcast %a dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %second = graph.broadcast %b dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %t = graph.map (%x, %first) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %d = arith.addi %l, %r : i64
+    graph.yield %d : i64
+  }
+  %y = graph.map (%t, %second) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %s = arith.subi %l, %r : i64
+    graph.yield %s : i64
+  }
+  return %y : tensor<4x3xi64>
+}
+
+// CHECK-LABEL: func.func @subtracted_subtracted
+// CHECK: %[[SUM:.*]] = graph.constant dense<[11, 22, 33]> : tensor<3xi64>
+// CHECK: %[[TERM:.*]] = graph.broadcast %[[SUM]] dims [1]
+// CHECK: graph.map (%arg0, %[[TERM]])
+// CHECK: arith.subi
+// CHECK-NOT: arith
+func.func @subtracted_subtracted(%x: tensor<4x3xi64>) -> tensor<4x3xi64> {
+  %a = graph.constant dense<[1, 2, 3]> : tensor<3xi64> : tensor<3xi64>
+  %b = graph.constant dense<[10, 20, 30]> : tensor<3xi64> : tensor<3xi64>
+  %first = graph.broadcast %a dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %second = graph.broadcast %b dims [1] : tensor<3xi64> -> tensor<4x3xi64>
+  %t = graph.map (%x, %first) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %d = arith.subi %l, %r : i64
+    graph.yield %d : i64
+  }
+  %y = graph.map (%t, %second) : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64> {
+  ^bb0(%l: i64, %r: i64):
+    %s = arith.subi %l, %r : i64
+    graph.yield %s : i64
+  }
+  return %y : tensor<4x3xi64>
+}
