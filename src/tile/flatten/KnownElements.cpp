@@ -25,6 +25,7 @@ KnownElements::Elements KnownElements::at(Value position, Type type) {
 
 void KnownElements::catchUp(OpBuilder &builder) {
   Block *now = builder.getInsertionBlock();
+  assert((now != block || !last || isBehind(builder, last)) && "code that is emitted in front of what is known");
   Block::iterator end = builder.getInsertionPoint();
   if (now != block)
     known.clear();
@@ -79,6 +80,14 @@ void KnownElements::store(OpBuilder &builder, Location loc, Value value, Value m
     elements.store = builder.create<memref::StoreOp>(loc, value, memory, ValueRange(position));
   last = elements.store;
   list.push_back(elements);
+}
+
+bool perpend::tile::isBehind(OpBuilder &builder, Operation *op) {
+  Block *now = builder.getInsertionBlock();
+  if (now == op->getBlock())
+    return builder.getInsertionPoint() == now->end() || op->isBeforeInBlock(&*builder.getInsertionPoint());
+  Operation *around = op->getBlock()->findAncestorOpInBlock(*now->getParentOp());
+  return around && op->isBeforeInBlock(around);
 }
 
 Type perpend::tile::storedType(Type type, Value memory) {

@@ -40,7 +40,7 @@ private:
   };
   static Elements at(mlir::Value position, mlir::Type type);
 
-  /// Forgets what code that others have emitted since may have changed.
+  /// Forgets what code that others have emitted since may have changed. Code is emitted forwards only.
   void catchUp(mlir::OpBuilder &builder);
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Elements>> known; // by memory
@@ -49,6 +49,8 @@ private:
   mlir::Operation *last = nullptr;
 };
 
+/// Whether code that is emitted now stands behind an operation, in its block or in regions inside.
+bool isBehind(mlir::OpBuilder &builder, mlir::Operation *op);
 /// A scalar of such a type, or a vector of them, as memory holds it: less than a byte is one.
 mlir::Type storedType(mlir::Type type, mlir::Value memory);
 /// What lies in memory as a value.

@@ -47,6 +47,7 @@ static bool isLoopVariable(Value value) {
 }
 
 /// In a loop that is emitted twice, or unrolled, variables have other values each time: in other code, and as numbers.
+/// Code is emitted forwards only, so that the latest value of an expression in a region around stands in front.
 Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
   SymbolicInt known = withNumbers(expression);
   if (known.isPoison())
@@ -56,8 +57,10 @@ Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
   if (indices.names.anyValue(known, [](Value value) { return !isLoopVariable(value); }))
     return emitValue(builder, known);
   Value &latest = values[known];
-  if (latest && latest.getParentRegion()->isAncestor(builder.getInsertionBlock()->getParent()))
+  if (latest && latest.getParentRegion()->isAncestor(builder.getInsertionBlock()->getParent())) {
+    assert((!latest.getDefiningOp() || isBehind(builder, latest.getDefiningOp())) && "a value that is not there yet");
     return latest;
+  }
   const support::SymbolicTerm &last = known.terms().back();
   if (!last.factors.empty() || known.terms().size() == 1)
     return latest = emitValue(builder, known);
