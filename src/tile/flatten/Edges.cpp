@@ -155,7 +155,8 @@ std::optional<Value> Flattener::conditionOf(OpBuilder &builder, BlockOp block, F
   return all;
 }
 
-/// Code is written twice only for what is worth it, and in two loops at most.
+/// Code is written twice only for what is worth it, and in so many loops inside of one another. Loops with a condition
+/// that is in the way of lanes are cut beyond that, and do not count.
 static constexpr unsigned mostCuts = 2;
 
 static bool isWorthCutting(ForOp loop) {

@@ -167,7 +167,7 @@ private:
   KernelIndices indices;
   mlir::IRMapping mapping;
   llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> assumed;
-  /// How many of the loops around are written twice.
+  /// How many of the loops around are written twice, those not counted that are so for lanes.
   unsigned cuts = 0;
   /// The loop whose iterations are lanes of what is being emitted; null: scalars are emitted.
   ForOp lanes;
