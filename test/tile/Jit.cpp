@@ -57,11 +57,12 @@ static std::vector<std::unique_ptr<Pass>> only(std::unique_ptr<Pass> pass) {
   return passes;
 }
 
-Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass, const std::vector<std::string> &features)
-    : Jit(source, only(std::move(pass)), features) {}
+Jit::Jit(const std::string &source, std::unique_ptr<Pass> pass, const std::vector<std::string> &features,
+         const std::function<void(llvm::Module &)> &prepare)
+    : Jit(source, only(std::move(pass)), features, prepare) {}
 
 Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings,
-         const std::vector<std::string> &features) {
+         const std::vector<std::string> &features, const std::function<void(llvm::Module &)> &prepare) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   MLIRContext context;
@@ -80,7 +81,12 @@ Jit::Jit(const std::string &source, std::vector<std::unique_ptr<Pass>> lowerings
   auto machine = llvm::cantFail(builder.createTargetMachine());
   ExecutionEngineOptions options;
   auto optimise = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, machine.get());
-  options.transformer = optimise;
+  auto transform = [&](llvm::Module *code) {
+    if (prepare)
+      prepare(*code);
+    return optimise(code);
+  };
+  options.transformer = transform;
   options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
   engine = llvm::cantFail(ExecutionEngine::create(*module, options, std::move(machine)));
 }

@@ -7,6 +7,7 @@
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,10 +18,11 @@ namespace perpend::tile {
 class Jit {
 public:
   /// Parses `source`, runs `lowerings` on it, lowers it to machine code with vectorisation for this machine, and
-  /// `features` that it has beside ("+amx-tile").
+  /// `features` that it has beside ("+amx-tile"). `prepare` sees the module before LLVM optimises it.
   Jit(const std::string &source, std::vector<std::unique_ptr<mlir::Pass>> lowerings,
-      const std::vector<std::string> &features = {});
-  Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass, const std::vector<std::string> &features = {});
+      const std::vector<std::string> &features = {}, const std::function<void(llvm::Module &)> &prepare = {});
+  Jit(const std::string &source, std::unique_ptr<mlir::Pass> pass, const std::vector<std::string> &features = {},
+      const std::function<void(llvm::Module &)> &prepare = {});
 
   template <typename Function> Function *function(const std::string &name) {
     return reinterpret_cast<Function *>(address("_mlir_ciface_" + name));
