@@ -10,6 +10,7 @@
 #include "graph/gradients/ScalarDerivative.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -61,7 +62,7 @@ bool DerivedBody::emit(Value variable) {
 /// gradient * slope, where a gradient of 0 meets no infinity or NaN: what is computed and then not chosen (the root of
 /// a negative number, the softmax of a row without keys) has no part in the result.
 static Scalar weighted(Scalar gradient, Scalar slope) {
-  if (isa_and_nonnull<arith::ConstantOp>(slope.value.getDefiningOp()))
+  if (matchPattern(slope.value, m_Constant()))
     return gradient * slope;
   Scalar isFinite = abs(slope) < std::numeric_limits<double>::infinity();
   return gradient * select(isFinite | notEqual(gradient, 0), slope, slope.constant(0));
@@ -87,7 +88,7 @@ static bool isScalarFloat(Value tensor) { return isa<FloatType>(scalarTypeOf(ten
 static bool isConstant(Value tensor) {
   while (auto broadcast = tensor.getDefiningOp<BroadcastOp>())
     tensor = broadcast.getInput();
-  return isa_and_nonnull<ConstantOp>(tensor.getDefiningOp());
+  return matchPattern(tensor, m_Constant());
 }
 
 Value MapOp::operandGradient(Builder &b, Value gradient, unsigned operand) {

@@ -2,6 +2,7 @@
 
 #include "graph/gradients/ScalarDerivative.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -100,7 +101,7 @@ static std::optional<Scalar> binaryRule(Operation *op, const Pair &p) {
 }
 
 bool ScalarDerivative::isConstant(Value value) const {
-  return constants.contains(value) || isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp());
+  return constants.contains(value) || matchPattern(value, m_Constant());
 }
 
 void ScalarDerivative::seed(Value variable) { tangents.insert({variable, Scalar(builder, loc, variable).constant(1)}); }

@@ -33,6 +33,7 @@
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -344,7 +345,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
       Value origin = operand.get();
       while (auto reshape = origin.getDefiningOp<ReshapeOp>())
         origin = reshape.getInput();
-      bool isOwn = origin.getDefiningOp() && !isa<ConstantOp>(origin.getDefiningOp());
+      bool isOwn = origin.getDefiningOp() && !matchPattern(origin, m_Constant());
       if (isOwn && returned.insert(origin).second)
         continue;
       operand.set(copy(builder, terminator->getLoc(), operand.get()));

@@ -222,7 +222,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   /// The vector of one constant per output channel that `value` broadcasts over the convolution's result, or null.
   static Value perChannel(Value value, ConvOp conv) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
-    if (!broadcast || !broadcast.getInput().getDefiningOp<ConstantOp>())
+    if (!broadcast || !matchPattern(broadcast.getInput(), m_Constant()))
       return {};
     Shape shape = shapeOf(broadcast.getInput());
     for (auto [extent, dim] : llvm::zip(shape, broadcast.getDims()))
@@ -257,7 +257,7 @@ struct ConstantTerm {
         !llvm::equal(body.front().getOperands(), body.getArguments()))
       return std::nullopt;
     auto broadcast = map.getInputs()[1].getDefiningOp<BroadcastOp>();
-    if (!broadcast || !broadcast.getInput().getDefiningOp<ConstantOp>() || broadcast.getDims().empty())
+    if (!broadcast || !matchPattern(broadcast.getInput(), m_Constant()) || broadcast.getDims().empty())
       return std::nullopt;
     Shape shape = shapeOf(broadcast.getInput());
     int64_t last = tensorTypeOf(map.getResult()).getRank() - 1;

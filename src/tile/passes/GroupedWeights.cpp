@@ -63,7 +63,7 @@ bool WeightsReader::findConstants(Value value) {
   Operation *op = value.getDefiningOp();
   if (++operators > mostOperators)
     return false;
-  if (isa_and_nonnull<graph::ConstantOp>(op))
+  if (matchPattern(value, m_Constant()))
     return constants.insert(value), true;
   auto element = dyn_cast_or_null<graph::ElementInterface>(op);
   return element && element.elementKind() != graph::ElementKind::Reduction && op->getNumOperands() > 0 &&
@@ -237,7 +237,7 @@ bool WeightsReader::findGroups() {
 
 std::optional<GroupedWeights> WeightsReader::run() {
   Shape shape = shapeOf(matrix);
-  if (shape.size() != 2 || !shape[0].constant() || !shape[1].constant() || matrix.getDefiningOp<graph::ConstantOp>())
+  if (shape.size() != 2 || !shape[0].constant() || !shape[1].constant() || matchPattern(matrix, m_Constant()))
     return std::nullopt;
   weights.depth = *shape[0].constant();
   weights.columns = *shape[1].constant();

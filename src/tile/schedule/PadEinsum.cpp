@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -34,7 +35,7 @@ static std::optional<Einsum> einsumOf(BlockOp block, std::string &why) {
   Einsum einsum{*single, {}, {}};
   why = "it is no sum of products of elements at its iterators";
   if (!isa<arith::AddFOp, arith::AddIOp>(combination->combine) ||
-      isa_and_nonnull<arith::ConstantOp>(combination->contribution().getDefiningOp()))
+      matchPattern(combination->contribution(), m_Constant()))
     return std::nullopt;
   for (Operation &op : *block.body()) {
     if (&op == combination->combine || &op == single->store || &op == combination->carried || isa<InitOp>(op))
