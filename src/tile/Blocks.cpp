@@ -128,13 +128,8 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
   if (parser.parseArgument(variable) || parser.parseKeyword("in") || parseExpression(parser, operands, extent))
     return failure();
   LoopKind kind = LoopKind::Serial;
-  SMLoc loc = parser.getCurrentLocation();
-  if (succeeded(parser.parseOptionalKeyword(&keyword))) {
-    std::optional<LoopKind> known = symbolizeLoopKind(keyword);
-    if (!known)
-      return parser.emitError(loc, "expected parallel, vectorized or unrolled, got ") << keyword;
-    kind = *known;
-  }
+  if (succeeded(parser.parseOptionalKeyword(&keyword, {"parallel", "vectorized", "unrolled"})))
+    kind = *symbolizeLoopKind(keyword);
   variable.type = parser.getBuilder().getIndexType();
   MLIRContext *context = parser.getContext();
   state.addAttribute(getExtentAttrName(state.name), listAttr(context, extent));

@@ -16,8 +16,8 @@ func.func private @sums(%a: !tile.buffer<[n, m] x f32>, %r: !tile.buffer<[n] x f
   tile.for %i_0 in ceildiv(n, 8) parallel attributes {grain = 3} {
     // CHECK: %[[S:.*]] = tile.alloc "s" : !tile.buffer<[8] x f32, local>
     %s = tile.alloc "s" : !tile.buffer<[8] x f32, local>
-    // CHECK: tile.for %k in m {
-    tile.for %k in m {
+    // CHECK: tile.for %k in m attributes {note = "in order"} {
+    tile.for %k in m attributes {note = "in order"} {
       // CHECK: tile.for %i_1 in min(-8*%i_0 + n, 8) unrolled {
       tile.for %i_1 in min(8, n - 8 * %i_0) unrolled {
         // CHECK: tile.block "sum" spatial(%vi in n = 8*%i_0 + %i_1) reduced(%vk in m = %k) where(8*%i_0 + %i_1 < n) attributes {note = "kept"} {
