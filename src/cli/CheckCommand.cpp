@@ -141,7 +141,8 @@ static std::optional<bool> checkAgainst(StringRef name, const CheckOptions &opti
 
 static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
-  ModelOwner model = loadOrCompile(options.source, options.compiler, folder);
+  CompileReport report;
+  ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   if (!made)
     return UserError;
@@ -149,6 +150,8 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
+  if (!report.precision.type.empty() && !report.precision.products)
+    llvm::outs() << "nothing of this model can be " << report.precision.type << "\n";
   bool isGood = true;
   for (StringRef name : references) {
     std::optional<bool> isSame = checkAgainst(name, options, made->arrays, variants);

@@ -239,6 +239,17 @@ def test_it_is_said(tmp_path: Path) -> None:
     assert b'"precision":"bf16"' in (tmp_path / "a.so").read_bytes()
 
 
+def test_check_says_when_nothing_has_it(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    inputs, outputs = [value("x", [4, 32]), value("w", [32, 32])], [value("y", [4, 32])]
+    model = save(tmp_path / "values.onnx", nodes, inputs, outputs, [])
+    line = "nothing of this model can be int8\n"
+    assert line in succeed("check", model, "--precision", "int8", folder=tmp_path)
+    assert "nothing" not in succeed("check", model, folder=tmp_path)
+    model = save_product(tmp_path / "product.onnx", np.ones((32, 32), np.float32))
+    assert "nothing" not in succeed("check", model, "--precision", "int8", folder=tmp_path)
+
+
 def test_peers_are_compared_by_the_precision(tmp_path: Path) -> None:
     model = save_product(tmp_path / "product.onnx", np.random.default_rng(5).random((64, 64), np.float32))
     options = ["--precision", "int8", "--against", "onnxruntime", "--symbol", "n=2"]
