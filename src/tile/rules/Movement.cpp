@@ -10,7 +10,8 @@
 //   %pad = decompose_padding %block, %i      (where it is padded)
 //   %i0, %i1 = split %i, [_, 8]              (%i: along which the operand's elements follow one another)
 //   %j0, %j1 = split %j, [_, 8]              (%j: the last)
-//   reorder %i0, %j0, %i1, %j1
+//   %i0, %i2 = split %i0, [_, 14]            (where the operand is larger than the cache)
+//   reorder %i0, %j0, %i2, %i1, %j1
 //   unroll %i1
 //   vectorize %j1
 //   %f = fuse %o, %i0                        parallel %f
@@ -45,6 +46,9 @@ struct Across {
   std::optional<unsigned> cut = std::nullopt;
   int64_t wholePanels = 0;
   int64_t lanes = 0;
+  int64_t bytes = 1; ///< of the widest element
+  /// So many tiles lie one behind the other in the operand, and are made one after the other.
+  int64_t run = 1;
 };
 } // namespace
 
@@ -78,6 +82,27 @@ static void findPanels(Across &across) {
         }
       }
   });
+}
+
+/// Of an operand that no cache next to the core holds, some lines of each row at a time: prefetchers follow few rows,
+/// and one line of each of many is none. Rows of the result are short then, for what a run writes to lie together. Runs
+/// divide the extent, so that no edge comes.
+static int64_t runOf(const Across &across, const target::TargetInfo &target) {
+  constexpr int64_t mostRun = 16, leastRun = 4, leastUnits = 16, mostRowBytes = 512;
+  KernelIndices indices;
+  double elements = 1;
+  for (ForOp loop : across.loops)
+    elements *= static_cast<double>(indices.extentOf(loop).constant().value_or(0));
+  if (across.isPadded || elements * static_cast<double>(across.bytes) <= static_cast<double>(target.l2Bytes))
+    return 1;
+  int64_t side = *indices.extentOf(across.loops[across.side]).constant();
+  int64_t columns = *indices.extentOf(across.loops.back()).constant();
+  if (side % across.lanes != 0 || columns <= across.lanes || columns * across.bytes > mostRowBytes)
+    return 1;
+  for (int64_t tiles = side / across.lanes, run = mostRun; run >= leastRun; --run)
+    if (tiles % run == 0 && tiles / run >= leastUnits)
+      return run;
+  return 1;
 }
 
 static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
@@ -118,6 +143,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
     why = across.lanes ? obstacle : "";
     return std::nullopt;
   }
+  across.bytes = widest;
   across.lanes = std::min<int64_t>(across.lanes, target.vectorLanes(widest));
   across.lanes = fitting(across.lanes, indices.extentOf(last));
   across.lanes = fitting(across.lanes, indices.extentOf(across.loops[across.side]));
@@ -125,6 +151,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
     findPanels(across);
   if (across.lanes < leastLanes)
     return why = "a tile has less than " + std::to_string(leastLanes) + " rows or columns", std::nullopt;
+  across.run = runOf(across, target);
   return across;
 }
 
@@ -186,17 +213,25 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
   auto columns = schedule.split(last, across.lanes);
   if (failed(rows) || failed(columns))
     return failure();
-  tiles.push_back(rows->first);
+  tiles = {rows->first};
   if (across.cut)
     tiles.push_back(loops[*across.cut]);
-  tiles.append({columns->first, rows->second, columns->second});
+  tiles.push_back(columns->first);
+  if (across.run > 1) {
+    auto runs = schedule.split(rows->first, across.run);
+    if (failed(runs))
+      return failure();
+    tiles.front() = runs->first;
+    tiles.push_back(runs->second);
+  }
+  tiles.append({rows->second, columns->second});
   if (failed(schedule.reorder(tiles)))
     return failure();
   if (failed(across.cut ? transposeWhole(schedule, loops[*across.cut], across.wholePanels)
                         : transposeTile(schedule, tiles)))
     return failure();
   if (!isFilled)
-    outer.push_back(rows->first);
+    outer.push_back(tiles.front());
   if (outer.empty())
     return success();
   FailureOr<KernelSchedule::Loop> units = schedule.fuse(outer);
