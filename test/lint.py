@@ -18,6 +18,7 @@ LAYERS = [
     ["graph"],
     ["tile"],
     ["frontend", "interp", "target", "tune"],
+    ["arrays"],
     [""],
     ["cli", "python"],
     ["tools"],

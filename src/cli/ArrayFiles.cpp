@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "cli/Arrays.h"
+#include "cli/ArrayFiles.h"
 
 #include "../runtime/Npy.h"
 

@@ -1,8 +1,9 @@
 //===- CheckCommand.cpp - perpend check -----------------------------------===//
 
+#include "arrays/Compare.h"
 #include "cli/Command.h"
-#include "cli/Compare.h"
 #include "cli/Inputs.h"
+#include "cli/References.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -44,7 +45,7 @@ namespace {
 struct Agreement {
   Agreement(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef<Array> reference, StringRef precision) {
     for (size_t i = 0; i < outputs.size(); ++i) {
-      Comparison comparison = compare(outputs[i], reference[i], precision);
+      arrays::Comparison comparison = arrays::compare(outputs[i], reference[i], precision);
       StringRef name = perpend_model_output(model, static_cast<int32_t>(i))->name;
       lines += "  " + describe(name, comparison, outputs[i], reference[i]) + "\n";
       isGood &= comparison.isGood;

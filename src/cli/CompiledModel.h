@@ -8,7 +8,7 @@
 #ifndef PERPEND_CLI_COMPILEDMODEL_H
 #define PERPEND_CLI_COMPILEDMODEL_H
 
-#include "cli/Arrays.h"
+#include "cli/ArrayFiles.h"
 #include "cli/Module.h"
 
 #include "llvm/Support/JSON.h"

@@ -7,7 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "cli/Compare.h"
+#include "arrays/Compare.h"
+#include "cli/References.h"
 #include "graph/Attributes.h"
 #include "graph/Graph.h"
 
@@ -76,7 +77,7 @@ std::string Search::problemOf(size_t index) {
   std::optional<std::vector<Array>> outputs = session ? runOnce(model.get(), session.get(), inputs) : std::nullopt;
   if (!outputs)
     return "the model up to there does not compile or run";
-  Comparison comparison = compare(outputs->front(), reference->front(), options.precision);
+  arrays::Comparison comparison = arrays::compare(outputs->front(), reference->front(), options.precision);
   return comparison.isGood ? "" : describe("value", comparison, outputs->front(), reference->front());
 }
 

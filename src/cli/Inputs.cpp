@@ -1,9 +1,9 @@
 //===- Inputs.cpp - the arrays that a model is run on ---------------------===//
 
 #include "cli/Inputs.h"
+#include "arrays/Draw.h"
 #include "cli/CountInputs.h"
 #include "graph/Symbols.h"
-#include "interp/ElementFormat.h"
 #include "support/ReadableText.h"
 #include "support/SymbolicInt.h"
 
@@ -15,70 +15,6 @@
 #include <random>
 
 namespace perpend::cli {
-
-static double uniform(std::mt19937_64 &generator) { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1.0; }
-
-static uint64_t randomBits(perpend_type type, std::mt19937_64 &generator) {
-  switch (type) {
-  case PERPEND_F32:
-    return llvm::bit_cast<uint32_t>(static_cast<float>(uniform(generator)));
-  case PERPEND_F64:
-    return llvm::bit_cast<uint64_t>(uniform(generator));
-  case PERPEND_F16:
-    return interp::floatToHalf(static_cast<float>(uniform(generator)));
-  case PERPEND_BF16:
-    return interp::floatToBrain(static_cast<float>(uniform(generator)));
-  case PERPEND_I8:
-  case PERPEND_U8:
-    return generator();
-  case PERPEND_I4:
-  case PERPEND_U4:
-  case PERPEND_F4E2M1FN:
-    return generator() & 15;
-  case PERPEND_I2:
-  case PERPEND_U2:
-    return generator() & 3;
-  case PERPEND_F6E2M3FN:
-  case PERPEND_F6E3M2FN:
-    return generator() & 63;
-  case PERPEND_F8E4M3FN:
-  case PERPEND_F8E4M3FNUZ:
-  case PERPEND_F8E5M2:
-  case PERPEND_F8E5M2FNUZ:
-    return generator() & 0xbb; // neither NaN nor infinity
-  case PERPEND_F8E8M0FNU:
-    return 124 + (generator() & 7);
-  default:
-    return generator() & 1;
-  }
-}
-
-static Array randomTexts(ArrayRef<int64_t> shape, std::mt19937_64 &generator) {
-  std::vector<std::string> texts;
-  for (int64_t i = 0, count = Array{PERPEND_STRING, llvm::SmallVector<int64_t>(shape), nullptr}.elementCount();
-       i < count; ++i)
-    texts.push_back(std::to_string(generator() % 100));
-  return Array::ofTexts(shape, std::move(texts));
-}
-
-/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices), counts 1 or 2;
-/// of several, one is not 0. The same on every machine for one state of the generator. Texts are small numbers.
-static Array randomArray(perpend_type type, ArrayRef<int64_t> shape, std::mt19937_64 &generator, bool isCount = false) {
-  if (type == PERPEND_STRING)
-    return randomTexts(shape, generator);
-  Array array = Array::allocate(type, shape);
-  if (!array.bytes)
-    return array;
-  int64_t size = perpend_type_size_bytes(type), count = array.elementCount();
-  bool isZero = count > 1;
-  for (int64_t i = 0; i < count; ++i) {
-    uint64_t bits = isCount ? 1 + (generator() & 1) : randomBits(type, generator); // little endian
-    isZero &= bits == 0;
-    bits = isZero && i == count - 1 ? 1 : bits;
-    std::memcpy(array.bytes.get() + i * size, &bits, size);
-  }
-  return array;
-}
 
 void InputOptions::addTo(OptionList &options) {
   options.add(
@@ -266,7 +202,7 @@ bool InputMaker::makeRandomList(const perpend_tensor_info &info, std::optional<A
     shape.push_back(element->dims[i] < 0 ? 2 : element->dims[i]);
   std::vector<Array> elements;
   for (int i = 0, count = info.type == PERPEND_OPTIONAL ? 1 : 2; i < count; ++i)
-    elements.push_back(randomArray(element->type, shape, generator));
+    elements.push_back(arrays::draw(element->type, shape, generator));
   array = Array::ofList(info.type, std::move(elements));
   return true;
 }
@@ -292,7 +228,7 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
              false;
     shape.push_back(*value);
   }
-  array = randomArray(info.type, shape, generator, counts.count(info.name));
+  array = arrays::draw(info.type, shape, generator, counts.count(info.name));
   constexpr int64_t mostShown = 8;
   if (!array->isFloat() && !array->isTexts() && array->elementCount() <= mostShown)
     made.drawn.push_back(valuesText(info.name, *array));

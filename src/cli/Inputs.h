@@ -3,7 +3,7 @@
 #ifndef PERPEND_CLI_INPUTS_H
 #define PERPEND_CLI_INPUTS_H
 
-#include "cli/Arrays.h"
+#include "cli/ArrayFiles.h"
 #include "cli/Module.h"
 
 namespace perpend::cli {

@@ -1,10 +1,8 @@
 //===- TuneCommand.cpp - perpend tune -------------------------------------===//
 
+#include "TuningRun.h"
 #include "cli/Command.h"
-#include "cli/LocalRunner.h"
-#include "graph/Symbols.h"
-#include "tune/CostModel.h"
-#include "tune/Database.h"
+#include "cli/Module.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -19,22 +17,12 @@ namespace perpend::cli {
 namespace {
 struct TuneOptions {
   ModelSource source;
-  CompileOptions compiler;
+  TuningOptions tuning;
   std::vector<std::string> symbols;
-  std::string output, budget = "10m", search = "evolutionary", costModel = "machine";
-  int64_t seed = 1, threads = 1;
+  std::string output, budget = "10m";
   bool wantsList = false;
 };
-
-/// A model that is tuned.
-struct Tuning {
-  std::vector<TuningTask> tasks;
-  std::vector<tune::Job> jobs;
-};
 } // namespace
-
-/// What a symbol is that nobody has said, as in other commands.
-static constexpr int64_t assumedExtent = 2;
 
 static std::atomic<bool> isInterrupted = false;
 
@@ -57,17 +45,17 @@ static std::string timeText(double seconds) {
   return llvm::formatv("{0:f4} {1}", seconds * (seconds < 1e-3 ? 1e6 : 1e3), unit).str();
 }
 
-static const tune::SearchInfo *searchOf(StringRef name) {
-  for (const tune::SearchInfo &info : tune::searches())
-    if (info.name == name)
-      return &info;
+/// False: printed.
+static bool checkSearch(StringRef name) {
   std::vector<std::string> names;
   for (const tune::SearchInfo &info : tune::searches())
     names.push_back(info.name.str());
+  if (llvm::is_contained(names, name))
+    return true;
   std::string guess = nearest(name, names);
   fail("option '--search': no search is named '" + name + "'",
        (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "searches: " + llvm::join(names, ", "));
-  return nullptr;
+  return false;
 }
 
 static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> texts) {
@@ -80,21 +68,6 @@ static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> t
     symbols[name] = number;
   }
   return symbols;
-}
-
-/// `assumed`: those that nobody said. False: printed.
-static bool checkSymbols(const llvm::StringMap<int64_t> &symbols, ModuleOp module, std::vector<std::string> &assumed) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  std::vector<std::string> known = main ? graph::symbolsOf(main) : std::vector<std::string>();
-  for (const auto &symbol : symbols)
-    if (!llvm::is_contained(known, symbol.first()))
-      return fail("option '--symbol': the inputs have no symbol '" + symbol.first() + "'",
-                  known.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(known, ", ")),
-             false;
-  for (const std::string &symbol : known)
-    if (!symbols.contains(symbol))
-      assumed.push_back(symbol);
-  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,7 +105,7 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
 /// Where the tuner is: on a terminal one line that changes, else a line from time to time.
 class ProgressLine {
 public:
-  ProgressLine(const tune::Tuner &tuner, double budget) : tuner(tuner), budget(budget) {}
+  ProgressLine(const TuningRun &run, double budget) : run(run), budget(budget) {}
 
   void print(const tune::Job &job, bool isLast = false) {
     using Seconds = std::chrono::duration<double>;
@@ -146,17 +119,17 @@ public:
       llvm::errs() << "measuring " << job.kernel << (isTerminal ? "" : "\n");
       return;
     }
-    double before = tuner.modelSeconds(true), now = tuner.modelSeconds(false);
+    double before = run.sums().modelSeconds(true), now = run.sums().modelSeconds(false);
     llvm::errs() << llvm::format("%.0f of %.0f s: kernels %s -> %s (%.2fx), roof %s", spent, budget,
                                  timeText(before).c_str(), timeText(now).c_str(), now > 0 ? before / now : 1,
-                                 timeText(tuner.roofSeconds()).c_str());
+                                 timeText(run.sums().roofSeconds()).c_str());
     if (!isLast)
       llvm::errs() << "; " << job.kernel << ", " << job.trials << " trials";
     llvm::errs() << (isTerminal && !isLast ? "" : "\n");
   }
 
 private:
-  const tune::Tuner &tuner;
+  const TuningRun &run;
   double budget, printed = -1e9;
   tune::Tuner::Clock::time_point start = tune::Tuner::Clock::now();
 };
@@ -165,150 +138,76 @@ private:
 // The command
 //===----------------------------------------------------------------------===//
 
-static tune::RecordKey keyOf(const TuningTask &task, const TuneOptions &options, const target::TargetInfo &target) {
-  return {task.structure, target.name, task.symbolsText(), options.threads};
-}
-
-/// What an earlier run has found; nothing where it says something that is no trace.
-static llvm::Expected<tune::Trace> knownTrace(const tune::Database &database, const tune::RecordKey &key) {
-  llvm::Expected<std::optional<tune::Record>> record = database.find(key);
-  if (!record)
-    return record.takeError();
-  return *record ? tune::readTrace((*record)->trace).value_or(tune::Trace()) : tune::Trace();
-}
-
-static llvm::Error makeJobs(Tuning &tuning, const TuneOptions &options, const target::TargetInfo &target,
-                            const tune::SearchInfo &search, const tune::Database *database) {
-  for (TuningTask &task : tuning.tasks) {
-    tune::Trace known;
-    if (database) {
-      llvm::Expected<tune::Trace> found = knownTrace(*database, keyOf(task, options, target));
-      if (!found)
-        return found.takeError();
-      known = std::move(*found);
-    }
-    tuning.jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
-                           tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
-                           std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed,
-                                                         [] { return isInterrupted.load(); }),
-                           std::move(known)});
-  }
-  for (auto [job, task] : llvm::zip(tuning.jobs, tuning.tasks)) {
-    job.search = search.make(job.space, static_cast<uint64_t>(options.seed));
-    if (options.costModel == "machine")
-      job.search =
-          tune::rankedSearch(std::move(job.search), tune::machineModel(task.kernelIn(*task.blocks), target), job.space);
-  }
-  return llvm::Error::success();
-}
-
-static tune::Record recordOf(const TuningTask &task, const tune::Job &job, int64_t trials, const TuneOptions &options,
-                             const target::TargetInfo &target) {
-  return {keyOf(task, options, target),
-          job.kernel,
-          llvm::join(tune::linesOf(job.best), "\n"),
-          job.bestSeconds,
-          job.bestSpread,
-          job.defaultSeconds,
-          trials,
-          PERPEND_VERSION,
-          options.search + ", seed " + std::to_string(options.seed),
-          ""};
-}
-
 static void warnOf(const tune::Job &job, const tune::Outcome &outcome) {
   if (outcome.kind != tune::Outcome::Measured && job.defaultSeconds == 0)
     llvm::errs() << "warning: the kernel '" << job.kernel << "' cannot be measured: " << outcome.message << "\n";
 }
 
-/// False: printed.
-static bool isAnyMeasured(const Tuning &tuning) {
-  bool isAny = llvm::any_of(tuning.jobs, [](const tune::Job &job) { return job.defaultSeconds > 0; });
-  if (!isAny && !tuning.jobs.empty() && !isInterrupted)
-    fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
-  return isAny || tuning.jobs.empty() || isInterrupted;
+static void warnOfSymbols(const TuningRun &run) {
+  for (const std::string &symbol : run.assumedSymbols())
+    llvm::errs() << "warning: " << symbol << " is taken as " << TuningOptions::assumed
+                 << ", and other schedules may be faster for its usual value\nhint: --symbol " << symbol << "=N\n";
 }
 
-static int tune(Tuning &tuning, const TuneOptions &options, const target::TargetInfo &target, double budget,
-                tune::Database &database) {
-  using Duration = tune::Tuner::Clock::duration;
-  auto end = tune::Tuner::Clock::now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(budget));
-  tune::Tuner tuner(tuning.jobs, end);
-  ProgressLine line(tuner, budget);
-  llvm::Error failure = llvm::Error::success();
-  std::vector<int64_t> recorded(tuning.jobs.size()); // trials
-  auto record = [&](const tune::Job &job) {
-    size_t number = &job - tuning.jobs.data();
-    if (failure)
-      return;
-    failure = database.add(recordOf(tuning.tasks[number], job, job.trials - recorded[number], options, target));
-    recorded[number] = job.trials;
-  };
-  auto progress = [&](const tune::Job &job, const tune::Outcome &outcome) {
-    line.print(job);
-    warnOf(job, outcome);
-    if (outcome.isFaster)
-      record(job); // what is found is not lost
-  };
+/// False: printed.
+static bool isAnyMeasured(ArrayRef<tune::Job> kernels) {
+  bool isAny = llvm::any_of(kernels, [](const tune::Job &job) { return job.defaultSeconds > 0; });
+  if (!isAny && !kernels.empty() && !isInterrupted)
+    fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
+  return isAny || kernels.empty() || isInterrupted;
+}
+
+static void stopOnSignals() {
   struct sigaction stop = {};
   stop.sa_handler = [](int) { isInterrupted = true; };
   stop.sa_flags = SA_RESETHAND; // a second one ends the program
   for (int signal : {SIGINT, SIGTERM})
     sigaction(signal, &stop, nullptr);
-  tuner.run(progress, [&] { return isInterrupted.load() || bool(failure); });
-  for (const tune::Job &job : tuning.jobs)
-    if (job.isImproved())
-      record(job);
+}
+
+static int search(TuningRun &run, const TuneOptions &options) {
+  llvm::Expected<tune::Database> database = tune::Database::open(options.output, /*mayCreate=*/true);
+  if (!database)
+    return fail(database.takeError());
+  warnOfSymbols(run);
+  if (llvm::Error error = run.readKnown(*database))
+    return fail(std::move(error));
+  ProgressLine line(run, options.tuning.seconds);
+  stopOnSignals();
+  llvm::Error failure = run.search(*database, [&](const tune::Job &job, const tune::Outcome &outcome) {
+    line.print(job);
+    warnOf(job, outcome);
+  });
   if (failure)
     return fail(std::move(failure));
-  if (!isAnyMeasured(tuning))
+  if (!isAnyMeasured(run.kernels()))
     return UserError;
-  if (!tuning.jobs.empty())
-    line.print(tuning.jobs.front(), /*isLast=*/true);
-  printTable(tuning.jobs, /*isTuned=*/true);
+  if (!run.kernels().empty())
+    line.print(run.kernels().front(), /*isLast=*/true);
+  printTable(run.kernels(), /*isTuned=*/true);
   llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.source.path
                << " -o model.so --database " << options.output << "\n";
   return Good;
 }
 
-static int runWith(const TuneOptions &options, const tune::SearchInfo &search, double budget) {
-  std::optional<llvm::StringMap<int64_t>> symbols = symbolsOf(options.symbols);
-  if (!symbols)
-    return UsageError;
-  llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
-  if (!target)
-    return fail(target.takeError());
+static int list(TuningRun &run) {
+  warnOfSymbols(run);
+  run.measure(warnOf);
+  if (!isAnyMeasured(run.kernels()))
+    return UserError;
+  printTable(run.kernels(), /*isTuned=*/false);
+  return Good;
+}
+
+static int runWith(const TuneOptions &options) {
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(options.source);
-  std::vector<std::string> assumed;
-  if (!module || !checkSymbols(*symbols, *module, assumed))
+  if (!module)
     return UserError;
-  FailureOr<std::vector<TuningTask>> tasks = tuningTasksOf(*module, options.compiler, *target, *symbols, assumedExtent);
-  if (failed(tasks))
+  auto run = TuningRun::make(*module, options.tuning, [] { return isInterrupted.load(); });
+  if (failed(run))
     return UserError;
-  std::optional<tune::Database> database;
-  if (!options.wantsList) {
-    llvm::Expected<tune::Database> opened = tune::Database::open(options.output, /*mayCreate=*/true);
-    if (!opened)
-      return fail(opened.takeError());
-    database.emplace(std::move(*opened));
-  }
-  for (const std::string &symbol : assumed)
-    llvm::errs() << "warning: " << symbol << " is taken as " << assumedExtent
-                 << ", and other schedules may be faster for its usual value\nhint: --symbol " << symbol << "=N\n";
-  Tuning tuning{std::move(*tasks), {}};
-  if (llvm::Error error = makeJobs(tuning, options, *target, search, database ? &*database : nullptr))
-    return fail(std::move(error));
-  if (!options.wantsList)
-    return tune(tuning, options, *target, budget, *database);
-  tune::Tuner tuner(tuning.jobs, tune::Tuner::Clock::time_point::max());
-  for (tune::Job &job : tuning.jobs)
-    job.isOver = true;
-  tuner.measureDefaults(warnOf, [] { return false; });
-  if (!isAnyMeasured(tuning))
-    return UserError;
-  printTable(tuning.jobs, /*isTuned=*/false);
-  return Good;
+  return options.wantsList ? list(**run) : search(**run, options);
 }
 
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
@@ -316,27 +215,32 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   list.addOutputFile("o", options.output, "FILE", "the database; what is in it already stays");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("search", options.search, "NAME", "what is tried next: evolutionary (default), coordinate or random");
-  list.add("cost-model", options.costModel, "NAME",
+  list.add("search", options.tuning.search, "NAME", "what is tried next: evolutionary (default), coordinate or random");
+  list.add("cost-model", options.tuning.costModel, "NAME",
            "what ranks candidates that are not measured yet: machine (default) or none");
-  list.add("seed", options.seed, "N", "the same seed proposes the same candidates (default 1)");
-  list.add("threads", options.threads, "N", "to measure with (default 1)", 1);
+  list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
+  list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
   list.add("symbol", options.symbols, "NAME=N", "the extents to measure with (default 2)");
   list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
+  list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
   std::optional<double> budget = secondsOf(options.budget);
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
-  const tune::SearchInfo *search = searchOf(options.search);
-  if (!search)
+  if (!checkSearch(options.tuning.search))
     return UsageError;
-  if (options.costModel != "machine" && options.costModel != "none")
-    return fail("option '--cost-model': expected machine or none, got '" + options.costModel + "'"), UsageError;
+  StringRef costModel = options.tuning.costModel;
+  if (costModel != "machine" && costModel != "none")
+    return fail("option '--cost-model': expected machine or none, got '" + costModel + "'"), UsageError;
+  std::optional<llvm::StringMap<int64_t>> symbols = symbolsOf(options.symbols);
+  if (!symbols)
+    return UsageError;
+  options.tuning.symbols = std::move(*symbols);
+  options.tuning.seconds = *budget;
   if (options.output.empty() && !options.wantsList)
     return fail("no output", "-o tuned.db, or --list to see what there is to tune"), UsageError;
   options.source.path = positional[0];
@@ -346,6 +250,6 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   if (*kind == ModelKind::Library)
     return fail("'" + options.source.path + "' is compiled already", "tune the model it was made from"), UserError;
   options.source.kind = *kind;
-  return runWith(options, *search, *budget);
+  return runWith(options);
 }
 } // namespace perpend::cli

@@ -1,6 +1,6 @@
-//===- Arrays.cpp - the inputs and outputs of commands --------------------===//
+//===- Array.cpp - dense arrays, texts and lists --------------------------===//
 
-#include "cli/Arrays.h"
+#include "arrays/Array.h"
 #include "interp/ElementFormat.h"
 #include "runtime/Allocate.h"
 #include "runtime/Types.h"
@@ -17,7 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace perpend::cli {
+namespace perpend::arrays {
+using llvm::ArrayRef;
+using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//
 // Array
@@ -252,4 +254,4 @@ std::string summarize(StringRef name, const Array &array) {
     text += " " + shortText(array.at(i));
   return text;
 }
-} // namespace perpend::cli
+} // namespace perpend::arrays

@@ -1,9 +1,11 @@
 //===- LocalRunner.cpp - candidates of a tuner on this machine ------------===//
 
-#include "cli/LocalRunner.h"
+#include "LocalRunner.h"
 
-#include "cli/Compare.h"
-#include "tile/Attributes.h"
+#include "arrays/Compare.h"
+#include "arrays/Draw.h"
+#include "support/SymbolicInt.h"
+#include "support/TemporaryFolders.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,8 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace perpend::cli {
+namespace perpend {
 
+using arrays::Array;
+using llvm::StringRef;
 using Clock = std::chrono::steady_clock;
 
 /// Beyond this part of its usual time, the best so far is slow for a reason that is not its schedule.
@@ -39,6 +43,26 @@ static double secondsSince(Clock::time_point start) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// A library with a session, for runs that can be timed: nothing is copied.
+class Execution {
+public:
+  Execution(StringRef library, int64_t threads, llvm::ArrayRef<Array> arrays);
+  Execution(const Execution &) = delete;
+  ~Execution() {
+    perpend_session_free(session);
+    perpend_model_free(model);
+  }
+  bool isReady() const { return session; }
+  bool run();
+  /// Valid until the next run.
+  llvm::ArrayRef<perpend_tensor> results() const { return outputs; }
+
+private:
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  std::vector<perpend_tensor> inputs, outputs;
+};
+
 /// Two libraries in turns, until it is certain which is faster, or that the difference is not worth more runs.
 class Duel {
 public:
@@ -70,6 +94,23 @@ private:
   double lower = 0, upper = 2; ///< of the ratio
 };
 } // namespace
+
+Execution::Execution(StringRef library, int64_t threads, llvm::ArrayRef<Array> arrays) {
+  perpend_session_options options = {static_cast<int32_t>(threads)};
+  if (perpend_model_load(library.str().c_str(), &model) != PERPEND_OK ||
+      perpend_session_create(model, &options, &session) != PERPEND_OK)
+    return;
+  outputs.resize(static_cast<size_t>(perpend_model_output_count(model)));
+  for (const Array &array : arrays)
+    inputs.push_back(array.view());
+}
+
+bool Execution::run() {
+  for (perpend_tensor &output : outputs)
+    output = {}; // the session's memory
+  return perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                             static_cast<int32_t>(outputs.size())) == PERPEND_OK;
+}
 
 double Duel::slice(Execution &execution, int64_t runs) {
   Clock::time_point start = Clock::now();
@@ -125,23 +166,34 @@ bool Duel::run() {
 // In a process of its own
 //===----------------------------------------------------------------------===//
 
-std::string LocalRunner::compareAndTime(perpend_model *model) {
-  SessionOwner session = createSession(model, threads);
-  if (!session)
-    return "refused\nno session";
-  Execution execution(model, session.get(), inputs);
+LocalRunner::LocalRunner(const TuningTask &task, const CompileOptions &options, int64_t threads, int64_t seed,
+                         std::function<bool()> isInterrupted)
+    : task(task), options(options), threads(threads), seed(seed), isInterrupted(std::move(isInterrupted)) {
+  if (support::makeTemporaryFolder(folder))
+    folder.clear();
+}
+
+LocalRunner::~LocalRunner() {
+  if (!folder.empty())
+    support::removeTemporaryFolder(folder);
+}
+
+std::string LocalRunner::pathOf(StringRef name) const { return (folder + "/" + name).str(); }
+
+std::string LocalRunner::loadAndTime(StringRef library) {
+  Execution execution(library, threads, inputs);
+  if (!execution.isReady())
+    return "refused\nit cannot be loaded";
   if (!execution.run())
     return "refused\nit does not run";
   for (auto [output, expected] : llvm::zip(execution.results(), reference)) {
     Array array = Array::copyOf(output);
-    if (Comparison comparison = compare(array, expected, options.precision); !comparison.isGood)
-      return "wrong\n" + describe("output", comparison, array, expected);
+    if (arrays::Comparison comparison = arrays::compare(array, expected, options.precision); !comparison.isGood)
+      return "wrong\n" + arrays::describe("output", comparison, array, expected);
   }
-  ModelOwner bestModel = loadLibrary(best);
-  SessionOwner bestSession = bestModel ? createSession(bestModel.get(), threads) : SessionOwner();
-  if (!bestSession)
+  Execution bestExecution(best, threads, inputs);
+  if (!bestExecution.isReady())
     return "refused\nthe best so far cannot be loaded";
-  Execution bestExecution(bestModel.get(), bestSession.get(), inputs);
   Duel duel(bestExecution, execution);
   if (!duel.run())
     return "refused\nit does not run again";
@@ -167,31 +219,49 @@ std::string LocalRunner::attempt(const tune::Trace &candidate, StringRef library
   return loadAndTime(library);
 }
 
-std::string LocalRunner::loadAndTime(StringRef library) {
-  ModelOwner model = loadLibrary(library);
-  return model ? compareAndTime(model.get()) : "refused\nit cannot be loaded";
-}
-
 //===----------------------------------------------------------------------===//
 // In this one
 //===----------------------------------------------------------------------===//
 
-bool LocalRunner::readReference(StringRef library) {
-  first = loadLibrary(library);
-  if (!first)
-    return false;
-  std::vector<std::string> symbols;
+/// What main's inputs are for these symbols. nullopt: an extent follows from something else.
+static std::optional<std::vector<Array>> drawInputs(const perpend_model *model, const TuningTask &task, int64_t seed) {
+  llvm::StringMap<int64_t> symbols;
   for (const auto &[name, value] : task.symbols)
-    symbols.push_back(name + "=" + std::to_string(value));
-  std::optional<Inputs> made = makeInputs(first.get(), {}, InputOptions{{}, symbols, seed});
-  SessionOwner session = made ? createSession(first.get(), threads) : SessionOwner();
-  if (!session)
+    symbols[name] = value;
+  std::mt19937_64 generator(static_cast<uint64_t>(seed));
+  std::vector<Array> inputs;
+  for (int32_t i = 0; i < perpend_model_input_count(model); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, i);
+    llvm::SmallVector<int64_t> shape;
+    for (int32_t dim = 0; dim < info->rank; ++dim) {
+      std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info->dimTexts[dim]);
+      std::optional<int64_t> value = extent ? extent->evaluate(symbols) : std::nullopt;
+      if (!value)
+        return std::nullopt;
+      shape.push_back(*value);
+    }
+    inputs.push_back(arrays::draw(info->type, shape, generator));
+    if (!inputs.back().bytes)
+      return std::nullopt;
+  }
+  return inputs;
+}
+
+bool LocalRunner::readReference(StringRef library) {
+  perpend_model *model = nullptr;
+  if (perpend_model_load(library.str().c_str(), &model) != PERPEND_OK)
     return false;
-  inputs = std::move(made->arrays);
-  std::optional<std::vector<Array>> results = runOnce(first.get(), session.get(), inputs);
-  if (results)
-    reference = std::move(*results);
-  return results.has_value();
+  std::optional<std::vector<Array>> drawn = drawInputs(model, task, seed);
+  perpend_model_free(model);
+  if (!drawn)
+    return false;
+  inputs = std::move(*drawn);
+  Execution execution(library, threads, inputs);
+  if (!execution.isReady() || !execution.run())
+    return false;
+  for (const perpend_tensor &output : execution.results())
+    reference.push_back(Array::copyOf(output));
+  return true;
 }
 
 tune::Outcome LocalRunner::parse(StringRef text) const {
@@ -308,7 +378,7 @@ tune::Outcome LocalRunner::measureFirst() {
 
 tune::Outcome LocalRunner::measure(const tune::Trace &candidate) {
   constexpr double leastSeconds = 20, firstSeconds = 300, slower = 20;
-  std::string library = folder.pathOf("candidate" + std::to_string(number++) + ".so"), text;
+  std::string library = pathOf("candidate" + std::to_string(number++) + ".so"), text;
   if (bool isFirst = best.empty(); isFirst) {
     text = isolated(firstSeconds, [&] {
       std::string refusal = compileOne(candidate, library);
@@ -334,4 +404,4 @@ tune::Outcome LocalRunner::measure(const tune::Trace &candidate) {
   }
   return outcome;
 }
-} // namespace perpend::cli
+} // namespace perpend

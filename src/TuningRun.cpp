@@ -1,0 +1,124 @@
+//===- TuningRun.cpp - a model that is tuned ------------------------------===//
+
+#include "TuningRun.h"
+
+#include "LocalRunner.h"
+#include "graph/Symbols.h"
+#include "tune/CostModel.h"
+
+#include "perpend.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace perpend {
+
+LogicalResult TuningRun::checkSymbols(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<std::string> inputs = main ? graph::symbolsOf(main) : std::vector<std::string>();
+  for (const auto &symbol : options.symbols)
+    if (!llvm::is_contained(inputs, symbol.first()))
+      return module.emitError("option '--symbol': the inputs have no symbol '")
+             << symbol.first() << "'\nhint: "
+             << (inputs.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(inputs, ", "));
+  for (const std::string &symbol : inputs)
+    if (!options.symbols.contains(symbol))
+      assumed.push_back(symbol);
+  return success();
+}
+
+tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
+  return {taskOf(job).structure, target.name, taskOf(job).symbolsText(), options.threads};
+}
+
+LogicalResult TuningRun::makeJobs(Location location) {
+  auto search =
+      llvm::find_if(tune::searches(), [&](const tune::SearchInfo &info) { return info.name == options.search; });
+  if (search == tune::searches().end())
+    return emitError(location, "no search is named '") << options.search << "'";
+  for (TuningTask &task : tasks)
+    jobs.push_back(
+        {task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
+         tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
+         std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed, isInterrupted)});
+  for (auto [job, task] : llvm::zip(jobs, tasks)) {
+    job.search = search->make(job.space, static_cast<uint64_t>(options.seed));
+    if (options.costModel == "machine")
+      job.search =
+          tune::rankedSearch(std::move(job.search), tune::machineModel(task.kernelIn(*task.blocks), target), job.space);
+  }
+  return success();
+}
+
+/// A text that is no trace is as good as none.
+llvm::Error TuningRun::readKnown(const tune::Database &database) {
+  for (tune::Job &job : jobs) {
+    llvm::Expected<std::optional<tune::Record>> record = database.find(keyOf(job));
+    if (!record)
+      return record.takeError();
+    if (*record)
+      job.known = tune::readTrace((*record)->trace).value_or(tune::Trace());
+  }
+  return llvm::Error::success();
+}
+
+FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ModuleOp module, TuningOptions options,
+                                                      IsInterrupted isInterrupted) {
+  llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
+  if (!target)
+    return module.emitError(llvm::toString(target.takeError()));
+  std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
+  Location location = module.getLoc();
+  if (failed(run->checkSymbols(module)))
+    return failure();
+  FailureOr<std::vector<TuningTask>> tasks =
+      tuningTasksOf(module, run->options.compiler, run->target, run->options.symbols, TuningOptions::assumed);
+  if (failed(tasks))
+    return failure();
+  run->tasks = std::move(*tasks);
+  if (failed(run->makeJobs(location)))
+    return failure();
+  run->tuner.emplace(run->jobs, tune::Tuner::Clock::time_point::max());
+  return run;
+}
+
+tune::Record TuningRun::recordOf(const tune::Job &job, int64_t trials) const {
+  return {keyOf(job),
+          job.kernel,
+          llvm::join(tune::linesOf(job.best), "\n"),
+          job.bestSeconds,
+          job.bestSpread,
+          job.defaultSeconds,
+          trials,
+          PERPEND_VERSION,
+          options.search + ", seed " + std::to_string(options.seed),
+          ""};
+}
+
+void TuningRun::measure(const tune::Tuner::Progress &progress) { tuner->measureDefaults(progress, isInterrupted); }
+
+llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progress &progress) {
+  using Clock = tune::Tuner::Clock;
+  tuner.emplace(jobs, Clock::now() +
+                          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds)));
+  llvm::Error failure = llvm::Error::success();
+  std::vector<int64_t> recorded(jobs.size()); // trials
+  auto record = [&](const tune::Job &job) {
+    int64_t &before = recorded[&job - jobs.data()];
+    if (!failure)
+      failure = database.add(recordOf(job, job.trials - before));
+    before = job.trials;
+  };
+  auto keep = [&](const tune::Job &job, const tune::Outcome &outcome) {
+    progress(job, outcome);
+    if (outcome.isFaster)
+      record(job); // what is found is not lost
+  };
+  tuner->run(keep, [&] { return isInterrupted() || bool(failure); });
+  for (const tune::Job &job : jobs)
+    if (job.isImproved())
+      record(job);
+  return failure;
+}
+} // namespace perpend

@@ -1,0 +1,68 @@
+//===- TuningRun.h - a model that is tuned -----------------------*- C++ -*-===//
+//
+// From a module and a database to faster schedules in the database: what
+// `perpend tune` does besides reading options and printing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TUNINGRUN_H
+#define PERPEND_TUNINGRUN_H
+
+#include "Tuning.h"
+#include "tune/Database.h"
+#include "tune/Tuner.h"
+
+namespace perpend {
+
+struct TuningOptions {
+  CompileOptions compiler;
+  llvm::StringMap<int64_t> symbols;     ///< of the model's inputs
+  static constexpr int64_t assumed = 2; ///< what others are taken as, as in other commands
+  std::string search = "evolutionary", costModel = "machine";
+  int64_t seed = 1, threads = 1;
+  double seconds = 600; ///< of searching
+};
+
+class TuningRun {
+public:
+  using IsInterrupted = std::function<bool()>;
+
+  /// The module is at graph level, and consumed. `isInterrupted` ends what runs. Errors: diagnostics on its context.
+  static mlir::FailureOr<std::unique_ptr<TuningRun>> make(mlir::ModuleOp module, TuningOptions options,
+                                                          IsInterrupted isInterrupted);
+
+  /// Of the kernels, what was found before; the search begins with it.
+  llvm::Error readKnown(const tune::Database &database);
+
+  /// Only the time of each kernel.
+  void measure(const tune::Tuner::Progress &progress);
+  /// Searches until the time is over, and writes what is found.
+  llvm::Error search(tune::Database &database, const tune::Tuner::Progress &progress);
+
+  /// The model's kernels, with what was found.
+  llvm::ArrayRef<tune::Job> kernels() const { return jobs; }
+  /// Sums of all kernels.
+  const tune::Tuner &sums() const { return *tuner; }
+  /// Symbols of the inputs that nobody has said.
+  llvm::ArrayRef<std::string> assumedSymbols() const { return assumed; }
+  tune::RecordKey keyOf(const tune::Job &job) const;
+
+private:
+  TuningRun(TuningOptions options, target::TargetInfo target, IsInterrupted isInterrupted)
+      : options(std::move(options)), target(std::move(target)), isInterrupted(std::move(isInterrupted)) {}
+  mlir::LogicalResult checkSymbols(mlir::ModuleOp module);
+  mlir::LogicalResult makeJobs(mlir::Location location);
+  const TuningTask &taskOf(const tune::Job &job) const { return tasks[&job - jobs.data()]; }
+  tune::Record recordOf(const tune::Job &job, int64_t trials) const;
+
+  TuningOptions options;
+  target::TargetInfo target;
+  IsInterrupted isInterrupted;
+  std::vector<std::string> assumed;
+  std::vector<TuningTask> tasks;
+  std::vector<tune::Job> jobs;
+  std::optional<tune::Tuner> tuner;
+};
+} // namespace perpend
+
+#endif

@@ -1,0 +1,17 @@
+//===- Draw.h - random arrays ------------------------------------*- C++ -*-===//
+
+#ifndef PERPEND_ARRAYS_DRAW_H
+#define PERPEND_ARRAYS_DRAW_H
+
+#include "arrays/Array.h"
+
+#include <random>
+
+namespace perpend::arrays {
+
+/// Floats in [-1, 1), 8-bit integers over their range, other integers 0 or 1 (they are often indices), counts 1 or 2;
+/// of several, one is not 0. The same on every machine for one state of the generator. Texts are small numbers.
+Array draw(perpend_type type, llvm::ArrayRef<int64_t> shape, std::mt19937_64 &generator, bool isCount = false);
+} // namespace perpend::arrays
+
+#endif
