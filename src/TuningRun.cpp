@@ -2,8 +2,9 @@
 
 #include "TuningRun.h"
 
-#include "LocalRunner.h"
+#include "TuningCandidates.h"
 #include "graph/Symbols.h"
+#include "target/Link.h"
 #include "tune/CostModel.h"
 
 #include "perpend.h"
@@ -37,11 +38,15 @@ LogicalResult TuningRun::makeJobs(Location location) {
       llvm::find_if(tune::searches(), [&](const tune::SearchInfo &info) { return info.name == options.search; });
   if (search == tune::searches().end())
     return emitError(location, "no search is named '") << options.search << "'";
+  llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
+  if (!program)
+    return emitError(location, llvm::toString(program.takeError()));
   for (TuningTask &task : tasks)
     jobs.push_back(
         {task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
          tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
-         std::make_unique<LocalRunner>(task, options.compiler, options.threads, options.seed, isInterrupted)});
+         std::make_unique<tune::LocalRunner>(std::make_unique<TuningCandidates>(task, options.compiler, options.seed),
+                                             *program, options.threads, isInterrupted)});
   for (auto [job, task] : llvm::zip(jobs, tasks)) {
     job.search = search->make(job.space, static_cast<uint64_t>(options.seed));
     if (options.costModel == "machine")

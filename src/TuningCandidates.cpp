@@ -1,0 +1,92 @@
+//===- TuningCandidates.cpp - how a task's candidates are made ------------===//
+
+#include "TuningCandidates.h"
+
+#include "arrays/Compare.h"
+#include "arrays/Draw.h"
+#include "graph/Shapes.h"
+#include "interp/Boundary.h"
+#include "tune/TensorFile.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <cstring>
+
+using namespace mlir;
+
+namespace perpend {
+
+using arrays::Array;
+
+std::string TuningCandidates::compile(const tune::Trace &candidate, StringRef library) {
+  std::string error;
+  MLIRContext *context = task.model.get()->getContext();
+  ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
+    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      error = diagnostic.str();
+    return success();
+  });
+  bool isDone = succeeded(compileTask(task, candidate, options, library));
+  return isDone || !error.empty() ? error : "it does not compile";
+}
+
+std::string TuningCandidates::writeInputs(StringRef path) {
+  llvm::StringMap<int64_t> symbols;
+  for (const auto &[name, value] : task.symbols)
+    symbols[name] = value;
+  std::mt19937_64 generator(static_cast<uint64_t>(seed));
+  std::vector<Array> inputs;
+  std::vector<perpend_tensor> views;
+  ModuleOp module = task.model.get();
+  for (Type type : module.lookupSymbol<func::FuncOp>("main").getArgumentTypes()) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    std::optional<perpend_type> element = tensor ? interp::interfaceType(tensor.getElementType()) : std::nullopt;
+    if (!element || *element >= PERPEND_STRING)
+      return "its inputs are texts or lists";
+    SmallVector<int64_t> shape;
+    for (const graph::SymbolicInt &extent : graph::shapeOf(tensor)) {
+      std::optional<int64_t> value = extent.evaluate(symbols);
+      if (!value)
+        return "an extent of its inputs is not known";
+      shape.push_back(*value);
+    }
+    inputs.push_back(arrays::draw(*element, shape, generator));
+    if (!inputs.back().bytes)
+      return "there is no memory for its inputs";
+  }
+  for (const Array &input : inputs)
+    views.push_back(input.view());
+  return tune::writeTensors(path.str().c_str(), views) ? "" : "its inputs cannot be written";
+}
+
+static std::optional<std::vector<Array>> readArrays(StringRef path) {
+  std::vector<tune::StoredTensor> tensors;
+  if (!tune::readTensors(path.str().c_str(), tensors))
+    return std::nullopt;
+  std::vector<Array> arrays;
+  for (tune::StoredTensor &tensor : tensors)
+    arrays.push_back(Array::copyOf(
+        {tensor.bytes.data(), tensor.shape.data(), static_cast<int32_t>(tensor.shape.size()), tensor.type}));
+  return arrays;
+}
+
+bool TuningCandidates::readReference(StringRef path) {
+  std::optional<std::vector<Array>> outputs = readArrays(path);
+  if (outputs)
+    reference = std::move(*outputs);
+  return outputs.has_value();
+}
+
+/// Outputs may be there twice: of a first run and of a last one.
+std::string TuningCandidates::differenceOf(StringRef path) {
+  std::optional<std::vector<Array>> outputs = readArrays(path);
+  if (!outputs || outputs->size() < reference.size())
+    return "its outputs cannot be read";
+  for (auto [i, array] : llvm::enumerate(*outputs)) {
+    const Array &expected = reference[i % reference.size()];
+    if (arrays::Comparison comparison = arrays::compare(array, expected, options.precision); !comparison.isGood)
+      return arrays::describe("output", comparison, array, expected);
+  }
+  return "";
+}
+} // namespace perpend

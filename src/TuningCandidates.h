@@ -1,0 +1,31 @@
+//===- TuningCandidates.h - how a task's candidates are made -----*- C++ -*-===//
+
+#ifndef PERPEND_TUNINGCANDIDATES_H
+#define PERPEND_TUNINGCANDIDATES_H
+
+#include "Tuning.h"
+#include "arrays/Array.h"
+#include "tune/LocalRunner.h"
+
+namespace perpend {
+
+class TuningCandidates : public tune::Candidates {
+public:
+  /// Both are borrowed.
+  TuningCandidates(const TuningTask &task, const CompileOptions &options, int64_t seed)
+      : task(task), options(options), seed(seed) {}
+
+  std::string compile(const tune::Trace &candidate, llvm::StringRef library) override;
+  std::string writeInputs(llvm::StringRef path) override;
+  bool readReference(llvm::StringRef path) override;
+  std::string differenceOf(llvm::StringRef path) override;
+
+private:
+  const TuningTask &task;
+  const CompileOptions &options;
+  int64_t seed;
+  std::vector<arrays::Array> reference;
+};
+} // namespace perpend
+
+#endif

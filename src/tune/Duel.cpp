@@ -1,0 +1,90 @@
+//===- Duel.cpp - which of two is faster ----------------------------------===//
+
+#include "tune/Duel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace perpend::tune {
+
+static constexpr double sliceSeconds = 1e-3, worthwhile = 5e-3, totalSeconds = 2, aloneSeconds = 0.3;
+static constexpr size_t leastRounds = 5, mostRounds = 60;
+
+static double quantile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
+}
+
+static double halfOfMiddle(const std::vector<double> &values) {
+  return (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
+}
+
+/// Three standard errors of the median.
+static double errorOf(const std::vector<double> &values) {
+  constexpr double quartilesOfSigma = 1.349, medianOfMean = 1.2533, errors = 3;
+  double sigma = 2 * halfOfMiddle(values) / quartilesOfSigma;
+  return errors * medianOfMean * sigma / std::sqrt(static_cast<double>(values.size()));
+}
+
+/// The first run plans memory and warms caches. 0: a run fails.
+static int64_t runsOfSlice(const TimedRuns &runs) {
+  if (runs(1) < 0)
+    return 0;
+  double once = runs(1);
+  return once < 0 ? 0 : std::max<int64_t>(1, static_cast<int64_t>(sliceSeconds / std::max(once, 1e-8)));
+}
+
+DuelResult duel(const TimedRuns &best, const TimedRuns &candidate) {
+  DuelResult result;
+  int64_t bestRuns = runsOfSlice(best), candidateRuns = runsOfSlice(candidate);
+  if (!bestRuns || !candidateRuns)
+    return result;
+  std::vector<double> bestTimes, times, ratios;
+  bool isDecided = false;
+  double lower = 0, upper = 2; // of the ratio
+  for (double spent = 0; !isDecided && ratios.size() < mostRounds;) {
+    if (ratios.size() >= leastRounds && spent >= totalSeconds)
+      break;
+    bool bestFirst = ratios.size() % 2 == 0;
+    double a = bestFirst ? best(bestRuns) : 0, b = candidate(candidateRuns);
+    if (!bestFirst)
+      a = best(bestRuns);
+    if (a < 0 || b < 0)
+      return result;
+    spent += a + b;
+    bestTimes.push_back(a / static_cast<double>(bestRuns));
+    times.push_back(b / static_cast<double>(candidateRuns));
+    ratios.push_back(times.back() / std::max(bestTimes.back(), 1e-12));
+    if (ratios.size() < leastRounds)
+      continue;
+    double middle = quantile(ratios, 0.5), error = errorOf(ratios);
+    lower = middle - error, upper = middle + error;
+    isDecided = upper < 1 - worthwhile || lower > 1 || upper - lower < worthwhile;
+  }
+  return {true,
+          quantile(bestTimes, 0.5),
+          quantile(times, 0.5),
+          halfOfMiddle(times),
+          quantile(ratios, 0.5),
+          upper < 1 - worthwhile};
+}
+
+DuelResult timeAlone(const TimedRuns &runs) {
+  constexpr double precise = 1e-2;
+  int64_t count = runsOfSlice(runs);
+  std::vector<double> times;
+  for (double spent = 0; count && times.size() < mostRounds;) {
+    double seconds = runs(count);
+    if (seconds < 0)
+      return {};
+    spent += seconds;
+    times.push_back(seconds / static_cast<double>(count));
+    bool isPrecise = times.size() >= 2 * leastRounds && errorOf(times) < precise * quantile(times, 0.5);
+    if (times.size() >= leastRounds && (isPrecise || spent >= aloneSeconds))
+      break;
+  }
+  double median = quantile(times, 0.5);
+  return {count != 0, median, median, halfOfMiddle(times), 1, false};
+}
+} // namespace perpend::tune

@@ -1,0 +1,231 @@
+//===- MeasureProgram.cpp - a program that runs and times candidates ------===//
+//
+// Its memory is laid out as that of a program that uses a model: inputs and
+// outputs lie in one allocation, as tensors in the arena of a model do. Both
+// libraries work on the same ones, so neither wins by where they lie.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tune/MeasureProgram.h"
+
+#include "tune/Duel.h"
+#include "tune/TensorFile.h"
+
+#include "runtime/Allocate.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace perpend::tune {
+namespace {
+/// Tensors one behind the other in one allocation.
+class Placement {
+public:
+  /// Others put other distances between tensors.
+  explicit Placement(int64_t number) : gap(line * (2 * number + 1)), begin(line * 6 * number) {}
+  Placement(const Placement &) = delete;
+  ~Placement() { std::free(memory); }
+
+  /// Before allocate().
+  size_t add(int64_t bytes) {
+    offsets.push_back(begin);
+    begin += (bytes + line - 1) / line * line + gap;
+    return offsets.size() - 1;
+  }
+  bool allocate() {
+    memory = static_cast<std::byte *>(runtime::allocateTensor(begin + line));
+    if (memory)
+      std::memset(memory, 0, static_cast<size_t>(begin));
+    return memory;
+  }
+  std::byte *at(size_t number) const { return memory + offsets[number]; }
+
+private:
+  static constexpr int64_t line = 64;
+  int64_t gap, begin;
+  std::vector<int64_t> offsets;
+  std::byte *memory = nullptr;
+};
+
+class Library {
+public:
+  Library() = default;
+  Library(const Library &) = delete;
+  ~Library() {
+    perpend_session_free(session);
+    perpend_model_free(model);
+  }
+  bool load(const char *path, int threads) {
+    perpend_session_options options = {threads};
+    return perpend_model_load(path, &model) == PERPEND_OK &&
+           perpend_session_create(model, &options, &session) == PERPEND_OK;
+  }
+  /// False where data decides about it.
+  bool shapeOf(const std::vector<perpend_tensor> &inputs, int32_t output, std::vector<int64_t> &shape) const {
+    const perpend_tensor_info *info = perpend_model_output(model, output);
+    shape.assign(static_cast<size_t>(info->rank) + 1, 0); // never null
+    return perpend_session_output_shape(session, inputs.data(), static_cast<int32_t>(inputs.size()), output,
+                                        shape.data()) == PERPEND_OK;
+  }
+  int32_t outputCount() const { return perpend_model_output_count(model); }
+  perpend_type typeOf(int32_t output) const { return perpend_model_output(model, output)->type; }
+  bool run(const std::vector<perpend_tensor> &inputs, std::vector<perpend_tensor> &outputs) {
+    return perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                               static_cast<int32_t>(outputs.size())) == PERPEND_OK;
+  }
+
+private:
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+};
+
+class Measurement {
+public:
+  Measurement(int threads, int64_t placement) : threads(threads), placement(placement) {}
+  /// The line.
+  std::string run(const char *inputPath, const char *outputPath, const char *candidatePath, const char *bestPath);
+
+private:
+  bool place();
+  TimedRuns runsOf(Library &library);
+
+  int threads;
+  Placement placement;
+  std::vector<StoredTensor> stored;
+  std::vector<std::vector<int64_t>> shapes;  ///< of outputs
+  std::vector<perpend_tensor> inputs, given; ///< `given`: outputs; null where data decides about the extents
+  Library candidate, best;
+};
+} // namespace
+
+bool Measurement::place() {
+  for (const StoredTensor &tensor : stored) {
+    placement.add(static_cast<int64_t>(tensor.bytes.size()));
+    inputs.push_back({nullptr, tensor.shape.data(), static_cast<int32_t>(tensor.shape.size()), tensor.type});
+  }
+  shapes.resize(static_cast<size_t>(candidate.outputCount()));
+  std::vector<size_t> places(shapes.size(), ~size_t{0});
+  for (int32_t i = 0; i < candidate.outputCount(); ++i) {
+    std::vector<int64_t> &shape = shapes[static_cast<size_t>(i)];
+    perpend_tensor &output = given.emplace_back();
+    if (!candidate.shapeOf(inputs, i, shape))
+      continue;
+    output = {nullptr, shape.data(), static_cast<int32_t>(shape.size()) - 1, candidate.typeOf(i)};
+    int64_t bytes = perpend_type_size_bytes(output.type);
+    for (int32_t dim = 0; dim < output.rank; ++dim)
+      bytes *= shape[static_cast<size_t>(dim)];
+    places[static_cast<size_t>(i)] = placement.add(bytes);
+  }
+  if (!placement.allocate())
+    return false;
+  for (size_t i = 0; i < stored.size(); ++i) {
+    inputs[i].data = placement.at(i);
+    std::memcpy(inputs[i].data, stored[i].bytes.data(), stored[i].bytes.size());
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i] != ~size_t{0})
+      given[i].data = placement.at(places[i]);
+  return true;
+}
+
+TimedRuns Measurement::runsOf(Library &library) {
+  return [this, &library](int64_t runs) {
+    using Clock = std::chrono::steady_clock;
+    std::vector<perpend_tensor> outputs(given);
+    Clock::time_point start = Clock::now();
+    for (int64_t i = 0; i < runs; ++i) {
+      for (size_t output = 0; output < given.size(); ++output)
+        outputs[output] = given[output];
+      if (!library.run(inputs, outputs))
+        return -1.0;
+    }
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+}
+
+static bool areEqual(const std::vector<StoredTensor> &a, const std::vector<StoredTensor> &b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].shape != b[i].shape || a[i].bytes != b[i].bytes)
+      return false;
+  return true;
+}
+
+static std::vector<StoredTensor> copiesOf(const std::vector<perpend_tensor> &tensors) {
+  std::vector<StoredTensor> copies;
+  for (const perpend_tensor &tensor : tensors) {
+    int64_t bytes = perpend_type_size_bytes(tensor.type);
+    for (int32_t i = 0; i < tensor.rank; ++i)
+      bytes *= tensor.shape[i];
+    const auto *data = static_cast<const std::byte *>(tensor.data);
+    copies.push_back({tensor.type, {tensor.shape, tensor.shape + tensor.rank}, {data, data + bytes}});
+  }
+  return copies;
+}
+
+static void addViews(std::vector<StoredTensor> &tensors, std::vector<perpend_tensor> &views) {
+  for (StoredTensor &tensor : tensors)
+    views.push_back({tensor.bytes.data(), tensor.shape.data(), static_cast<int32_t>(tensor.shape.size()), tensor.type});
+}
+
+std::string Measurement::run(const char *inputPath, const char *outputPath, const char *candidatePath,
+                             const char *bestPath) {
+  auto refused = [](const char *what) { return std::string("refused ") + what + ": " + perpend_error_message(); };
+  if (!readTensors(inputPath, stored))
+    return "refused its inputs cannot be read";
+  if (!candidate.load(candidatePath, threads))
+    return refused("it cannot be loaded");
+  if (bestPath && !best.load(bestPath, threads))
+    return refused("the best so far cannot be loaded");
+  if (!place())
+    return "refused there is no memory for its inputs and outputs";
+  std::vector<perpend_tensor> outputs(given), views;
+  if (!candidate.run(inputs, outputs))
+    return refused("it does not run");
+  std::vector<StoredTensor> first = copiesOf(outputs);
+  DuelResult result = bestPath ? duel(runsOf(best), runsOf(candidate)) : timeAlone(runsOf(candidate));
+  outputs = given;
+  if (!result.isDone || !candidate.run(inputs, outputs))
+    return refused("it does not run again");
+  std::vector<StoredTensor> last = copiesOf(outputs);
+  addViews(first, views);
+  if (!areEqual(first, last))
+    addViews(last, views);
+  if (!writeTensors(outputPath, views))
+    return "refused its outputs cannot be written";
+  char text[200];
+  std::snprintf(text, sizeof text, "measured %.12e %.12e %.12e %.12e %d", result.seconds, result.spreadSeconds,
+                result.ratio, result.bestSeconds, result.isFaster ? 1 : 0);
+  return text;
+}
+
+/// What a candidate does stays its own.
+static bool isolate(pid_t parent) {
+  constexpr rlim_t mostBytes = rlim_t{16} << 30;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGINT, SIG_IGN); // the parent stops it
+  rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};
+  setrlimit(RLIMIT_CORE, &noCore);
+  setrlimit(RLIMIT_DATA, &memory);
+  return getppid() == parent;
+}
+
+int measureMain(int argumentCount, char **arguments) {
+  if (argumentCount < 7 || argumentCount > 8) {
+    std::fprintf(stderr, "usage: %s PARENT INPUTS OUTPUTS THREADS PLACEMENT CANDIDATE [BEST]\n", arguments[0]);
+    return 2;
+  }
+  if (!isolate(static_cast<pid_t>(std::atol(arguments[1]))))
+    return 1;
+  std::string line = Measurement(std::atoi(arguments[4]), std::atol(arguments[5]))
+                         .run(arguments[2], arguments[3], arguments[6], argumentCount == 8 ? arguments[7] : nullptr);
+  std::puts(line.c_str());
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+} // namespace perpend::tune

@@ -1,0 +1,15 @@
+//===- MeasureProgram.h - a program that runs and times candidates -*- C++ -*-===//
+
+#ifndef PERPEND_TUNE_MEASUREPROGRAM_H
+#define PERPEND_TUNE_MEASUREPROGRAM_H
+
+namespace perpend::tune {
+
+/// PARENT INPUTS OUTPUTS THREADS PLACEMENT CANDIDATE [BEST]: runs the library CANDIDATE on the tensors of the file
+/// INPUTS, times it, against BEST if it is given, and writes its outputs: those of the first run, and behind them those
+/// of the last one if they are others. Prints one line: "measured SECONDS SPREAD RATIO BEST-SECONDS IS-FASTER", or
+/// "refused" with the reason. Ends with the process PARENT.
+int measureMain(int argumentCount, char **arguments);
+} // namespace perpend::tune
+
+#endif
