@@ -140,6 +140,8 @@ static std::string outputOf(double seconds, const std::function<bool()> &isInter
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (!isOver && isInterrupted())
+    return "refused\nit was interrupted";
   if (!isOver)
     return "timed out\nit took more than " + std::to_string(static_cast<int>(seconds)) + " s";
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty())
@@ -182,8 +184,9 @@ std::string LocalRunner::run(StringRef library, int64_t placement) {
     words.push_back(best);
   std::string text =
       outputOf(limitSeconds, isInterrupted, [&](int end) { return startProgram(end, std::move(words)); });
-  if (size_t space = text.find(' '); space < text.find('\n'))
-    text[space] = '\n';
+  for (StringRef kind : {"measured ", "refused "})
+    if (StringRef(text).starts_with(kind))
+      text[kind.size() - 1] = '\n';
   return text;
 }
 
@@ -234,7 +237,7 @@ void LocalRunner::remove(StringRef library) const {
 
 /// The least of some processes' times.
 Outcome LocalRunner::measureFirst(const Trace &given, StringRef library) {
-  constexpr double leastSeconds = 20, slower = 20;
+  constexpr double slower = 20;
   constexpr int64_t processes = 3;
   auto refused = [](std::string message) {
     Outcome outcome;
@@ -251,7 +254,7 @@ Outcome LocalRunner::measureFirst(const Trace &given, StringRef library) {
     return least;
   if (!candidates->readReference(pathOf("outputs")))
     return refused("its outputs cannot be read");
-  limitSeconds = leastSeconds + slower * secondsSince(start);
+  limitSeconds = leastLimit + slower * secondsSince(start);
   for (int64_t i = 1; i < processes; ++i) {
     Outcome outcome = runAndCompare(library, i);
     if (outcome.kind != Outcome::Measured)

@@ -40,6 +40,8 @@ public:
 
   Outcome measure(const Trace &candidate) override;
 
+  double leastLimit = 20; ///< seconds that a candidate may take at least
+
 private:
   // What happened, as `parse` reads it.
   std::string compile(const Trace &candidate, llvm::StringRef library, double seconds);
