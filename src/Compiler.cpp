@@ -158,7 +158,7 @@ LogicalResult Compilation::openDatabase() {
   if (!opened)
     return fail(opened.takeError());
   database.emplace(std::move(*opened));
-  return success();
+  return first == "schedule" ? attachRecords() : success();
 }
 
 /// What tuning has found for kernels that no schedule is given for.

@@ -9,6 +9,8 @@
 
 #include "perpend.h"
 
+#include "../runtime/Isa.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -62,8 +64,11 @@ llvm::Error TuningRun::readKnown(const tune::Database &database) {
     llvm::Expected<std::optional<tune::Record>> record = database.find(keyOf(job));
     if (!record)
       return record.takeError();
-    if (*record)
-      job.known = tune::readTrace((*record)->trace).value_or(tune::Trace());
+    if (!*record)
+      continue;
+    job.known = tune::readTrace((*record)->trace).value_or(tune::Trace());
+    job.knownGain = (*record)->defaultSeconds / (*record)->seconds;
+    job.knownTrials = (*record)->trials;
   }
   return llvm::Error::success();
 }
@@ -73,6 +78,10 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ModuleOp module, TuningOpt
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
+  for (const std::string &name : target->isa)
+    if (!runtime::hasInstructionSet(name.c_str()) || !runtime::requestInstructionSet(name.c_str()))
+      return module.emitError("a tuner measures on this machine, which lacks ")
+             << name << "\nhint: tune on a machine that the target is for, or for --target host";
   std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
   Location location = module.getLoc();
   if (failed(run->checkSymbols(module)))
@@ -108,9 +117,21 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   tuner.emplace(jobs, Clock::now() +
                           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds)));
   llvm::Error failure = llvm::Error::success();
-  std::vector<int64_t> recorded(jobs.size()); // trials
+  struct Written {
+    int64_t trials = 0;
+    bool isForgotten = false; ///< what was known
+  };
+  std::vector<Written> written(jobs.size());
+  auto forget = [&](const tune::Job &job) { // what is measured today goes before what was measured then
+    Written &before = written[&job - jobs.data()];
+    if (!job.isKnownTried || before.isForgotten || failure)
+      return;
+    failure = database.forget(keyOf(job));
+    before = {-job.knownTrials, true};
+  };
   auto record = [&](const tune::Job &job) {
-    int64_t &before = recorded[&job - jobs.data()];
+    forget(job);
+    int64_t &before = written[&job - jobs.data()].trials;
     if (!failure)
       failure = database.add(recordOf(job, job.trials - before));
     before = job.trials;
@@ -119,6 +140,8 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     progress(job, outcome);
     if (outcome.isFaster)
       record(job); // what is found is not lost
+    else if (job.isKnownRefuted)
+      forget(job);
   };
   tuner->run(keep, [&] { return isInterrupted() || bool(failure); });
   for (const tune::Job &job : jobs)

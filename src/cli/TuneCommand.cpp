@@ -3,12 +3,14 @@
 #include "TuningRun.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
+#include "support/ReadableText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 
 using namespace mlir;
@@ -24,7 +26,8 @@ struct TuneOptions {
 };
 } // namespace
 
-static std::atomic<bool> isInterrupted = false;
+static std::atomic<int> endingSignal = 0;
+static bool isInterrupted() { return endingSignal != 0; }
 
 /// "90", "90s", "10m" or "1h". nullopt: none of them.
 static std::optional<double> secondsOf(StringRef text) {
@@ -58,13 +61,22 @@ static bool checkSearch(StringRef name) {
   return false;
 }
 
+static std::string searchHelp(StringRef usual) {
+  std::string text = "what is tried next:";
+  for (const tune::SearchInfo &info : tune::searches())
+    text += ((&info == tune::searches().begin() ? " " : "; ") + info.name +
+             (info.name == usual ? " (default), " : ", ") + info.sentence)
+                .str();
+  return text;
+}
+
 static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> texts) {
   llvm::StringMap<int64_t> symbols;
   for (StringRef text : texts) {
     auto [name, value] = text.split('=');
     int64_t number = 0;
-    if (name.empty() || value.getAsInteger(10, number) || number < 0)
-      return fail("option '--symbol': expected NAME=N, got '" + text + "'"), std::nullopt;
+    if (value.getAsInteger(10, number) || number < 1) // the option's form says that it is a number
+      return fail("option '--symbol': expected an extent of at least 1, got '" + text + "'"), std::nullopt;
     symbols[name] = number;
   }
   return symbols;
@@ -81,7 +93,8 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
     total += static_cast<double>(job.calls) * job.defaultSeconds;
   std::vector<const tune::Job *> order;
   for (const tune::Job &job : jobs)
-    order.push_back(&job);
+    if (job.isMeasured())
+      order.push_back(&job);
   auto share = [](const tune::Job *job) {
     return std::make_pair(-static_cast<double>(job->calls) * job->defaultSeconds, StringRef(job->kernel));
   };
@@ -100,23 +113,28 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
                                    job->bestSeconds > 0 ? job->defaultSeconds / job->bestSeconds : 1);
     llvm::outs() << "  " << job->kernel << "\n";
   }
+  if (size_t others = jobs.size() - order.size())
+    llvm::outs() << "not measured: " << support::counted(others, "kernel") << "\n";
 }
 
 /// Where the tuner is: on a terminal one line that changes, else a line from time to time.
 class ProgressLine {
 public:
   ProgressLine(const TuningRun &run, double budget) : run(run), budget(budget) {}
+  /// Of a list, which takes no time that is known; a short one is silent in a pipe.
+  explicit ProgressLine(const TuningRun &run) : run(run), budget(0), printed(0) {}
 
   void print(const tune::Job &job, bool isLast = false) {
     using Seconds = std::chrono::duration<double>;
     double spent = Seconds(tune::Tuner::Clock::now() - start).count();
     bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
-    if (!isLast && spent - printed < (isTerminal ? 0.2 : 10))
+    if (!isLast && spent - printed < (isTerminal ? 0.2 : 5))
       return;
     printed = spent;
     llvm::errs() << (isTerminal ? "\r\033[K" : "");
     if (job.trials == 0 && !isLast) {
-      llvm::errs() << "measuring " << job.kernel << (isTerminal ? "" : "\n");
+      llvm::errs() << "measuring kernels: " << llvm::count_if(run.kernels(), [](auto &of) { return of.isMeasured(); })
+                   << " of " << run.kernels().size() << ", " << job.kernel << (isTerminal ? "" : "\n");
       return;
     }
     double before = run.sums().modelSeconds(true), now = run.sums().modelSeconds(false);
@@ -127,6 +145,9 @@ public:
       llvm::errs() << "; " << job.kernel << ", " << job.trials << " trials";
     llvm::errs() << (isTerminal && !isLast ? "" : "\n");
   }
+
+  /// What is printed next begins a line.
+  static void end() { llvm::errs() << (llvm::sys::Process::StandardErrIsDisplayed() ? "\r\033[K" : ""); }
 
 private:
   const TuningRun &run;
@@ -139,7 +160,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 static void warnOf(const tune::Job &job, const tune::Outcome &outcome) {
-  if (outcome.kind != tune::Outcome::Measured && job.defaultSeconds == 0)
+  if (outcome.kind != tune::Outcome::Measured && !job.isMeasured() && !isInterrupted())
     llvm::errs() << "warning: the kernel '" << job.kernel << "' cannot be measured: " << outcome.message << "\n";
 }
 
@@ -149,17 +170,29 @@ static void warnOfSymbols(const TuningRun &run) {
                  << ", and other schedules may be faster for its usual value\nhint: --symbol " << symbol << "=N\n";
 }
 
+/// What the database says before anything is measured.
+static void printKnown(ArrayRef<tune::Job> kernels) {
+  double least = INFINITY, most = 0;
+  int64_t count = 0;
+  for (const tune::Job &job : kernels)
+    if (!job.known.empty())
+      least = std::min(least, job.knownGain), most = std::max(most, job.knownGain), ++count;
+  if (count)
+    llvm::errs() << llvm::format("known: %lld of %zu kernels, %.2fx to %.2fx\n", static_cast<long long>(count),
+                                 kernels.size(), least, most);
+}
+
 /// False: printed.
 static bool isAnyMeasured(ArrayRef<tune::Job> kernels) {
-  bool isAny = llvm::any_of(kernels, [](const tune::Job &job) { return job.defaultSeconds > 0; });
-  if (!isAny && !kernels.empty() && !isInterrupted)
+  bool isAny = llvm::any_of(kernels, [](const tune::Job &job) { return job.isMeasured(); });
+  if (!isAny && !kernels.empty() && !isInterrupted())
     fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
-  return isAny || kernels.empty() || isInterrupted;
+  return isAny || kernels.empty() || isInterrupted();
 }
 
 static void stopOnSignals() {
   struct sigaction stop = {};
-  stop.sa_handler = [](int) { isInterrupted = true; };
+  stop.sa_handler = [](int signal) { endingSignal = signal; };
   stop.sa_flags = SA_RESETHAND; // a second one ends the program
   for (int signal : {SIGINT, SIGTERM})
     sigaction(signal, &stop, nullptr);
@@ -172,6 +205,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
   warnOfSymbols(run);
   if (llvm::Error error = run.readKnown(*database))
     return fail(std::move(error));
+  printKnown(run.kernels());
   ProgressLine line(run, options.tuning.seconds);
   stopOnSignals();
   llvm::Error failure = run.search(*database, [&](const tune::Job &job, const tune::Outcome &outcome) {
@@ -187,12 +221,18 @@ static int search(TuningRun &run, const TuneOptions &options) {
   printTable(run.kernels(), /*isTuned=*/true);
   llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.source.path
                << " -o model.so --database " << options.output << "\n";
-  return Good;
+  constexpr int terminated = 128; // and the signal's number, as shells say it
+  return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
 }
 
 static int list(TuningRun &run) {
   warnOfSymbols(run);
-  run.measure(warnOf);
+  ProgressLine line(run);
+  run.measure([&](const tune::Job &job, const tune::Outcome &outcome) {
+    line.print(job);
+    warnOf(job, outcome);
+  });
+  line.end();
   if (!isAnyMeasured(run.kernels()))
     return UserError;
   printTable(run.kernels(), /*isTuned=*/false);
@@ -204,7 +244,7 @@ static int runWith(const TuneOptions &options) {
   OwningOpRef<ModuleOp> module = workspace.load(options.source);
   if (!module)
     return UserError;
-  auto run = TuningRun::make(*module, options.tuning, [] { return isInterrupted.load(); });
+  auto run = TuningRun::make(*module, options.tuning, [] { return isInterrupted(); });
   if (failed(run))
     return UserError;
   return options.wantsList ? list(**run) : search(**run, options);
@@ -215,7 +255,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   list.addOutputFile("o", options.output, "FILE", "the database; what is in it already stays");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("search", options.tuning.search, "NAME", "what is tried next: evolutionary (default), coordinate or random");
+  list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
   list.add("cost-model", options.tuning.costModel, "NAME",
            "what ranks candidates that are not measured yet: machine (default) or none");
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");

@@ -2,6 +2,8 @@
 
 #include "tune/Database.h"
 
+#include "perpend.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
@@ -205,8 +207,17 @@ llvm::Expected<std::optional<Record>> Database::find(const RecordKey &key) const
 
 llvm::Expected<std::optional<Record>> Database::findAny(llvm::StringRef structure, llvm::StringRef target) const {
   return firstOf(
-      select("where structure = ? and target = ? order by seconds / default_seconds, threads, symbols limit 1",
-             {structure.str(), target.str()}));
+      select("where structure = ? and target = ? order by compiler <> ?, threads, seconds / default_seconds, "
+             "symbols limit 1",
+             {structure.str(), target.str(), PERPEND_VERSION}));
+}
+
+llvm::Error Database::forget(const RecordKey &key) {
+  Statement statement(handle, "delete from records where structure = ? and target = ? and symbols = ? and threads = ?");
+  statement << key.structure << key.target << key.symbols << key.threads;
+  if (statement.step() != SQLITE_DONE)
+    return fail("a record cannot be removed");
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::vector<Record>> Database::list() const { return select("order by kernel, symbols, threads", {}); }

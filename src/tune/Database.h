@@ -53,9 +53,12 @@ public:
   /// Keeps the faster of this record and the one that is there, as parts of the compiler's own time; trials add up.
   llvm::Error add(const Record &record);
   llvm::Expected<std::optional<Record>> find(const RecordKey &key) const;
-  /// For any values of the symbols and numbers of threads, the one with the most gain.
+  /// For any values of the symbols and numbers of threads: one of this version of the compiler, then one for the fewest
+  /// threads, then the one with the most gain.
   llvm::Expected<std::optional<Record>> findAny(llvm::StringRef structure, llvm::StringRef target) const;
   llvm::Expected<std::vector<Record>> list() const;
+  /// The record is no longer true; nothing where there is none.
+  llvm::Error forget(const RecordKey &key);
 
 private:
   Database(sqlite3 *handle, std::string path) : handle(handle), path(std::move(path)) {}

@@ -2,6 +2,7 @@
 
 #include "tune/Tuner.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace perpend::tune {
@@ -26,7 +27,7 @@ Job *Tuner::next() {
   Job *best = nullptr;
   double most = -1;
   for (Job &job : jobs) {
-    if (job.isOver)
+    if (job.isOver || !job.isMeasured())
       continue;
     double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
     double gain = static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
@@ -67,30 +68,56 @@ void Tuner::tryOne(Job &job, const Progress &progress) {
   progress(job, outcome);
 }
 
+std::vector<Job *> Tuner::byRoof() {
+  std::vector<Job *> order;
+  for (Job &job : jobs)
+    order.push_back(&job);
+  auto weight = [](const Job *job) { return std::pair(-static_cast<double>(job->calls) * job->roofSeconds, job); };
+  llvm::sort(order, [&](const Job *a, const Job *b) { return weight(a) < weight(b); });
+  return order;
+}
+
+void Tuner::measureDefault(Job &job, const Progress &progress, const std::function<bool()> &isInterrupted) {
+  job.best = job.space.traceAt(job.space.given());
+  Outcome outcome = job.runner->measure(job.best);
+  outcome.isFaster = false; // than itself
+  job.defaultSeconds = job.bestSeconds = outcome.kind == Outcome::Measured ? outcome.seconds : 0;
+  job.bestSpread = outcome.spreadSeconds;
+  job.isOver = outcome.kind != Outcome::Measured || job.space.decisions().empty();
+  progress(job, outcome);
+  if (job.isOver || job.known.empty() || linesOf(job.known) == linesOf(job.best))
+    return;
+  outcome = job.runner->measure(job.known);
+  double time = take(job, outcome, job.known);
+  if (std::optional<Point> point = job.space.pointOf(job.known))
+    job.search->tell(*point, time);
+  job.isKnownTried = !isInterrupted();
+  job.isKnownRefuted = job.isKnownTried && !outcome.isFaster;
+  progress(job, outcome);
+}
+
 void Tuner::measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted) {
-  for (Job &job : jobs) {
-    if (Clock::now() >= end || isInterrupted())
-      return;
-    job.best = job.space.traceAt(job.space.given());
-    Outcome outcome = job.runner->measure(job.best);
-    outcome.isFaster = false; // than itself
-    job.defaultSeconds = job.bestSeconds = outcome.seconds;
-    job.bestSpread = outcome.spreadSeconds;
-    job.isOver = outcome.kind != Outcome::Measured || job.space.decisions().empty();
-    progress(job, outcome);
-    if (job.isOver || job.known.empty() || linesOf(job.known) == linesOf(job.best))
-      continue;
-    outcome = job.runner->measure(job.known);
-    double time = take(job, outcome, job.known);
-    if (std::optional<Point> point = job.space.pointOf(job.known))
-      job.search->tell(*point, time);
-    progress(job, outcome);
-  }
+  for (Job *job : byRoof())
+    if (Clock::now() < end && !isInterrupted())
+      measureDefault(*job, progress, isInterrupted);
 }
 
 void Tuner::run(const Progress &progress, const std::function<bool()> &isInterrupted) {
-  measureDefaults(progress, isInterrupted);
-  while (Job *job = Clock::now() < end && !isInterrupted() ? next() : nullptr)
-    tryOne(*job, progress);
+  std::vector<Job *> waiting = byRoof();
+  std::reverse(waiting.begin(), waiting.end());
+  Clock::time_point start = Clock::now(), half = start + (end - start) / 2;
+  while (Clock::now() < end && !isInterrupted()) {
+    bool isEarly = Clock::now() < half;
+    Job *job = isEarly && !waiting.empty() ? nullptr : next();
+    if (!job && waiting.empty())
+      return;
+    if (job) {
+      tryOne(*job, progress);
+      continue;
+    }
+    job = waiting.back();
+    waiting.pop_back();
+    measureDefault(*job, progress, isInterrupted);
+  }
 }
 } // namespace perpend::tune

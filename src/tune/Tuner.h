@@ -46,7 +46,9 @@ struct Job {
   Space space;
   std::unique_ptr<Search> search;
   std::unique_ptr<Runner> runner;
-  Trace known = {}; ///< what was found before; empty: nothing
+  Trace known = {};     ///< what was found before; empty: nothing
+  double knownGain = 1; ///< that it had then
+  int64_t knownTrials = 0;
 
   // What tuning finds.
   double defaultSeconds = 0, bestSeconds = 0, bestSpread = 0;
@@ -54,7 +56,9 @@ struct Job {
   int64_t trials = 0, refused = 0, wrong = 0, crashed = 0, timedOut = 0;
   int64_t sinceGain = 0; ///< trials
   bool isOver = false;
+  bool isKnownTried = false, isKnownRefuted = false; ///< what is known is no better than the given trace
 
+  bool isMeasured() const { return defaultSeconds > 0; }
   bool isImproved() const { return bestSeconds < defaultSeconds; }
 };
 
@@ -65,9 +69,11 @@ public:
   using Progress = std::function<void(const Job &, const Outcome &)>;
 
   Tuner(std::vector<Job> &jobs, Clock::time_point end) : jobs(jobs), end(end) {}
-  /// Each job's given trace, and the one that is known, of which the faster is its best so far.
+  /// Each job's given trace, and the one that is known, of which the faster is its best so far. Those first that the
+  /// roof says are the model's heaviest.
   void measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted);
-  /// Until the time is over, nothing is left to try, or it is interrupted.
+  /// Until the time is over, nothing is left to try, or it is interrupted. Half of the time at most goes to
+  /// measuring given traces, as long as there is something to try.
   void run(const Progress &progress, const std::function<bool()> &isInterrupted);
   /// Of all kernels' calls.
   double modelSeconds(bool ofDefaults) const;
@@ -75,6 +81,8 @@ public:
 
 private:
   Job *next();
+  std::vector<Job *> byRoof();
+  void measureDefault(Job &job, const Progress &progress, const std::function<bool()> &isInterrupted);
   void tryOne(Job &job, const Progress &progress);
   /// The candidate has been measured: its time as a part of the given trace's.
   static double take(Job &job, const Outcome &outcome, const Trace &candidate);

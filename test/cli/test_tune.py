@@ -1,5 +1,6 @@
 """Tuning: what `perpend tune` finds is what `compile --database` does, and nothing that goes wrong is lost or kept."""
 
+import os
 import re
 import resource
 import signal
@@ -7,12 +8,12 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
+from cli.tool import BUILD, DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
 
 SECTION = re.compile(r'^schedule @(\w+) structure "(\w+)" for "([^"]+)" \{\n(.*?)^\}', re.M | re.S)
 
@@ -117,12 +118,33 @@ def test_a_tuned_model(tiny: Path) -> None:
 
 
 def test_the_next_run_goes_on(tiny: Path, database: Path) -> None:
-    """What is known is tried first; its line stays, whatever it is worth."""
-    before = execute(database, "select trace, trials from records")
+    """What is known is tried first, and what is measured today goes before what a record says."""
     tune = ["tune", tiny, "-o", database, "--symbol", "n=64", "--search", "random", "--seed", "7"]
-    text = succeed_quietly(*tune, "--budget", "1s", folder=tiny.parent)
-    assert row_of(text)[0] >= 1
-    assert is_intact(database) and len(execute(database, "select * from records")) == len(before)
+    done = perpend(*tune, "--budget", "2s", folder=tiny.parent)
+    assert done.returncode == GOOD and done.stderr.startswith("known: 1 of 1 kernels, 2.00x to 2.00x\n")
+    trials, gain, _ = row_of(done.stdout)
+    assert trials >= 1 and is_intact(database)
+    records = execute(database, "select default_seconds / seconds, trials, origin from records")
+    if gain == 1:
+        assert records == []
+    else:
+        ((known, all_trials, origin),) = records
+        assert abs(float(str(known)) - gain) < 0.01 and all_trials == trials + 10 and origin == "random, seed 7"
+
+
+def test_a_record_that_is_no_gain_goes(tiny: Path, database: Path) -> None:
+    """The rule's own loops, without vectors."""
+    ((_, _, _, trace),) = schedules(tiny)
+    slow = "\n".join(line for line in trace.splitlines() if not line.startswith(("vectorize", "tensorize", "parallel")))
+    assert slow != trace
+    execute(database, "update records set trace = ?, seconds = 0.001", slow)
+    tune = ["tune", tiny, "-o", database, "--symbol", "n=64", "--search", "random", "--budget", "1.5s"]
+    done = perpend(*tune, folder=tiny.parent)
+    assert done.returncode == GOOD and "known: 1 of 1 kernels, 1000.00x to 1000.00x\n" in done.stderr
+    for (gain,) in execute(database, "select default_seconds / seconds from records"):
+        assert float(str(gain)) < 100
+    other = execute(database, "select count(*) from records where origin = 'a test'")
+    assert other == [(0,)]
 
 
 def test_what_a_record_says_is_done(tiny: Path, database: Path) -> None:
@@ -151,6 +173,24 @@ def test_a_schedule_goes_before_a_record(tiny: Path, database: Path) -> None:
     assert "[_, 3" not in succeed("compile", tiny, *options, folder=tiny.parent)
     text = succeed("compile", tiny, "-o", "t.so", *options[:4], folder=tiny.parent)
     assert "database: records for 0 of 0 kernels\n" in text
+
+
+def test_a_module_that_starts_at_schedules(tiny: Path, database: Path) -> None:
+    succeed("compile", tiny, "--dump-phases", "phases", "-o", "a.so", folder=tiny.parent)
+    (fused,) = (tiny.parent / "phases").glob("*-fuse.mlir")
+    options = ["--start-from", "schedule", "--database", database]
+    assert "[_, 3" in succeed("compile", fused, *options, "--stop-after", "schedule", folder=tiny.parent)
+    text = succeed("compile", fused, *options, "-o", "b.so", folder=tiny.parent)
+    assert "database: records for 1 of 1 kernels\n" in text
+
+
+def test_a_short_budget(tmp_path: Path) -> None:
+    """What was not measured has no row."""
+    text = succeed_quietly(*SHORT[:-1], "0.3s", folder=tmp_path)
+    kernels = len(schedules(DIGITS))
+    head, *rows, others, _, _ = text.splitlines()
+    assert others == f"not measured: {kernels - len(rows)} kernels" and 1 <= len(rows) < kernels
+    assert all(re.match(r" +\d+ +\d+\.\d +[1-9\d.]+ [mu]s ", row) for row in rows)
 
 
 #
@@ -214,6 +254,10 @@ def test_wrong_options(tiny: Path) -> None:
     message = said("-o", "t.db", "--search", "evolutionry")
     assert "no search is named 'evolutionry'\nhint: did you mean 'evolutionary'? searches: evolutionary, " in message
     assert "no output\nhint: -o tuned.db, or --list" in said()
+    for pair in ("n=0", "n=00"):
+        assert f"option '--symbol': expected an extent of at least 1, got '{pair}'" in said("--list", "--symbol", pair)
+    message = said("--list", "--target", "x86-64-v4,+amx-tile,+amx-int8", "--symbol", "n=1", code=USER_ERROR)
+    assert "a tuner measures on this machine, which lacks amx-" in message and "\nhint: tune on a machine" in message
     for pair in ("n", "=3", "n=", "n=-1", "n=m"):
         assert f"option '--symbol': expected NAME=N with N at least 0, got '{pair}'" in said("--list", "--symbol", pair)
     assert "expected N" in said("-o", "t.db", "--threads", "0") and "expected N" in said("-o", "t.db", "--seed", "x")
@@ -313,25 +357,110 @@ def test_interruption(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
     wait_for_none(tmp_path)
 
 
+def test_termination(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
+    tuner.send_signal(signal.SIGTERM)
+    output, errors = tuner.communicate(timeout=30)
+    assert tuner.returncode == 128 + signal.SIGTERM and "\nwrote t.db\n" in output and "error" not in errors
+    wait_for_none(tmp_path)
+    assert is_intact(tmp_path / "t.db") and list((tmp_path / "temporary").iterdir()) == []
+
+
 def test_sudden_death(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
+    save_record(tmp_path / "t.db", "structure", "target", "trace")
     assert len(candidates_in(tmp_path)) >= 1
     tuner.kill()
     tuner.communicate()
     wait_for_none(tmp_path)
     assert is_intact(tmp_path / "t.db")
+    assert execute(tmp_path / "t.db", "select trace from records where structure = 'structure'") == [("trace",)]
     assert "wrote t.db" in succeed_quietly(
         "tune", DIGITS, "--symbol", "n=2", "-o", "t.db", "--budget", "0.5s", folder=tmp_path
     )
     assert "database: records for " in succeed("compile", DIGITS, "-o", "d.so", "--database", "t.db", folder=tmp_path)
 
 
-def test_full_disk(tiny: Path) -> None:
+def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
+    """Copies that compile, and programs that measure."""
+    killed = 0
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        for stat in candidates_in(tmp_path):
+            if (number := int(stat.split()[0])) != tuner.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+                    killed += 1
+        time.sleep(0.02)
+    assert killed > 3 and tuner.poll() is None
+    tuner.send_signal(signal.SIGINT)
+    output, errors = tuner.communicate(timeout=30)
+    assert tuner.returncode == GOOD and "\nwrote t.db\n" in output and "error" not in errors
+    assert is_intact(tmp_path / "t.db")
+
+
+PROGRAMS = {
+    "wrong": '"$real" $$ "$@"; [ -z "$6" ] || head -c 500 /dev/zero | tr "\\0" "\\377" | dd of="$2" bs=1 seek=40 conv=notrunc',
+    "truncated": '"$real" $$ "$@"; [ -z "$6" ] || truncate -s 9 "$2"',
+    "killed": '[ -z "$6" ] && exec "$real" $parent "$@"; kill -9 $$',
+    "silent": '[ -z "$6" ] && exec "$real" $parent "$@"',
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_candidates_that_do_what_they_should_not(tiny: Path, name: str) -> None:
+    """All but the rule's own: a script stands between the tuner and the program that measures."""
+    runtime = tiny.parent / "runtime"
+    runtime.mkdir()
+    for file in (BUILD / "lib").iterdir():
+        (runtime / file.name).symlink_to(file)
+    (runtime / "perpend-measure").unlink()
+    (runtime / "perpend-measure").write_text(
+        f"#!/bin/sh\nreal={BUILD}/lib/perpend-measure\nparent=$1\nshift\n{PROGRAMS[name]}\n"
+    )
+    (runtime / "perpend-measure").chmod(0o755)
+    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", "n=64", "--budget", "2s"]
+    environment = {**os.environ, "PERPEND_RUNTIME_DIR": str(runtime)}
+    done = subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == GOOD, done.stderr
+    trials, gain, _ = row_of(done.stdout)
+    assert trials > 3 and gain == 1
+    assert is_intact(tiny.parent / "t.db") and execute(tiny.parent / "t.db", "select * from records") == []
+
+
+def test_two_tuners(tiny: Path) -> None:
+    commands = [
+        [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", f"n={n}", "--budget", "3s", "--seed", str(seed)]
+        for n, seed in ((64, 1), (64, 2), (32, 3))
+    ]
+    running = [
+        subprocess.Popen(words, cwd=tiny.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for words in commands
+    ]
+    for process in running:
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == GOOD and "\nwrote t.db\n" in output and "error" not in errors, errors
+    assert is_intact(tiny.parent / "t.db")
+    keys = execute(tiny.parent / "t.db", "select symbols from records")
+    assert len(keys) == len(set(keys)) and set(keys) <= {("n=64",), ("n=32",)}
+
+
+def tune_with_files_of(most: int, tiny: Path) -> subprocess.CompletedProcess[str]:
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--budget", "2s"]
-    done = subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, preexec_fn=limit, timeout=60)
+    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--budget", "2s", "--symbol", "n=64"]
+    return subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, preexec_fn=limit, timeout=60)
+
+
+def test_no_room_for_candidates(tiny: Path) -> None:
+    done = tune_with_files_of(20000, tiny)
+    assert done.returncode == USER_ERROR and done.stderr.count("error: ") == 1
+    assert "cannot be measured: " in done.stderr and "error: no kernel of the model could be measured" in done.stderr
+    assert is_intact(tiny.parent / "t.db")
+
+
+def test_full_disk(tiny: Path) -> None:
+    done = tune_with_files_of(1000, tiny)
     assert done.returncode == USER_ERROR and done.stderr.count("error: ") == 1
     assert done.stderr == (
         "error: the database 't.db': its tables cannot be made: disk I/O error\nhint: is the disk full?\n"

@@ -2,6 +2,8 @@
 
 #include "tune/Database.h"
 
+#include "perpend.h"
+
 #include "gtest/gtest.h"
 
 #include <filesystem>
@@ -146,6 +148,31 @@ TEST_F(DatabaseTest, TheOneWithTheMostGain) {
   EXPECT_EQ(llvm::cantFail(database.findAny("s", fast.key.target))->key.symbols, fast.key.symbols);
   EXPECT_FALSE(llvm::cantFail(database.findAny("s", "x86-64-v4")));
   EXPECT_FALSE(llvm::cantFail(database.findAny("t", fast.key.target)));
+}
+
+TEST_F(DatabaseTest, OfThisCompilerAndFewThreadsFirst) {
+  Database database = opened();
+  Record records[3] = {record("s", 0.1), record("s", 0.2), record("s", 0.3)};
+  records[0].compiler = "0.0.1";
+  records[1].compiler = records[2].compiler = PERPEND_VERSION;
+  records[0].key.threads = records[2].key.threads = 1;
+  for (int i : {0, 1, 2}) {
+    records[i].key.symbols = "n=" + std::to_string(i + 1);
+    EXPECT_EQ(add(database, records[i]), "");
+    EXPECT_EQ(llvm::cantFail(database.findAny("s", records[i].key.target))->key.symbols, records[i].key.symbols);
+  }
+}
+
+TEST_F(DatabaseTest, WhatIsForgotten) {
+  Database database = opened();
+  Record other = record();
+  other.key.threads = 7;
+  EXPECT_EQ(add(database, record()), "");
+  EXPECT_EQ(add(database, other), "");
+  EXPECT_FALSE(database.forget(record().key));
+  EXPECT_FALSE(find(database, record()));
+  EXPECT_TRUE(find(database, other));
+  EXPECT_FALSE(database.forget(record().key)) << "it is not there";
 }
 
 TEST_F(DatabaseTest, TextsAreValues) {

@@ -5,6 +5,7 @@
 #include "tune/Tuner.h"
 
 #include <limits>
+#include <thread>
 
 using namespace perpend;
 using namespace perpend::tune;
@@ -191,12 +192,77 @@ TEST_F(TunerTest, WhatIsKnownMayBeOfNoUse) {
     });
   for (Job &job : jobs)
     job.known = *readTrace("%b = get_block \"contract\"");
-  run(afterMeasures(4)); // of their own traces
+  run(afterMeasures(2 * 4)); // asked for each, and behind what is known
   for (Job &job : jobs) {
     EXPECT_EQ(job.trials, 1);
     EXPECT_FALSE(job.isImproved());
     EXPECT_EQ(llvm::join(linesOf(job.best), "\n"), given());
   }
+}
+
+TEST_F(TunerTest, WhatIsKnownIsRefutedByMeasuring) {
+  Point known = space.given();
+  known[1] = known[1] ? 0 : 1;
+  double number = numberOf(space, known);
+  for (double seconds : {0.5, 1.5}) {
+    add("a", timed(space, [=](double of) { return of == number ? seconds : 1; }));
+    jobs.back().known = space.traceAt(known);
+  }
+  add("nothing is known", timed(space, [](double) { return 1; }));
+  run();
+  EXPECT_TRUE(jobs[0].isKnownTried && !jobs[0].isKnownRefuted);
+  EXPECT_TRUE(jobs[1].isKnownTried && jobs[1].isKnownRefuted);
+  EXPECT_FALSE(jobs[2].isKnownTried || jobs[2].isKnownRefuted);
+}
+
+TEST_F(TunerTest, AnInterruptionRefutesNothing) {
+  Trace known = *readTrace("%b = get_block \"contract\"");
+  bool isInterrupted = false;
+  add("a", [&, first = true](const Trace &) mutable {
+    isInterrupted = !std::exchange(first, false);
+    return isInterrupted ? failed(Outcome::Refused) : measured(1);
+  });
+  jobs[0].known = known;
+  run([&] { return isInterrupted; });
+  EXPECT_EQ(asked[0].size(), 2U);
+  EXPECT_FALSE(jobs[0].isKnownTried || jobs[0].isKnownRefuted);
+}
+
+TEST_F(TunerTest, TheHeaviestAreMeasuredFirst) {
+  auto constant = [](const Trace &) { return measured(1); };
+  add("light", constant, /*calls=*/1, /*roof=*/1);
+  add("often", constant, 10, 1);
+  add("heavy", constant, 1, 5);
+  EXPECT_EQ(run(afterMeasures(2)), (std::vector<std::string>{"often", "heavy"}));
+  EXPECT_FALSE(jobs[0].isMeasured());
+  EXPECT_TRUE(jobs[1].isMeasured() && jobs[2].isMeasured());
+}
+
+TEST_F(TunerTest, HalfOfTheTimeIsForTrying) {
+  auto slow = [](const Trace &) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return measured(1);
+  };
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  for (int i = 0; i < 100; ++i)
+    add(std::to_string(i), slow, 1, 0, &many);
+  std::vector<std::string> trials = run([] { return false; }, Tuner::Clock::now() + std::chrono::milliseconds(400));
+  auto measuredCount = llvm::count_if(jobs, [](const Job &job) { return job.isMeasured(); });
+  EXPECT_GE(measuredCount, 1);
+  EXPECT_LE(measuredCount, 11);
+  EXPECT_GT(static_cast<int64_t>(trials.size()), measuredCount + 2);
+}
+
+TEST_F(TunerTest, WhatWaitsIsMeasuredWhenNothingIsLeftToTry) {
+  auto slow = [](const Trace &) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    return measured(1);
+  };
+  for (int i = 0; i < 3; ++i)
+    add(std::to_string(i), slow, 1, 0, &none);
+  run([] { return false; }, Tuner::Clock::now() + std::chrono::milliseconds(170));
+  EXPECT_TRUE(jobs[0].isMeasured() && jobs[1].isMeasured() && jobs[2].isMeasured());
 }
 
 TEST_F(TunerTest, TimeGoesToWhatMayGainMost) {
@@ -208,7 +274,7 @@ TEST_F(TunerTest, TimeGoesToWhatMayGainMost) {
   add("slow", constant(20), 1, 1, &many);
   std::vector<std::string> trials = run(afterMeasures(3 + 200));
   EXPECT_EQ((std::vector(trials.begin(), trials.begin() + 4)),
-            (std::vector<std::string>{"called often", "at its roof", "slow", "called often"}));
+            (std::vector<std::string>{"at its roof", "called often", "slow", "called often"}));
   EXPECT_EQ(jobs[1].trials, 0);
   // In the end as the gains that are left: 90 to 19, each less with its trials.
   EXPECT_GT(jobs[0].trials, 3 * jobs[2].trials);
