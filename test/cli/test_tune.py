@@ -188,7 +188,7 @@ def test_a_short_budget(tmp_path: Path) -> None:
     """What was not measured has no row."""
     text = succeed_quietly(*SHORT[:-1], "0.3s", folder=tmp_path)
     kernels = len(schedules(DIGITS))
-    head, *rows, others, _, _ = text.splitlines()
+    _, *rows, others, _, _ = text.splitlines()
     assert others == f"not measured: {kernels - len(rows)} kernels" and 1 <= len(rows) < kernels
     assert all(re.match(r" +\d+ +\d+\.\d +[1-9\d.]+ [mu]s ", row) for row in rows)
 
@@ -398,7 +398,7 @@ def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]
 
 
 PROGRAMS = {
-    "wrong": '"$real" $$ "$@"; [ -z "$6" ] || head -c 500 /dev/zero | tr "\\0" "\\377" | dd of="$2" bs=1 seek=40 conv=notrunc',
+    "wrong": '"$real" $$ "$@"; [ -z "$6" ] || dd if=/bin/sh of="$2" bs=1 count=500 seek=40 conv=notrunc',
     "truncated": '"$real" $$ "$@"; [ -z "$6" ] || truncate -s 9 "$2"',
     "killed": '[ -z "$6" ] && exec "$real" $parent "$@"; kill -9 $$',
     "silent": '[ -z "$6" ] && exec "$real" $parent "$@"',
