@@ -4,6 +4,7 @@
 
 #include "arrays/Compare.h"
 #include "arrays/Draw.h"
+#include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "interp/Boundary.h"
 #include "tune/TensorFile.h"
@@ -37,8 +38,8 @@ std::string TuningCandidates::writeInputs(StringRef path) {
   std::mt19937_64 generator(static_cast<uint64_t>(seed));
   std::vector<Array> inputs;
   std::vector<perpend_tensor> views;
-  ModuleOp module = task.model.get();
-  for (Type type : module.lookupSymbol<func::FuncOp>("main").getArgumentTypes()) {
+  auto main = ModuleOp(task.model.get()).lookupSymbol<func::FuncOp>("main");
+  for (auto [number, type] : llvm::enumerate(main.getArgumentTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     std::optional<perpend_type> element = tensor ? interp::interfaceType(tensor.getElementType()) : std::nullopt;
     if (!element || *element >= PERPEND_STRING)
@@ -50,7 +51,10 @@ std::string TuningCandidates::writeInputs(StringRef path) {
         return "an extent of its inputs is not known";
       shape.push_back(*value);
     }
-    inputs.push_back(arrays::draw(*element, shape, generator));
+    auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
+    auto file = name ? given.find(name.getValue()) : given.end();
+    bool isGiven = file != given.end() && file->second.type == *element && file->second.shape == shape;
+    inputs.push_back(isGiven ? file->second : arrays::draw(*element, shape, generator));
     if (!inputs.back().bytes)
       return "there is no memory for its inputs";
   }

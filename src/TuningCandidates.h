@@ -11,9 +11,10 @@ namespace perpend {
 
 class TuningCandidates : public tune::Candidates {
 public:
-  /// Both are borrowed.
-  TuningCandidates(const TuningTask &task, const CompileOptions &options, int64_t seed)
-      : task(task), options(options), seed(seed) {}
+  /// All are borrowed. `given`: inputs of the model, which the kernel may read; others are drawn.
+  TuningCandidates(const TuningTask &task, const CompileOptions &options, const llvm::StringMap<arrays::Array> &given,
+                   int64_t seed)
+      : task(task), options(options), given(given), seed(seed) {}
 
   std::string compile(const tune::Trace &candidate, llvm::StringRef library) override;
   std::string writeInputs(llvm::StringRef path) override;
@@ -23,6 +24,7 @@ public:
 private:
   const TuningTask &task;
   const CompileOptions &options;
+  const llvm::StringMap<arrays::Array> &given;
   int64_t seed;
   std::vector<arrays::Array> reference;
 };

@@ -3,6 +3,8 @@
 #include "TuningRun.h"
 
 #include "TuningCandidates.h"
+#include "graph/Attributes.h"
+#include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "target/Link.h"
 #include "tune/CostModel.h"
@@ -16,6 +18,31 @@
 using namespace mlir;
 
 namespace perpend {
+
+/// What the extents of the given inputs say about symbols.
+LogicalResult TuningRun::bindInputs(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  size_t found = 0;
+  for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
+    auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+    auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    auto given = name ? options.inputs.find(name.getValue()) : options.inputs.end();
+    if (given == options.inputs.end())
+      continue;
+    ++found;
+    ArrayRef<int64_t> extents = given->second.shape;
+    graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
+    for (auto [extent, number] : llvm::zip(shape, extents))
+      for (const std::string &symbol : graph::symbolsOf(main))
+        if (auto linear = graph::linearIn(extent, symbol); linear && (number - linear->second) % linear->first == 0)
+          options.symbols.try_emplace(symbol, (number - linear->second) / linear->first);
+    for (size_t dim = 0; dim < std::max(shape.size(), extents.size()); ++dim)
+      if (shape.size() != extents.size() || shape[dim].evaluate(options.symbols).value_or(extents[dim]) != extents[dim])
+        return module.emitError("input '") << name.getValue() << "': expected " << graph::toString(shape) << ", got ["
+                                           << extents << "]\nhint: or other values with --symbol";
+  }
+  return found == options.inputs.size() ? success() : module.emitError("an input is given that the model has not");
+}
 
 LogicalResult TuningRun::checkSymbols(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
@@ -44,11 +71,11 @@ LogicalResult TuningRun::makeJobs(Location location) {
   if (!program)
     return emitError(location, llvm::toString(program.takeError()));
   for (TuningTask &task : tasks)
-    jobs.push_back(
-        {task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
-         tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
-         std::make_unique<tune::LocalRunner>(std::make_unique<TuningCandidates>(task, options.compiler, options.seed),
-                                             *program, options.threads, isInterrupted)});
+    jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
+                    tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
+                    std::make_unique<tune::LocalRunner>(
+                        std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
+                        *program, options.threads, isInterrupted)});
   for (auto [job, task] : llvm::zip(jobs, tasks)) {
     job.search = search->make(job.space, static_cast<uint64_t>(options.seed));
     if (options.costModel == "machine")
@@ -84,7 +111,7 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ModuleOp module, TuningOpt
              << name << "\nhint: tune on a machine that the target is for, or for --target host";
   std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
   Location location = module.getLoc();
-  if (failed(run->checkSymbols(module)))
+  if (failed(run->bindInputs(module)) || failed(run->checkSymbols(module)))
     return failure();
   FailureOr<std::vector<TuningTask>> tasks =
       tuningTasksOf(module, run->options.compiler, run->target, run->options.symbols, TuningOptions::assumed);

@@ -9,6 +9,7 @@
 #define PERPEND_TUNINGRUN_H
 
 #include "Tuning.h"
+#include "arrays/Array.h"
 #include "tune/Database.h"
 #include "tune/Tuner.h"
 
@@ -16,8 +17,9 @@ namespace perpend {
 
 struct TuningOptions {
   CompileOptions compiler;
-  llvm::StringMap<int64_t> symbols;     ///< of the model's inputs
-  static constexpr int64_t assumed = 2; ///< what others are taken as, as in other commands
+  llvm::StringMap<int64_t> symbols;      ///< of the model's inputs
+  llvm::StringMap<arrays::Array> inputs; ///< of the model, by name: their extents, and for kernels that read them
+  static constexpr int64_t assumed = 2;  ///< what others are taken as, as in other commands
   std::string search = "evolutionary", costModel = "machine";
   int64_t seed = 1, threads = 1;
   double seconds = 600; ///< of searching
@@ -50,6 +52,7 @@ public:
 private:
   TuningRun(TuningOptions options, target::TargetInfo target, IsInterrupted isInterrupted)
       : options(std::move(options)), target(std::move(target)), isInterrupted(std::move(isInterrupted)) {}
+  mlir::LogicalResult bindInputs(mlir::ModuleOp module);
   mlir::LogicalResult checkSymbols(mlir::ModuleOp module);
   mlir::LogicalResult makeJobs(mlir::Location location);
   const TuningTask &taskOf(const tune::Job &job) const { return tasks[&job - jobs.data()]; }

@@ -1,8 +1,10 @@
 //===- TuneCommand.cpp - perpend tune -------------------------------------===//
 
 #include "TuningRun.h"
+#include "cli/ArrayFiles.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
+#include "graph/Attributes.h"
 #include "support/ReadableText.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -20,7 +22,7 @@ namespace {
 struct TuneOptions {
   ModelSource source;
   TuningOptions tuning;
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols, inputs;
   std::string output, budget = "10m";
   bool wantsList = false;
 };
@@ -239,10 +241,34 @@ static int list(TuningRun &run) {
   return Good;
 }
 
-static int runWith(const TuneOptions &options) {
+/// False: printed.
+static bool readInputs(ModuleOp module, ArrayRef<std::string> files, llvm::StringMap<Array> &inputs) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  unsigned next = 0, count = main ? main.getNumArguments() : 0;
+  for (StringRef text : files) {
+    auto [name, path] = text.contains('=') ? text.split('=') : std::pair<StringRef, StringRef>("", text);
+    if (!text.contains('=') && next < count)
+      if (auto ofNext = main.getArgAttrOfType<StringAttr>(next++, graph::nameAttribute))
+        name = ofNext.getValue();
+    bool isThere = llvm::any_of(llvm::seq(count), [&, name = name](unsigned i) {
+      auto known = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+      return known && known.getValue() == name;
+    });
+    if (!isThere)
+      return fail("option '--input': the model has no input for '" + text + "'"), false;
+    std::optional<Array> array = readArray(path);
+    if (!array)
+      return false;
+    if (!inputs.try_emplace(name, std::move(*array)).second)
+      return fail("input '" + name + "' is given twice"), false;
+  }
+  return true;
+}
+
+static int runWith(TuneOptions &options) {
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(options.source);
-  if (!module)
+  if (!module || !readInputs(*module, options.inputs, options.tuning.inputs))
     return UserError;
   auto run = TuningRun::make(*module, options.tuning, [] { return isInterrupted(); });
   if (failed(run))
@@ -260,6 +286,10 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
            "what ranks candidates that are not measured yet: machine (default) or none");
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
   list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
+  list.add(
+      "input", options.inputs, "[NAME=]FILE.npy",
+      "an input of the model; without a name, the next one in order. Its extents are measured with, and its values "
+      "in kernels that read it");
   list.add("symbol", options.symbols, "NAME=N", "the extents to measure with (default 2)");
   list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");

@@ -184,6 +184,22 @@ def test_a_module_that_starts_at_schedules(tiny: Path, database: Path) -> None:
     assert "database: records for 1 of 1 kernels\n" in text
 
 
+def test_an_input(tiny: Path) -> None:
+    """Its rows are the extent; nothing is assumed."""
+    np.save(tiny.parent / "x.npy", np.zeros((48, 5), np.float32))
+    for option in ("x.npy", "x=x.npy"):
+        options = ["--input", option, "-o", f"{len(option)}.db", "--budget", "2s"]
+        done = perpend("tune", tiny, *options, folder=tiny.parent)
+        assert done.returncode == GOOD and "warning" not in done.stderr, done.stderr
+        keys = execute(tiny.parent / f"{len(option)}.db", "select symbols from records")
+        assert keys in ([], [("n=48",)])
+    list_it = ["tune", tiny, "--list", "--input", "x.npy"]
+    assert "input 'x': expected [n, 5], got [48, 5]" in reject(*list_it, "--symbol", "n=3", folder=tiny.parent)
+    assert "the model has no input for 'y=x.npy'" in reject(*list_it[:-1], "y=x.npy", folder=tiny.parent)
+    assert "the model has no input for 'x.npy'" in reject(*list_it, "--input", "x.npy", folder=tiny.parent)
+    assert "input 'x' is given twice" in reject(*list_it, "--input", "x=x.npy", folder=tiny.parent)
+
+
 def test_a_short_budget(tmp_path: Path) -> None:
     """What was not measured has no row."""
     text = succeed_quietly(*SHORT[:-1], "0.3s", folder=tmp_path)
