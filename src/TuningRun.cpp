@@ -7,6 +7,7 @@
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "target/Link.h"
+#include "tile/schedule/Primitives.h"
 #include "tune/CostModel.h"
 
 #include "perpend.h"
@@ -133,6 +134,7 @@ tune::Record TuningRun::recordOf(const tune::Job &job, int64_t trials) const {
           job.defaultSeconds,
           trials,
           PERPEND_VERSION,
+          tile::versionOf(tile::primitives()),
           options.search + ", seed " + std::to_string(options.seed),
           ""};
 }

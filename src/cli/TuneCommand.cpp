@@ -6,6 +6,7 @@
 #include "cli/Module.h"
 #include "graph/Attributes.h"
 #include "support/ReadableText.h"
+#include "cli/TimeText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -43,11 +44,6 @@ static std::optional<double> secondsOf(StringRef text) {
   constexpr double mostSeconds = 1e8; // three years
   bool isTime = !text.getAsDouble(number) && number > 0 && number * factor < mostSeconds;
   return isTime ? std::optional(number * factor) : std::nullopt;
-}
-
-static std::string timeText(double seconds) {
-  const char *unit = seconds < 1e-3 ? "us" : "ms";
-  return llvm::formatv("{0:f4} {1}", seconds * (seconds < 1e-3 ? 1e6 : 1e3), unit).str();
 }
 
 /// False: printed.

@@ -4,16 +4,25 @@
 
 #include "perpend.h"
 
+#include "support/WriteFile.h"
+#include "tune/SalvagePages.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/VersionTuple.h"
 
+#include <cmath>
 #include <sqlite3.h>
 
 namespace perpend::tune {
 
 /// "Perp" and "dtun": of SQLite's header, and the version of the tables.
-static constexpr int applicationId = 0x50657270, tablesVersion = 1;
+static constexpr int applicationId = 0x50657270, tablesVersion = 2;
 /// Another tuner's transaction takes much less.
 static constexpr int busyMilliseconds = 10000;
 
@@ -23,15 +32,22 @@ create table records (
   kernel text not null, trace text not null,
   seconds real not null, spread_seconds real not null, default_seconds real not null, trials integer not null,
   compiler text not null, origin text not null, date text not null,
+  primitives text not null default '',
   primary key (structure, target, symbols, threads)
 ) without rowid)sql";
+
+/// To those of version 1.
+static constexpr const char *missingColumns = "alter table records add column primitives text not null default ''";
 
 static constexpr const char *columns = "structure, target, symbols, threads, kernel, trace, seconds, spread_seconds, "
                                        "default_seconds, trials, compiler, origin, date";
 
 static constexpr const char *hint = "\nhint: `perpend tune MODEL -o FILE` makes a database";
 
-Database::Database(Database &&other) : handle(other.handle), path(std::move(other.path)) { other.handle = nullptr; }
+Database::Database(Database &&other)
+    : handle(other.handle), path(std::move(other.path)), knowsPrimitives(other.knowsPrimitives) {
+  other.handle = nullptr;
+}
 Database::~Database() { sqlite3_close(handle); }
 
 llvm::Error Database::fail(const llvm::Twine &what) const {
@@ -56,9 +72,16 @@ static std::string pragma(sqlite3 *handle, const char *name) {
   return value;
 }
 
-llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
-  bool isThere = llvm::sys::fs::exists(path);
-  if (!isThere && !mayCreate)
+/// Ends the transaction.
+static bool setVersion(sqlite3 *handle, const char *change) {
+  std::string statements = change + llvm::formatv("; pragma application_id = {0}; pragma user_version = {1}; commit",
+                                                  applicationId, tablesVersion)
+                                        .str();
+  return sqlite3_exec(handle, statements.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate) {
+  if (!mayCreate && !llvm::sys::fs::exists(path))
     return llvm::createStringError("cannot read the database '" + path + "': no such file" + hint);
   sqlite3 *handle = nullptr;
   int flags = SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0);
@@ -73,30 +96,57 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   sqlite3_busy_timeout(handle, busyMilliseconds);
   if (mayCreate && sqlite3_db_readonly(handle, "main") == 1)
     return llvm::createStringError("the database '" + path + "' cannot be written: it is read-only");
+  return database;
+}
+
+llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
+  llvm::Expected<Database> database = connect(path, mayCreate);
+  if (!database)
+    return database;
+  sqlite3 *handle = database->handle;
   // What the header says is of one moment: another tuner may be making the tables.
   sqlite3_exec(handle, mayCreate ? "begin immediate" : "begin", nullptr, nullptr, nullptr);
   auto end = llvm::make_scope_exit([handle] { sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr); });
-  const std::string ours = std::to_string(applicationId);
   std::string version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
   if (application.empty() && sqlite3_errcode(handle) != SQLITE_NOTADB)
-    return database.fail("it cannot be read");
+    return database->fail("it cannot be read");
   if (application == "0" && version == "0" && mayCreate && pragma(handle, "schema_version") == "0") {
-    std::string make = "pragma application_id = " + ours +
-                       "; pragma user_version = " + std::to_string(tablesVersion) + ";" + tables + "; commit";
-    if (sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-      return database.fail("its tables cannot be made");
+    if (!setVersion(handle, tables))
+      return database->fail("its tables cannot be made");
     return database;
   }
-  if (application != ours)
+  if (application != std::to_string(applicationId))
     return llvm::createStringError("'" + path + "' is no database of tuning" + hint);
-  if (version != std::to_string(tablesVersion))
+  database->knowsPrimitives = version == std::to_string(tablesVersion);
+  if (version != "1" && !database->knowsPrimitives)
     return llvm::createStringError("the database '" + path + "' is of version " + version + ", expected " +
                                    std::to_string(tablesVersion) + "\nhint: tune again into another file");
   if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // else what is lost would be none
-    return llvm::createStringError("the database '" + path +
-                                   "' is damaged: " + (found.empty() ? sqlite3_errmsg(handle) : found) +
-                                   "\nhint: tune again into another file");
+    return llvm::createStringError("the database '" + path + "' is damaged: " +
+                                   (found.empty() ? sqlite3_errmsg(handle) : found.substr(found.rfind('\n') + 1)) +
+                                   "\nhint: `perpend db salvage FILE -o NEW` saves what can be read of it");
+  if (mayCreate && !database->knowsPrimitives) {
+    if (!setVersion(handle, missingColumns))
+      return database->fail("its tables cannot be changed to those of version " + llvm::Twine(tablesVersion));
+    database->knowsPrimitives = true;
+  }
   return database;
+}
+
+llvm::Expected<Database> Database::inMemory() {
+  llvm::Expected<Database> database = connect(":memory:", /*mayCreate=*/true);
+  if (database && !setVersion(database->handle, (llvm::Twine("begin; ") + tables).str().c_str()))
+    return database->fail("its tables cannot be made");
+  return database;
+}
+
+llvm::Error Database::writeTo(llvm::StringRef file) const {
+  sqlite3_int64 size = 0;
+  std::unique_ptr<unsigned char, void (*)(void *)> bytes(sqlite3_serialize(handle, "main", &size, 0), sqlite3_free);
+  if (!bytes)
+    return fail("it cannot be read");
+  llvm::StringRef text(reinterpret_cast<const char *>(bytes.get()), static_cast<size_t>(size));
+  return support::writeFile(file, [&](llvm::raw_ostream &out) { out << text; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,10 +190,11 @@ private:
 };
 } // namespace
 
-llvm::Error Database::add(const Record &record) {
+/// All of what it writes, or nothing.
+llvm::Error Database::transaction(llvm::function_ref<llvm::Error()> write) const {
   if (llvm::Error error = run("begin immediate"))
     return error;
-  llvm::Error error = insert(record);
+  llvm::Error error = write();
   if (!error)
     error = run("commit");
   if (error)
@@ -151,44 +202,105 @@ llvm::Error Database::add(const Record &record) {
   return error;
 }
 
-llvm::Error Database::insert(const Record &record) const {
-  // The times of two sessions compare as parts of the compiler's own, which both have measured.
-  Statement statement(handle,
-                      "insert into records (" + std::string(columns) +
-                          ") values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) "
-                          "on conflict do update set trials = trials + excluded.trials");
-  statement << record.key.structure << record.key.target << record.key.symbols << record.key.threads << record.kernel
-            << record.trace << record.seconds << record.spreadSeconds << record.defaultSeconds << record.trials
-            << record.compiler << record.origin;
+llvm::Error Database::add(const Record &record) {
+  return transaction([&] { return insert(record, /*isNow=*/true); });
+}
+
+llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
+  return transaction([&] {
+    llvm::Error error = llvm::Error::success();
+    for (const Record &record : records)
+      if (!error)
+        error = insert(record, /*isNow=*/false);
+    return error;
+  });
+}
+
+/// Whether one compiler has found both: their code is the same.
+static bool haveOneCompiler(const Record &one, const Record &other) {
+  bool isKnown = !one.primitives.empty() && !other.primitives.empty();
+  return one.compiler == other.compiler && (!isKnown || one.primitives == other.primitives);
+}
+
+/// "0.10" is newer than "0.9".
+static llvm::VersionTuple versionOf(const Record &record) {
+  llvm::VersionTuple version;
+  return version.tryParse(record.compiler) ? llvm::VersionTuple() : version;
+}
+
+/// Of one kernel, whether `record` takes the place of the one that is there.
+static bool replaces(const Record &record, const Record &there, bool isNow) {
+  if (haveOneCompiler(record, there)) // the times of two sessions compare as parts of what both have measured
+    return record.gain() > there.gain();
+  return isNow || std::pair(versionOf(record), record.date) > std::pair(versionOf(there), there.date);
+}
+
+/// In a transaction.
+llvm::Error Database::insert(const Record &record, bool isNow) const {
+  llvm::Expected<std::optional<Record>> there = find(record.key);
+  if (!there)
+    return there.takeError();
+  Record kept = !*there || replaces(record, **there, isNow) ? record : **there;
+  kept.trials = record.trials + (*there ? (*there)->trials : 0);
+  Statement statement(
+      handle, "insert into records (" + std::string(columns) +
+                  ", primitives) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                  "coalesce(nullif(?, ''), strftime('%Y-%m-%dT%H:%M:%SZ', 'now')), ?) on conflict do update set kernel "
+                  "= excluded.kernel, trace = excluded.trace, seconds = excluded.seconds, spread_seconds = "
+                  "excluded.spread_seconds, default_seconds = excluded.default_seconds, trials = excluded.trials, "
+                  "compiler = excluded.compiler, origin = excluded.origin, date = excluded.date, primitives = "
+                  "excluded.primitives");
+  statement << kept.key.structure << kept.key.target << kept.key.symbols << kept.key.threads << kept.kernel
+            << kept.trace << kept.seconds << kept.spreadSeconds << kept.defaultSeconds << kept.trials << kept.compiler
+            << kept.origin << kept.date << kept.primitives;
   if (statement.step() != SQLITE_DONE)
-    return fail("a record cannot be written");
-  Statement better(handle,
-                   "update records set kernel = ?, trace = ?, seconds = ?, spread_seconds = ?, default_seconds "
-                   "= ?, compiler = ?, origin = ?, date = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') where structure "
-                   "= ? and target = ? and symbols = ? and threads = ? and (compiler <> ? or ? / ? < seconds / "
-                   "default_seconds)");
-  better << record.kernel << record.trace << record.seconds << record.spreadSeconds << record.defaultSeconds
-         << record.compiler << record.origin << record.key.structure << record.key.target << record.key.symbols
-         << record.key.threads << record.compiler << record.seconds << record.defaultSeconds;
-  if (better.step() != SQLITE_DONE)
     return fail("a record cannot be written");
   return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<Record>> Database::select(llvm::StringRef condition,
-                                                     llvm::ArrayRef<std::string> values) const {
-  Statement statement(handle, ("select " + llvm::Twine(columns) + " from records " + condition).str());
+llvm::Expected<int64_t> Database::remove(const RecordFilter &filter) {
+  std::string condition = "true";
+  std::vector<std::string> values;
+  auto require = [&](const char *text, llvm::ArrayRef<std::string> ofIt) {
+    condition += std::string(" and ") + text;
+    values.insert(values.end(), ofIt.begin(), ofIt.end());
+  };
+  if (filter.olderThanSeconds)
+    require("date < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?)",
+            llvm::formatv("-{0:f0} seconds", *filter.olderThanSeconds).str());
+  if (!filter.target.empty())
+    require("target = ?", filter.target);
+  if (filter.otherThan)
+    require("(compiler <> ? or primitives not in ('', ?))", {filter.otherThan->first, filter.otherThan->second});
+  Statement statement(handle, "delete from records where " + condition);
   for (const std::string &value : values)
     statement << value;
-  std::vector<Record> records;
+  if (statement.step() != SQLITE_DONE)
+    return fail("records cannot be removed");
+  return sqlite3_changes(handle);
+}
+
+/// SQLITE_DONE, or what came behind the records that could be read.
+int Database::read(llvm::StringRef condition, llvm::ArrayRef<std::string> values, std::vector<Record> &records) const {
+  Statement statement(handle, llvm::formatv("select {0}, {1} from records {2}", columns,
+                                            knowsPrimitives ? "primitives" : "''", condition)
+                                  .str());
+  for (const std::string &value : values)
+    statement << value;
   int code;
   while ((code = statement.step()) == SQLITE_ROW) {
     Record &record = records.emplace_back();
     statement >> record.key.structure >> record.key.target >> record.key.symbols >> record.key.threads >>
         record.kernel >> record.trace >> record.seconds >> record.spreadSeconds >> record.defaultSeconds >>
-        record.trials >> record.compiler >> record.origin >> record.date;
+        record.trials >> record.compiler >> record.origin >> record.date >> record.primitives;
   }
-  if (code != SQLITE_DONE)
+  return code;
+}
+
+llvm::Expected<std::vector<Record>> Database::select(llvm::StringRef condition,
+                                                     llvm::ArrayRef<std::string> values) const {
+  std::vector<Record> records;
+  if (read(condition, values, records) != SQLITE_DONE)
     return fail("it cannot be read behind record " + llvm::Twine(records.size()));
   return records;
 }
@@ -220,5 +332,47 @@ llvm::Error Database::forget(const RecordKey &key) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<Record>> Database::list() const { return select("order by kernel, symbols, threads", {}); }
+llvm::Expected<std::vector<Record>> Database::list() const {
+  return select("order by target, kernel, symbols, threads", {});
+}
+
+llvm::Expected<std::vector<std::string>> Database::otherTargets(llvm::StringRef structure,
+                                                                llvm::StringRef target) const {
+  llvm::Expected<std::vector<Record>> records =
+      select("where structure = ? and target <> ?", {structure.str(), target.str()});
+  if (!records)
+    return records.takeError();
+  std::vector<std::string> targets;
+  for (const Record &record : *records)
+    if (targets.empty() || targets.back() != record.key.target) // they come in the order of the key
+      targets.push_back(record.key.target);
+  return targets;
+}
+
+//===----------------------------------------------------------------------===//
+// Damaged files
+//===----------------------------------------------------------------------===//
+
+bool Record::isWhole() const {
+  auto isPositive = [](double number) { return std::isfinite(number) && number > 0; };
+  return !key.structure.empty() && !key.target.empty() && key.threads > 0 && isPositive(seconds) &&
+         isPositive(defaultSeconds) && std::isfinite(spreadSeconds) && spreadSeconds >= 0 && trials >= 0 &&
+         llvm::all_of(llvm::ArrayRef{&key.structure, &key.target, &key.symbols, &kernel, &trace, &compiler, &primitives,
+                                     &origin, &date},
+                      [](const std::string *text) { return llvm::json::isUTF8(*text); });
+}
+
+llvm::Expected<std::vector<Record>> Database::salvage(llvm::StringRef path) {
+  llvm::Expected<Database> database = open(path, /*mayCreate=*/false);
+  if (database)
+    return database->list();
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return database.takeError();
+  llvm::consumeError(database.takeError());
+  std::vector<Record> records = recordsInPages((*buffer)->getBuffer());
+  if (records.empty())
+    return llvm::createStringError("nothing of '" + path + "' can be saved: no record in it is whole");
+  return records;
+}
 } // namespace perpend::tune

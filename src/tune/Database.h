@@ -2,13 +2,16 @@
 //
 // One file of SQLite. A record is the trace of one kernel on one machine, with
 // its time and that of the compiler's own trace in the same runs. Several
-// tuners may write at the same time; each record is one transaction.
+// tuners may write at the same time; each record is one transaction. Files of
+// versions before this one are read as they are, and changed by whoever writes.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TUNE_DATABASE_H
 #define PERPEND_TUNE_DATABASE_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -38,37 +41,67 @@ struct Record {
   double defaultSeconds = 0; ///< of the compiler's own trace
   int64_t trials = 0;        ///< that were made for it
   std::string compiler;      ///< version
+  std::string primitives;    ///< version of their table (tile/schedule/Primitives.h); empty: not known
   std::string origin;        ///< "evolutionary, seed 1"
-  std::string date;          ///< UTC, when it was written
+  std::string date;          ///< UTC, when it was written; empty: now
+
+  double gain() const { return defaultSeconds / seconds; }
+  /// Times are times, and texts are texts.
+  bool isWhole() const;
+};
+
+/// Of records, those that all of it fits; what is empty fits all.
+struct RecordFilter {
+  std::optional<double> olderThanSeconds;
+  std::string target;
+  /// Those of other compilers than this one, or of other primitives.
+  std::optional<std::pair<std::string, std::string>> otherThan;
 };
 
 class Database {
 public:
-  /// Opens the file, or makes it if it may. Errors: it cannot be read, is no database of Perpend, or is one of another
-  /// version.
+  /// Opens the file; if it may, makes it, or makes one of this version of it. Errors: it cannot be read, is no database
+  /// of Perpend, is damaged, or is one of a later version.
   static llvm::Expected<Database> open(llvm::StringRef path, bool mayCreate);
+  /// One without a file.
+  static llvm::Expected<Database> inMemory();
+  /// What can be read of a file that is damaged: whole records. Error: nothing.
+  static llvm::Expected<std::vector<Record>> salvage(llvm::StringRef path);
   Database(Database &&other);
   ~Database();
 
-  /// Keeps the faster of this record and the one that is there, as parts of the compiler's own time; trials add up.
+  /// What has been found now. Keeps the faster of this record and the one that is there, as parts of the compiler's own
+  /// time, and this one where that is of another compiler; trials add up.
   llvm::Error add(const Record &record);
+  /// The same for what another database has: the record of the newest compiler stays.
+  llvm::Error merge(llvm::ArrayRef<Record> records);
+  /// How many there were.
+  llvm::Expected<int64_t> remove(const RecordFilter &filter);
   llvm::Expected<std::optional<Record>> find(const RecordKey &key) const;
   /// For any values of the symbols and numbers of threads: one of this version of the compiler, then one for the fewest
   /// threads, then the one with the most gain.
   llvm::Expected<std::optional<Record>> findAny(llvm::StringRef structure, llvm::StringRef target) const;
+  /// Those for other targets than this one.
+  llvm::Expected<std::vector<std::string>> otherTargets(llvm::StringRef structure, llvm::StringRef target) const;
   llvm::Expected<std::vector<Record>> list() const;
   /// The record is no longer true; nothing where there is none.
   llvm::Error forget(const RecordKey &key);
+  /// Replaces the file by one with what is in this database, once it is whole.
+  llvm::Error writeTo(llvm::StringRef file) const;
 
 private:
   Database(sqlite3 *handle, std::string path) : handle(handle), path(std::move(path)) {}
+  static llvm::Expected<Database> connect(llvm::StringRef path, bool mayCreate);
   llvm::Error fail(const llvm::Twine &what) const;
   llvm::Error run(const char *statement) const;
-  llvm::Error insert(const Record &record) const;
+  llvm::Error transaction(llvm::function_ref<llvm::Error()> write) const;
+  llvm::Error insert(const Record &record, bool isNow) const;
+  int read(llvm::StringRef condition, llvm::ArrayRef<std::string> values, std::vector<Record> &records) const;
   llvm::Expected<std::vector<Record>> select(llvm::StringRef condition, llvm::ArrayRef<std::string> values) const;
 
   sqlite3 *handle;
   std::string path;
+  bool knowsPrimitives = true; ///< else the tables are of version 1
 };
 } // namespace perpend::tune
 

@@ -45,7 +45,8 @@ def save_record(path: Path, structure: str, target: str, trace: str) -> None:
     if not path.exists():
         succeed_quietly("tune", DIGITS, "--symbol", "n=2", "-o", path, "--budget", "0.001s", folder=path.parent)
     numbers = "0.5, 0.01, 1.0, 10"  # of seconds, their spread, the rule's seconds, trials
-    statement = f"insert into records values (?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23')"
+    values = f"?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23', ''"
+    statement = f"insert into records values ({values})"
     execute(path, statement, structure, target, trace)
 
 

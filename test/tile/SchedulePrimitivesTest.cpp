@@ -387,3 +387,22 @@ TEST(SchedulePrimitivesTable, isThePageInDocs) {
   text << std::ifstream(path).rdbuf();
   EXPECT_EQ(text.str(), page()) << "hint: PERPEND_WRITE_DOCS=1 writes the page";
 }
+
+TEST(PrimitivesVersion, changesWithSignatures) {
+  std::vector<PrimitiveInfo> table = primitives().vec();
+  const std::string now = versionOf(table);
+  EXPECT_EQ(now.size(), 16U);
+  table.back().sentence = "Something else.";
+  EXPECT_EQ(versionOf(table), now);
+  auto isAnother = [&](void (*change)(PrimitiveInfo &split)) {
+    std::vector<PrimitiveInfo> changed = primitives().vec();
+    change(*llvm::find_if(changed, [](const PrimitiveInfo &info) { return info.name == "split"; }));
+    EXPECT_NE(versionOf(changed), now);
+  };
+  isAnother([](PrimitiveInfo &split) { split.name = "divide"; });
+  isAnother([](PrimitiveInfo &split) { split.results = "Loop"; });
+  isAnother([](PrimitiveInfo &split) { split.operands.pop_back(); });
+  isAnother([](PrimitiveInfo &split) { split.operands[1].kind = "Integers"; });
+  isAnother([](PrimitiveInfo &split) { split.operands[1].isOptional = true; });
+  isAnother([](PrimitiveInfo &split) { split.operands[0].name = "loops"; }); // optional ones are written with names
+}

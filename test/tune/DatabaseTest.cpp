@@ -1,71 +1,17 @@
 //===- DatabaseTest.cpp - what tuning has found ---------------------------===//
 
-#include "tune/Database.h"
+#include "DatabaseFile.h"
 
 #include "perpend.h"
 
 #include "gtest/gtest.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sqlite3.h>
 #include <thread>
-#include <unistd.h>
 
 using namespace perpend::tune;
-namespace fs = std::filesystem;
-
-namespace {
-class DatabaseTest : public testing::Test {
-protected:
-  void SetUp() override {
-    folder = fs::path(testing::TempDir()) / ("tune" + std::to_string(getpid()));
-    fs::create_directories(folder);
-    path = (folder / "tuned.db").string();
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  static Record record(const std::string &structure = "0123456789abcdef", double seconds = 0.5) {
-    Record record;
-    record.key = {structure, "x86-64-v3,l2=2M", "n=128,t=4", 2};
-    record.kernel = "matmul_add_0123";
-    record.trace = "%b = get_block \"contract\"\n%i, %j = get_loops %b";
-    record.seconds = seconds;
-    record.spreadSeconds = 0.01;
-    record.defaultSeconds = 1;
-    record.trials = 10;
-    record.compiler = "0.1";
-    record.origin = "random, seed 1";
-    return record;
-  }
-  Database opened(bool mayCreate = true) { return llvm::cantFail(Database::open(path, mayCreate)); }
-  /// What is wrong; empty: nothing.
-  std::string openError(bool mayCreate) {
-    llvm::Expected<Database> database = Database::open(path, mayCreate);
-    return database ? "" : llvm::toString(database.takeError());
-  }
-  static std::string add(Database &database, const Record &record) { return llvm::toString(database.add(record)); }
-  static std::optional<Record> find(const Database &database, const Record &of) {
-    return llvm::cantFail(database.find(of.key));
-  }
-  /// As another program would.
-  void execute(const char *statement) {
-    sqlite3 *handle = nullptr;
-    ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(handle, statement, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
-    sqlite3_close(handle);
-  }
-  void write(const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-  std::string bytes() {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  fs::path folder;
-  std::string path;
-};
-} // namespace
 
 TEST_F(DatabaseTest, RoundTrip) {
   Record given = record();
@@ -87,6 +33,7 @@ TEST_F(DatabaseTest, RoundTrip) {
   EXPECT_EQ(found->defaultSeconds, given.defaultSeconds);
   EXPECT_EQ(found->trials, given.trials);
   EXPECT_EQ(found->compiler, given.compiler);
+  EXPECT_EQ(found->primitives, given.primitives);
   EXPECT_EQ(found->origin, given.origin);
   ASSERT_EQ(found->date.size(), std::string("2026-11-23T17:00:00Z").size());
   EXPECT_EQ(found->date.back(), 'Z');
@@ -136,6 +83,97 @@ TEST_F(DatabaseTest, AnotherCompilersRecordIsReplaced) {
   EXPECT_EQ(find(database, now)->trace, "now");
   EXPECT_EQ(find(database, now)->compiler, "0.2");
   EXPECT_EQ(find(database, now)->seconds, 0.9);
+}
+
+TEST_F(DatabaseTest, AnotherTableOfPrimitivesIsAnotherCompiler) {
+  Database database = opened();
+  Record old = record("s", 0.4), now = record("s", 0.9);
+  old.primitives = "";
+  EXPECT_EQ(add(database, old), "");
+  EXPECT_EQ(add(database, now), "");
+  EXPECT_EQ(find(database, now)->seconds, 0.4) << "nobody knows that they are others";
+  old.primitives = "0123456789abcdef";
+  EXPECT_EQ(add(database, record("t", 0.4)), "");
+  old.key.structure = "t";
+  old.seconds = 0.7;
+  EXPECT_EQ(add(database, old), "");
+  EXPECT_EQ(find(database, old)->seconds, 0.7);
+  EXPECT_EQ(find(database, old)->primitives, old.primitives);
+}
+
+TEST_F(DatabaseTest, TheNewestCompilersRecordStaysInAMerge) {
+  Record old = record("s", 0.4), now = record("s", 0.9), better = record("s", 0.8), later = record("s", 0.95);
+  old.compiler = "0.9.2";
+  now.compiler = better.compiler = later.compiler = "0.10";
+  old.date = "2026-12-01T00:00:00Z";
+  now.date = better.date = "2026-11-01T00:00:00Z";
+  later.primitives = "0123456789abcdef";
+  later.date = "2026-11-02T00:00:00Z";
+  std::vector<Record> records = {old, now, better, later};
+  auto merged = [](const std::vector<Record> &list) {
+    Database database = llvm::cantFail(Database::inMemory());
+    llvm::cantFail(database.merge(list));
+    return *llvm::cantFail(database.find(list.front().key));
+  };
+  for (bool isReversed : {false, true}) {
+    std::vector<Record> given(records.begin(), records.begin() + 3);
+    if (isReversed)
+      std::reverse(given.begin(), given.end());
+    EXPECT_EQ(merged(given).seconds, 0.8);
+    EXPECT_EQ(merged(given).date, better.date) << "not that of the merge";
+    EXPECT_EQ(merged(given).trials, 30);
+    std::vector<Record> pair = {isReversed ? later : better, isReversed ? better : later};
+    EXPECT_EQ(merged(pair).seconds, 0.95) << "of one version, with other primitives: the last";
+  }
+}
+
+TEST_F(DatabaseTest, AMergeIsWholeOrNothing) {
+  Database database = opened();
+  execute("create trigger t before insert on records when new.structure = 'b' begin select raise(abort, 'no'); end");
+  EXPECT_NE(llvm::toString(database.merge({record("a"), record("b")})), "");
+  EXPECT_EQ(llvm::cantFail(database.list()).size(), 0U);
+  EXPECT_EQ(llvm::toString(database.merge({record("a"), record("c")})), "");
+  EXPECT_EQ(llvm::cantFail(database.list()).size(), 2U);
+}
+
+TEST_F(DatabaseTest, Remove) {
+  Record old = record("old"), other = record("other"), elsewhere = record("elsewhere"), unknown = record("unknown");
+  old.date = "2020-01-01T00:00:00Z";
+  other.compiler = "0.2";
+  elsewhere.key.target = "x86-64";
+  elsewhere.primitives = "0123456789abcdef";
+  unknown.primitives = "";
+  auto left = [&](const RecordFilter &filter) {
+    Database database = llvm::cantFail(Database::inMemory());
+    llvm::cantFail(database.merge({old, other, elsewhere, unknown}));
+    int64_t removed = llvm::cantFail(database.remove(filter));
+    std::vector<std::string> structures;
+    for (const Record &record : llvm::cantFail(database.list()))
+      structures.push_back(record.key.structure);
+    EXPECT_EQ(removed + structures.size(), 4U);
+    llvm::sort(structures);
+    return llvm::join(structures, " ");
+  };
+  EXPECT_EQ(left({.olderThanSeconds = 3600, .target = "", .otherThan = {}}), "elsewhere other unknown");
+  EXPECT_EQ(left({.olderThanSeconds = 1e10, .target = "", .otherThan = {}}), "elsewhere old other unknown");
+  EXPECT_EQ(left({.olderThanSeconds = {}, .target = "x86-64", .otherThan = {}}), "old other unknown");
+  std::pair<std::string, std::string> now = {old.compiler, old.primitives};
+  EXPECT_EQ(left({.olderThanSeconds = {}, .target = "", .otherThan = now}), "old unknown");
+  EXPECT_EQ(left({.olderThanSeconds = {}, .target = "x86-64", .otherThan = now}), "old other unknown");
+  EXPECT_EQ(left({.olderThanSeconds = {}, .target = "", .otherThan = {}}), "");
+}
+
+TEST_F(DatabaseTest, OtherTargets) {
+  Database database = opened();
+  for (const char *target : {"b", "a", "c"})
+    for (int64_t threads : {1, 2}) {
+      Record one = record("s");
+      one.key.target = target;
+      one.key.threads = threads;
+      EXPECT_EQ(add(database, one), "");
+    }
+  EXPECT_EQ(llvm::cantFail(database.otherTargets("s", "b")), (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(llvm::cantFail(database.otherTargets("t", "b")), std::vector<std::string>());
 }
 
 TEST_F(DatabaseTest, TheOneWithTheMostGain) {
@@ -284,14 +322,63 @@ TEST_F(DatabaseTest, AnotherVersion) {
   execute("pragma user_version = 7");
   for (bool mayCreate : {true, false})
     EXPECT_EQ(openError(mayCreate),
-              "the database '" + path + "' is of version 7, expected 1\nhint: tune again into another file");
+              "the database '" + path + "' is of version 7, expected 2\nhint: tune again into another file");
+}
+
+TEST_F(DatabaseTest, VersionOneIsReadAsItIs) {
+  execute(versionOne);
+  std::string before = bytes();
+  Record found = *find(opened(false), record("s"));
+  EXPECT_EQ(found.trace, "%b = get_block \"c\"");
+  EXPECT_EQ(found.date, "2026-11-23T17:00:00Z");
+  EXPECT_EQ(found.primitives, "");
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(DatabaseTest, VersionOneIsChangedByWhoWrites) {
+  execute(versionOne);
+  Database reader = opened(false);
+  EXPECT_EQ(add(*std::make_unique<Database>(opened()), record("t", 0.7)), "");
+  Database database = opened(false);
+  std::vector<Record> records = llvm::cantFail(database.list());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(find(database, record("s"))->seconds, 0.5);
+  EXPECT_EQ(find(database, record("s"))->primitives, "");
+  EXPECT_EQ(find(database, record("t"))->primitives, record().primitives);
+  EXPECT_EQ(llvm::cantFail(reader.list()).size(), 2U) << "who has opened it before can still read it";
+}
+
+TEST_F(DatabaseTest, VersionOneIsChangedAsAWholeOrNot) {
+  execute(versionOne);
+  execute("alter table records add column primitives text"); // so that another cannot be added
+  std::string before = bytes();
+  EXPECT_EQ(openError(true), "the database '" + path +
+                                 "': its tables cannot be changed to those of version 2: duplicate column name: "
+                                 "primitives");
+  EXPECT_EQ(bytes(), before);
+  EXPECT_EQ(find(opened(false), record("s"))->seconds, 0.5);
+}
+
+TEST_F(DatabaseTest, ManyChangeVersionOneAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    fs::remove(path);
+    execute(versionOne);
+    std::vector<std::thread> threads;
+    std::vector<std::string> errors(4);
+    for (std::string &error : errors)
+      threads.emplace_back([&] { error = openError(true); });
+    for (std::thread &thread : threads)
+      thread.join();
+    ASSERT_EQ(errors, std::vector<std::string>(4)) << "in round " << round;
+  }
 }
 
 TEST_F(DatabaseTest, WithoutItsTable) {
   (void)opened();
   execute("drop table records");
   Database database = opened();
-  EXPECT_EQ(add(database, record()), "the database '" + path + "': a record cannot be written: no such table: records");
+  EXPECT_EQ(add(database, record()),
+            "the database '" + path + "': it cannot be read behind record 0: no such table: records");
   std::string message = llvm::toString(database.list().takeError());
   EXPECT_EQ(message, "the database '" + path + "': it cannot be read behind record 0: no such table: records");
 }

@@ -9,6 +9,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
 
 #include <tuple>
 
@@ -242,6 +243,17 @@ static std::vector<PrimitiveInfo> readTable() {
 ArrayRef<PrimitiveInfo> perpend::tile::primitives() {
   static const std::vector<PrimitiveInfo> table = operands::readTable();
   return table;
+}
+
+std::string perpend::tile::versionOf(ArrayRef<PrimitiveInfo> table) {
+  std::string text;
+  for (const PrimitiveInfo &info : table) {
+    text += (info.results + " = " + info.name + "(").str();
+    for (const OperandInfo &operand : info.operands)
+      text += (operand.kind + (operand.isOptional ? "? " : " ") + operand.name + ",").str();
+    text += ")\n";
+  }
+  return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
 }
 
 const PrimitiveInfo *perpend::tile::findPrimitive(StringRef name) {

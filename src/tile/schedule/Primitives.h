@@ -73,6 +73,8 @@ struct PrimitiveInfo {
 };
 
 llvm::ArrayRef<PrimitiveInfo> primitives();
+/// 16 digits, which change with a primitive's name, operands or results: a trace of another version may be refused.
+std::string versionOf(llvm::ArrayRef<PrimitiveInfo> table);
 /// Null when there is none.
 const PrimitiveInfo *findPrimitive(llvm::StringRef name);
 /// What to say of a name that is not in the table, with the nearest.

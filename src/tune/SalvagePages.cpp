@@ -1,0 +1,194 @@
+//===- SalvagePages.cpp - records of a damaged database -------------------===//
+//
+// A table without rowid is a tree of index pages, of which each has rows, inner
+// ones too. A row is found where it lies, without its way from the root. Every
+// number of a page may be wrong. Source: sqlite.org/fileformat2.html, 1.3 to 2.1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tune/SalvagePages.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <tuple>
+#include <variant>
+
+using llvm::StringRef;
+
+namespace perpend::tune {
+namespace {
+
+/// The first byte of a page, and how long its header is.
+constexpr uint64_t innerPage = 2, leafPage = 10;
+constexpr size_t innerHeader = 12, leafHeader = 8, fileHeader = 100, childBytes = 4;
+
+/// Takes it from the front of `text`; behind the end it is shorter.
+uint64_t takeInteger(StringRef &text, size_t byteCount) {
+  uint64_t value = 0;
+  for (char byte : text.take_front(byteCount))
+    value = value << 8 | static_cast<uint8_t>(byte);
+  text = text.substr(byteCount);
+  return value;
+}
+
+/// Seven bits in a byte, while its eighth is set; a ninth byte has eight.
+uint64_t takeVarint(StringRef &text) {
+  uint64_t value = 0;
+  for (int i = 0; i < 9 && !text.empty(); ++i) {
+    uint64_t byte = takeInteger(text, 1);
+    if (i == 8)
+      return value << 8 | byte;
+    value = value << 7 | (byte & 0x7f);
+    if (byte < 0x80)
+      break;
+  }
+  return value;
+}
+
+using Value = std::variant<std::monostate, int64_t, double, std::string>;
+
+/// Of a type as the header of a row has it. Blobs, and what is longer than `text`, are none.
+Value takeValue(StringRef &text, uint64_t type) {
+  constexpr size_t integerBytes[] = {0, 1, 2, 3, 4, 6, 8};
+  constexpr uint64_t real = 7, zero = 8, one = 9, firstText = 13;
+  size_t size = type < real ? integerBytes[type] : type == real ? 8 : type < firstText ? 0 : (type - firstText) / 2;
+  if (type == 0 || size > text.size())
+    return {};
+  if (type == zero || type == one)
+    return static_cast<int64_t>(type - zero);
+  if (type >= firstText && type % 2 == 1) {
+    std::string value = text.take_front(size).str();
+    text = text.substr(size);
+    return value;
+  }
+  uint64_t bits = type <= real ? takeInteger(text, size) : 0;
+  if (type == real)
+    return llvm::bit_cast<double>(bits);
+  if (type > real)
+    return {};
+  unsigned unused = 64 - 8 * static_cast<unsigned>(size); // of the sign's copies
+  return static_cast<int64_t>(bits << unused) >> unused;
+}
+
+/// The values of a row in turn; one of another type makes it no record.
+struct Row {
+  std::vector<Value> values;
+  size_t next = 0;
+  bool isRecord = true;
+
+  template <typename T> Row &operator>>(T &into) {
+    const T *same = next < values.size() ? std::get_if<T>(&values[next]) : nullptr;
+    if (same)
+      into = *same;
+    isRecord &= same != nullptr;
+    ++next;
+    return *this;
+  }
+  Row &operator>>(double &into) { // a whole number lies as an integer
+    if (next < values.size())
+      if (const auto *integer = std::get_if<int64_t>(&values[next]))
+        values[next] = static_cast<double>(*integer);
+    return this->operator>> <double>(into);
+  }
+};
+
+class Pages {
+public:
+  explicit Pages(StringRef bytes) : bytes(bytes) {
+    constexpr size_t sizeAt = 16, least = 512, usual = 4096;
+    StringRef header = bytes.substr(sizeAt);
+    size_t size = takeInteger(header, 2);
+    pageBytes = llvm::isPowerOf2_64(size) && size >= least ? size : usual;
+  }
+
+  size_t count() const { return bytes.size() / pageBytes; }
+
+  std::vector<Row> rowsOf(size_t page) const {
+    std::vector<Row> rows;
+    StringRef text = at(page), header = text.substr(page == 0 ? fileHeader : 0);
+    size_t start = text.size() - header.size();
+    uint64_t type = takeInteger(header, 1);
+    if (type != innerPage && type != leafPage)
+      return rows;
+    header = header.substr(2);
+    uint64_t cells = takeInteger(header, 2);
+    header = text.substr(start + (type == innerPage ? innerHeader : leafHeader));
+    for (; cells > 0 && !header.empty(); --cells)
+      if (uint64_t place = takeInteger(header, 2); place < text.size())
+        rows.push_back(parseRow(payload(text.substr(place + (type == innerPage ? childBytes : 0)))));
+    return rows;
+  }
+
+private:
+  StringRef at(size_t page) const { return page < count() ? bytes.substr(page * pageBytes, pageBytes) : ""; }
+
+  /// Of a cell: what lies in the page, and in a chain of others.
+  std::string payload(StringRef cell) const {
+    uint64_t size = takeVarint(cell);
+    if (size > bytes.size())
+      return "";
+    size_t most = (pageBytes - 12) * 64 / 255 - 23, least = (pageBytes - 12) * 32 / 255 - 23;
+    size_t local = size;
+    if (size > most) {
+      local = least + (size - least) % (pageBytes - 4);
+      local = local > most ? least : local;
+    }
+    std::string text = cell.take_front(local).str();
+    cell = cell.substr(local);
+    while (text.size() < size) {
+      uint64_t page = takeInteger(cell, 4);
+      cell = page == 0 ? "" : at(page - 1);
+      if (cell.empty())
+        return "";
+      text += cell.substr(4).take_front(size - text.size());
+    }
+    return text;
+  }
+
+  static Row parseRow(StringRef text) {
+    StringRef all = text;
+    uint64_t headerBytes = takeVarint(text);
+    StringRef header = all.take_front(headerBytes).substr(all.size() - text.size());
+    text = all.substr(headerBytes);
+    Row row;
+    while (!header.empty())
+      row.values.push_back(takeValue(text, takeVarint(header)));
+    return row;
+  }
+
+  StringRef bytes;
+  size_t pageBytes = 0;
+};
+
+/// The columns as the table has them; the last one is not there in rows of version 1.
+bool readRecord(Row &row, Record &record) {
+  row >> record.key.structure >> record.key.target >> record.key.symbols >> record.key.threads >> record.kernel >>
+      record.trace >> record.seconds >> record.spreadSeconds >> record.defaultSeconds >> record.trials >>
+      record.compiler >> record.origin >> record.date;
+  if (row.next < row.values.size())
+    row >> record.primitives;
+  return row.isRecord && row.next == row.values.size() && record.isWhole();
+}
+} // namespace
+
+std::vector<Record> recordsInPages(StringRef bytes) {
+  Pages pages(bytes);
+  std::map<std::tuple<std::string, std::string, std::string, int64_t>, Record> found;
+  for (size_t page = 0; page < pages.count(); ++page)
+    for (Row &row : pages.rowsOf(page)) {
+      Record record;
+      if (!readRecord(row, record))
+        continue;
+      auto &[structure, target, symbols, threads] = record.key;
+      Record &last = found[{structure, target, symbols, threads}];
+      if (record.date >= last.date) // pages that are free have records, too
+        last = std::move(record);
+    }
+  std::vector<Record> records;
+  for (auto &[key, record] : found)
+    records.push_back(std::move(record));
+  return records;
+}
+} // namespace perpend::tune
