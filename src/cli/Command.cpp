@@ -87,6 +87,15 @@ examples:
   perpend compile model.onnx -o model.so --database tuned.db
 )",
      runTune},
+    {"db", "look into databases of tuning, and put them together", "perpend db ACTION FILE... [options]",
+     R"(
+A database is what `perpend tune` writes and `perpend compile --database` reads. `perpend db ACTION --help` says more.
+
+examples:
+  perpend db list tuned.db
+  perpend db merge mine.db yours.db -o ours.db
+)",
+     runDb},
     {"targets", "list the machines to compile for", "perpend targets", R"(
 A target may be followed by instruction sets to switch on or off, and by sizes of caches: x86-64-v3,+avxvnni,l2=2M
 Several targets, separated by commas, make one artifact that chooses at load: x86-64-v3,+avxvnni,x86-64-v4
@@ -108,7 +117,8 @@ static void printUsage(llvm::raw_ostream &out) {
 }
 
 std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
-                                  size_t positionalCount, std::vector<std::string> &positional) {
+                                  size_t positionalCount, std::vector<std::string> &positional, StringRef what,
+                                  bool mayBeMore) {
   if (llvm::is_contained(arguments, "--help") || llvm::is_contained(arguments, "-h")) {
     llvm::outs() << "usage: " << command.usage << "\n\n" << command.summary << "\n\n";
     options.print(llvm::outs());
@@ -118,12 +128,12 @@ std::optional<int> parseArguments(const Command &command, OptionList &options, A
   }
   if (!options.parse(arguments, positional))
     return UsageError;
-  if (positional.size() == positionalCount)
+  if (positional.size() == positionalCount || (mayBeMore && positional.size() > positionalCount))
     return std::nullopt;
   if (positional.size() > positionalCount)
     fail("unexpected argument '" + positional[positionalCount] + "'", "usage: " + command.usage);
   else
-    fail("a model is missing", "usage: " + command.usage);
+    fail(what + " is missing", "usage: " + command.usage);
   return UsageError;
 }
 
@@ -143,6 +153,19 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
   return Good;
 }
 
+const Command *findCommand(ArrayRef<Command> commands, StringRef name, StringRef kind) {
+  std::vector<std::string> names;
+  for (const Command &command : commands)
+    if (command.name == name)
+      return &command;
+    else
+      names.push_back(command.name.str());
+  std::string guess = nearest(name, names);
+  fail("unknown " + kind + " '" + name + "'",
+       guess.empty() ? kind + "s: " + llvm::join(names, ", ") : "did you mean '" + guess + "'?");
+  return nullptr;
+}
+
 static int runWords(int argumentCount, char **arguments) {
   std::vector<StringRef> words(arguments + 1, arguments + argumentCount);
   if (words.empty()) {
@@ -159,16 +182,8 @@ static int runWords(int argumentCount, char **arguments) {
     llvm::outs() << "perpend " << perpend_version() << " (LLVM " << LLVM_VERSION_STRING << ")\n";
     return Good;
   }
-  for (const Command &command : commands())
-    if (command.name == words[0])
-      return command.run(command, ArrayRef(words).drop_front());
-  std::vector<std::string> names;
-  for (const Command &command : commands())
-    names.push_back(command.name.str());
-  std::string guess = nearest(words[0], names);
-  fail("unknown command '" + words[0] + "'",
-       guess.empty() ? "commands: " + llvm::join(names, ", ") : "did you mean '" + guess + "'?");
-  return UsageError;
+  const Command *command = findCommand(commands(), words[0], "command");
+  return command ? command->run(*command, ArrayRef(words).drop_front()) : UsageError;
 }
 
 /// A reader that has gone, as in `perpend inspect model.onnx | head`, asked for no more; that is no error.

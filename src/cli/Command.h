@@ -20,11 +20,14 @@ struct Command {
 };
 
 ArrayRef<Command> commands();
+/// Null: there is none of this name, which is printed with the nearest; `kind` is what they are.
+const Command *findCommand(ArrayRef<Command> commands, StringRef name, StringRef kind);
 
 /// Parses `arguments`; the exit code when the command is done (--help, errors). `positionalCount` other arguments are
-/// expected.
+/// expected, or more; `what` is the first of them.
 std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
-                                  size_t positionalCount, std::vector<std::string> &positional);
+                                  size_t positionalCount, std::vector<std::string> &positional,
+                                  StringRef what = "a model", bool mayBeMore = false);
 
 int runCompile(const Command &command, ArrayRef<StringRef> arguments);
 int runRun(const Command &command, ArrayRef<StringRef> arguments);
@@ -32,6 +35,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments);
 int runBench(const Command &command, ArrayRef<StringRef> arguments);
 int runInspect(const Command &command, ArrayRef<StringRef> arguments);
 int runTune(const Command &command, ArrayRef<StringRef> arguments);
+int runDb(const Command &command, ArrayRef<StringRef> arguments);
 int runTargets(const Command &command, ArrayRef<StringRef> arguments);
 
 /// The main function of `perpend`. Returns an ExitCode.

@@ -98,7 +98,7 @@ void OptionList::addOutputFile(StringRef flag, std::string &value, StringRef val
   outputs.push_back([&value](StringRef model) {
     if (llvm::sys::fs::equivalent(value, model))
       return llvm::createStringError(std::make_error_code(std::errc::invalid_argument),
-                                     "output '" + value + "' is the model itself\nhint: choose another name");
+                                     "output '" + value + "' is the input itself\nhint: choose another name");
     return value.empty() ? llvm::Error::success() : support::checkWritableFile(value);
   });
 }

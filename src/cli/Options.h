@@ -55,7 +55,7 @@ public:
   bool parse(ArrayRef<StringRef> arguments, std::vector<std::string> &positional);
   /// For a model that is compiled already. False: one of the options needs its source, an error was printed.
   bool checkCompiled(StringRef path) const;
-  /// That they can be written, and are not the model. False: an error was printed.
+  /// That they can be written, and are not the input. False: an error was printed.
   bool checkOutputs(StringRef model) const;
   void print(llvm::raw_ostream &out) const;
 

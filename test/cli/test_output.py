@@ -220,5 +220,5 @@ def test_no_output_replaces_the_model(tmp_path: Path, arguments: tuple[str, ...]
     before = (tmp_path / "m.onnx").read_bytes()
     command, *options = arguments
     message = reject(command, "m.onnx", *options, "./m.onnx", folder=tmp_path)
-    assert "output './m.onnx' is the model itself" in message
+    assert "output './m.onnx' is the input itself" in message
     assert (tmp_path / "m.onnx").read_bytes() == before

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PERPEND_BUILD", ROOT / "build"))
 PERPEND = BUILD / "bin" / "perpend"
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
-COMMANDS = ["compile", "run", "check", "bench", "inspect", "tune", "targets"]
+COMMANDS = ["compile", "run", "check", "bench", "inspect", "tune", "db", "targets"]
 F32 = TensorProto.FLOAT
 GOOD, USER_ERROR, USAGE_ERROR = 0, 1, 2
 
