@@ -66,6 +66,7 @@ private:
   mlir::LogicalResult readIntrinsics();
   mlir::LogicalResult openDatabase();
   mlir::LogicalResult attachRecords();
+  void noteRefusedRecords();
   void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   mlir::LogicalResult inferRequirements();
 

@@ -153,35 +153,6 @@ LogicalResult Compilation::readSchedules() {
   return success();
 }
 
-LogicalResult Compilation::openDatabase() {
-  llvm::Expected<tune::Database> opened = tune::Database::open(options.database, /*mayCreate=*/false);
-  if (!opened)
-    return fail(opened.takeError());
-  database.emplace(std::move(*opened));
-  return first == "schedule" ? attachRecords() : success();
-}
-
-/// What tuning has found for kernels that no schedule is given for.
-LogicalResult Compilation::attachRecords() {
-  for (auto kernel : module.getOps<func::FuncOp>()) {
-    auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute);
-    if (!kernel->hasAttr(graph::kernelAttribute) || !structure || tile::hasTrace(kernel))
-      continue;
-    llvm::Expected<std::optional<tune::Record>> record = database->findAny(structure.getValue(), target.name);
-    if (!record)
-      return fail(record.takeError());
-    if (report)
-      ++(*record ? report->records : report->withoutRecord);
-    if (!*record)
-      continue;
-    SmallVector<StringRef> lines;
-    StringRef((*record)->trace).split(lines, '\n');
-    kernel->setAttr(tile::traceAttribute, Builder(module.getContext()).getStrArrayAttr(lines));
-    kernel->setAttr(tile::recordAttribute, UnitAttr::get(module.getContext()));
-  }
-  return success();
-}
-
 LogicalResult Compilation::replaceModule(StringRef file) {
   if (auto opened = llvm::MemoryBuffer::getFileSlice(file, 1, 0); !opened)
     return module.emitError("cannot read '")
@@ -239,6 +210,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if (database && failed(attachRecords()))
       return failure();
   }
+  if (phase.name == "schedule")
+    noteRefusedRecords();
   if (!dumpFolder.empty() && failed(dump(phase)))
     return failure();
   // The last moment at which main says what its values are called and where they lie.

@@ -41,6 +41,19 @@ struct MachineReport {
   int64_t arenaBytes = -1;
 };
 
+/// What a database has said of a kernel that no schedule is given for.
+struct RecordUse {
+  enum Kind {
+    Used,
+    UsedOfOther, ///< another compiler, or one with other primitives, has found it
+    None,
+    OfOtherTarget, ///< there are records, for other machines
+    Refused        ///< by a primitive, or its memory is too large
+  } kind = None;
+  std::string kernel;
+  std::string reason; ///< what it gains, or why it is not used
+};
+
 /// What a compilation reports besides the file.
 struct CompileReport {
   std::vector<PhaseTime> times;
@@ -49,7 +62,7 @@ struct CompileReport {
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
   PrecisionFacts precision;
-  int64_t records = 0, withoutRecord = 0; ///< kernels, with a database
+  std::vector<RecordUse> recordUses; ///< of kernels, with a database
   /// For one machine: empty. For several: in the order in which they are preferred; `kernels` is empty, descriptor and
   /// precision are those of the first, and arenaBytes is the most.
   std::vector<MachineReport> machines;

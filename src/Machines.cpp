@@ -172,6 +172,8 @@ void MachineCompilations::describeOne(const Compilation &one, const CompileRepor
     return;
   for (const PhaseTime &time : own.times)
     report->times.push_back({one.target.name + ": " + time.phase, time.seconds});
+  for (const RecordUse &use : own.recordUses)
+    report->recordUses.push_back({use.kind, use.kernel + " for " + one.target.name, use.reason});
   if (report->machines.empty()) {
     report->precision = own.precision;
     report->arenaBytes = machine.arenaBytes;

@@ -122,7 +122,27 @@ static std::string headerText(StringRef output) {
   return (", header " + header).str();
 }
 
-static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds) {
+/// How many kernels have records, and what is with the others; with reasons for each.
+static void printRecords(ArrayRef<RecordUse> uses, bool wantsReasons, llvm::raw_ostream &out) {
+  auto count = [&](RecordUse::Kind kind) {
+    return llvm::count_if(uses, [&](const RecordUse &use) { return use.kind == kind; });
+  };
+  out << "database: records for " << count(RecordUse::Used) + count(RecordUse::UsedOfOther) << " of " << uses.size()
+      << " kernels";
+  for (auto [kind, text] : {std::pair(RecordUse::UsedOfOther, "another compiler's for"),
+                            {RecordUse::None, "none for"},
+                            {RecordUse::OfOtherTarget, "another target's for"},
+                            {RecordUse::Refused, "refused for"}})
+    if (auto some = count(kind))
+      out << "; " << text << " " << some;
+  out << "\n";
+  if (wantsReasons)
+    for (const RecordUse &use : uses)
+      out << "  " << use.kernel << ": " << use.reason << "\n";
+}
+
+static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds,
+                        bool wantsReasons) {
   llvm::raw_ostream &out = llvm::outs();
   int width = 12;
   for (const PhaseTime &time : report.times)
@@ -135,8 +155,7 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
       << headerText(output) << "\n";
   printTargets(report, options, out);
   if (!options.database.empty())
-    out << "database: records for " << report.records << " of " << report.records + report.withoutRecord
-        << " kernels\n";
+    printRecords(report.recordUses, wantsReasons, out);
   if (!report.precision.type.empty())
     out << report.precision.text();
   out << llvm::format("compiled in %.2f s\n", seconds);
@@ -148,17 +167,20 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   Limits limits;
   OptionList list;
   std::string output;
-  bool wantsExecutable = false;
+  bool wantsExecutable = false, wantsReasons = false;
   list.addOutputFile("o", output, "FILE", "what to write: .so, .a, or a program with --exe");
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
   list.add("operators", source.operators, "FILE.json", "operators that you bring (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
+  list.add("explain", wantsReasons, "", "say of each kernel why its record in --database is used or not");
   limits.addTo(list);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;
+  if (wantsReasons && options.database.empty())
+    return fail("option '--explain' is for --database", "leave it out, or name a database"), UsageError;
   if (!checkOptions(options, output, wantsExecutable))
     return UsageError;
   if (options.name.empty() && StringRef(output).ends_with(".a")) // exporters call every model main_graph
@@ -182,7 +204,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   if (!compileModel(source, options, artifactKindOf(output, wantsExecutable), output, &report))
     return UserError;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  printReport(report, options, output, seconds.count());
+  printReport(report, options, output, seconds.count(), wantsReasons);
   return Good;
 }
 } // namespace perpend::cli

@@ -51,7 +51,7 @@ static llvm::Error writeDatabase(ArrayRef<Records> all, StringRef output) {
 //===----------------------------------------------------------------------===//
 
 static bool isOfThisCompiler(const tune::Record &record) {
-  return record.compiler == PERPEND_VERSION && record.primitives == tile::versionOf(tile::primitives());
+  return record.isOf(PERPEND_VERSION, tile::versionOf(tile::primitives()));
 }
 
 static void printRecords(const Records &records, llvm::raw_ostream &out) {

@@ -31,6 +31,8 @@ inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
 inline constexpr llvm::StringLiteral traceOriginAttribute = "tile.trace_origin";
 /// Unit: tile.trace is a record of tuning; where it is refused, the kernel gets its rule's.
 inline constexpr llvm::StringLiteral recordAttribute = "tile.record";
+/// Text: why the kernel's record of tuning was not used. Until the compiler has read it.
+inline constexpr llvm::StringLiteral refusedRecordAttribute = "tile.refused_record";
 /// Array of texts, of a kernel whose trace is a rule's: which rules were refused, and why; which one made it. Until the
 /// kernel's loops are on memory.
 inline constexpr llvm::StringLiteral rulesAttribute = "tile.rules";

@@ -216,10 +216,8 @@ llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
   });
 }
 
-/// Whether one compiler has found both: their code is the same.
-static bool haveOneCompiler(const Record &one, const Record &other) {
-  bool isKnown = !one.primitives.empty() && !other.primitives.empty();
-  return one.compiler == other.compiler && (!isKnown || one.primitives == other.primitives);
+bool Record::isOf(llvm::StringRef ofCompiler, llvm::StringRef ofPrimitives) const {
+  return compiler == ofCompiler && (primitives.empty() || ofPrimitives.empty() || primitives == ofPrimitives);
 }
 
 /// "0.10" is newer than "0.9".
@@ -230,7 +228,8 @@ static llvm::VersionTuple versionOf(const Record &record) {
 
 /// Of one kernel, whether `record` takes the place of the one that is there.
 static bool replaces(const Record &record, const Record &there, bool isNow) {
-  if (haveOneCompiler(record, there)) // the times of two sessions compare as parts of what both have measured
+  if (record.isOf(there.compiler,
+                  there.primitives)) // the times of two sessions compare as parts of what both have measured
     return record.gain() > there.gain();
   return isNow || std::pair(versionOf(record), record.date) > std::pair(versionOf(there), there.date);
 }

@@ -46,6 +46,8 @@ struct Record {
   std::string date;          ///< UTC, when it was written; empty: now
 
   double gain() const { return defaultSeconds / seconds; }
+  /// Whether this compiler, with this table of primitives, may have found it.
+  bool isOf(llvm::StringRef ofCompiler, llvm::StringRef ofPrimitives) const;
   /// Times are times, and texts are texts.
   bool isWhole() const;
 };

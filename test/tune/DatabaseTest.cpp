@@ -4,7 +4,6 @@
 
 #include "perpend.h"
 
-#include "gtest/gtest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -46,7 +46,7 @@ static bool isUnitKnown(func::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
-/// Does what a record says; where it is refused, nothing, with a warning.
+/// Does what a record says; where it is refused, nothing, with a warning and the reason as the kernel's attribute.
 static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
@@ -67,9 +67,10 @@ static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   kernel->removeAttr(recordAttribute);
   kernel->removeAttr(traceAttribute);
   if (!isReplayed || !why.empty()) {
-    kernel.emitWarning("kernel '") << kernel.getSymName()
-                                   << "': its record in the database is not used: " << StringRef(why).split('\n').first
+    StringRef reason = StringRef(why).split('\n').first;
+    kernel.emitWarning("kernel '") << kernel.getSymName() << "': its record in the database is not used: " << reason
                                    << "\nhint: tune again into another file";
+    kernel->setAttr(refusedRecordAttribute, StringAttr::get(kernel.getContext(), reason));
     return false;
   }
   kernel.getBody().takeBody(trial->getBody());
