@@ -43,6 +43,7 @@ public:
 
   /// The model's kernels, with what was found.
   llvm::ArrayRef<tune::Job> kernels() const { return jobs; }
+  const target::TargetInfo &machine() const { return target; }
   /// Sums of all kernels.
   const tune::Tuner &sums() const { return *tuner; }
   /// Symbols of the inputs that nobody has said.

@@ -83,7 +83,7 @@ and a second run with the same FILE goes on from it.
 
 examples:
   perpend tune model.onnx --list
-  perpend tune model.onnx -o tuned.db --budget 10m
+  perpend tune model.onnx -o tuned.db --budget 10m --html run.html
   perpend compile model.onnx -o model.so --database tuned.db
 )",
      runTune},

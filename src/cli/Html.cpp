@@ -1,5 +1,6 @@
 //===- Html.cpp - a report as a page --------------------------------------===//
 
+#include "cli/Html.h"
 #include "cli/Report.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -7,7 +8,7 @@
 
 namespace perpend::cli {
 
-static std::string escape(StringRef text) {
+std::string escape(StringRef text) {
   std::string escaped;
   for (char character : text)
     switch (character) {
@@ -40,8 +41,13 @@ summary { cursor: pointer; padding: .2rem 0 } .n { text-align: right }
 </style></head><body>
 )";
 
-static void printTable(llvm::raw_ostream &out, StringRef title, ArrayRef<StringRef> columns,
-                       ArrayRef<std::vector<std::string>> rows) {
+void printHead(StringRef title, llvm::raw_ostream &out) {
+  auto [before, after] = head.split("{0}");
+  out << before << escape(title) << after << "<h1>" << escape(title) << "</h1>\n";
+}
+
+void printTable(llvm::raw_ostream &out, StringRef title, ArrayRef<StringRef> columns,
+                ArrayRef<std::vector<std::string>> rows) {
   if (rows.empty())
     return;
   out << "<h2>" << title << "</h2>\n<table><tr>";
@@ -82,10 +88,10 @@ static void printPlan(const ModelReport &report, llvm::raw_ostream &out) {
 }
 
 void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_ostream &out) {
-  auto [before, after] = head.split("{0}");
-  out << before << escape(report.name) << after << "<h1>" << escape(report.name) << "</h1>\n<p>" << escape(report.path)
-      << "<br>" << escape(report.target) << (report.refusal.empty() ? "" : "<br>runs not here: ")
-      << escape(report.refusal) << "<br>weights: " << report.weightsBytes << " bytes</p>\n";
+  printHead(report.name, out);
+  out << "<p>" << escape(report.path) << "<br>" << escape(report.target)
+      << (report.refusal.empty() ? "" : "<br>runs not here: ") << escape(report.refusal)
+      << "<br>weights: " << report.weightsBytes << " bytes</p>\n";
   std::vector<std::vector<std::string>> rows;
   for (const TensorReport &input : report.inputs)
     rows.push_back({"input", input.name, input.type});

@@ -4,9 +4,11 @@
 #include "cli/ArrayFiles.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
+#include "cli/TimeText.h"
+#include "cli/TuningPage.h"
 #include "graph/Attributes.h"
 #include "support/ReadableText.h"
-#include "cli/TimeText.h"
+#include "support/WriteFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -24,7 +26,7 @@ struct TuneOptions {
   ModelSource source;
   TuningOptions tuning;
   std::vector<std::string> symbols, inputs;
-  std::string output, budget = "10m";
+  std::string output, html, budget = "10m";
   bool wantsList = false;
 };
 } // namespace
@@ -196,6 +198,23 @@ static void stopOnSignals() {
     sigaction(signal, &stop, nullptr);
 }
 
+/// False: printed.
+static bool writePage(const TuningRun &run, const TuneOptions &options, const tune::Log &log) {
+  if (options.html.empty())
+    return true;
+  const TuningOptions &tuning = options.tuning;
+  std::string symbols;
+  for (const std::string &symbol : options.symbols)
+    symbols += ", " + symbol;
+  const std::vector<std::string> facts = {
+      run.machine().name, "search " + tuning.search + ", cost model " + tuning.costModel + ", seed " +
+                              std::to_string(tuning.seed) + ", threads " + std::to_string(tuning.threads) + symbols};
+  llvm::Error error = support::writeFile(options.html, [&](llvm::raw_ostream &out) {
+    printTuningPage("Tuning " + options.source.path, facts, run.kernels(), log, out);
+  });
+  return error ? (fail(std::move(error)), false) : true;
+}
+
 static int search(TuningRun &run, const TuneOptions &options) {
   llvm::Expected<tune::Database> database = tune::Database::open(options.output, /*mayCreate=*/true);
   if (!database)
@@ -205,18 +224,22 @@ static int search(TuningRun &run, const TuneOptions &options) {
     return fail(std::move(error));
   printKnown(run.kernels());
   ProgressLine line(run, options.tuning.seconds);
+  tune::Log log;
   stopOnSignals();
   llvm::Error failure = run.search(*database, [&](const tune::Job &job, const tune::Outcome &outcome) {
     line.print(job);
     warnOf(job, outcome);
+    log.add(job, outcome);
   });
   if (failure)
     return fail(std::move(failure));
-  if (!isAnyMeasured(run.kernels()))
+  if (!writePage(run, options, log) || !isAnyMeasured(run.kernels()))
     return UserError;
   if (!run.kernels().empty())
     line.print(run.kernels().front(), /*isLast=*/true);
   printTable(run.kernels(), /*isTuned=*/true);
+  if (!options.html.empty())
+    llvm::outs() << "wrote " << options.html << "\n";
   llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.source.path
                << " -o model.so --database " << options.output << "\n";
   constexpr int terminated = 128; // and the signal's number, as shells say it
@@ -275,7 +298,8 @@ static int runWith(TuneOptions &options) {
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
   OptionList list;
-  list.addOutputFile("o", options.output, "FILE", "the database; what is in it already stays");
+  list.add("o", options.output, "FILE", "the database; what is in it already stays");
+  list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
   list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
   list.add("cost-model", options.tuning.costModel, "NAME",
@@ -309,6 +333,13 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   options.tuning.seconds = *budget;
   if (options.output.empty() && !options.wantsList)
     return fail("no output", "-o tuned.db, or --list to see what there is to tune"), UsageError;
+  if (!options.html.empty() && (options.wantsList || options.html == options.output))
+    return fail("option '--html' is for a page of a search, got " +
+                    Twine(options.wantsList ? "--list" : "the database's own name"),
+                "--html FILE.html -o FILE.db"),
+           UsageError;
+  if (!list.checkOutputs(positional[0]))
+    return UserError;
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);
   if (!kind)

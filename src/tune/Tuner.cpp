@@ -62,9 +62,9 @@ void Tuner::tryOne(Job &job, const Progress &progress) {
     job.isOver = true;
     return;
   }
-  Trace trace = job.space.traceAt(*point);
-  Outcome outcome = job.runner->measure(trace);
-  job.search->tell(*point, take(job, outcome, trace));
+  job.last = job.space.traceAt(*point);
+  Outcome outcome = job.runner->measure(job.last);
+  job.search->tell(*point, take(job, outcome, job.last));
   progress(job, outcome);
 }
 
@@ -78,7 +78,7 @@ std::vector<Job *> Tuner::byRoof() {
 }
 
 void Tuner::measureDefault(Job &job, const Progress &progress, const std::function<bool()> &isInterrupted) {
-  job.best = job.space.traceAt(job.space.given());
+  job.best = job.last = job.space.traceAt(job.space.given());
   Outcome outcome = job.runner->measure(job.best);
   outcome.isFaster = false; // than itself
   job.defaultSeconds = job.bestSeconds = outcome.kind == Outcome::Measured ? outcome.seconds : 0;
@@ -87,6 +87,7 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
   progress(job, outcome);
   if (job.isOver || job.known.empty() || linesOf(job.known) == linesOf(job.best))
     return;
+  job.last = job.known;
   outcome = job.runner->measure(job.known);
   double time = take(job, outcome, job.known);
   if (std::optional<Point> point = job.space.pointOf(job.known))

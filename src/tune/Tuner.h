@@ -52,7 +52,7 @@ struct Job {
 
   // What tuning finds.
   double defaultSeconds = 0, bestSeconds = 0, bestSpread = 0;
-  Trace best = {};
+  Trace best = {}, last = {}; ///< the last one that was measured
   int64_t trials = 0, refused = 0, wrong = 0, crashed = 0, timedOut = 0;
   int64_t sinceGain = 0; ///< trials
   bool isOver = false;

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.tool import DIGITS, GOOD, USAGE_ERROR, perpend, reject, succeed
+from cli.tool import DIGITS, GOOD, USAGE_ERROR, VERSION, perpend, reject, succeed
 
 VERSION_ONE = """
 create table records (
@@ -48,7 +48,7 @@ def make(path: Path, *records: dict[str, Any]) -> Path:
             "spread_seconds": 1e-7,
             "default_seconds": 1e-5,
             "trials": 10,
-            "compiler": "0.1.0",
+            "compiler": VERSION,
             "origin": "a test",
             "date": "2026-11-23T12:00:00Z",
             "primitives": "",
@@ -89,7 +89,7 @@ def test_list(tmp_path: Path) -> None:
     first, second = text.split("\n\n")[:2]
     assert first.startswith("target x86-64\n") and second.startswith("target x86-64-v3,l2=2M\n")
     assert second.splitlines()[2].split() == [
-        *["2.00x", "5.0000", "us", "2%", "10", "1", "0.1.0", "2026-11-23", "matmul_add_0123", "n=64"]
+        *["2.00x", "5.0000", "us", "2%", "10", "1", VERSION, "2026-11-23", "matmul_add_0123", "n=64"]
     ]
     assert "0.0.9*" in first and "\n* of another compiler" in text and text.endswith("\n\n2 records\n")
     assert path.read_bytes() == before
@@ -177,11 +177,11 @@ def test_version_one(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     with closing(sqlite3.connect(path)) as database:
         database.executescript(VERSION_ONE)
-        values = "'s', 'x86-64', '', 1, 'k', 'a trace', 5e-6, 0, 1e-5, 7, '0.1.0', 'a test', '2026-11-23T12:00:00Z'"
-        database.execute(f"insert into records values ({values})")
+        values = "'s', 'x86-64', '', 1, 'k', 'a trace', 5e-6, 0, 1e-5, 7, ?, 'a test', '2026-11-23T12:00:00Z'"
+        database.execute(f"insert into records values ({values})", [VERSION])
         database.commit()
     before = path.read_bytes()
-    assert " 0.1.0 " in succeed("db", "list", path, folder=tmp_path)
+    assert f" {VERSION} " in succeed("db", "list", path, folder=tmp_path)
     succeed("db", "merge", path, "-o", "new.db", folder=tmp_path)
     assert path.read_bytes() == before
     assert succeed("db", "prune", path, "--other-compilers", folder=tmp_path) == "removed 0 records, 1 left\n"

@@ -1,4 +1,4 @@
-"""What `perpend compile --database` says of kernels: for which there was a record, and why for others there was none."""
+"""What `perpend compile --database` says of kernels: for which there is a record, and why others have none."""
 
 import re
 import sqlite3
@@ -6,9 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from cli.tool import DIGITS, USAGE_ERROR, perpend, reject, succeed
+from cli.tool import DIGITS, USAGE_ERROR, VERSION, perpend, reject, succeed
 
-VERSION = "0.1.0"
 SECTION = re.compile(r'^schedule @(\w+) structure "(\w+)" for "([^"]+)" \{\n(.*?)^\}', re.M | re.S)
 
 
@@ -21,7 +20,7 @@ class Tuned:
         assert self.path.exists(), done.stderr
         self.execute("delete from records")
         text = succeed("inspect", DIGITS, "--schedules", folder=self.folder)
-        self.kernels = [
+        self.kernels: list[tuple[str, str, str, str]] = [
             (name, structure, target, "\n".join(line.strip() for line in trace.splitlines() if "//" not in line))
             for name, structure, target, trace in SECTION.findall(text)
         ]
@@ -34,7 +33,7 @@ class Tuned:
     def save(self, number: int, **others: object) -> str:
         """A record of the kernel of this number, whose name it returns."""
         name, structure, target, trace = self.kernels[number]
-        record = {
+        record: dict[str, object] = {
             "structure": structure, "target": target, "symbols": "n=2", "threads": 1, "kernel": name, "trace": trace,
             "seconds": 1e-6, "spread_seconds": 0.0, "default_seconds": 1.5e-6, "trials": 3, "compiler": VERSION,
             "origin": "a test", "date": "2026-11-23T12:00:00Z",

@@ -4,6 +4,7 @@ The tool under test is build/bin/perpend, or bin/perpend of what PERPEND_BUILD n
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PERPEND_BUILD", ROOT / "build"))
 PERPEND = BUILD / "bin" / "perpend"
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+VERSION = re.findall('^#define PERPEND_VERSION "(.*)"', (ROOT / "runtime/include/perpend.h").read_text(), re.M)[0]
 COMMANDS = ["compile", "run", "check", "bench", "inspect", "tune", "db", "targets"]
 F32 = TensorProto.FLOAT
 GOOD, USER_ERROR, USAGE_ERROR = 0, 1, 2

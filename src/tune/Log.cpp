@@ -1,0 +1,45 @@
+//===- Log.cpp - what happened in a run of tuning -------------------------===//
+
+#include "tune/Log.h"
+
+#include <set>
+
+namespace perpend::tune {
+
+Log::Log(Clock clock) : clock(std::move(clock)) {
+  if (!this->clock)
+    this->clock = [start = Tuner::Clock::now()] {
+      return std::chrono::duration<double>(Tuner::Clock::now() - start).count();
+    };
+}
+
+/// The lines of `of` that `other` has not, behind a mark.
+static void addMissing(const std::vector<std::string> &of, const std::vector<std::string> &other, const char *mark,
+                       std::vector<std::string> &into) {
+  std::multiset<std::string> left(other.begin(), other.end());
+  for (const std::string &line : of)
+    if (auto found = left.find(line); found != left.end())
+      left.erase(found);
+    else
+      into.push_back(mark + line);
+}
+
+void Log::add(const Job &job, const Outcome &outcome) {
+  Event event;
+  event.time = clock();
+  event.kernel = job.kernel;
+  event.outcome = outcome;
+  std::vector<std::string> given = linesOf(job.space.traceAt(job.space.given())), lines = linesOf(job.last);
+  addMissing(given, lines, "- ", event.changes);
+  addMissing(lines, given, "+ ", event.changes);
+  event.isGiven = event.changes.empty() && job.trials == 0;
+  if (outcome.kind == Outcome::Measured) // one that is faster is the best by now
+    event.seconds = outcome.isFaster || event.isGiven ? job.bestSeconds : outcome.ratio * job.bestSeconds;
+  list.push_back(std::move(event));
+}
+
+llvm::StringRef nameOf(Outcome::Kind kind) {
+  constexpr llvm::StringLiteral names[] = {"measured", "refused", "wrong", "crashed", "timed out"};
+  return names[kind];
+}
+} // namespace perpend::tune
