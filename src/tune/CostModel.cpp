@@ -32,18 +32,15 @@ private:
 class RankedSearch : public Search {
 public:
   RankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model, const Space &space)
-      : search(std::move(search)), model(std::move(model)), space(space) {}
+      : search(std::move(search)), model(std::move(model)), space(space),
+        poolPoints(this->search->ask(*this->model) ? 1 : 64), newPoints(poolPoints == 1 ? 1 : 8) {}
 
   std::optional<Point> propose() override {
-    while (pool.size() < poolPoints) {
+    for (size_t added = 0; added < newPoints && pool.size() < poolPoints;) {
       std::optional<Point> point = search->propose();
       if (!point)
         break;
-      double cost = model->predict(space.traceAt(*point));
-      if (cost == infinite)
-        search->tell(*point, infinite);
-      else
-        pool.emplace_back(cost, *point);
+      added += add(*point);
     }
     auto best = std::min_element(pool.begin(), pool.end());
     if (best == pool.end())
@@ -52,14 +49,28 @@ public:
     pool.erase(best);
     return point;
   }
-  void tell(const Point &point, double time) override { search->tell(point, time); }
+  void tell(const Point &point, double time) override {
+    search->tell(point, time);
+    if (!model->learn(space.traceAt(point), time))
+      return;
+    for (auto &[cost, waiting] : pool)
+      cost = model->predict(space.traceAt(waiting));
+  }
 
 private:
-  static constexpr size_t poolPoints = 16;
+  /// False: the model cannot make it.
+  bool add(const Point &point) {
+    double cost = model->predict(space.traceAt(point));
+    if (cost == infinite)
+      return search->tell(point, infinite), false;
+    pool.emplace_back(cost, point);
+    return true;
+  }
 
   std::unique_ptr<Search> search;
   std::unique_ptr<CostModel> model;
   const Space &space;
+  size_t poolPoints, newPoints; ///< those that wait, and for each that is proposed
   std::vector<std::pair<double, Point>> pool;
 };
 } // namespace

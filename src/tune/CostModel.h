@@ -13,13 +13,16 @@ public:
   virtual ~CostModel() = default;
   /// Less is faster, and only the order counts. Infinite: the primitives refuse it.
   virtual double predict(const Trace &candidate) = 0;
+  /// How long it takes, as a part of the given trace's time; infinite: it was refused, or is wrong. True: predictions
+  /// are others now.
+  virtual bool learn(const Trace &, double) { return false; }
 };
 
 /// The machine's numbers and the footprints of loops (tile/cost); nothing is learned. `kernel` is of plain blocks.
 std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
-/// Of what another search proposes, some points at a time, the one that the model likes best. What the model cannot make
-/// is told to that search, and not proposed.
+/// A search that asks the model itself; else, of what it proposes, some points at a time, the one that the model likes
+/// best. What the model cannot make is told to that search, and not proposed.
 std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
                                      const Space &space);
 } // namespace perpend::tune

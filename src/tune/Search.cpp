@@ -2,7 +2,13 @@
 
 #include "tune/Search.h"
 
+#include "tune/CostModel.h"
+
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <limits>
 #include <set>
 
@@ -32,6 +38,30 @@ protected:
       point.push_back(static_cast<unsigned>(below(decision.choices.size())));
     return point;
   }
+  /// One decision to a choice beside it, or now and then to any.
+  void move(Point &point) {
+    constexpr size_t farMove = 3;
+    size_t number = below(point.size()), count = space.decisions()[number].choices.size();
+    unsigned &choice = point[number];
+    if (below(farMove) == 0)
+      choice = static_cast<unsigned>(below(count));
+    else
+      choice = choice > 0 && (choice + 1 == count || below(2)) ? choice - 1 : choice + 1;
+  }
+  Point childOf(const Point &mother, const Point &father) {
+    Point point;
+    for (size_t i = 0; i < mother.size(); ++i)
+      point.push_back(below(2) ? mother[i] : father[i]);
+    do
+      move(point);
+    while (below(2));
+    return point;
+  }
+  /// Between 0 and 1.
+  double drawPart() {
+    constexpr double all = 1 << 30;
+    return static_cast<double>(below(static_cast<size_t>(all))) / all;
+  }
   template <typename Draw> std::optional<Point> firstNew(Draw draw) {
     for (int i = 0; i < mostDraws && !space.decisions().empty(); ++i)
       if (Point point = draw(); seen.insert(point).second)
@@ -53,49 +83,215 @@ public:
   }
 };
 
-/// Of two parents among the best, each decision is one's or the other's; one of them moves to a neighbour, or anywhere.
-class EvolutionarySearch : public SeededSearch {
+/// All points, from coarse to fine: of each decision every sixteenth choice, say, then every eighth, from a place that
+/// the seed says.
+class GridSearch : public SeededSearch {
 public:
-  EvolutionarySearch(const Space &space, uint64_t seed) : SeededSearch(space, seed) {
-    population.push_back({1, space.given()});
+  GridSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), first(drawPoint()), at(first.size()) {
+    for (const Decision &decision : space.decisions())
+      while (step * mostFirst < decision.choices.size())
+        step *= 2;
   }
   std::optional<Point> propose() override {
-    return firstNew([&] { return below(newBlood) == 0 ? drawPoint() : child(); });
-  }
-
-protected:
-  void learn(const Point &point, double time) override {
-    population.emplace_back(time, point);
-    std::sort(population.begin(), population.end());
-    if (population.size() > mostParents)
-      population.pop_back();
+    while (step > 0) {
+      Point point = here();
+      advance();
+      if (seen.insert(point).second)
+        return point;
+    }
+    return std::nullopt;
   }
 
 private:
-  static constexpr size_t mostParents = 8, newBlood = 8, farMove = 3;
+  static constexpr size_t mostFirst = 2; ///< choices, of the longest list
 
-  Point child() {
-    const Point &mother = population[below(population.size())].second,
-                &father = population[below(population.size())].second;
+  size_t countOf(size_t number) { return space.decisions()[number].choices.size(); }
+  Point here() {
     Point point;
-    for (size_t i = 0; i < mother.size(); ++i)
-      point.push_back(below(2) ? mother[i] : father[i]);
-    do
-      mutate(point);
-    while (below(2));
+    for (size_t i = 0; i < at.size(); ++i)
+      point.push_back(static_cast<unsigned>((first[i] + at[i]) % countOf(i)));
+    return point;
+  }
+  void advance() {
+    for (size_t i = 0; i < at.size(); ++i) {
+      at[i] += step;
+      if (at[i] < countOf(i))
+        return;
+      at[i] = 0;
+    }
+    step /= 2;
+  }
+
+  Point first;
+  std::vector<size_t> at;
+  size_t step = 1;
+};
+
+using Population = std::vector<std::pair<double, Point>>; ///< the best first
+
+static void keepBest(Population &population, size_t most) {
+  std::sort(population.begin(), population.end());
+  population.erase(std::unique(population.begin(), population.end()), population.end());
+  population.resize(std::min(population.size(), most));
+}
+
+/// One generation after the other: a point has the more children the better its place is.
+class GeneticSearch : public SeededSearch {
+public:
+  GeneticSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), parents({{1, space.given()}}) {}
+  std::optional<Point> propose() override {
+    if (proposed++ % generation == 0) {
+      for (const auto &parent : children)
+        parents.push_back(parent);
+      keepBest(parents, elite);
+      children.clear();
+    }
+    return firstNew([&] { return parents.size() < 2 ? drawPoint() : childOf(parent(), parent()); });
+  }
+
+protected:
+  void learn(const Point &point, double time) override { children.emplace_back(time, point); }
+
+private:
+  static constexpr size_t generation = 12, elite = 8;
+
+  /// The better one of two.
+  const Point &parent() { return parents[std::min(below(parents.size()), below(parents.size()))].second; }
+
+  Population parents, children;
+  size_t proposed = 0;
+};
+
+/// Where there is a model, proposes some points at a time, the best that it has seen.
+class AskingSearch : public SeededSearch {
+public:
+  using SeededSearch::SeededSearch;
+  bool ask(CostModel &with) override { return model = &with, true; }
+  std::optional<Point> propose() final {
+    if (model && waiting.empty() && !space.decisions().empty())
+      explore();
+    if (waiting.empty())
+      return proposeAlone();
+    Point point = waiting.front();
+    waiting.pop_front();
     return point;
   }
 
-  void mutate(Point &point) {
-    size_t number = below(point.size()), count = space.decisions()[number].choices.size();
-    unsigned &choice = point[number];
-    if (below(farMove) == 0)
-      choice = static_cast<unsigned>(below(count));
-    else
-      choice = choice > 0 && (choice + 1 == count || below(2)) ? choice - 1 : choice + 1;
+protected:
+  /// Without a model, or where that finds nothing new.
+  virtual std::optional<Point> proposeAlone() = 0;
+  /// Looks at points with costOf().
+  virtual void explore() = 0;
+
+  double costOf(const Point &point) { return model->predict(space.traceAt(point)); }
+  void proposeBestOf(Population population) {
+    constexpr size_t batch = 6;
+    keepBest(population, population.size());
+    for (const auto &[cost, point] : population)
+      if (waiting.size() < batch && cost != std::numeric_limits<double>::infinity() && seen.insert(point).second)
+        waiting.push_back(point);
   }
 
-  std::vector<std::pair<double, Point>> population;
+private:
+  CostModel *model = nullptr;
+  std::deque<Point> waiting;
+};
+
+/// Children of the best that were measured. With a model these have children in turn, which it judges, for some
+/// generations.
+class EvolutionarySearch : public AskingSearch {
+public:
+  EvolutionarySearch(const Space &space, uint64_t seed) : AskingSearch(space, seed), best({{1, space.given()}}) {}
+
+protected:
+  std::optional<Point> proposeAlone() override {
+    return firstNew([&] { return below(newBlood) == 0 ? drawPoint() : childOf(oneOf(best), oneOf(best)); });
+  }
+  void learn(const Point &point, double time) override {
+    best.emplace_back(time, point);
+    keepBest(best, mostParents);
+  }
+  void explore() override {
+    Population population;
+    auto add = [&](const Point &point) { population.emplace_back(costOf(point), point); };
+    for (const auto &parent : best)
+      add(parent.second);
+    for (size_t i = 0; i < width; ++i)
+      add(drawPoint());
+    for (size_t round = 0; round < generations; ++round) {
+      keepBest(population, width);
+      for (size_t i = 0, parents = population.size(); i < width; ++i)
+        add(childOf(population[below(parents)].second, population[below(parents)].second));
+    }
+    proposeBestOf(std::move(population));
+  }
+
+private:
+  static constexpr size_t mostParents = 8, newBlood = 8, width = 48, generations = 3;
+
+  const Point &oneOf(const Population &population) { return population[below(population.size())].second; }
+
+  Population best;
+};
+
+/// Walks to neighbours, and to worse ones the more seldom the later it is. With a model, walks by what that says.
+class AnnealingSearch : public AskingSearch {
+public:
+  AnnealingSearch(const Space &space, uint64_t seed) : AskingSearch(space, seed), here(1, space.given()) {}
+
+protected:
+  std::optional<Point> proposeAlone() override {
+    size_t draws = 0;
+    std::optional<Point> next = firstNew([&] {
+      constexpr size_t patience = 8; // then farther
+      Point point = here.second;
+      for (size_t moves = 1 + draws++ / patience; moves > 0; --moves)
+        move(point);
+      return point;
+    });
+    return next ? next : firstNew([&] { return drawPoint(); });
+  }
+  void learn(const Point &point, double time) override {
+    if (isTaken(time - here.first, temperature * here.first))
+      here = {time, point};
+    temperature *= 0.95;
+  }
+  void explore() override {
+    if (walkers.empty())
+      walkers.push_back(space.given());
+    while (walkers.size() < walks)
+      walkers.push_back(drawPoint());
+    Population passed, now;
+    for (const Point &walker : walkers)
+      now.emplace_back(costOf(walker), walker);
+    double scale = spreadOf(now);
+    for (size_t step = 0; step < steps; ++step)
+      for (auto &[cost, point] : now) {
+        Point next = point;
+        move(next);
+        double nextCost = costOf(next);
+        passed.emplace_back(nextCost, next);
+        if (isTaken(nextCost - cost, scale * static_cast<double>(steps - step) / steps))
+          cost = nextCost, point = next;
+      }
+    for (auto [walker, end] : llvm::zip(walkers, now))
+      walker = end.second;
+    proposeBestOf(std::move(passed));
+  }
+
+private:
+  static constexpr size_t walks = 6, steps = 16;
+
+  bool isTaken(double worse, double warmth) { return worse <= 0 || drawPart() < std::exp(-worse / warmth); }
+  /// Half of what lies between costs that are not infinite.
+  static double spreadOf(Population population) {
+    llvm::erase_if(population, [](const auto &of) { return of.first == std::numeric_limits<double>::infinity(); });
+    return population.empty() ? 0 : (llvm::max_element(population)->first - llvm::min_element(population)->first) / 2;
+  }
+
+  std::pair<double, Point> here; ///< without a model
+  double temperature = 0.5;
+  std::vector<Point> walkers;
 };
 
 /// One decision after the other, to the neighbours of the best.
@@ -140,9 +336,13 @@ template <typename Kind> std::unique_ptr<Search> makeSearch(const Space &space, 
 
 llvm::ArrayRef<SearchInfo> searches() {
   static const SearchInfo list[] = {
-      {"evolutionary", "children of the best points, each decision from one of two parents, changed a little",
+      {"evolutionary", "children of the best points, and with a cost model their children, which it judges",
        makeSearch<EvolutionarySearch>},
+      {"genetic", "one generation after the other, of parents that won against another", makeSearch<GeneticSearch>},
+      {"annealing", "walks to neighbours, and to worse ones the more seldom the later it is; by the cost model if any",
+       makeSearch<AnnealingSearch>},
       {"coordinate", "neighbours of the best point, one decision after the other", makeSearch<CoordinateSearch>},
+      {"grid", "every point, from coarse to fine", makeSearch<GridSearch>},
       {"random", "every point is as likely", makeSearch<RandomSearch>},
   };
   return list;

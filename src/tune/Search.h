@@ -10,6 +10,7 @@
 #include <random>
 
 namespace perpend::tune {
+class CostModel;
 
 /// Proposes points, each once, and none that it was told of. What it proposes depends on the seed and on what it was
 /// told, on nothing else.
@@ -20,6 +21,8 @@ public:
   virtual std::optional<Point> propose() = 0;
   /// How long a point takes, as a part of the given trace's time; infinite: it was refused, or is wrong.
   virtual void tell(const Point &point, double time) = 0;
+  /// Lets it compare points by the model, which outlives it, before it proposes one. False: it does not.
+  virtual bool ask(CostModel &) { return false; }
 };
 
 struct SearchInfo {
