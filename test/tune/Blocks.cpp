@@ -18,7 +18,7 @@ static void run(ModuleOp module, std::unique_ptr<Pass> pass) {
 }
 
 Blocks::Blocks(const tile::Workload &workload)
-    : module(workload.text()), target(llvm::cantFail(target::resolveTarget("x86-64-v3"))) {
+    : target(llvm::cantFail(target::resolveTarget("x86-64-v3"))), module(workload.text()) {
   run(*module.module, tile::createTileBuildBlocks());
 }
 

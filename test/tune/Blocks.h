@@ -27,9 +27,10 @@ public:
   /// Whether the primitives take all of it.
   bool takes(const Trace &trace);
 
+  const target::TargetInfo target;
+
 private:
   interp::Module module;
-  target::TargetInfo target;
 };
 
 /// Three splits of a product: some thousand points.

@@ -1,0 +1,151 @@
+//===- TreeModel.cpp - a cost model that learns while a tuner measures ----===//
+
+#include "tune/TreeModel.h"
+
+#include "graph/Attributes.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace perpend::tune {
+
+/// Before the trees are asked.
+static constexpr size_t leastRows = 16;
+static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// What was measured
+//===----------------------------------------------------------------------===//
+
+/// Of the features: numbers of other versions say something else.
+static const std::string &version() {
+  static const std::string text = llvm::utohexstr(llvm::xxh3_64bits(llvm::join(featureNames(), ",")));
+  return text;
+}
+
+static std::string lineOf(StringRef group, const MeasuredRow &row) {
+  std::string line = llvm::formatv("{0}\t{1}\t{2:e6}\t", version(), group, row.time).str();
+  llvm::raw_string_ostream out(line);
+  llvm::interleave(row.features, out, [&](float feature) { out << llvm::format("%.6g", feature); }, " ");
+  return line + "\n";
+}
+
+/// nullopt: it is none, or of another version.
+static std::optional<std::pair<StringRef, MeasuredRow>> rowOf(StringRef line) {
+  SmallVector<StringRef> parts, numbers;
+  line.split(parts, '\t');
+  MeasuredRow row;
+  if (parts.size() != 4 || parts[0] != version() || parts[2].getAsDouble(row.time))
+    return std::nullopt;
+  parts[3].split(numbers, ' ');
+  for (StringRef number : numbers) {
+    double feature = 0;
+    number.getAsDouble(feature);
+    row.features.push_back(static_cast<float>(feature));
+  }
+  return row.features.size() == featureNames().size() ? std::optional(std::pair(parts[1], std::move(row)))
+                                                      : std::nullopt;
+}
+
+llvm::Error Experience::keepIn(StringRef file) {
+  path = file.str();
+  auto text = llvm::MemoryBuffer::getFile(path);
+  if (!text && text.getError() != std::errc::no_such_file_or_directory)
+    return llvm::createStringError("cannot read '" + file + "', what was measured: " + text.getError().message());
+  SmallVector<StringRef> lines;
+  if (text)
+    (*text)->getBuffer().split(lines, '\n');
+  for (StringRef line : lines)
+    if (auto row = rowOf(line))
+      add(row->first, std::move(row->second));
+  if (rows >= leastRows)
+    train();
+  return llvm::Error::success();
+}
+
+void Experience::add(StringRef group, MeasuredRow row) {
+  auto [number, isNew] = numbers.try_emplace(group, groups.size());
+  if (isNew)
+    groups.emplace_back();
+  groups[number->second].push_back(std::move(row));
+  ++rows;
+}
+
+bool Experience::train() {
+  if (!trees->train(groups))
+    return false;
+  trainedRows = rows;
+  return true;
+}
+
+bool Experience::learn(StringRef group, MeasuredRow row) {
+  constexpr size_t growth = 8;
+  if (!path.empty()) {
+    std::error_code error;
+    llvm::raw_fd_ostream out(path, error, llvm::sys::fs::OF_Append);
+    out << lineOf(group, row);
+  }
+  add(group, std::move(row));
+  return rows >= std::max(leastRows, trainedRows + trainedRows / growth) && train();
+}
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+namespace {
+class TreeModel : public CostModel {
+public:
+  TreeModel(func::FuncOp kernel, const target::TargetInfo &target, std::shared_ptr<Experience> experience)
+      : kernel(kernel), target(target), machine(machineModel(kernel, target)), experience(std::move(experience)),
+        group(target.name + " ") {
+    if (auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute))
+      group += structure.getValue();
+  }
+
+  double predict(const Trace &candidate) override {
+    if (!experience->isTrained())
+      return machine->predict(candidate);
+    const Features &features = featuresAt(candidate);
+    return features.empty() ? infinite : experience->predict(features);
+  }
+
+  bool learn(const Trace &candidate, double time) override {
+    const Features &features = featuresAt(candidate);
+    return !features.empty() && experience->learn(group, {features, time});
+  }
+
+private:
+  /// None: the primitives refuse it.
+  const Features &featuresAt(const Trace &candidate) {
+    auto [found, isNew] = known.try_emplace(llvm::join(linesOf(candidate), "\n"));
+    if (!isNew)
+      return found->second;
+    OwningOpRef<func::FuncOp> copy = kernel.clone();
+    if (succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(candidate))) {
+      tile::compactBuffers(*copy);
+      found->second = featuresOf(*copy, target);
+    }
+    return found->second;
+  }
+
+  func::FuncOp kernel;
+  const target::TargetInfo target;
+  std::unique_ptr<CostModel> machine;
+  std::shared_ptr<Experience> experience;
+  std::string group;
+  llvm::StringMap<Features> known;
+};
+} // namespace
+
+std::unique_ptr<CostModel> treeModel(func::FuncOp kernel, const target::TargetInfo &target, const Trace &given,
+                                     std::shared_ptr<Experience> experience) {
+  auto model = std::make_unique<TreeModel>(kernel, target, std::move(experience));
+  model->learn(given, 1);
+  return model;
+}
+} // namespace perpend::tune
