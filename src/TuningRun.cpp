@@ -8,7 +8,7 @@
 #include "graph/Symbols.h"
 #include "target/Link.h"
 #include "tile/schedule/Primitives.h"
-#include "tune/CostModel.h"
+#include "tune/TreeModel.h"
 
 #include "perpend.h"
 
@@ -77,11 +77,23 @@ LogicalResult TuningRun::makeJobs(Location location) {
                     std::make_unique<tune::LocalRunner>(
                         std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
                         *program, options.threads, isInterrupted)});
+  std::shared_ptr<tune::Experience> experience;
+  if (options.costModel == "trees") {
+    llvm::Expected<std::unique_ptr<tune::Trees>> trees = tune::Trees::load();
+    if (!trees)
+      return emitError(location, llvm::toString(trees.takeError()));
+    experience = std::make_shared<tune::Experience>(std::move(*trees));
+    if (llvm::Error error = options.points.empty() ? llvm::Error::success() : experience->keepIn(options.points))
+      return emitError(location, llvm::toString(std::move(error)));
+  }
   for (auto [job, task] : llvm::zip(jobs, tasks)) {
+    func::FuncOp kernel = task.kernelIn(*task.blocks);
     job.search = search->make(job.space, static_cast<uint64_t>(options.seed));
     if (options.costModel == "machine")
+      job.search = tune::rankedSearch(std::move(job.search), tune::machineModel(kernel, target), job.space);
+    if (experience)
       job.search =
-          tune::rankedSearch(std::move(job.search), tune::machineModel(task.kernelIn(*task.blocks), target), job.space);
+          tune::rankedSearch(std::move(job.search), tune::treeModel(kernel, target, task.trace, experience), job.space);
   }
   return success();
 }

@@ -303,7 +303,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
   list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
   list.add("cost-model", options.tuning.costModel, "NAME",
-           "what ranks candidates that are not measured yet: machine (default) or none");
+           "what ranks candidates that are not measured yet: machine (default), trees, which learn, or none");
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
   list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
   list.add(
@@ -324,13 +324,15 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   if (!checkSearch(options.tuning.search))
     return UsageError;
   StringRef costModel = options.tuning.costModel;
-  if (costModel != "machine" && costModel != "none")
-    return fail("option '--cost-model': expected machine or none, got '" + costModel + "'"), UsageError;
+  if (costModel != "machine" && costModel != "trees" && costModel != "none")
+    return fail("option '--cost-model': expected machine, trees or none, got '" + costModel + "'"), UsageError;
   std::optional<llvm::StringMap<int64_t>> symbols = symbolsOf(options.symbols);
   if (!symbols)
     return UsageError;
   options.tuning.symbols = std::move(*symbols);
   options.tuning.seconds = *budget;
+  if (!options.wantsList)
+    options.tuning.points = options.output + ".points";
   if (options.output.empty() && !options.wantsList)
     return fail("no output", "-o tuned.db, or --list to see what there is to tune"), UsageError;
   if (!options.html.empty() && (options.wantsList || options.html == options.output))

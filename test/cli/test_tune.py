@@ -483,3 +483,17 @@ def test_full_disk(tiny: Path) -> None:
     assert done.stderr == (
         "error: the database 't.db': its tables cannot be made: disk I/O error\nhint: is the disk full?\n"
     )
+
+
+def test_trees_learn_from_what_is_measured(tmp_path: Path) -> None:
+    lines = []
+    for _ in range(2):
+        succeed_quietly(*SHORT, "--cost-model", "trees", folder=tmp_path)
+        lines.append((tmp_path / "t.db.points").read_text().splitlines())
+    assert lines[1][: len(lines[0])] == lines[0] and len(lines[1]) > len(lines[0]) > 0
+    assert {line.count("\t") for line in lines[1]} == {3}
+
+
+def test_points_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "t.db.points").mkdir()
+    assert "cannot read 't.db.points'" in reject(*SHORT, "--cost-model", "trees", folder=tmp_path)
