@@ -22,7 +22,7 @@ class SeededSearch : public Search {
 public:
   SeededSearch(const Space &space, uint64_t seed) : space(space), generator(seed) { seen.insert(space.given()); }
   void tell(const Point &point, double time) final {
-    seen.insert(point);
+    seen.insert(space.reduced(point));
     if (time != std::numeric_limits<double>::infinity())
       learn(point, time);
   }
@@ -36,26 +36,31 @@ protected:
     Point point;
     for (const Decision &decision : space.decisions())
       point.push_back(static_cast<unsigned>(below(decision.choices.size())));
-    return point;
+    return space.reduced(std::move(point));
   }
   /// One decision to a choice beside it, or now and then to any.
   void move(Point &point) {
     constexpr size_t farMove = 3;
-    size_t number = below(point.size()), count = space.decisions()[number].choices.size();
+    size_t number = below(point.size());
+    while (!space.isUsed(point, number))
+      number = below(point.size());
+    size_t count = space.decisions()[number].choices.size();
     unsigned &choice = point[number];
     if (below(farMove) == 0)
       choice = static_cast<unsigned>(below(count));
     else
       choice = choice > 0 && (choice + 1 == count || below(2)) ? choice - 1 : choice + 1;
   }
-  Point childOf(const Point &mother, const Point &father) {
+  /// Parents of two sketches have little in common: then it is the first one's.
+  Point childOf(const Point &mother, const Point &other) {
+    const Point &father = space.sketchOf(mother) == space.sketchOf(other) ? other : mother;
     Point point;
     for (size_t i = 0; i < mother.size(); ++i)
       point.push_back(below(2) ? mother[i] : father[i]);
     do
       move(point);
     while (below(2));
-    return point;
+    return space.reduced(std::move(point));
   }
   /// Between 0 and 1.
   double drawPart() {
@@ -64,14 +69,28 @@ protected:
   }
   template <typename Draw> std::optional<Point> firstNew(Draw draw) {
     for (int i = 0; i < mostDraws && !space.decisions().empty(); ++i)
-      if (Point point = draw(); seen.insert(point).second)
+      if (Point point = space.reduced(draw()); seen.insert(point).second)
         return point;
+    return std::nullopt;
+  }
+
+  /// Each sketch as it is given, once.
+  std::optional<Point> nextSketch() {
+    while (++sketch < space.sketches()) {
+      Point point = space.given();
+      point.front() = static_cast<unsigned>(sketch);
+      if (seen.insert(point).second)
+        return point;
+    }
     return std::nullopt;
   }
 
   const Space &space;
   std::mt19937_64 generator;
   std::set<Point> seen;
+
+private:
+  size_t sketch = 0;
 };
 
 /// Every point is as likely.
@@ -94,7 +113,7 @@ public:
   }
   std::optional<Point> propose() override {
     while (step > 0) {
-      Point point = here();
+      Point point = space.reduced(here());
       advance();
       if (seen.insert(point).second)
         return point;
@@ -112,14 +131,22 @@ private:
       point.push_back(static_cast<unsigned>((first[i] + at[i]) % countOf(i)));
     return point;
   }
+  /// The next one of the same sketch, or else the first one of the next sketch; then more finely.
   void advance() {
-    for (size_t i = 0; i < at.size(); ++i) {
-      at[i] += step;
-      if (at[i] < countOf(i))
+    bool isOfSketches = space.sketches() > 1;
+    for (size_t i = isOfSketches ? 1 : 0; i < at.size(); ++i)
+      if (space.isUsed(here(), i) && advance(i))
         return;
-      at[i] = 0;
-    }
-    step /= 2;
+    if (!isOfSketches || !advance(0))
+      step /= 2;
+  }
+  /// False: it begins again.
+  bool advance(size_t number) {
+    at[number] += step;
+    bool isThere = at[number] < countOf(number);
+    if (!isThere)
+      at[number] = 0;
+    return isThere;
   }
 
   Point first;
@@ -140,6 +167,8 @@ class GeneticSearch : public SeededSearch {
 public:
   GeneticSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), parents({{1, space.given()}}) {}
   std::optional<Point> propose() override {
+    if (std::optional<Point> first = nextSketch())
+      return first;
     if (proposed++ % generation == 0) {
       for (const auto &parent : children)
         parents.push_back(parent);
@@ -162,12 +191,14 @@ private:
   size_t proposed = 0;
 };
 
-/// Where there is a model, proposes some points at a time, the best that it has seen.
+/// Each sketch as it is given, and then, where there is a model, some points at a time, the best that it has seen.
 class AskingSearch : public SeededSearch {
 public:
   using SeededSearch::SeededSearch;
   bool ask(CostModel &with) override { return model = &with, true; }
   std::optional<Point> propose() final {
+    if (std::optional<Point> first = nextSketch())
+      return first;
     if (model && waiting.empty() && !space.decisions().empty())
       explore();
     if (waiting.empty())
@@ -269,6 +300,7 @@ protected:
       for (auto &[cost, point] : now) {
         Point next = point;
         move(next);
+        next = space.reduced(std::move(next));
         double nextCost = costOf(next);
         passed.emplace_back(nextCost, next);
         if (isTaken(nextCost - cost, scale * static_cast<double>(steps - step) / steps))
@@ -294,11 +326,13 @@ private:
   std::vector<Point> walkers;
 };
 
-/// One decision after the other, to the neighbours of the best.
+/// One decision after the other, to the neighbours of the best; each sketch as it is given comes first.
 class CoordinateSearch : public SeededSearch {
 public:
   CoordinateSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), best(space.given()) {}
   std::optional<Point> propose() override {
+    if (std::optional<Point> first = nextSketch())
+      return first;
     for (size_t reach = 1; reach <= mostReach; ++reach)
       for (size_t number = 0; number < best.size(); ++number)
         for (int64_t sign : {1, -1})
@@ -322,6 +356,7 @@ private:
     if (choice < 0 || choice >= static_cast<int64_t>(space.decisions()[number].choices.size()))
       return std::nullopt;
     point[number] = static_cast<unsigned>(choice);
+    point = space.reduced(std::move(point));
     return seen.insert(point).second ? std::optional(point) : std::nullopt;
   }
 

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
 #include <set>
 
 using namespace mlir;
@@ -69,6 +70,58 @@ static void addFactors(const tile::TraceInstruction &instruction, size_t number,
   }
 }
 
+static std::string decisionText(ArrayRef<int64_t> factors) { return "decision = " + tile::listText(factors); }
+
+/// All lists of factors whose product is `extent`, the last one at most `largest`; those whose first ones are alike
+/// stand together.
+static void addFactorisations(int64_t extent, int64_t count, int64_t largest, SmallVector<int64_t> &front,
+                              std::vector<std::string> &lists) {
+  for (int64_t factor = 1; factor <= extent; ++factor) {
+    bool isLast = count == 1;
+    if (extent % factor != 0 || (isLast && (factor != extent || factor > largest)))
+      continue;
+    front.push_back(factor);
+    if (isLast)
+      lists.push_back(decisionText(front));
+    else
+      addFactorisations(extent / factor, count - 1, largest, front, lists);
+    front.pop_back();
+  }
+}
+
+/// What a sampling primitive may decide; none: it is no such one, or its factors are too many to be listed.
+static std::vector<std::string> choicesOf(const tile::TraceInstruction &instruction, std::optional<int64_t> extent) {
+  constexpr int64_t mostExtent = 1 << 16, mostFactors = 4, mostLoops = 16;
+  std::vector<std::string> choices;
+  ArrayRef<std::string> operands = instruction.operands;
+  int64_t count = 0, largest = 0;
+  if (instruction.primitive == "sample_perfect_tile" && operands.size() == 4 && extent && *extent <= mostExtent &&
+      !StringRef(operands[1]).getAsInteger(10, count) && !StringRef(operands[2]).getAsInteger(10, largest) &&
+      count <= mostFactors) {
+    SmallVector<int64_t> front;
+    addFactorisations(*extent, count, largest, front, choices);
+  }
+  if (instruction.primitive == "sample_categorical")
+    count = static_cast<int64_t>(elementsOf(operands[0]).value_or(SmallVector<StringRef>()).size());
+  else
+    count = instruction.primitive == "sample_compute_location" ? mostLoops : 0;
+  for (int64_t choice = 0; choice < count; ++choice)
+    choices.push_back("decision = " + std::to_string(choice));
+  return choices;
+}
+
+static void addSampled(const tile::TraceInstruction &instruction, size_t number, std::optional<int64_t> extent,
+                       std::vector<Decision> &decisions) {
+  std::vector<std::string> choices = choicesOf(instruction, extent);
+  auto given = llvm::find(choices, instruction.operands.empty() ? "" : instruction.operands.back());
+  if (given == choices.end())
+    return;
+  Decision decision{number, instruction.operands.size() - 1, 0, {}, 0};
+  decision.given = static_cast<unsigned>(given - choices.begin());
+  decision.choices = std::move(choices);
+  decisions.push_back(std::move(decision));
+}
+
 //===----------------------------------------------------------------------===//
 // Spaces
 //===----------------------------------------------------------------------===//
@@ -86,9 +139,12 @@ static tile::TraceInstruction withChoice(tile::TraceInstruction instruction, con
 }
 
 Trace Space::traceAt(const Point &point) const {
-  Trace changed = trace;
-  std::vector<bool> isLeftOut(trace.size());
+  size_t sketch = sketchOf(point);
+  Trace changed = traces[sketch];
+  std::vector<bool> isLeftOut(changed.size());
   for (auto [decision, choice] : llvm::zip(list, point)) {
+    if (decision.sketch != sketch || decision.instruction == Decision::whichSketch)
+      continue;
     const std::string &text = decision.choices[choice];
     if (decision.operand != Decision::wholeInstruction)
       changed[decision.instruction] = withChoice(changed[decision.instruction], decision, text);
@@ -103,12 +159,21 @@ Trace Space::traceAt(const Point &point) const {
 }
 
 std::optional<Point> Space::pointOf(const Trace &other) const {
+  for (size_t sketch = 0; sketch < traces.size(); ++sketch)
+    if (std::optional<Point> point = pointOf(other, sketch))
+      return point;
+  return std::nullopt;
+}
+
+std::optional<Point> Space::pointOf(const Trace &other, size_t sketch) const {
   Point point = given();
+  if (traces.size() > 1)
+    point.front() = static_cast<unsigned>(sketch);
   size_t at = 0; // in the other trace
-  for (auto [number, instruction] : llvm::enumerate(trace)) {
+  for (auto [number, instruction] : llvm::enumerate(traces[sketch])) {
     bool isThere = at < other.size() && other[at].primitive == instruction.primitive;
     for (auto [decision, choice] : llvm::zip(list, point)) {
-      if (decision.instruction != number)
+      if (decision.sketch != sketch || decision.instruction != number)
         continue;
       std::string text;
       if (decision.operand == Decision::wholeInstruction) {
@@ -116,7 +181,10 @@ std::optional<Point> Space::pointOf(const Trace &other) const {
         text = isThere ? instruction.str() : "";
       } else if (isThere && decision.operand < other[at].operands.size()) {
         auto elements = elementsOf(other[at].operands[decision.operand]);
-        text = elements && decision.element < elements->size() ? (*elements)[decision.element].str() : "";
+        if (!elements)
+          text = other[at].operands[decision.operand];
+        else if (decision.element < elements->size())
+          text = (*elements)[decision.element];
       }
       auto found = llvm::find(decision.choices, text);
       if (found == decision.choices.end())
@@ -135,28 +203,72 @@ Point Space::given() const {
   return point;
 }
 
+bool Space::isUsed(const Point &point, size_t decision) const {
+  return list[decision].instruction == Decision::whichSketch || list[decision].sketch == sketchOf(point);
+}
+
+Point Space::reduced(Point point) const {
+  for (size_t i = 0; i < point.size(); ++i)
+    if (!isUsed(point, i))
+      point[i] = list[i].given;
+  return point;
+}
+
 double Space::size() const {
-  double points = 1;
+  std::vector<double> points(traces.size(), 1);
   for (const Decision &decision : list)
-    points *= static_cast<double>(decision.choices.size());
-  return points;
+    if (decision.instruction != Decision::whichSketch)
+      points[decision.sketch] *= static_cast<double>(decision.choices.size());
+  return std::accumulate(points.begin(), points.end(), 0.0);
+}
+
+Space Space::ofOne(Trace trace) {
+  Space space;
+  space.traces.front() = std::move(trace);
+  return space;
+}
+
+Space Space::unionOf(std::vector<Space> spaces) {
+  Space all;
+  all.traces.clear();
+  std::vector<Decision> decisions;
+  for (Space &space : spaces) {
+    for (Decision &decision : space.list)
+      if (decision.instruction != Decision::whichSketch) {
+        decision.sketch += all.traces.size();
+        decisions.push_back(std::move(decision));
+      }
+    llvm::append_range(all.traces, space.traces);
+  }
+  if (all.traces.size() > 1) {
+    Decision which{Decision::whichSketch, 0, 0, {}, 0};
+    for (size_t sketch = 0; sketch < all.traces.size(); ++sketch)
+      which.choices.push_back(std::to_string(sketch));
+    all.list.push_back(std::move(which));
+  }
+  llvm::append_range(all.list, decisions);
+  return all;
 }
 
 Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trace trace) {
+  constexpr size_t mostTried = 64; // more of them are not tried alone
   Space space;
   {
     OwningOpRef<func::FuncOp> copy = kernel.clone();
     tile::KernelSchedule schedule(*copy, target.scopes());
     for (auto [number, instruction] : llvm::enumerate(trace)) {
+      std::optional<int64_t> extent =
+          instruction.operands.empty() ? std::nullopt : extentOf(schedule, instruction.operands[0]);
       if (instruction.primitive == "split")
-        addFactors(instruction, number, extentOf(schedule, instruction.operands[0]), space.list);
+        addFactors(instruction, number, extent, space.list);
+      addSampled(instruction, number, extent, space.list);
       if (instruction.primitive == "annotate" && instruction.results.empty())
         space.list.push_back({number, Decision::wholeInstruction, 0, {"", instruction.str()}, 1});
       if (failed(schedule.apply(instruction)))
         break;
     }
   }
-  space.trace = std::move(trace);
+  space.traces.front() = std::move(trace);
   std::vector<Decision> open;
   for (auto [number, decision] : llvm::enumerate(space.list)) {
     Decision left = decision;
@@ -165,7 +277,7 @@ Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trac
       OwningOpRef<func::FuncOp> copy = kernel.clone();
       Point point = space.given();
       point[number] = static_cast<unsigned>(choice);
-      bool isTaken = choice == decision.given ||
+      bool isTaken = choice == decision.given || decision.choices.size() > mostTried ||
                      succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(space.traceAt(point)));
       if (choice == decision.given)
         left.given = static_cast<unsigned>(left.choices.size());

@@ -87,6 +87,22 @@ TEST_P(EverySearch, AllRefused) {
   EXPECT_GE(count, (tiny.size() - 1) * 0.9);
 }
 
+/// Each trace of some sketches is proposed once.
+TEST_P(EverySearch, OfSketches) {
+  Space other = little.spaceOf(*readTrace("%b = get_block \"contract\"\n%i, %j, %k = get_loops %b\n"
+                                          "%j0, %j1 = split %j, [_, 2]\n%k0, %k1 = split %k, [_, 2]\n")),
+        sketches = Space::unionOf({Space::ofOne({}), tiny, other});
+  std::set<std::string> traces;
+  std::set<size_t> tried;
+  for (const Point &point : proposals(sketches, 1, 1000)) {
+    EXPECT_EQ(point, sketches.reduced(point));
+    EXPECT_TRUE(traces.insert(llvm::join(linesOf(sketches.traceAt(point)), "\n")).second);
+    tried.insert(sketches.sketchOf(point));
+  }
+  EXPECT_GE(static_cast<double>(traces.size()), (sketches.size() - 1) * 0.9);
+  EXPECT_EQ(tried, (std::set<size_t>{1, 2}));
+}
+
 //===----------------------------------------------------------------------===//
 // How good they are
 //===----------------------------------------------------------------------===//

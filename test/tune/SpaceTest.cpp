@@ -58,6 +58,74 @@ TEST(Space, TwoFactorsOfOneSplit) {
   EXPECT_EQ(space.pointOf(space.traceAt(point)), point);
 }
 
+TEST(Space, WhatIsSampled) {
+  Blocks blocks(Blocks::product("7", "5", "12"));
+  Trace trace =
+      *readTrace("%b = get_block \"contract\"\n%i, %j, %k = get_loops %b\n"
+                 "%x, %y = sample_perfect_tile %j, 2, 4, decision = [4, 3]\n%j0, %j1 = split %j, [%x, %y]\n"
+                 "%c = sample_categorical [2, 4, 8], [1, 1, 1], decision = 1\n%i0, %i1 = split %i, [_, %c]\n");
+  Space space = blocks.spaceOf(trace);
+  ASSERT_EQ(space.decisions().size(), 2U);
+  EXPECT_EQ(llvm::join(space.decisions()[0].choices, "|"),
+            "decision = [3, 4]|decision = [4, 3]|decision = [6, 2]|decision = [12, 1]");
+  EXPECT_EQ(llvm::join(space.decisions()[1].choices, "|"), "decision = 0|decision = 1|decision = 2");
+  EXPECT_EQ(space.given(), (Point{1, 1}));
+  EXPECT_EQ(space.traceAt({2, 0})[2].str(), "%x, %y = sample_perfect_tile %j, 2, 4, decision = [6, 2]");
+  EXPECT_TRUE(blocks.takes(space.traceAt({2, 0})));
+  EXPECT_EQ(space.pointOf(space.traceAt({2, 0})), (Point{2, 0}));
+}
+
+TEST(Space, WhereABlockIsComputed) {
+  Blocks blocks(Blocks::named("softmax"));
+  Space space = blocks.spaceOf(
+      *readTrace("%m = get_block \"reduce\"\n%l = sample_compute_location %m, decision = 0\ncompute_at %m, %l\n"));
+  for (const Decision &decision : space.decisions())
+    for (size_t choice = 0; choice < decision.choices.size(); ++choice)
+      EXPECT_TRUE(blocks.takes(space.traceAt({static_cast<unsigned>(choice)}))) << decision.choices[choice];
+}
+
+static Space twoSketches(Blocks &blocks) {
+  Trace other = *readTrace("%b = get_block \"contract\"\n%i, %j, %k = get_loops %b\n%j0, %j1 = split %j, [_, 2]\n");
+  return Space::unionOf({Space::ofOne({}), blocks.spaceOf(tiledProduct()), blocks.spaceOf(other)});
+}
+
+TEST(Space, ASketchIsTheFirstDecision) {
+  Blocks blocks(Blocks::product("7", "5", "6"));
+  Space space = twoSketches(blocks);
+  EXPECT_EQ(space.sketches(), 3U);
+  ASSERT_EQ(space.decisions().size(), 1 + 4 + 1U);
+  EXPECT_EQ(llvm::join(space.decisions()[0].choices, "|"), "0|1|2");
+  EXPECT_EQ(space.size(), 1 + 7 * 7 * 5 * 2 + 6);
+  EXPECT_TRUE(space.traceAt(space.given()).empty());
+  Point point = space.given();
+  point[0] = 2;
+  point[5] = 0;
+  EXPECT_EQ(space.traceAt(point)[2].str(), "%j0, %j1 = split %j, [_, 1]");
+  EXPECT_EQ(space.pointOf(space.traceAt(point)), point);
+  EXPECT_EQ(space.sketchOf(*space.pointOf(tiledProduct())), 1U);
+}
+
+TEST(Space, WhatOtherSketchesDecideIsAsGiven) {
+  Blocks blocks(Blocks::product("7", "5", "6"));
+  Space space = twoSketches(blocks);
+  interp::Random random;
+  for (int i = 0; i < 100; ++i) {
+    Point point = drawPoint(space, random), reduced = space.reduced(point);
+    EXPECT_EQ(linesText(space.traceAt(point)), linesText(space.traceAt(reduced)));
+    EXPECT_EQ(space.pointOf(space.traceAt(point)), reduced);
+    for (size_t number = 0; number < point.size(); ++number)
+      EXPECT_EQ(reduced[number], space.isUsed(point, number) ? point[number] : space.given()[number]);
+  }
+}
+
+TEST(Space, AUnionOfUnions) {
+  Blocks blocks(Blocks::product("7", "5", "6"));
+  Space one = twoSketches(blocks), all = Space::unionOf({one, Space::ofOne(tiledProduct())});
+  EXPECT_EQ(all.sketches(), 4U);
+  EXPECT_EQ(all.size(), one.size() + 1);
+  EXPECT_EQ(Space::unionOf({Space::ofOne(tiledProduct())}).decisions().size(), 0U);
+}
+
 /// Rules' traces of static and symbolic shapes, 0 and 1 among them: what holds of each.
 TEST(Space, OfEveryWorkload) {
   interp::Random random;
