@@ -192,6 +192,19 @@ TEST(Schedule, partsNoLoopThatABlockIsNotOf) {
   });
 }
 
+/// Units of three panels: the second one of them has none, and their operand ends with the second panel.
+TEST(Schedule, callsNoIntrinsicForPanelsThatAreNotThere) {
+  std::string text = apply("packed", [](KernelSchedule &s) {
+    auto loops = *s.getLoops(*s.getBlock("map"));
+    auto panels = s.split(loops[1], {std::nullopt, 3, 4});
+    APPLIES(panels);
+    APPLIES(s.reorder({(*panels)[0], (*panels)[1], loops[0], (*panels)[2]}));
+    APPLIES(s.computeAt(*s.getBlock("matmul"), (*panels)[1]));
+    APPLIES(s.tensorize((*s.getLoops(*s.getBlock("matmul")))[2], "f32.block"));
+  });
+  expectIn("\"f32.block\"", text);
+}
+
 /// What reads a rolled buffer is not computed again behind its loop.
 TEST(Schedule, inlinesNoReaderOfARolledBuffer) {
   (void)apply("neighbours", [](KernelSchedule &s) {

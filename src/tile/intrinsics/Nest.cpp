@@ -151,9 +151,14 @@ bool Nest::readConditions(std::string &why) {
       axis.count = axis.count ? support::min(*axis.count, count) : count;
     }
   }
-  for (Axis &axis : axes)
-    if (axis.count && isHarmless(axis))
-      axis.count.reset();
+  for (Axis &axis : axes) {
+    if (!axis.count || !isHarmless(axis))
+      continue;
+    std::optional<IndexBounds> bounds = boundsOf(*axis.count, ranges);
+    if (!bounds || !bounds->low.knownPositive()) // where nothing is left, the other indices end, too
+      conditions.append({SymbolicInt(0), *axis.count});
+    axis.count.reset();
+  }
   return true;
 }
 
