@@ -9,6 +9,7 @@
 #include "target/Link.h"
 #include "tile/schedule/Primitives.h"
 #include "tune/TreeModel.h"
+#include "tune/sketches/Sketches.h"
 
 #include "perpend.h"
 
@@ -66,14 +67,17 @@ tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
 LogicalResult TuningRun::makeJobs(Location location) {
   auto search =
       llvm::find_if(tune::searches(), [&](const tune::SearchInfo &info) { return info.name == options.search; });
+  auto space = llvm::find_if(tune::spaces(), [&](const tune::SpaceInfo &info) { return info.name == options.space; });
   if (search == tune::searches().end())
     return emitError(location, "no search is named '") << options.search << "'";
+  if (space == tune::spaces().end())
+    return emitError(location, "no space is named '") << options.space << "'";
   llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
   if (!program)
     return emitError(location, llvm::toString(program.takeError()));
   for (TuningTask &task : tasks)
     jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
-                    tune::Space::ofTrace(task.kernelIn(*task.blocks), target, task.trace), nullptr,
+                    space->make(task.kernelIn(*task.blocks), target, task.trace), nullptr,
                     std::make_unique<tune::LocalRunner>(
                         std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
                         *program, options.threads, isInterrupted)});

@@ -20,8 +20,9 @@ struct TuningOptions {
   llvm::StringMap<int64_t> symbols;      ///< of the model's inputs
   llvm::StringMap<arrays::Array> inputs; ///< of the model, by name: their extents, and for kernels that read them
   static constexpr int64_t assumed = 2;  ///< what others are taken as, as in other commands
-  std::string search = "evolutionary", costModel = "machine"; ///< or "trees", or "none"
-  std::string points; ///< a file, in which the trees keep what they learn from; empty: none
+  std::string search = "evolutionary", space = "trace";
+  std::string costModel = "machine"; ///< or "trees", or "none"
+  std::string points;                ///< a file, in which the trees keep what they learn from; empty: none
   int64_t seed = 1, threads = 1;
   double seconds = 600; ///< of searching
 };

@@ -9,6 +9,7 @@
 #include "graph/Attributes.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
+#include "tune/sketches/Sketches.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -48,16 +49,17 @@ static std::optional<double> secondsOf(StringRef text) {
   return isTime ? std::optional(number * factor) : std::nullopt;
 }
 
-/// False: printed.
-static bool checkSearch(StringRef name) {
+/// Whether a table has an entry of this name. False: printed.
+template <typename Info>
+static bool checkName(ArrayRef<Info> table, const std::string &kind, StringRef plural, StringRef name) {
   std::vector<std::string> names;
-  for (const tune::SearchInfo &info : tune::searches())
+  for (const Info &info : table)
     names.push_back(info.name.str());
   if (llvm::is_contained(names, name))
     return true;
   std::string guess = nearest(name, names);
-  fail("option '--search': no search is named '" + name + "'",
-       (guess.empty() ? "" : "did you mean '" + guess + "'? ") + "searches: " + llvm::join(names, ", "));
+  fail("option '--" + kind + "': no " + kind + " is named '" + name + "'",
+       (guess.empty() ? "" : "did you mean '" + guess + "'? ") + plural + ": " + llvm::join(names, ", "));
   return false;
 }
 
@@ -302,6 +304,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
   list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
+  list.add("space", options.tuning.space, "NAME",
+           "what may be chosen: numbers of the compiler's own trace (trace, default), what rules make (rules), or all");
   list.add("cost-model", options.tuning.costModel, "NAME",
            "what ranks candidates that are not measured yet: machine (default), trees, which learn, or none");
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
@@ -321,7 +325,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   std::optional<double> budget = secondsOf(options.budget);
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
-  if (!checkSearch(options.tuning.search))
+  if (!checkName(tune::searches(), "search", "searches", options.tuning.search) ||
+      !checkName(tune::spaces(), "space", "spaces", options.tuning.space))
     return UsageError;
   StringRef costModel = options.tuning.costModel;
   if (costModel != "machine" && costModel != "trees" && costModel != "none")

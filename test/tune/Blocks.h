@@ -6,7 +6,7 @@
 #include "Module.h"
 #include "Workloads.h"
 
-#include "tune/Space.h"
+#include "tune/sketches/Sketches.h"
 
 namespace perpend::tune {
 
@@ -24,6 +24,8 @@ public:
   Trace ruleTrace();
   Space spaceOf(const Trace &trace) { return Space::ofTrace(kernel(), target, trace); }
   Space space() { return spaceOf(ruleTrace()); }
+  std::vector<Trace> sketches() { return sketchesOf(kernel(), target); }
+  Space spaceOfRules() { return spaces()[1].make(kernel(), target, ruleTrace()); }
   /// Whether the primitives take all of it.
   bool takes(const Trace &trace);
 
