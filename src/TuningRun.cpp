@@ -7,6 +7,7 @@
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "target/Link.h"
+#include "tile/schedule/KernelTraces.h"
 #include "tile/schedule/Primitives.h"
 #include "tune/TreeModel.h"
 #include "tune/sketches/Sketches.h"
@@ -81,6 +82,8 @@ LogicalResult TuningRun::makeJobs(Location location) {
                     std::make_unique<tune::LocalRunner>(
                         std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
                         *program, options.threads, isInterrupted)});
+  if (!options.sketches.empty() && failed(addSketches(location.getContext())))
+    return failure();
   std::shared_ptr<tune::Experience> experience;
   if (options.costModel == "trees") {
     llvm::Expected<std::unique_ptr<tune::Trees>> trees = tune::Trees::load();
@@ -98,6 +101,34 @@ LogicalResult TuningRun::makeJobs(Location location) {
     if (experience)
       job.search =
           tune::rankedSearch(std::move(job.search), tune::treeModel(kernel, target, task.trace, experience), job.space);
+  }
+  return success();
+}
+
+/// One that fits no kernel, or is refused, is named in a warning.
+LogicalResult TuningRun::addSketches(MLIRContext *context) {
+  FailureOr<std::vector<tile::ScheduleText>> texts =
+      tile::readSchedules(context, options.sketches, target.name, /*mayBeSeveral=*/true);
+  if (failed(texts))
+    return failure();
+  for (const tile::ScheduleText &text : *texts) {
+    std::string why = "the model has no such kernel\nhint: `perpend inspect MODEL --schedules` lists its kernels";
+    for (auto [job, task] : llvm::zip(jobs, tasks)) {
+      if (job.kernel != text.kernel || (!text.structure.empty() && text.structure != task.structure))
+        continue;
+      func::FuncOp kernel = task.kernelIn(*task.blocks);
+      OwningOpRef<func::FuncOp> copy = kernel.clone();
+      tile::KernelSchedule schedule(*copy, target.scopes());
+      tune::Trace trace = tune::readTrace(text.trace).value_or(tune::Trace());
+      bool isTaken = succeeded(schedule.replay(trace));
+      why = isTaken ? "" : StringRef(schedule.refusal()).split('\n').first.str();
+      if (isTaken)
+        job.space = tune::Space::unionOf({job.space, tune::Space::ofTrace(kernel, target, std::move(trace))});
+    }
+    if (!why.empty())
+      emitWarning(FileLineColLoc::get(context, options.sketches, text.position.line, text.position.column))
+          << options.sketches << ":" << text.position.line << ": the sketch of @" << text.kernel
+          << " is not used: " << why;
   }
   return success();
 }

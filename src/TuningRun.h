@@ -23,6 +23,7 @@ struct TuningOptions {
   std::string search = "evolutionary", space = "trace";
   std::string costModel = "machine"; ///< or "trees", or "none"
   std::string points;                ///< a file, in which the trees keep what they learn from; empty: none
+  std::string sketches; ///< a file of schedules, any number for a kernel, that are in its space, too; empty: none
   int64_t seed = 1, threads = 1;
   double seconds = 600; ///< of searching
 };
@@ -58,6 +59,7 @@ private:
   mlir::LogicalResult bindInputs(mlir::ModuleOp module);
   mlir::LogicalResult checkSymbols(mlir::ModuleOp module);
   mlir::LogicalResult makeJobs(mlir::Location location);
+  mlir::LogicalResult addSketches(mlir::MLIRContext *context);
   const TuningTask &taskOf(const tune::Job &job) const { return tasks[&job - jobs.data()]; }
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 

@@ -306,6 +306,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
   list.add("space", options.tuning.space, "NAME",
            "what may be chosen: numbers of the compiler's own trace (trace, default), what rules make (rules), or all");
+  list.add("sketches", options.tuning.sketches, "FILE", "schedules whose numbers may be chosen, too");
   list.add("cost-model", options.tuning.costModel, "NAME",
            "what ranks candidates that are not measured yet: machine (default), trees, which learn, or none");
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");

@@ -101,6 +101,37 @@ def test_list(tiny: Path) -> None:
     assert [path.name for path in tiny.parent.iterdir()] == ["tiny.onnx"]
 
 
+def space_of(tiny: Path, *options: object) -> float:
+    text = succeed("tune", tiny, "--list", "--symbol", "n=64", *options, folder=tiny.parent)
+    return float(text.splitlines()[1].split()[-2])
+
+
+def test_spaces(tiny: Path) -> None:
+    sizes = {space: space_of(tiny, "--space", space) for space in ("trace", "rules", "all")}
+    assert sizes["trace"] == space_of(tiny) and sizes["rules"] > 1
+    assert sizes["all"] == pytest.approx(sizes["trace"] + sizes["rules"] - 1, rel=0.01)
+    done = perpend(
+        "tune", tiny, "-o", "tuned.db", "--symbol", "n=64", "--budget", "3s", "--space", "all", folder=tiny.parent
+    )
+    assert done.returncode == GOOD and row_of(done.stdout)[0] > 0
+    agree(tiny, "--database", "tuned.db")
+
+
+def test_sketches(tiny: Path) -> None:
+    ((name, structure, target, trace),) = schedules(tiny)
+    text = f'schedule @{name} structure "{structure}" for "{target}" {{\n{trace}\n}}\n'
+    file = tiny.parent / "sketches.txt"
+    file.write_text(2 * text)
+    assert space_of(tiny, "--sketches", file) == pytest.approx(3 * space_of(tiny), rel=0.01)
+    file.write_text(text.replace(f"@{name}", "@another"))
+    done = perpend("tune", tiny, "--list", "--symbol", "n=64", "--sketches", file, folder=tiny.parent)
+    assert done.returncode == GOOD and "sketches.txt:1: the sketch of @another is not used: " in done.stderr
+    file.write_text(f'schedule @{name} {{\n  %b = get_block "nothing"\n}}\n')
+    done = perpend("tune", tiny, "--list", "--symbol", "n=64", "--sketches", file, folder=tiny.parent)
+    assert done.returncode == GOOD and "expected one of the blocks " in done.stderr
+    reject("tune", tiny, "--list", "--sketches", "none.txt", folder=tiny.parent, code=1)
+
+
 def test_a_tuned_model(tiny: Path) -> None:
     tune = ["tune", tiny, "-o", "tuned.db", "--symbol", "n=64", "--budget", "3s"]
     done = perpend(*tune, folder=tiny.parent)
@@ -271,6 +302,8 @@ def test_wrong_options(tiny: Path) -> None:
         assert "option '--budget': expected " in said("-o", "t.db", "--budget", budget)
     message = said("-o", "t.db", "--search", "evolutionry")
     assert "no search is named 'evolutionry'\nhint: did you mean 'evolutionary'? searches: evolutionary, " in message
+    message = said("-o", "t.db", "--space", "rule")
+    assert "no space is named 'rule'\nhint: did you mean 'rules'? spaces: trace, rules, all" in message
     assert "no output\nhint: -o tuned.db, or --list" in said()
     for pair in ("n=0", "n=00"):
         assert f"option '--symbol': expected an extent of at least 1, got '{pair}'" in said("--list", "--symbol", pair)

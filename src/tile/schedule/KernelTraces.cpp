@@ -110,7 +110,7 @@ LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &sc
 //===----------------------------------------------------------------------===//
 
 FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *context, StringRef file,
-                                                                  StringRef target) {
+                                                                  StringRef target, bool mayBeSeveral) {
   auto at = [&](TextPosition position) { return FileLineColLoc::get(context, file, position.line, position.column); };
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!buffer)
@@ -118,7 +118,7 @@ FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *c
            << "cannot read '" << file << "', the schedules: " << buffer.getError().message()
            << "\nhint: --schedules FILE, which `perpend inspect MODEL --schedules` writes";
   TextError error;
-  auto schedules = parseSchedules((*buffer)->getBuffer(), error);
+  auto schedules = parseSchedules((*buffer)->getBuffer(), error, mayBeSeveral);
   if (!schedules)
     return emitError(at(error.position)) << withHint(error);
   for (const ScheduleText &schedule : *schedules)

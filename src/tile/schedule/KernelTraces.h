@@ -23,9 +23,10 @@ void setTrace(mlir::func::FuncOp kernel, const KernelSchedule &schedule);
 /// Does what the kernel's trace says. Errors: emitted at the line of the file that it is from, nothing done.
 mlir::LogicalResult replayTrace(mlir::func::FuncOp kernel, KernelSchedule &schedule);
 
-/// Reads a file of schedules for the machine `target`. Errors: emitted: no such file, its text, another machine.
+/// Reads a file of schedules for the machine `target`, one for a kernel unless there `mayBeSeveral`. Errors: emitted:
+/// no such file, its text, another machine.
 mlir::FailureOr<std::vector<ScheduleText>> readSchedules(mlir::MLIRContext *context, llvm::StringRef file,
-                                                         llvm::StringRef target);
+                                                         llvm::StringRef target, bool mayBeSeveral = false);
 
 /// Gives the kernels of a module their traces. What fits no kernel is named in a warning.
 void attachTraces(mlir::ModuleOp module, llvm::ArrayRef<ScheduleText> schedules, llvm::StringRef file);

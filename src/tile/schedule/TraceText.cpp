@@ -223,7 +223,7 @@ std::string ScheduleText::str() const {
 namespace {
 class FileParser {
 public:
-  explicit FileParser(TextError &error) : error(error) {}
+  FileParser(TextError &error, bool mayBeSeveral) : error(error), mayBeSeveral(mayBeSeveral) {}
 
   std::optional<std::vector<ScheduleText>> parse(StringRef text);
 
@@ -237,6 +237,7 @@ private:
   bool closeSection();
 
   TextError &error;
+  const bool mayBeSeveral;
   std::vector<ScheduleText> sections;
   llvm::StringMap<unsigned> kernels;
 };
@@ -282,7 +283,7 @@ bool FileParser::parseHead(LineReader reader) {
   if (!reader.isAtEnd())
     return fail(reader.position(), "expected the first instruction on a line of its own");
   auto [before, isNew] = kernels.try_emplace(section.kernel, section.position.line);
-  if (!isNew)
+  if (!isNew && !mayBeSeveral)
     return fail(section.position,
                 "the kernel @" + section.kernel + " has a schedule already, in line " + Twine(before->second));
   section.firstLine = section.position.line + 1;
@@ -328,6 +329,7 @@ std::optional<std::vector<ScheduleText>> FileParser::parse(StringRef text) {
   return std::move(sections);
 }
 
-std::optional<std::vector<ScheduleText>> perpend::tile::parseSchedules(StringRef text, TextError &error) {
-  return FileParser(error).parse(text);
+std::optional<std::vector<ScheduleText>> perpend::tile::parseSchedules(StringRef text, TextError &error,
+                                                                       bool mayBeSeveral) {
+  return FileParser(error, mayBeSeveral).parse(text);
 }

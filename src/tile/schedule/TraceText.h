@@ -58,8 +58,9 @@ struct ScheduleText {
   std::string str() const;
 };
 
-/// Errors: those of parseTrace, two schedules for one kernel.
-std::optional<std::vector<ScheduleText>> parseSchedules(llvm::StringRef text, TextError &error);
+/// Errors: those of parseTrace, two schedules for one kernel unless there `mayBeSeveral`.
+std::optional<std::vector<ScheduleText>> parseSchedules(llvm::StringRef text, TextError &error,
+                                                        bool mayBeSeveral = false);
 } // namespace perpend::tile
 
 #endif
