@@ -20,7 +20,7 @@ struct TuningOptions {
   llvm::StringMap<int64_t> symbols;      ///< of the model's inputs
   llvm::StringMap<arrays::Array> inputs; ///< of the model, by name: their extents, and for kernels that read them
   static constexpr int64_t assumed = 2;  ///< what others are taken as, as in other commands
-  std::string search = "evolutionary", space = "trace";
+  std::string search = "evolutionary", space = "all";
   std::string costModel = "machine"; ///< or "trees", or "none"
   std::string points;                ///< a file, in which the trees keep what they learn from; empty: none
   std::string sketches; ///< a file of schedules, any number for a kernel, that are in its space, too; empty: none

@@ -304,8 +304,9 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
   list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
-  list.add("space", options.tuning.space, "NAME",
-           "what may be chosen: numbers of the compiler's own trace (trace, default), what rules make (rules), or all");
+  list.add(
+      "space", options.tuning.space, "NAME",
+      "what may be chosen: numbers of the compiler's own trace (trace), what rules make (rules), or all (default)");
   list.add("sketches", options.tuning.sketches, "FILE", "schedules whose numbers may be chosen, too");
   list.add("cost-model", options.tuning.costModel, "NAME",
            "what ranks candidates that are not measured yet: machine (default), trees, which learn, or none");
