@@ -122,11 +122,11 @@ using Found = std::vector<Scores>;
 using Model = std::unique_ptr<CostModel> (*)(const Recorded &);
 
 static Found findWith(llvm::StringRef search, Model model) {
-  constexpr size_t trials = 32, seeds = 10;
+  constexpr size_t trials = 32, firstSeed = 101, seeds = 10; // searches were chosen by what they do with 1 to 10
   Found found;
   for (const auto &kernel : kernels()) {
     Scores &scores = found.emplace_back();
-    for (uint64_t seed = 1; seed <= seeds; ++seed)
+    for (uint64_t seed = firstSeed; seed < firstSeed + seeds; ++seed)
       scores.push_back(bestAfter(trials, *kernel, search, seed, model(*kernel)));
   }
   return found;
