@@ -8,6 +8,7 @@
 #include "target/cpu/Lanes.h"
 #include "Jit.h"
 #include "TestModules.h"
+#include "target/cpu/passes/Passes.h"
 #include "tile/passes/Passes.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -83,7 +84,10 @@ protected:
 
   /// With `function` as instructions; empty: as the code that says what they mean.
   perpend::tile::Jit compile(const std::string &source, StringRef function) {
-    return {source, perpend::tile::createTileExpandMath({target}), {}, [&](Module &module) {
+    std::vector<std::unique_ptr<mlir::Pass>> passes;
+    passes.push_back(perpend::tile::createTileExpandMath({target}));
+    passes.push_back(createCpuLegalizeFloats({target}));
+    return {source, std::move(passes), {}, [&](Module &module) {
               if (!function.empty()) {
                 EXPECT_TRUE(module.getFunction(function)) << function.str();
                 defineLaneFunctions(module, target);
