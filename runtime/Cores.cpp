@@ -115,8 +115,7 @@ bool leaveCore() {
   CPU_CLR(core, &others);
   if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
     return false;
-  sched_setaffinity(0, sizeof allowed, &allowed);
-  return true;
+  return sched_setaffinity(0, sizeof allowed, &allowed) == 0;
 }
 
 int32_t usableCores() {

@@ -9,6 +9,7 @@ namespace perpend::runtime {
 int32_t usableCores();
 
 // Moves this thread off the core it runs on, to another one that it may use; it may come back. False: there is none.
+// What another program allows the thread at the same moment is lost.
 bool leaveCore();
 
 // The tightest CPU quota of the process's cgroup (v1 and v2) and its parents, rounded up to cores; 0 if there is none.

@@ -35,6 +35,7 @@ constexpr int64_t partsPerThread = 4;    // evens out cores of different speed a
 constexpr int64_t grainNs = 4000;        // what a grain is estimated to take
 constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
 constexpr int64_t grainsWorthSharing = 2;
+constexpr int64_t leaveNs = 1000000; // between two moves of a worker: there may be more callers than cores
 
 struct Job {
   const ParallelTask *task;
@@ -153,10 +154,11 @@ void *workerMain(void *argument) {
   resetFloatingPoint();
   pthread_setname_np(pthread_self(), "perpend");
   pthread_mutex_lock(&pool.mutex);
-  int64_t worker = pool.started++;
+  int64_t worker = pool.started++, leaveAgainNs = 0;
   pool.awake.fetch_add(1, std::memory_order_relaxed);
   while (true) {
-    if (isOnCallersCore(pool)) {
+    if (int64_t now = 0; isOnCallersCore(pool) && (now = nowNs()) > leaveAgainNs) {
+      leaveAgainNs = now + leaveNs;
       pthread_mutex_unlock(&pool.mutex);
       leaveCore();
       pthread_mutex_lock(&pool.mutex);

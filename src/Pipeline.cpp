@@ -108,7 +108,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandRounding());
   passes.addPass(tile::createTileExpandMath({context.target}));
-  passes.addPass(target::createCpuLegalizeFloats({context.target}));
+  passes.addPass(target::createCpuExpandFloats({context.target}));
   if (context.isChecked)
     passes.addPass(tile::createTileVerifyAccesses());
   passes.addPass(target::createCpuLowerMain());

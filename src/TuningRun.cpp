@@ -114,8 +114,13 @@ LogicalResult TuningRun::addSketches(MLIRContext *context) {
   for (const tile::ScheduleText &text : *texts) {
     std::string why = "the model has no such kernel\nhint: `perpend inspect MODEL --schedules` lists its kernels";
     for (auto [job, task] : llvm::zip(jobs, tasks)) {
-      if (job.kernel != text.kernel || (!text.structure.empty() && text.structure != task.structure))
+      if (job.kernel != text.kernel)
         continue;
+      if (!text.structure.empty() && text.structure != task.structure) {
+        why = "that kernel has the structure '" + task.structure + "', and the sketch is for '" + text.structure +
+              "'\nhint: kernels without packed operands are those of --unpacked, and of packed=False in Python";
+        continue;
+      }
       func::FuncOp kernel = task.kernelIn(*task.blocks);
       OwningOpRef<func::FuncOp> copy = kernel.clone();
       tile::KernelSchedule schedule(*copy, target.scopes());
@@ -142,6 +147,7 @@ llvm::Error TuningRun::readKnown(const tune::Database &database) {
     if (!*record)
       continue;
     job.known = tune::readTrace((*record)->trace).value_or(tune::Trace());
+    job.knownText = (*record)->trace;
     job.knownGain = (*record)->defaultSeconds / (*record)->seconds;
     job.knownTrials = (*record)->trials;
   }
@@ -202,7 +208,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     Written &before = written[&job - jobs.data()];
     if (!job.isKnownTried || before.isForgotten || failure)
       return;
-    failure = database.forget(keyOf(job));
+    failure = database.forget(keyOf(job), job.knownText);
     before = {-job.knownTrials, true};
   };
   auto record = [&](const tune::Job &job) {

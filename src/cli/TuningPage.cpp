@@ -13,7 +13,7 @@ namespace {
 using Rows = std::vector<std::vector<std::string>>;
 using Events = std::vector<const tune::Event *>;
 
-constexpr StringRef colours[] = {"#999", "#d80", "#c00", "#80c", "#06c"}; ///< of an outcome's kinds
+constexpr StringRef colours[] = {"#999", "#d80", "#c00", "#80c", "#06c", "#ccc"}; ///< of an outcome's kinds
 constexpr StringRef bestColour = "#080";
 
 /// Seconds from left to right, and times of a call from bottom to top.

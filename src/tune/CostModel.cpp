@@ -36,7 +36,8 @@ public:
         poolPoints(this->search->ask(*this->model) ? 1 : 64), newPoints(poolPoints == 1 ? 1 : 8) {}
 
   std::optional<Point> propose() override {
-    for (size_t added = 0; added < newPoints && pool.size() < poolPoints;) {
+    constexpr size_t mostTried = 256; // of a space where all is refused
+    for (size_t added = 0, tried = 0; added < newPoints && pool.size() < poolPoints && tried < mostTried; ++tried) {
       std::optional<Point> point = search->propose();
       if (!point)
         break;

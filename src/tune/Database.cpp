@@ -323,9 +323,10 @@ llvm::Expected<std::optional<Record>> Database::findAny(llvm::StringRef structur
              {structure.str(), target.str(), PERPEND_VERSION}));
 }
 
-llvm::Error Database::forget(const RecordKey &key) {
-  Statement statement(handle, "delete from records where structure = ? and target = ? and symbols = ? and threads = ?");
-  statement << key.structure << key.target << key.symbols << key.threads;
+llvm::Error Database::forget(const RecordKey &key, llvm::StringRef trace) {
+  Statement statement(handle, "delete from records where structure = ? and target = ? and symbols = ? and threads = ? "
+                              "and trace = ?");
+  statement << key.structure << key.target << key.symbols << key.threads << trace.str();
   if (statement.step() != SQLITE_DONE)
     return fail("a record cannot be removed");
   return llvm::Error::success();

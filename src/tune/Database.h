@@ -86,8 +86,8 @@ public:
   /// Those for other targets than this one.
   llvm::Expected<std::vector<std::string>> otherTargets(llvm::StringRef structure, llvm::StringRef target) const;
   llvm::Expected<std::vector<Record>> list() const;
-  /// The record is no longer true; nothing where there is none.
-  llvm::Error forget(const RecordKey &key);
+  /// The record with this trace is no longer true; nothing where another tuner has found another one.
+  llvm::Error forget(const RecordKey &key, llvm::StringRef trace);
   /// Replaces the file by one with what is in this database, once it is whole.
   llvm::Error writeTo(llvm::StringRef file) const;
 

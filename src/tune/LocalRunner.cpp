@@ -112,13 +112,13 @@ static std::string outputOf(double seconds, const std::function<bool()> &isInter
   constexpr int sliceMs = 100;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return "refused\nno pipe";
+    return "not tried\nno pipe";
   Clock::time_point begin = Clock::now();
   pid_t child = start(ends[1]);
   close(ends[1]);
   if (child < 0) {
     close(ends[0]);
-    return "refused\nno process";
+    return "not tried\nno process";
   }
   std::string text;
   bool isOver = false;
@@ -141,7 +141,7 @@ static std::string outputOf(double seconds, const std::function<bool()> &isInter
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!isOver && isInterrupted())
-    return "refused\nit was interrupted";
+    return "not tried\nit was interrupted";
   if (!isOver)
     return "timed out\nit took more than " + std::to_string(static_cast<int>(seconds)) + " s";
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty())
@@ -194,8 +194,9 @@ Outcome LocalRunner::parse(StringRef text) const {
   Outcome outcome;
   auto [kind, rest] = text.split('\n');
   outcome.message = rest.trim().str();
-  for (auto [name, value] :
-       {std::pair<StringRef, Outcome::Kind>("crashed", Outcome::Crashed), {"timed out", Outcome::TimedOut}})
+  for (auto [name, value] : {std::pair<StringRef, Outcome::Kind>("crashed", Outcome::Crashed),
+                             {"timed out", Outcome::TimedOut},
+                             {"not tried", Outcome::NotTried}})
     if (kind == name)
       outcome.kind = value;
   if (kind != "measured")
@@ -213,8 +214,8 @@ Outcome LocalRunner::parse(StringRef text) const {
   outcome.kind = Outcome::Measured;
   outcome.message.clear();
   // Some processes run one of two libraries several times as slowly; a candidate does not win by that.
-  bool isUsual = bestSeconds == 0 || bestNow < unusual * bestSeconds;
-  outcome.isFaster = isUsual && numbers.back() == "1";
+  outcome.isUsual = bestSeconds == 0 || bestNow < unusual * bestSeconds;
+  outcome.isFaster = outcome.isUsual && numbers.back() == "1";
   return outcome;
 }
 

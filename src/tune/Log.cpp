@@ -39,7 +39,7 @@ void Log::add(const Job &job, const Outcome &outcome) {
 }
 
 llvm::StringRef nameOf(Outcome::Kind kind) {
-  constexpr llvm::StringLiteral names[] = {"measured", "refused", "wrong", "crashed", "timed out"};
+  constexpr llvm::StringLiteral names[] = {"measured", "refused", "wrong", "crashed", "timed out", "not tried"};
   return names[kind];
 }
 } // namespace perpend::tune

@@ -18,6 +18,8 @@ namespace {
 /// How often a search draws again for a point that it has not proposed before.
 constexpr int mostDraws = 200;
 
+using Population = std::vector<std::pair<double, Point>>; ///< the best first
+
 class SeededSearch : public Search {
 public:
   SeededSearch(const Space &space, uint64_t seed) : space(space), generator(seed) { seen.insert(space.given()); }
@@ -61,6 +63,12 @@ protected:
       move(point);
     while (below(2));
     return space.reduced(std::move(point));
+  }
+  /// Of two of the first so many. They are drawn one after the other: the order of arguments is a compiler's.
+  Point childOfTwo(const Population &population, size_t parents) {
+    const Point &mother = population[below(parents)].second;
+    const Point &father = population[below(parents)].second;
+    return childOf(mother, father);
   }
   /// Between 0 and 1.
   double drawPart() {
@@ -154,8 +162,6 @@ private:
   size_t step = 1;
 };
 
-using Population = std::vector<std::pair<double, Point>>; ///< the best first
-
 static void keepBest(Population &population, size_t most) {
   std::sort(population.begin(), population.end());
   population.erase(std::unique(population.begin(), population.end()), population.end());
@@ -175,7 +181,7 @@ public:
       keepBest(parents, elite);
       children.clear();
     }
-    return firstNew([&] { return parents.size() < 2 ? drawPoint() : childOf(parent(), parent()); });
+    return firstNew([&] { return parents.size() < 2 ? drawPoint() : child(); });
   }
 
 protected:
@@ -184,6 +190,10 @@ protected:
 private:
   static constexpr size_t generation = 12, elite = 8;
 
+  Point child() {
+    const Point &mother = parent(); // before the father is drawn
+    return childOf(mother, parent());
+  }
   /// The better one of two.
   const Point &parent() { return parents[std::min(below(parents.size()), below(parents.size()))].second; }
 
@@ -236,7 +246,7 @@ public:
 
 protected:
   std::optional<Point> proposeAlone() override {
-    return firstNew([&] { return below(newBlood) == 0 ? drawPoint() : childOf(oneOf(best), oneOf(best)); });
+    return firstNew([&] { return below(newBlood) == 0 ? drawPoint() : childOfTwo(best, best.size()); });
   }
   void learn(const Point &point, double time) override {
     best.emplace_back(time, point);
@@ -252,7 +262,7 @@ protected:
     for (size_t round = 0; round < generations; ++round) {
       keepBest(population, width);
       for (size_t i = 0, parents = population.size(); i < width; ++i)
-        add(childOf(population[below(parents)].second, population[below(parents)].second));
+        add(childOfTwo(population, parents));
     }
     proposeBestOf(std::move(population));
   }

@@ -7,6 +7,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -28,7 +29,8 @@ static const std::string &version() {
 }
 
 static std::string lineOf(StringRef group, const MeasuredRow &row) {
-  std::string line = llvm::formatv("{0}\t{1}\t{2:e6}\t", version(), group, row.time).str();
+  std::string time = std::isinf(row.time) ? "inf" : llvm::formatv("{0:e6}", row.time).str();
+  std::string line = llvm::formatv("{0}\t{1}\t{2}\t", version(), group, time).str();
   llvm::raw_string_ostream out(line);
   llvm::interleave(row.features, out, [&](float feature) { out << llvm::format("%.6g", feature); }, " ");
   return line + "\n";
@@ -51,11 +53,10 @@ static std::optional<std::pair<StringRef, MeasuredRow>> rowOf(StringRef line) {
                                                       : std::nullopt;
 }
 
-llvm::Error Experience::keepIn(StringRef file) {
-  path = file.str();
+llvm::Error Experience::keepIn(StringRef path) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text && text.getError() != std::errc::no_such_file_or_directory)
-    return llvm::createStringError("cannot read '" + file + "', what was measured: " + text.getError().message());
+    return llvm::createStringError("cannot read '" + path + "', what was measured: " + text.getError().message());
   SmallVector<StringRef> lines;
   if (text)
     (*text)->getBuffer().split(lines, '\n');
@@ -64,7 +65,16 @@ llvm::Error Experience::keepIn(StringRef file) {
       add(row->first, std::move(row->second));
   if (rows >= leastRows)
     train();
-  return llvm::Error::success();
+  std::error_code error;
+  file = std::make_unique<llvm::raw_fd_ostream>(path, error, llvm::sys::fs::OF_Append);
+  if (!error) {
+    if (text && !(*text)->getBuffer().empty() && !(*text)->getBuffer().ends_with("\n"))
+      *file << "\n"; // a writer was ended in a line
+    return llvm::Error::success();
+  }
+  file->clear_error();
+  file.reset();
+  return llvm::createStringError("cannot write '" + path + "', what is measured: " + error.message());
 }
 
 void Experience::add(StringRef group, MeasuredRow row) {
@@ -76,18 +86,20 @@ void Experience::add(StringRef group, MeasuredRow row) {
 }
 
 bool Experience::train() {
-  if (!trees->train(groups))
-    return false;
-  trainedRows = rows;
-  return true;
+  trainedRows = trees->train(groups) ? rows : 0;
+  return trainedRows > 0;
 }
 
 bool Experience::learn(StringRef group, MeasuredRow row) {
   constexpr size_t growth = 8;
-  if (!path.empty()) {
-    std::error_code error;
-    llvm::raw_fd_ostream out(path, error, llvm::sys::fs::OF_Append);
-    out << lineOf(group, row);
+  if (file) {
+    *file << lineOf(group, row);
+    file->flush();
+  }
+  if (file && file->has_error()) { // the disk is full, say: what is learned still serves this run
+    llvm::errs() << "warning: what is measured is no longer kept for other runs: " << file->error().message() << "\n";
+    file->clear_error();
+    file.reset();
   }
   add(group, std::move(row));
   return rows >= std::max(leastRows, trainedRows + trainedRows / growth) && train();
@@ -119,6 +131,12 @@ public:
     return !features.empty() && experience->learn(group, {features, time});
   }
 
+  /// The one whose time the others are parts of.
+  void assume(const Trace &given) {
+    if (const Features &features = featuresAt(given); !features.empty())
+      experience->assume(group, {features, 1});
+  }
+
 private:
   /// None: the primitives refuse it.
   const Features &featuresAt(const Trace &candidate) {
@@ -145,7 +163,7 @@ private:
 std::unique_ptr<CostModel> treeModel(func::FuncOp kernel, const target::TargetInfo &target, const Trace &given,
                                      std::shared_ptr<Experience> experience) {
   auto model = std::make_unique<TreeModel>(kernel, target, std::move(experience));
-  model->learn(given, 1);
+  model->assume(given);
   return model;
 }
 } // namespace perpend::tune

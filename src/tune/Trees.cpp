@@ -10,7 +10,7 @@
 namespace perpend::tune {
 
 namespace {
-/// What is used of XGBoost's C API, which has been the same since 0.7.
+/// What is used of XGBoost's C API, as it is since 1.1: before, predicting had one parameter less.
 struct Library {
   using Handle = void *;
   int (*XGDMatrixCreateFromMat_omp)(const float *, uint64_t rows, uint64_t columns, float missing, Handle *,
@@ -24,6 +24,7 @@ struct Library {
   int (*XGBoosterPredict)(Handle, Handle, int options, unsigned trees, int isTraining, uint64_t *,
                           const float **) = nullptr;
   int (*XGBoosterFree)(Handle) = nullptr;
+  void (*XGBoostVersion)(int *major, int *minor, int *patch) = nullptr; ///< there since 1.1
 
   /// False: this is not it.
   bool find(llvm::sys::DynamicLibrary &from) {
@@ -34,7 +35,7 @@ struct Library {
 #define READ(name) read(name, #name)
     return READ(XGDMatrixCreateFromMat_omp) && READ(XGDMatrixSetFloatInfo) && READ(XGDMatrixSetUIntInfo) &&
            READ(XGDMatrixFree) && READ(XGBoosterCreate) && READ(XGBoosterSetParam) && READ(XGBoosterUpdateOneIter) &&
-           READ(XGBoosterPredict) && READ(XGBoosterFree);
+           READ(XGBoosterPredict) && READ(XGBoosterFree) && READ(XGBoostVersion);
 #undef READ
   }
 };
@@ -89,8 +90,8 @@ public:
     setMargin(matrix, features);
     uint64_t count = 0;
     const float *scores = nullptr;
-    library.XGBoosterPredict(booster, matrix.handle, 0, 0, 0, &count, &scores);
-    return count == 1 ? -scores[0] : 0;
+    bool isGood = library.XGBoosterPredict(booster, matrix.handle, 0, 0, 0, &count, &scores) == 0;
+    return isGood && count == 1 ? -scores[0] : 0;
   }
 
 private:
@@ -127,7 +128,7 @@ llvm::Expected<std::unique_ptr<Trees>> Trees::load() {
     if (Library library; found.isValid() && library.find(found))
       return std::make_unique<BoostedTrees>(library);
   }
-  return llvm::createStringError("the library XGBoost, which learns trees, is not there\n"
+  return llvm::createStringError("the library XGBoost 1.1 or newer, which learns trees, is not there\n"
                                  "hint: apt-get install libxgboost0, or libxgboost.so on LD_LIBRARY_PATH");
 }
 } // namespace perpend::tune

@@ -38,7 +38,7 @@ Job *Tuner::next() {
 }
 
 double Tuner::take(Job &job, const Outcome &outcome, const Trace &candidate) {
-  ++job.trials;
+  job.trials += outcome.kind != Outcome::NotTried;
   ++job.sinceGain;
   job.refused += outcome.kind == Outcome::Refused;
   job.wrong += outcome.kind == Outcome::Wrong;
@@ -64,7 +64,9 @@ void Tuner::tryOne(Job &job, const Progress &progress) {
   }
   job.last = job.space.traceAt(*point);
   Outcome outcome = job.runner->measure(job.last);
-  job.search->tell(*point, take(job, outcome, job.last));
+  double time = take(job, outcome, job.last);
+  if (outcome.kind != Outcome::NotTried)
+    job.search->tell(*point, time);
   progress(job, outcome);
 }
 
@@ -90,10 +92,11 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
   job.last = job.known;
   outcome = job.runner->measure(job.known);
   double time = take(job, outcome, job.known);
-  if (std::optional<Point> point = job.space.pointOf(job.known))
+  if (std::optional<Point> point = job.space.pointOf(job.known); point && outcome.kind != Outcome::NotTried)
     job.search->tell(*point, time);
-  job.isKnownTried = !isInterrupted();
-  job.isKnownRefuted = job.isKnownTried && !outcome.isFaster;
+  bool isMeasured = outcome.kind == Outcome::Measured && outcome.isUsual;
+  job.isKnownRefuted = outcome.kind == Outcome::Wrong || (isMeasured && outcome.ratio >= 1);
+  job.isKnownTried = job.isKnownRefuted || (isMeasured && outcome.isFaster);
   progress(job, outcome);
 }
 

@@ -17,7 +17,8 @@ struct Outcome {
     Refused, ///< by a primitive, or by the compiler
     Wrong,   ///< it computes something else
     Crashed,
-    TimedOut
+    TimedOut,
+    NotTried ///< for a reason that is not the candidate's: it was interrupted, or there was no process
   } kind = Refused;
   /// Median times of a call.
   double seconds = 0, spreadSeconds = 0;
@@ -25,6 +26,8 @@ struct Outcome {
   double ratio = 1;
   /// Surely faster than the best so far.
   bool isFaster = false;
+  /// Else the best so far was slow for a reason that is not its schedule, and this says nothing of who is faster.
+  bool isUsual = true;
   std::string message; ///< of what is not Measured
 };
 
@@ -46,8 +49,9 @@ struct Job {
   Space space;
   std::unique_ptr<Search> search;
   std::unique_ptr<Runner> runner;
-  Trace known = {};     ///< what was found before; empty: nothing
-  double knownGain = 1; ///< that it had then
+  Trace known = {};           ///< what was found before; empty: nothing
+  std::string knownText = {}; ///< as the database has it
+  double knownGain = 1;       ///< that it had then
   int64_t knownTrials = 0;
 
   // What tuning finds.

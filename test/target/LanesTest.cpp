@@ -86,7 +86,7 @@ protected:
   perpend::tile::Jit compile(const std::string &source, StringRef function) {
     std::vector<std::unique_ptr<mlir::Pass>> passes;
     passes.push_back(perpend::tile::createTileExpandMath({target}));
-    passes.push_back(createCpuLegalizeFloats({target}));
+    passes.push_back(createCpuExpandFloats({target}));
     return {source, std::move(passes), {}, [&](Module &module) {
               if (!function.empty()) {
                 EXPECT_TRUE(module.getFunction(function)) << function.str();

@@ -195,7 +195,7 @@ protected:
     target.fusesMultiplyAdds = GetParam();
     std::vector<std::unique_ptr<mlir::Pass>> passes;
     passes.push_back(createTileExpandMath({target}));
-    passes.push_back(perpend::target::createCpuLegalizeFloats({target}));
+    passes.push_back(perpend::target::createCpuExpandFloats({target}));
     return Jit(source, std::move(passes));
   }
 

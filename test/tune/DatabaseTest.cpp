@@ -206,10 +206,10 @@ TEST_F(DatabaseTest, WhatIsForgotten) {
   other.key.threads = 7;
   EXPECT_EQ(add(database, record()), "");
   EXPECT_EQ(add(database, other), "");
-  EXPECT_FALSE(database.forget(record().key));
+  EXPECT_FALSE(database.forget(record().key, record().trace));
   EXPECT_FALSE(find(database, record()));
   EXPECT_TRUE(find(database, other));
-  EXPECT_FALSE(database.forget(record().key)) << "it is not there";
+  EXPECT_FALSE(database.forget(record().key, record().trace)) << "it is not there";
 }
 
 TEST_F(DatabaseTest, TextsAreValues) {

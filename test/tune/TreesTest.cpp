@@ -112,6 +112,7 @@ TEST_F(ExperienceTest, IsKeptInAFile) {
     EXPECT_FALSE(second.keepIn(path));
     ASSERT_TRUE(second.isTrained());
     EXPECT_LT(second.predict(featuresWith(1, 0)), second.predict(featuresWith(4, 1)));
+    EXPECT_EQ(second.countOfRows(), rows.size() + i);
     EXPECT_EQ(second.learn("a", rows[1]), false); // one more of forty
   }
 }
@@ -120,6 +121,14 @@ TEST_F(ExperienceTest, AFileThatCannotBeRead) {
   Experience experience = made();
   std::string error = llvm::toString(experience.keepIn(testing::TempDir()));
   EXPECT_NE(error.find("cannot read"), std::string::npos) << error;
+}
+
+TEST_F(ExperienceTest, AFileThatCannotBeWritten) {
+  Experience experience = made();
+  std::string error = llvm::toString(experience.keepIn(path + ".no/folder"));
+  EXPECT_NE(error.find("cannot write"), std::string::npos) << error;
+  experience.learn("a", grid().front());
+  EXPECT_EQ(experience.countOfRows(), 1U);
 }
 
 namespace {

@@ -192,12 +192,35 @@ TEST_F(TunerTest, WhatIsKnownMayBeOfNoUse) {
     });
   for (Job &job : jobs)
     job.known = *readTrace("%b = get_block \"contract\"");
-  run(afterMeasures(2 * 4)); // asked for each, and behind what is known
+  run(afterMeasures(4));
   for (Job &job : jobs) {
     EXPECT_EQ(job.trials, 1);
     EXPECT_FALSE(job.isImproved());
     EXPECT_EQ(llvm::join(linesOf(job.best), "\n"), given());
   }
+  // A full disk or a busy machine does not cost what was found before.
+  EXPECT_FALSE(jobs[0].isKnownRefuted || jobs[2].isKnownRefuted || jobs[3].isKnownRefuted);
+  EXPECT_TRUE(jobs[1].isKnownRefuted);
+}
+
+TEST_F(TunerTest, AnUnusualProcessRefutesNothing) {
+  add("a", [first = true](const Trace &) mutable {
+    Outcome outcome = measured(2);
+    outcome.isUsual = std::exchange(first, false);
+    return outcome;
+  });
+  jobs[0].known = *readTrace("%b = get_block \"contract\"");
+  run(afterMeasures(2));
+  EXPECT_FALSE(jobs[0].isKnownTried || jobs[0].isKnownRefuted);
+}
+
+TEST_F(TunerTest, WhatWasNotTriedIsNoTrial) {
+  add("a", [first = true](const Trace &) mutable {
+    return std::exchange(first, false) ? measured(1) : failed(Outcome::NotTried);
+  });
+  run(afterMeasures(5));
+  EXPECT_EQ(asked[0].size(), 5U);
+  EXPECT_EQ(jobs[0].trials, 0);
 }
 
 TEST_F(TunerTest, WhatIsKnownIsRefutedByMeasuring) {
@@ -220,7 +243,7 @@ TEST_F(TunerTest, AnInterruptionRefutesNothing) {
   bool isInterrupted = false;
   add("a", [&, first = true](const Trace &) mutable {
     isInterrupted = !std::exchange(first, false);
-    return isInterrupted ? failed(Outcome::Refused) : measured(1);
+    return isInterrupted ? failed(Outcome::NotTried) : measured(1);
   });
   jobs[0].known = known;
   run([&] { return isInterrupted; });

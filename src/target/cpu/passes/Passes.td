@@ -12,7 +12,7 @@ def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def CpuLegalizeFloats : Pass<"cpu-legalize-floats", "::mlir::ModuleOp"> {
+def CpuExpandFloats : Pass<"cpu-expand-floats", "::mlir::ModuleOp"> {
   let summary = "Computes bf16 in f32, and rounds to it by integer arithmetic or what the machine has";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
   let options = [TargetOption];

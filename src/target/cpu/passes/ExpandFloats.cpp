@@ -1,4 +1,4 @@
-//===- LegalizeFloats.cpp - floating point that the processor does not have -===//
+//===- ExpandFloats.cpp - floating point that the processor does not have ---===//
 //
 // bf16 is computed in f32, whatever the processor has, and its conversions become integer arithmetic; those from f32
 // that the machine has an instruction for are calls of a function (Lanes.h). Intrinsics are calls already.
@@ -19,7 +19,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace perpend::target {
-#define GEN_PASS_DEF_CPULEGALIZEFLOATS
+#define GEN_PASS_DEF_CPUEXPANDFLOATS
 #include "target/CpuPasses.h.inc"
 } // namespace perpend::target
 
@@ -60,8 +60,8 @@ static void computeInF32(Operation *op) {
 }
 
 namespace {
-struct LegalizeFloats : perpend::target::impl::CpuLegalizeFloatsBase<LegalizeFloats> {
-  using CpuLegalizeFloatsBase::CpuLegalizeFloatsBase;
+struct ExpandFloats : perpend::target::impl::CpuExpandFloatsBase<ExpandFloats> {
+  using CpuExpandFloatsBase::CpuExpandFloatsBase;
 
   void runOnOperation() override {
     getOperation().walk([](Operation *op) {

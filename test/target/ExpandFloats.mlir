@@ -1,6 +1,6 @@
-// RUN: perpend-opt %s --cpu-legalize-floats=target=x86-64 --canonicalize | FileCheck %s
-// RUN: perpend-opt %s --cpu-legalize-floats=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
-// RUN: perpend-opt %s --cpu-legalize-floats=target=znver5 --canonicalize | FileCheck %s --check-prefix=LANES
+// RUN: perpend-opt %s --cpu-expand-floats=target=x86-64 --canonicalize | FileCheck %s
+// RUN: perpend-opt %s --cpu-expand-floats=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
+// RUN: perpend-opt %s --cpu-expand-floats=target=znver5 --canonicalize | FileCheck %s --check-prefix=LANES
 
 // bf16 is computed in f32, whatever the processor has: conversions are integer arithmetic.
 // CHECK-LABEL: func @brain
