@@ -158,7 +158,9 @@ def test_the_next_run_goes_on(tiny: Path, database: Path) -> None:
     trials, gain, _ = row_of(done.stdout)
     assert trials >= 1 and is_intact(database)
     records = execute(database, "select default_seconds / seconds, trials, origin from records")
-    if gain == 1:
+    if any(origin == "a test" for _, _, origin in records):  # what was measured did not say who is faster
+        assert [gain for gain, _, _ in records] == [2.0]
+    elif gain == 1:
         assert records == []
     else:
         ((known, all_trials, origin),) = records
