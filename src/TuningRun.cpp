@@ -44,7 +44,12 @@ LogicalResult TuningRun::bindInputs(ModuleOp module) {
         return module.emitError("input '") << name.getValue() << "': expected " << graph::toString(shape) << ", got ["
                                            << extents << "]\nhint: or other values with --symbol";
   }
-  return found == options.inputs.size() ? success() : module.emitError("an input is given that the model has not");
+  if (found == options.inputs.size())
+    return success();
+  SmallVector<StringRef> names;
+  for (const auto &input : options.inputs)
+    names.push_back(input.first());
+  return module.emitError("the model lacks one of the given inputs: ") << llvm::join(names, ", ");
 }
 
 LogicalResult TuningRun::checkSymbols(ModuleOp module) {
@@ -71,6 +76,8 @@ LogicalResult TuningRun::makeJobs(Location location) {
   auto space = llvm::find_if(tune::spaces(), [&](const tune::SpaceInfo &info) { return info.name == options.space; });
   if (search == tune::searches().end())
     return emitError(location, "no search is named '") << options.search << "'";
+  if (llvm::none_of(tune::costModels(), [&](const auto &info) { return info.name == options.costModel; }))
+    return emitError(location, "no cost model is named '") << options.costModel << "'";
   if (space == tune::spaces().end())
     return emitError(location, "no space is named '") << options.space << "'";
   llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");

@@ -9,6 +9,7 @@
 #include "graph/Attributes.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
+#include "tune/CostModel.h"
 #include "tune/sketches/Sketches.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -63,11 +64,12 @@ static bool checkName(ArrayRef<Info> table, const std::string &kind, StringRef p
   return false;
 }
 
-static std::string searchHelp(StringRef usual) {
-  std::string text = "what is tried next:";
-  for (const tune::SearchInfo &info : tune::searches())
-    text += ((&info == tune::searches().begin() ? " " : "; ") + info.name +
-             (info.name == usual ? " (default), " : ", ") + info.sentence)
+/// `what`: it is one of.
+template <typename Info> static std::string helpOf(StringRef what, ArrayRef<Info> table, StringRef usual) {
+  std::string text = what.str() + ":";
+  for (const Info &info : table)
+    text += ((&info == table.begin() ? " " : "; ") + info.name + (info.name == usual ? " (default), " : ", ") +
+             info.sentence)
                 .str();
   return text;
 }
@@ -300,16 +302,15 @@ static int runWith(TuneOptions &options) {
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
   OptionList list;
-  list.add("o", options.output, "FILE", "the database; what is in it already stays");
+  list.add("o", options.output, "FILE", "the database; what is in it already stays, unless measuring refutes it");
   list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("search", options.tuning.search, "NAME", searchHelp(options.tuning.search));
-  list.add(
-      "space", options.tuning.space, "NAME",
-      "what may be chosen: numbers of the compiler's own trace (trace), what rules make (rules), or all (default)");
+  list.add("search", options.tuning.search, "NAME",
+           helpOf("what is tried next", tune::searches(), options.tuning.search));
+  list.add("space", options.tuning.space, "NAME", helpOf("what may be chosen", tune::spaces(), options.tuning.space));
   list.add("sketches", options.tuning.sketches, "FILE", "schedules whose numbers may be chosen, too");
   list.add("cost-model", options.tuning.costModel, "NAME",
-           "what ranks candidates that are not measured yet: machine (default), trees, which learn, or none");
+           helpOf("what ranks candidates that are not measured yet", tune::costModels(), options.tuning.costModel));
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
   list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
   list.add(
@@ -328,11 +329,9 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
   if (!checkName(tune::searches(), "search", "searches", options.tuning.search) ||
-      !checkName(tune::spaces(), "space", "spaces", options.tuning.space))
+      !checkName(tune::spaces(), "space", "spaces", options.tuning.space) ||
+      !checkName(tune::costModels(), "cost-model", "cost models", options.tuning.costModel))
     return UsageError;
-  StringRef costModel = options.tuning.costModel;
-  if (costModel != "machine" && costModel != "trees" && costModel != "none")
-    return fail("option '--cost-model': expected machine, trees or none, got '" + costModel + "'"), UsageError;
   std::optional<llvm::StringMap<int64_t>> symbols = symbolsOf(options.symbols);
   if (!symbols)
     return UsageError;

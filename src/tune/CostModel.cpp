@@ -84,4 +84,11 @@ std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique
                                      const Space &space) {
   return std::make_unique<RankedSearch>(std::move(search), std::move(model), space);
 }
+
+llvm::ArrayRef<CostModelInfo> costModels() {
+  static constexpr CostModelInfo list[] = {{"machine", "the machine's numbers"},
+                                           {"trees", "trees that learn from what is measured, by XGBoost"},
+                                           {"none", "nothing"}};
+  return list;
+}
 } // namespace perpend::tune

@@ -18,6 +18,12 @@ public:
   virtual bool learn(const Trace &, double) { return false; }
 };
 
+struct CostModelInfo {
+  llvm::StringLiteral name, sentence;
+};
+/// What a tuner may be asked for; without a model, searches propose what they come by.
+llvm::ArrayRef<CostModelInfo> costModels();
+
 /// The machine's numbers and the footprints of loops (tile/cost); nothing is learned. `kernel` is of plain blocks.
 std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 

@@ -105,7 +105,8 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
     return database;
   sqlite3 *handle = database->handle;
   // What the header says is of one moment: another tuner may be making the tables.
-  sqlite3_exec(handle, mayCreate ? "begin immediate" : "begin", nullptr, nullptr, nullptr);
+  if (sqlite3_exec(handle, mayCreate ? "begin immediate" : "begin", nullptr, nullptr, nullptr) == SQLITE_BUSY)
+    return database->fail("another program writes it for " + llvm::Twine(busyMilliseconds / 1000) + " s");
   auto end = llvm::make_scope_exit([handle] { sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr); });
   std::string version = pragma(handle, "user_version"), application = pragma(handle, "application_id");
   if (application.empty() && sqlite3_errcode(handle) != SQLITE_NOTADB)
