@@ -4,14 +4,15 @@ usage: worker.py ENGINE MODEL INPUTS.npz THREADS PRECISION
 
 The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
 PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation. torch and
-inductor (torch.compile) run the module of architectures.py that has the model's name, in bf16 and f16 with weights and
-inputs of this type.
+inductor (torch.compile) run the module of architectures.py that has the model's name, or a model that is one product or
+convolution with constant weights; in bf16 and f16 with weights and inputs of this type.
 """
 
 import importlib.metadata
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from turns import Arrays, serve
@@ -62,15 +63,38 @@ def perpend_engine(model: Path, inputs: Arrays, threads: int, precision: str) ->
     return run
 
 
-def torch_engine(model: Path, inputs: Arrays, threads: int, precision: str, compiles: bool = False) -> Run:
+def torch_module(model: Path) -> Any:
+    import onnx
     import torch
     from architectures import ARCHITECTURES
 
-    if model.stem not in ARCHITECTURES:
-        raise ValueError(f"PyTorch runs models of bench/architectures.py alone, and none is named '{model.stem}'")
+    if model.stem in ARCHITECTURES:
+        return ARCHITECTURES[model.stem].model()
+    graph = onnx.load(model).graph
+    node = graph.node[0]
+    if len(graph.node) > 1 or len(graph.initializer) != 1 or node.op_type not in ("MatMul", "Conv"):
+        raise ValueError(f"'{model.stem}' is no module of bench/architectures.py, and not one product or convolution")
+    weights = torch.from_numpy(onnx.numpy_helper.to_array(graph.initializer[0]).copy())
+    if node.op_type == "MatMul":
+        module: Any = torch.nn.Linear(*weights.shape, bias=False)
+        weights = weights.T.contiguous()
+    else:
+        options = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        outputs, inputs, *window = weights.shape
+        module = torch.nn.Conv2d(
+            inputs * options["group"], outputs, tuple(window), options["strides"][0], options["pads"][0],
+            groups=options["group"], bias=False,
+        )  # fmt: skip
+    module.weight = torch.nn.Parameter(weights, requires_grad=False)
+    return module
+
+
+def torch_engine(model: Path, inputs: Arrays, threads: int, precision: str, compiles: bool = False) -> Run:
+    import torch
+
     torch.set_num_threads(threads)
     kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
-    module = ARCHITECTURES[model.stem].model().to(kind)
+    module = torch_module(model).to(kind)
     if compiles:
         module = torch.compile(module)
     values = [torch.from_numpy(array) for array in inputs]

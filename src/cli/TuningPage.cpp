@@ -146,9 +146,11 @@ void printTuningPage(StringRef title, ArrayRef<std::string> facts, ArrayRef<tune
   for (const std::string &fact : facts)
     out << "<p>" << escape(fact) << "</p>\n";
   Rows rows;
+  auto measured = [](const tune::Job &job, std::string text) { return job.bestSeconds > 0 ? text : "-"; };
   for (const tune::Job &job : kernels)
-    rows.push_back({job.kernel, std::to_string(job.calls), timeText(job.defaultSeconds), timeText(job.bestSeconds),
-                    llvm::formatv("{0:f2}x", job.bestSeconds > 0 ? job.defaultSeconds / job.bestSeconds : 1).str(),
+    rows.push_back({job.kernel, std::to_string(job.calls), measured(job, timeText(job.defaultSeconds)),
+                    measured(job, timeText(job.bestSeconds)),
+                    measured(job, llvm::formatv("{0:f2}x", job.defaultSeconds / job.bestSeconds).str()),
                     std::to_string(job.trials), std::to_string(job.refused), std::to_string(job.wrong),
                     std::to_string(job.crashed), std::to_string(job.timedOut)});
   printTable(out, "Kernels",

@@ -67,12 +67,13 @@ def test_a_run(tmp_path: Path) -> None:
     assert f"Tuning {DIGITS}" in page.text and "seed 3, threads 1, n=2" in page.text
     assert [row[0] for row in kernels] == [name for name in page.headings if name in {row[0] for row in kernels}]
     candidates = sum(int(row[5]) for row in kernels)
-    assert len(page.titles) == candidates + len(kernels)  # and the compiler's own
+    measured = [row for row in kernels if row[2] != "-"]  # all, if the machine is not busy
+    assert measured and len(page.titles) == candidates + len(measured)  # and the compiler's own
     own = [title for title in page.titles if title.endswith("\nthe compiler's own trace")]
-    assert len(own) >= len(kernels)
+    assert len(own) >= len(measured)
     assert all(re.match(r"\d+\.\d\d s: (measured, |refused, |wrong|crashed|timed out)", title) for title in page.titles)
     assert sum("\n- " in title for title in page.titles) >= candidates - len(own)
-    assert len(page.steps) == 1 + len(kernels)
+    assert len(page.steps) == 1 + len(measured)
     for points in page.steps:
         assert points[-1][0] == 960.0 and all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(points))
 
