@@ -22,6 +22,8 @@ struct TuningTask {
   mlir::OwningOpRef<mlir::ModuleOp> model, blocks;
   /// What its rule does.
   tune::Trace trace;
+  /// Given ones, which it takes.
+  std::vector<tune::Trace> sketches;
   /// Of a call: what the machine takes at least, by its peaks; 0: not known.
   double roofSeconds = 0;
 

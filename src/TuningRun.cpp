@@ -85,11 +85,11 @@ LogicalResult TuningRun::makeJobs(Location location) {
     return emitError(location, llvm::toString(program.takeError()));
   for (TuningTask &task : tasks)
     jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
-                    space->make(task.kernelIn(*task.blocks), target, task.trace), nullptr,
+                    tune::Space::ofOne(task.trace), nullptr,
                     std::make_unique<tune::LocalRunner>(
                         std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
                         *program, options.threads, isInterrupted)});
-  if (!options.sketches.empty() && failed(addSketches(location.getContext())))
+  if (!options.sketches.empty() && failed(readSketches(location.getContext())))
     return failure();
   std::shared_ptr<tune::Experience> experience;
   if (options.costModel == "trees") {
@@ -100,20 +100,26 @@ LogicalResult TuningRun::makeJobs(Location location) {
     if (llvm::Error error = options.points.empty() ? llvm::Error::success() : experience->keepIn(options.points))
       return emitError(location, llvm::toString(std::move(error)));
   }
-  for (auto [job, task] : llvm::zip(jobs, tasks)) {
-    func::FuncOp kernel = task.kernelIn(*task.blocks);
-    job.search = search->make(job.space, static_cast<uint64_t>(options.seed));
-    if (options.costModel == "machine")
-      job.search = tune::rankedSearch(std::move(job.search), tune::machineModel(kernel, target), job.space);
-    if (experience)
-      job.search =
-          tune::rankedSearch(std::move(job.search), tune::treeModel(kernel, target, task.trace, experience), job.space);
-  }
+  for (tune::Job &job : jobs)
+    job.open = [this, space, search, experience](tune::Job &opened) {
+      const TuningTask &task = taskOf(opened);
+      func::FuncOp kernel = task.kernelIn(*task.blocks);
+      std::vector<tune::Space> spaces = {space->make(kernel, target, task.trace)};
+      for (const tune::Trace &sketch : task.sketches)
+        spaces.push_back(tune::Space::ofTrace(kernel, target, sketch));
+      opened.space = tune::Space::unionOf(std::move(spaces));
+      opened.search = search->make(opened.space, static_cast<uint64_t>(options.seed));
+      if (options.costModel == "machine")
+        opened.search = tune::rankedSearch(std::move(opened.search), tune::machineModel(kernel, target), opened.space);
+      if (experience)
+        opened.search = tune::rankedSearch(std::move(opened.search),
+                                           tune::treeModel(kernel, target, task.trace, experience), opened.space);
+    };
   return success();
 }
 
 /// One that fits no kernel, or is refused, is named in a warning.
-LogicalResult TuningRun::addSketches(MLIRContext *context) {
+LogicalResult TuningRun::readSketches(MLIRContext *context) {
   FailureOr<std::vector<tile::ScheduleText>> texts =
       tile::readSchedules(context, options.sketches, target.name, /*mayBeSeveral=*/true);
   if (failed(texts))
@@ -135,7 +141,7 @@ LogicalResult TuningRun::addSketches(MLIRContext *context) {
       bool isTaken = succeeded(schedule.replay(trace));
       why = isTaken ? "" : StringRef(schedule.refusal()).split('\n').first.str();
       if (isTaken)
-        job.space = tune::Space::unionOf({job.space, tune::Space::ofTrace(kernel, target, std::move(trace))});
+        task.sketches.push_back(std::move(trace));
     }
     if (!why.empty())
       emitWarning(FileLineColLoc::get(context, options.sketches, text.position.line, text.position.column))

@@ -59,7 +59,7 @@ private:
   mlir::LogicalResult bindInputs(mlir::ModuleOp module);
   mlir::LogicalResult checkSymbols(mlir::ModuleOp module);
   mlir::LogicalResult makeJobs(mlir::Location location);
-  mlir::LogicalResult addSketches(mlir::MLIRContext *context);
+  mlir::LogicalResult readSketches(mlir::MLIRContext *context);
   const TuningTask &taskOf(const tune::Job &job) const { return tasks[&job - jobs.data()]; }
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 

@@ -128,6 +128,13 @@ public:
   /// Of a list, which takes no time that is known; a short one is silent in a pipe.
   explicit ProgressLine(const TuningRun &run) : run(run), budget(0), printed(0) {}
 
+  /// The first kernel takes a while.
+  void begin() const {
+    bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
+    if (isTerminal || budget > 0)
+      llvm::errs() << "measuring kernels: 0 of " << run.kernels().size() << (isTerminal ? "" : "\n");
+  }
+
   void print(const tune::Job &job, bool isLast = false) {
     using Seconds = std::chrono::duration<double>;
     double spent = Seconds(tune::Tuner::Clock::now() - start).count();
@@ -230,6 +237,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
   ProgressLine line(run, options.tuning.seconds);
   tune::Log log;
   stopOnSignals();
+  line.begin();
   llvm::Error failure = run.search(*database, [&](const tune::Job &job, const tune::Outcome &outcome) {
     line.print(job);
     warnOf(job, outcome);
@@ -253,6 +261,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
 static int list(TuningRun &run) {
   warnOfSymbols(run);
   ProgressLine line(run);
+  line.begin();
   run.measure([&](const tune::Job &job, const tune::Outcome &outcome) {
     line.print(job);
     warnOf(job, outcome);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace perpend::tune {
 
@@ -80,6 +81,8 @@ std::vector<Job *> Tuner::byRoof() {
 }
 
 void Tuner::measureDefault(Job &job, const Progress &progress, const std::function<bool()> &isInterrupted) {
+  if (auto open = std::exchange(job.open, nullptr))
+    open(job);
   job.best = job.last = job.space.traceAt(job.space.given());
   Outcome outcome = job.runner->measure(job.best);
   outcome.isFaster = false; // than itself

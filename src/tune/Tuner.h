@@ -53,6 +53,8 @@ struct Job {
   std::string knownText = {}; ///< as the database has it
   double knownGain = 1;       ///< that it had then
   int64_t knownTrials = 0;
+  /// Makes the space and the search, which takes long, once the kernel is tried; empty: they are there.
+  std::function<void(Job &)> open = {};
 
   // What tuning finds.
   double defaultSeconds = 0, bestSeconds = 0, bestSpread = 0;

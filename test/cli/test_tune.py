@@ -136,7 +136,7 @@ def test_sketches(tiny: Path) -> None:
 def test_a_tuned_model(tiny: Path) -> None:
     tune = ["tune", tiny, "-o", "tuned.db", "--symbol", "n=64", "--budget", "3s"]
     done = perpend(*tune, folder=tiny.parent)
-    assert done.returncode == GOOD
+    assert done.returncode == GOOD and done.stderr.startswith("measuring kernels: 0 of 1\n")
     assert re.search(r"^\d+ of 3 s: kernels \S+ us -> \S+ us \(\d\.\d\dx\), roof \S+ us$", done.stderr, re.M)
     trials, gain, kernel = row_of(done.stdout)
     ((name, structure, target, _),) = schedules(tiny)

@@ -261,6 +261,24 @@ TEST_F(TunerTest, TheHeaviestAreMeasuredFirst) {
   EXPECT_TRUE(jobs[1].isMeasured() && jobs[2].isMeasured());
 }
 
+TEST_F(TunerTest, AKernelIsOpenedWhenItIsFirstMeasured) {
+  std::vector<std::string> opened;
+  for (const char *name : {"a", "b", "c"}) {
+    add(name, [](const Trace &) { return measured(1); });
+    Job &job = jobs.back();
+    job.open = [&opened, given = job.space](Job &of) {
+      opened.push_back(of.kernel);
+      of.space = given;
+      of.search = searches().back().make(of.space, 1);
+    };
+    job.space = Space::ofOne(Trace());
+    job.search = nullptr;
+  }
+  run(afterMeasures(2));
+  EXPECT_EQ(opened, (std::vector<std::string>{"a", "b"})) << "each once";
+  EXPECT_FALSE(jobs[0].isOver) << "its space is that which was made";
+}
+
 TEST_F(TunerTest, HalfOfTheTimeIsForTrying) {
   auto slow = [](const Trace &) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
