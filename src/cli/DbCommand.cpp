@@ -34,15 +34,14 @@ static llvm::Expected<Records> readRecords(StringRef path) {
 }
 
 /// Not one that is there: who reads it, or writes into it, would lose it.
-static llvm::Error writeDatabase(ArrayRef<Records> all, StringRef output) {
+static llvm::Error writeDatabase(const Records &records, StringRef output) {
   if (llvm::sys::fs::exists(output))
     return llvm::createStringError("the output '" + output + "' exists\nhint: choose another name");
   llvm::Expected<tune::Database> database = tune::Database::inMemory();
   if (!database)
     return database.takeError();
-  for (const Records &records : all)
-    if (llvm::Error error = database->merge(records))
-      return error;
+  if (llvm::Error error = database->merge(records))
+    return error;
   return database->writeTo(output);
 }
 
@@ -126,21 +125,19 @@ static int runMerge(const Command &command, ArrayRef<StringRef> arguments) {
     return *code;
   if (!hasOutput(output))
     return UsageError;
-  std::vector<Records> all;
-  size_t read = 0;
+  Records all;
   for (const std::string &file : files) {
     llvm::Expected<Records> records = readRecords(file);
     if (!records)
       return fail(records.takeError());
-    read += records->size();
-    all.push_back(std::move(*records));
+    llvm::append_range(all, *records);
   }
   if (llvm::Error error = writeDatabase(all, output))
     return fail(std::move(error));
   llvm::Expected<Records> written = readRecords(output);
   if (!written)
     return fail(written.takeError());
-  llvm::outs() << "wrote " << output << ": " << countOf(written->size()) << ", of " << read << " read\n";
+  llvm::outs() << "wrote " << output << ": " << countOf(written->size()) << ", of " << all.size() << " read\n";
   return Good;
 }
 
@@ -220,8 +217,9 @@ examples:
 )",
      runList},
     {"merge", "put databases together", "perpend db merge FILE... -o NEW", R"(
-Of several records of a kernel the one with the most gain stays, among those of the newest compiler; trials add up. A FILE
-that ends in .json is what `perpend db export` wrote.
+Of several records of a kernel the one with the most gain stays, among those of the newest compiler, and of its primitives
+that were used last; trials add up. The order of files does not count. A FILE that ends in .json is what `perpend db export`
+wrote.
 
 examples:
   perpend db merge mine.db yours.db -o ours.db

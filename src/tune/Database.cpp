@@ -17,7 +17,9 @@
 #include "llvm/Support/VersionTuple.h"
 
 #include <cmath>
+#include <map>
 #include <sqlite3.h>
+#include <tuple>
 
 namespace perpend::tune {
 
@@ -203,20 +205,6 @@ llvm::Error Database::transaction(llvm::function_ref<llvm::Error()> write) const
   return error;
 }
 
-llvm::Error Database::add(const Record &record) {
-  return transaction([&] { return insert(record, /*isNow=*/true); });
-}
-
-llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
-  return transaction([&] {
-    llvm::Error error = llvm::Error::success();
-    for (const Record &record : records)
-      if (!error)
-        error = insert(record, /*isNow=*/false);
-    return error;
-  });
-}
-
 bool Record::isOf(llvm::StringRef ofCompiler, llvm::StringRef ofPrimitives) const {
   return compiler == ofCompiler && (primitives.empty() || ofPrimitives.empty() || primitives == ofPrimitives);
 }
@@ -227,21 +215,56 @@ static llvm::VersionTuple versionOf(const Record &record) {
   return version.tryParse(record.compiler) ? llvm::VersionTuple() : version;
 }
 
-/// Of one kernel, whether `record` takes the place of the one that is there.
-static bool replaces(const Record &record, const Record &there, bool isNow) {
-  if (record.isOf(there.compiler,
-                  there.primitives)) // the times of two sessions compare as parts of what both have measured
-    return record.gain() > there.gain();
-  return isNow || std::pair(versionOf(record), record.date) > std::pair(versionOf(there), there.date);
+llvm::Error Database::add(const Record &record) {
+  return transaction([&] {
+    llvm::Expected<std::optional<Record>> there = find(record.key);
+    if (!there)
+      return there.takeError();
+    // the times of two sessions compare as parts of what both have measured
+    bool stays = *there && record.isOf((*there)->compiler, (*there)->primitives) && (*there)->gain() >= record.gain();
+    Record kept = stays ? **there : record;
+    kept.trials = record.trials + (*there ? (*there)->trials : 0);
+    return write(kept);
+  });
 }
 
-/// In a transaction.
-llvm::Error Database::insert(const Record &record, bool isNow) const {
-  llvm::Expected<std::optional<Record>> there = find(record.key);
-  if (!there)
-    return there.takeError();
-  Record kept = !*there || replaces(record, **there, isNow) ? record : **there;
-  kept.trials = record.trials + (*there ? (*there)->trials : 0);
+/// Of the same kernel, whatever the order is they come in. Those whose primitives nobody knows may be of any.
+static Record mergeOf(llvm::ArrayRef<Record> records) {
+  auto age = [](const Record &record) {
+    return std::tuple(versionOf(record), record.compiler, !record.primitives.empty(), record.date, record.primitives);
+  };
+  const Record &newest = *llvm::max_element(records, [&](const auto &a, const auto &b) { return age(a) < age(b); });
+  auto rank = [&](const Record &record) {
+    return std::tuple(record.isOf(newest.compiler, newest.primitives), record.gain(), record.date, record.primitives,
+                      record.trace, record.seconds, record.spreadSeconds, record.origin, record.kernel);
+  };
+  Record best = *llvm::max_element(records, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
+  best.trials = 0;
+  for (const Record &record : records)
+    best.trials += record.trials;
+  return best;
+}
+
+llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
+  std::map<std::tuple<std::string, std::string, std::string, int64_t>, std::vector<Record>> all;
+  for (const Record &record : records)
+    all[{record.key.structure, record.key.target, record.key.symbols, record.key.threads}].push_back(record);
+  return transaction([&]() -> llvm::Error {
+    for (auto &[key, ofKey] : all) {
+      llvm::Expected<std::optional<Record>> there = find(ofKey.front().key);
+      if (!there)
+        return there.takeError();
+      if (*there)
+        ofKey.push_back(**there);
+      if (llvm::Error error = write(mergeOf(ofKey)))
+        return error;
+    }
+    return llvm::Error::success();
+  });
+}
+
+/// In the place of the one that is there.
+llvm::Error Database::write(const Record &record) const {
   Statement statement(
       handle, "insert into records (" + std::string(columns) +
                   ", primitives) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
@@ -250,9 +273,9 @@ llvm::Error Database::insert(const Record &record, bool isNow) const {
                   "excluded.spread_seconds, default_seconds = excluded.default_seconds, trials = excluded.trials, "
                   "compiler = excluded.compiler, origin = excluded.origin, date = excluded.date, primitives = "
                   "excluded.primitives");
-  statement << kept.key.structure << kept.key.target << kept.key.symbols << kept.key.threads << kept.kernel
-            << kept.trace << kept.seconds << kept.spreadSeconds << kept.defaultSeconds << kept.trials << kept.compiler
-            << kept.origin << kept.date << kept.primitives;
+  statement << record.key.structure << record.key.target << record.key.symbols << record.key.threads << record.kernel
+            << record.trace << record.seconds << record.spreadSeconds << record.defaultSeconds << record.trials
+            << record.compiler << record.origin << record.date << record.primitives;
   if (statement.step() != SQLITE_DONE)
     return fail("a record cannot be written");
   return llvm::Error::success();

@@ -75,7 +75,8 @@ public:
   /// What has been found now. Keeps the faster of this record and the one that is there, as parts of the compiler's own
   /// time, and this one where that is of another compiler; trials add up.
   llvm::Error add(const Record &record);
-  /// The same for what another database has: the record of the newest compiler stays.
+  /// For what other databases have, in any order: of a kernel's records, those of the newest compiler count, of its
+  /// primitives that were used last, and the one with the most gain stays; trials add up.
   llvm::Error merge(llvm::ArrayRef<Record> records);
   /// How many there were.
   llvm::Expected<int64_t> remove(const RecordFilter &filter);
@@ -97,7 +98,7 @@ private:
   llvm::Error fail(const llvm::Twine &what) const;
   llvm::Error run(const char *statement) const;
   llvm::Error transaction(llvm::function_ref<llvm::Error()> write) const;
-  llvm::Error insert(const Record &record, bool isNow) const;
+  llvm::Error write(const Record &record) const;
   int read(llvm::StringRef condition, llvm::ArrayRef<std::string> values, std::vector<Record> &records) const;
   llvm::Expected<std::vector<Record>> select(llvm::StringRef condition, llvm::ArrayRef<std::string> values) const;
 

@@ -126,6 +126,45 @@ TEST_F(DatabaseTest, TheNewestCompilersRecordStaysInAMerge) {
   }
 }
 
+/// Records of which each two that follow one another differ in what decides, and many that only another one tells
+/// apart.
+TEST_F(DatabaseTest, TheOrderOfAMergeDoesNotCount) {
+  auto made = [](const char *compiler, const char *primitives, double seconds, const char *date, const char *origin) {
+    Record one = record("s", seconds);
+    one.compiler = compiler, one.primitives = primitives, one.date = date, one.origin = origin;
+    return one;
+  };
+  const std::vector<std::vector<Record>> sets = {
+      {made("0.2", "p", 0.5, "2026-01-01", "a"), made("0.2", "q", 0.8, "2026-01-02", "b"),
+       made("0.2", "p", 0.9, "2026-01-03", "c"), made("0.1", "p", 0.1, "2026-01-04", "d")},
+      {made("0.2", "p", 0.5, "2026-01-01", "a"), made("0.2", "q", 0.8, "2026-01-02", "b"),
+       made("0.2", "", 0.7, "2026-01-03", "c"), made("0.2", "", 0.9, "2026-01-03", "d")},
+      {made("0.2", "", 0.5, "2026-01-01", "a"), made("0.2", "", 0.5, "2026-01-01", "b"),
+       made("0.2", "q", 0.5, "2026-01-01", "c"), made("0.2", "p", 0.5, "2026-01-01", "a")}};
+  const char *winners[] = {"a", "c", "c"};
+  for (auto [records, winner] : llvm::zip(sets, winners)) {
+    std::vector<size_t> order = {0, 1, 2, 3};
+    std::string first;
+    do {
+      Database database = llvm::cantFail(Database::inMemory());
+      std::vector<Record> given;
+      for (size_t i : order) {
+        given.push_back(records[i]);
+        Record other = records[i]; // of another kernel: where it lies in the file does not depend on it, either
+        other.key.structure = "t" + std::to_string(i);
+        given.push_back(other);
+      }
+      llvm::cantFail(database.merge(given));
+      EXPECT_EQ(find(database, records[0])->origin, winner);
+      EXPECT_EQ(find(database, records[0])->trials, 40);
+      fs::remove(path);
+      llvm::cantFail(database.writeTo(path));
+      first = first.empty() ? bytes() : first;
+      EXPECT_EQ(bytes(), first) << "of " << winner;
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
 TEST_F(DatabaseTest, AMergeIsWholeOrNothing) {
   Database database = opened();
   execute("create trigger t before insert on records when new.structure = 'b' begin select raise(abort, 'no'); end");
