@@ -217,26 +217,27 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     bool isForgotten = false; ///< what was known
   };
   std::vector<Written> written(jobs.size());
-  auto forget = [&](const tune::Job &job) { // what is measured today goes before what was measured then
+  auto refuted = [&](const tune::Job &job) -> std::string { // what is measured today goes before what was then
     Written &before = written[&job - jobs.data()];
-    if (!job.isKnownTried || before.isForgotten || failure)
-      return;
-    failure = database.forget(keyOf(job), job.knownText);
-    before = {-job.knownTrials, true};
+    if (!job.isKnownTried || std::exchange(before.isForgotten, true))
+      return "";
+    before.trials = -job.knownTrials;
+    return job.knownText;
   };
   auto record = [&](const tune::Job &job) {
-    forget(job);
+    if (failure)
+      return;
+    std::string gone = refuted(job);
     int64_t &before = written[&job - jobs.data()].trials;
-    if (!failure)
-      failure = database.add(recordOf(job, job.trials - before));
+    failure = database.add(recordOf(job, job.trials - before), gone);
     before = job.trials;
   };
   auto keep = [&](const tune::Job &job, const tune::Outcome &outcome) {
     progress(job, outcome);
     if (outcome.isFaster)
       record(job); // what is found is not lost
-    else if (job.isKnownRefuted)
-      forget(job);
+    else if (std::string gone = job.isKnownRefuted ? refuted(job) : ""; !gone.empty() && !failure)
+      failure = database.forget(keyOf(job), gone);
   };
   tuner->run(keep, [&] { return isInterrupted() || bool(failure); });
   for (const tune::Job &job : jobs)

@@ -215,8 +215,10 @@ static llvm::VersionTuple versionOf(const Record &record) {
   return version.tryParse(record.compiler) ? llvm::VersionTuple() : version;
 }
 
-llvm::Error Database::add(const Record &record) {
-  return transaction([&] {
+llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
+  return transaction([&]() -> llvm::Error {
+    if (llvm::Error error = refuted.empty() ? llvm::Error::success() : forget(record.key, refuted))
+      return error;
     llvm::Expected<std::optional<Record>> there = find(record.key);
     if (!there)
       return there.takeError();

@@ -73,8 +73,9 @@ public:
   ~Database();
 
   /// What has been found now. Keeps the faster of this record and the one that is there, as parts of the compiler's own
-  /// time, and this one where that is of another compiler; trials add up.
-  llvm::Error add(const Record &record);
+  /// time, and this one where that is of another compiler; trials add up. `refuted`: the trace of one that goes, as
+  /// forget() says it, in the same transaction; empty: none.
+  llvm::Error add(const Record &record, llvm::StringRef refuted = "");
   /// For what other databases have, in any order: of a kernel's records, those of the newest compiler count, of its
   /// primitives that were used last, and the one with the most gain stays; trials add up.
   llvm::Error merge(llvm::ArrayRef<Record> records);

@@ -251,6 +251,20 @@ TEST_F(DatabaseTest, WhatIsForgotten) {
   EXPECT_FALSE(database.forget(record().key, record().trace)) << "it is not there";
 }
 
+TEST_F(DatabaseTest, WhatIsRefutedGoesWithTheNewOneOrNot) {
+  Database database = opened();
+  Record known = record("s", 0.1), found = record("s", 0.5);
+  known.trace = "known", found.trace = "found";
+  EXPECT_EQ(add(database, known), "");
+  execute("create trigger t before insert on records begin select raise(abort, 'no'); end");
+  EXPECT_NE(llvm::toString(database.add(found, "known")), "");
+  EXPECT_EQ(find(database, known)->trace, "known");
+  execute("drop trigger t");
+  EXPECT_EQ(llvm::toString(database.add(found, "known")), "");
+  EXPECT_EQ(find(database, known)->trace, "found") << "though it gains less";
+  EXPECT_EQ(find(database, known)->trials, found.trials);
+}
+
 TEST_F(DatabaseTest, TextsAreValues) {
   Database database = opened();
   Record odd = record("'; drop table records; --");
