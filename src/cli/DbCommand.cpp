@@ -150,12 +150,14 @@ static int runSalvage(const Command &command, ArrayRef<StringRef> arguments) {
     return *code;
   if (!hasOutput(output))
     return UsageError;
-  llvm::Expected<Records> records = tune::Database::salvage(files[0]);
-  if (!records)
-    return fail(records.takeError());
-  if (llvm::Error error = writeDatabase(*records, output))
+  llvm::Expected<tune::Database::Salvaged> saved = tune::Database::salvage(files[0]);
+  if (!saved)
+    return fail(saved.takeError());
+  if (llvm::Error error = writeDatabase(saved->records, output))
     return fail(std::move(error));
-  llvm::outs() << "wrote " << output << ": " << countOf(records->size()) << " saved\n";
+  llvm::outs() << "wrote " << output << ": " << countOf(saved->records.size())
+               << (saved->isDamaged ? " saved; some may be of those that had been removed\n"
+                                    : ", all of those in the file, which is not damaged\n");
   return Good;
 }
 
@@ -240,7 +242,8 @@ examples:
 )",
      runPrune},
     {"salvage", "save what can be read of a damaged database", "perpend db salvage FILE -o NEW", R"(
-FILE stays as it is. Records of which not all can be read are left out.
+FILE stays as it is. Records of which not all can be read are left out. What had been removed, and lies where nothing has been
+written since, may come back: SQLite keeps no note of it that damage spares. A FILE that is not damaged is copied.
 
 examples:
   perpend db salvage tuned.db -o saved.db

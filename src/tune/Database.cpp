@@ -55,9 +55,10 @@ Database::~Database() { sqlite3_close(handle); }
 llvm::Error Database::fail(const llvm::Twine &what) const {
   int error = sqlite3_system_errno(handle), code = sqlite3_errcode(handle) & 0xff;
   std::string system = error ? " (" + std::error_code(error, std::generic_category()).message() + ")" : "";
+  auto kind = std::make_error_code(code == SQLITE_BUSY ? std::errc::device_or_resource_busy : std::errc::io_error);
   return llvm::createStringError(
-      "the database '" + llvm::Twine(path) + "': " + what + ": " + sqlite3_errmsg(handle) + system +
-      (code == SQLITE_FULL || (code == SQLITE_IOERR && !error) ? "\nhint: is the disk full?" : ""));
+      kind, "the database '" + llvm::Twine(path) + "': " + what + ": " + sqlite3_errmsg(handle) + system +
+                (code == SQLITE_FULL || (code == SQLITE_IOERR && !error) ? "\nhint: is the disk full?" : ""));
 }
 
 llvm::Error Database::run(const char *statement) const {
@@ -122,8 +123,9 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
     return llvm::createStringError("'" + path + "' is no database of tuning" + hint);
   database->knowsPrimitives = version == std::to_string(tablesVersion);
   if (version != "1" && !database->knowsPrimitives)
-    return llvm::createStringError("the database '" + path + "' is of version " + version + ", expected " +
-                                   std::to_string(tablesVersion) + "\nhint: tune again into another file");
+    return llvm::createStringError(std::make_error_code(std::errc::not_supported),
+                                   "the database '" + path + "' is of version " + version + ", expected " +
+                                       std::to_string(tablesVersion) + "\nhint: tune again into another file");
   if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // else what is lost would be none
     return llvm::createStringError("the database '" + path + "' is damaged: " +
                                    (found.empty() ? sqlite3_errmsg(handle) : found.substr(found.rfind('\n') + 1)) +
@@ -388,17 +390,24 @@ bool Record::isWhole() const {
                       [](const std::string *text) { return llvm::json::isUTF8(*text); });
 }
 
-llvm::Expected<std::vector<Record>> Database::salvage(llvm::StringRef path) {
+llvm::Expected<Database::Salvaged> Database::salvage(llvm::StringRef path) {
   llvm::Expected<Database> database = open(path, /*mayCreate=*/false);
-  if (database)
-    return database->list();
+  if (database) {
+    llvm::Expected<std::vector<Record>> records = database->list();
+    return records ? Salvaged{std::move(*records)} : llvm::Expected<Salvaged>(records.takeError());
+  }
   auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return database.takeError();
-  llvm::consumeError(database.takeError());
+  std::error_code kind;
+  llvm::Error error = llvm::handleErrors(database.takeError(), [&](std::unique_ptr<llvm::StringError> why) {
+    kind = why->convertToErrorCode();
+    return llvm::Error(std::move(why));
+  });
+  if (!buffer || kind == std::errc::device_or_resource_busy || kind == std::errc::not_supported)
+    return error;
+  llvm::consumeError(std::move(error));
   std::vector<Record> records = recordsInPages((*buffer)->getBuffer());
   if (records.empty())
     return llvm::createStringError("nothing of '" + path + "' can be saved: no record in it is whole");
-  return records;
+  return Salvaged{std::move(records), /*isDamaged=*/true};
 }
 } // namespace perpend::tune

@@ -67,8 +67,12 @@ public:
   static llvm::Expected<Database> open(llvm::StringRef path, bool mayCreate);
   /// One without a file.
   static llvm::Expected<Database> inMemory();
-  /// What can be read of a file that is damaged: whole records. Error: nothing.
-  static llvm::Expected<std::vector<Record>> salvage(llvm::StringRef path);
+  struct Salvaged {
+    std::vector<Record> records;
+    bool isDamaged = false; ///< then some of them may have been removed before
+  };
+  /// What can be read of a file that is damaged: whole records. Error: nothing, or another error than damage.
+  static llvm::Expected<Salvaged> salvage(llvm::StringRef path);
   Database(Database &&other);
   ~Database();
 

@@ -32,7 +32,7 @@ TEST_F(RecordFilesTest, Salvage) {
   }
   std::string whole = bytes();
   ASSERT_GT(whole.size(), 20 * page);
-  EXPECT_EQ(llvm::cantFail(Database::salvage(path)).size(), all.size());
+  EXPECT_EQ(llvm::cantFail(Database::salvage(path)).records.size(), all.size());
   for (size_t at = 0; at < whole.size(); at += page) {
     std::string damaged = whole;
     std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(at), page, '\xff');
@@ -41,7 +41,7 @@ TEST_F(RecordFilesTest, Salvage) {
     EXPECT_EQ(llvm::StringRef(error).ends_with("\nhint: `perpend db salvage FILE -o NEW` saves what can be read of it"),
               at > 0)
         << error;
-    std::vector<Record> saved = llvm::cantFail(Database::salvage(path));
+    std::vector<Record> saved = llvm::cantFail(Database::salvage(path)).records;
     EXPECT_GT(saved.size(), all.size() - 20) << "without page " << at / page;
     EXPECT_EQ(saved.size() == all.size(), at == 0);
     for (const Record &one : saved) {
@@ -54,7 +54,7 @@ TEST_F(RecordFilesTest, Salvage) {
   }
   for (int tenths = 5; tenths < 10; ++tenths) { // as of a full disk
     write(whole.substr(0, whole.size() * tenths / 10));
-    EXPECT_GT(llvm::cantFail(Database::salvage(path)).size(), all.size() * (tenths - 2) / 10);
+    EXPECT_GT(llvm::cantFail(Database::salvage(path)).records.size(), all.size() * (tenths - 2) / 10);
   }
   write(whole.substr(0, 100));
   EXPECT_EQ(llvm::toString(Database::salvage(path).takeError()),
@@ -126,9 +126,28 @@ TEST_F(RecordFilesTest, NoHalfRecordIsSaved) {
   EXPECT_EQ(saved.front().key.structure, "d");
 }
 
+/// Pages that are free keep what was in them, which is nobody's any more as long as it is known that they are free.
+TEST_F(RecordFilesTest, OnlyWhatIsDamagedIsSearchedForRecords) {
+  std::vector<Record> all;
+  for (int i = 0; i < 100; ++i)
+    all.push_back(record("s" + std::to_string(i)));
+  llvm::cantFail(opened().merge(all));
+  execute("pragma secure_delete = off; delete from records where structure <> 's0'");
+  std::string whole = bytes();
+  EXPECT_GT(recordsInPages(whole).size(), 10U);
+  EXPECT_EQ(llvm::cantFail(Database::salvage(path)).records.size(), 1U);
+  EXPECT_FALSE(llvm::cantFail(Database::salvage(path)).isDamaged);
+  execute("pragma user_version = 7");
+  EXPECT_EQ(llvm::toString(Database::salvage(path).takeError()), openError(false)) << "it is none that is damaged";
+  std::fill_n(whole.begin(), 16, '\xff');
+  write(whole);
+  EXPECT_GT(llvm::cantFail(Database::salvage(path)).records.size(), 10U);
+  EXPECT_TRUE(llvm::cantFail(Database::salvage(path)).isDamaged);
+}
+
 TEST_F(RecordFilesTest, SalvageVersionOne) {
   execute(versionOne);
-  EXPECT_EQ(llvm::cantFail(Database::salvage(path)).size(), 1U);
+  EXPECT_EQ(llvm::cantFail(Database::salvage(path)).records.size(), 1U);
   EXPECT_EQ(recordsInPages(bytes()).size(), 1U);
 }
 
