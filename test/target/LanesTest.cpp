@@ -88,6 +88,8 @@ protected:
     passes.push_back(perpend::tile::createTileExpandMath({target}));
     passes.push_back(createCpuExpandFloats({target}));
     return {source, std::move(passes), {}, [&](Module &module) {
+              if (Function *scaled = module.getFunction("scaled"))
+                scaled->replaceAllUsesWith(module.getFunction(scaleFunction));
               if (!function.empty()) {
                 EXPECT_TRUE(module.getFunction(function)) << function.str();
                 defineLaneFunctions(module, target);
@@ -135,6 +137,23 @@ TEST_F(Lanes, PowersOfTwo) {
     powers.push_back(static_cast<float>(n));
   expectSame(powers, run(instructions.function<Loop>("exp2"), powers),
              [&](size_t i) { return std::ldexp(1.0f, static_cast<int>(powers[i])); });
+}
+
+/// Of numbers that no function scales, subnormal ones above all.
+TEST_F(Lanes, PowersOfTwoRoundOnce) {
+  if (!target.scalesByPowers)
+    GTEST_SKIP() << "not an instruction of this machine";
+  std::vector<float> numbers = edges();
+  for (int n : {-151, -127, -30, -3, 0, 1, 40, 129}) {
+    std::string source = "func.func private @scaled(f32, f32) -> f32\n" + loopOf("exp2", "%y = math.exp2 %x : f32") +
+                         loopOf("scale", "%n = arith.constant " + std::to_string(n) +
+                                             ".0 : f32\n%y = func.call @scaled(%x, %n) : (f32, f32) -> f32");
+    for (StringRef function : {StringRef(), StringRef(scaleFunction)}) {
+      auto jit = compile(source, function);
+      expectSame(numbers, run(jit.function<Loop>("scale"), numbers),
+                 [&](size_t i) { return std::ldexp(numbers[i], n); });
+    }
+  }
 }
 
 TEST_F(Lanes, RoundingsToF16) {

@@ -109,7 +109,8 @@ Real clamp(Real x, double low, double high) {
   return select(x > high, x.constant(high), x);
 }
 
-/// x * 2^number in two exact steps, so that 2^number itself may overflow or underflow; rounds once.
+/// x * 2^number in two steps, so that 2^number itself may overflow or underflow. Of an x near 1 the first one is exact,
+/// so it rounds once.
 Real scaleInSteps(Real x, Integer number) {
   Integer sum = number + bitsOf(x, integerOffset(x)), half = sum.shiftRightSigned(1);
   auto power = [&](Integer exponent) { return x.fromBits(exponent << mantissaBits(x)); };
@@ -233,7 +234,10 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
 
 } // namespace
 
-Real perpend::tile::emitScale(Real x, Real n) { return scaleInSteps(x, roundToInteger(n).number); }
+Real perpend::tile::emitScale(Real x, Real n) { // in f64, where x times any of these powers is exact
+  Real wide = x.widen();
+  return (wide * powerOfTwo(roundToInteger(n.widen()).number, wide)).narrow();
+}
 
 Real perpend::tile::emitExp(Real x) {
   x = clamp(x, -104, 89);
