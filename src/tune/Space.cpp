@@ -91,7 +91,7 @@ static void addFactorisations(int64_t extent, int64_t count, int64_t largest, Sm
 
 /// What a sampling primitive may decide; none: it is no such one, or its factors are too many to be listed.
 static std::vector<std::string> choicesOf(const tile::TraceInstruction &instruction, std::optional<int64_t> extent) {
-  constexpr int64_t mostExtent = 1 << 16, mostFactors = 4, mostLoops = 16;
+  constexpr int64_t mostExtent = 1 << 16, mostFactors = 4;
   std::vector<std::string> choices;
   ArrayRef<std::string> operands = instruction.operands;
   int64_t count = 0, largest = 0;
@@ -104,7 +104,7 @@ static std::vector<std::string> choicesOf(const tile::TraceInstruction &instruct
   if (instruction.primitive == "sample_categorical")
     count = static_cast<int64_t>(elementsOf(operands[0]).value_or(SmallVector<StringRef>()).size());
   else
-    count = instruction.primitive == "sample_compute_location" ? mostLoops : 0;
+    count = instruction.primitive == "sample_compute_location" ? mostLocations : 0;
   for (int64_t choice = 0; choice < count; ++choice)
     choices.push_back("decision = " + std::to_string(choice));
   return choices;

@@ -37,10 +37,14 @@ struct Decision {
 using Point = std::vector<unsigned>;
 using Trace = std::vector<tile::TraceInstruction>;
 
+/// Of `sample_compute_location`.
+inline constexpr int64_t mostLocations = 16;
+
 class Space {
 public:
   /// The trace with its factors and what it samples free, and with what it annotates there or not. `kernel` is of plain
-  /// blocks, and the trace is one that it takes; of each decision, only choices that it takes alone are left.
+  /// blocks, and the trace is one that it takes; of each decision, only choices that it takes alone are left, where
+  /// there are at most 64: others are not tried.
   static Space ofTrace(mlir::func::FuncOp kernel, const target::TargetInfo &target, Trace trace);
 
   /// The trace, and nothing else.

@@ -124,8 +124,7 @@ static bool isForOthers(BlockOp block, const target::TargetInfo &) { return isUn
 
 static LogicalResult moveToReader(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
                                   const target::TargetInfo &) {
-  constexpr int64_t mostLoops = 16;
-  for (int64_t decision = 0; decision < mostLoops; ++decision)
+  for (int64_t decision = 0; decision < mostLocations; ++decision)
     if (FailureOr<Loop> loop = schedule.sampleComputeLocation(block, decision); succeeded(loop))
       return schedule.computeAt(block, *loop);
   return failure();
