@@ -11,6 +11,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <cerrno>
 #include <cstring>
 
 using namespace mlir;
@@ -40,27 +41,31 @@ std::string TuningCandidates::writeInputs(StringRef path) {
   std::vector<perpend_tensor> views;
   auto main = ModuleOp(task.model.get()).lookupSymbol<func::FuncOp>("main");
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes())) {
+    auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
+    std::string which = "its input " + (name ? "'" + name.str() + "'" : std::to_string(number));
     auto tensor = dyn_cast<RankedTensorType>(type);
     std::optional<perpend_type> element = tensor ? interp::interfaceType(tensor.getElementType()) : std::nullopt;
     if (!element || *element >= PERPEND_STRING)
-      return "its inputs are texts or lists";
+      return which + " is of texts or a list";
     SmallVector<int64_t> shape;
     for (const graph::SymbolicInt &extent : graph::shapeOf(tensor)) {
       std::optional<int64_t> value = extent.evaluate(symbols);
       if (!value)
-        return "an extent of its inputs is not known";
+        return which + " has an extent that is not known: " + extent.str();
       shape.push_back(*value);
     }
-    auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
     auto file = name ? given.find(name.getValue()) : given.end();
     bool isGiven = file != given.end() && file->second.type == *element && file->second.shape == shape;
     inputs.push_back(isGiven ? file->second : arrays::draw(*element, shape, generator));
     if (!inputs.back().bytes)
-      return "there is no memory for its inputs";
+      return "there is no memory for " + which + ", " + arrays::typeText(*element, shape);
   }
   for (const Array &input : inputs)
     views.push_back(input.view());
-  return tune::writeTensors(path.str().c_str(), views) ? "" : "its inputs cannot be written";
+  if (tune::writeTensors(path.str().c_str(), views))
+    return "";
+  return "its inputs cannot be written to '" + path.str() + "': " + std::strerror(errno) +
+         "\nhint: TMPDIR=FOLDER with room for them";
 }
 
 static std::optional<std::vector<Array>> readArrays(StringRef path) {

@@ -7,6 +7,7 @@
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "target/Link.h"
+#include "target/ScratchDirectory.h"
 #include "tile/schedule/KernelTraces.h"
 #include "tile/schedule/Primitives.h"
 #include "tune/TreeModel.h"
@@ -83,6 +84,9 @@ LogicalResult TuningRun::makeJobs(Location location) {
   llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
   if (!program)
     return emitError(location, llvm::toString(program.takeError()));
+  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); // as each job has one
+  if (!folder)
+    return emitError(location, llvm::toString(folder.takeError()));
   for (TuningTask &task : tasks)
     jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
                     tune::Space::ofOne(task.trace), nullptr,

@@ -317,7 +317,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("search", options.tuning.search, "NAME",
            helpOf("what is tried next", tune::searches(), options.tuning.search));
   list.add("space", options.tuning.space, "NAME", helpOf("what may be chosen", tune::spaces(), options.tuning.space));
-  list.add("sketches", options.tuning.sketches, "FILE", "schedules whose numbers may be chosen, too");
+  list.add("sketches", options.tuning.sketches, "FILE",
+           "schedules whose numbers may be chosen, too, in whatever space");
   list.add("cost-model", options.tuning.costModel, "NAME",
            helpOf("what ranks candidates that are not measured yet", tune::costModels(), options.tuning.costModel));
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");

@@ -34,7 +34,9 @@ static Error linkError(StringRef product, StringRef report) {
     text += "\nhint: an artifact may use the runtime, the libraries it is linked with, and the C library functions "
             "listed in "
             "LibcSymbols.def";
-  if (report.contains("failed to open") && report.contains("output"))
+  if (lines.empty())
+    text += "\n  the linker ended without a word";
+  if (lines.empty() || (report.contains("failed to open") && report.contains("output")))
     text += "\nhint: is there room on the disk?";
   return createStringError(formatv("cannot link '{0}':{1}", product, text));
 }

@@ -3,6 +3,7 @@
 #include "tune/LocalRunner.h"
 
 #include "support/TemporaryFolders.h"
+#include "tune/MeasureProgram.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -49,7 +50,7 @@ static rlim_t allocatedBytes() {
 
 /// Of a copy of this process: what it does stays its own, and it ends with its parent.
 static void isolate(pid_t parent) {
-  constexpr rlim_t mostBytes = rlim_t{16} << 30;
+  constexpr rlim_t mostBytes = rlim_t{mostGiB} << 30;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
@@ -146,8 +147,10 @@ static std::string outputOf(double seconds, const std::function<bool()> &isInter
     return "timed out\nit took more than " + std::to_string(static_cast<int>(seconds)) + " s";
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty())
     return text;
+  bool isAbort = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
   return "crashed\nits process ended with " +
-         (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "an error");
+         (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "an error") +
+         (isAbort ? ", as one does that wants more than " + std::to_string(mostGiB) + " GiB" : "");
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,7 +162,7 @@ LocalRunner::LocalRunner(std::unique_ptr<Candidates> candidates, std::string pro
     : candidates(std::move(candidates)), program(std::move(program)), threads(threads),
       isInterrupted(std::move(isInterrupted)) {
   if (support::makeTemporaryFolder(folder))
-    folder.clear(); // files cannot be written there, which is said then
+    folder.clear();
 }
 
 LocalRunner::~LocalRunner() {
@@ -269,6 +272,8 @@ Outcome LocalRunner::measureFirst(const Trace &given, StringRef library) {
 }
 
 Outcome LocalRunner::measure(const Trace &candidate) {
+  if (folder.empty())
+    return parse("not tried\nthere is no folder for its files\nhint: TMPDIR=FOLDER");
   std::string library = pathOf("candidate" + std::to_string(number++) + ".so");
   if (best.empty())
     return measureFirst(candidate, library);

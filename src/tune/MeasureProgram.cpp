@@ -13,6 +13,7 @@
 
 #include "runtime/Allocate.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -177,14 +178,18 @@ static void addViews(std::vector<StoredTensor> &tensors, std::vector<perpend_ten
 std::string Measurement::run(const char *inputPath, const char *outputPath, const char *candidatePath,
                              const char *bestPath) {
   auto refused = [](const char *what) { return std::string("refused ") + what + ": " + perpend_error_message(); };
+  auto ofFile = [](const char *what, const char *path) {
+    return std::string("refused its ") + what + " '" + path + "': " + std::strerror(errno) +
+           "\nhint: TMPDIR=FOLDER with room for them";
+  };
   if (!readTensors(inputPath, stored))
-    return "refused its inputs cannot be read";
+    return ofFile("inputs cannot be read from", inputPath);
   if (!candidate.load(candidatePath, threads))
     return refused("it cannot be loaded");
   if (bestPath && !best.load(bestPath, threads))
     return refused("the best so far cannot be loaded");
   if (!place())
-    return "refused there is no memory for its inputs and outputs";
+    return "refused there is no memory for its inputs and outputs: it may have " + std::to_string(mostGiB) + " GiB";
   std::vector<perpend_tensor> outputs(given), views;
   if (!candidate.run(inputs, outputs))
     return refused("it does not run");
@@ -198,7 +203,7 @@ std::string Measurement::run(const char *inputPath, const char *outputPath, cons
   if (!areEqual(first, last))
     addViews(last, views);
   if (!writeTensors(outputPath, views))
-    return "refused its outputs cannot be written";
+    return ofFile("outputs cannot be written to", outputPath);
   char text[200];
   std::snprintf(text, sizeof text, "measured %.12e %.12e %.12e %.12e %d", result.seconds, result.spreadSeconds,
                 result.ratio, result.bestSeconds, result.isFaster ? 1 : 0);
@@ -207,7 +212,7 @@ std::string Measurement::run(const char *inputPath, const char *outputPath, cons
 
 /// What a candidate does stays its own.
 static bool isolate(pid_t parent) {
-  constexpr rlim_t mostBytes = rlim_t{16} << 30;
+  constexpr rlim_t mostBytes = rlim_t{mostGiB} << 30;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGINT, SIG_IGN); // the parent stops it
   rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};

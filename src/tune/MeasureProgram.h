@@ -5,6 +5,9 @@
 
 namespace perpend::tune {
 
+/// Of memory, for a process that compiles or runs a candidate.
+inline constexpr int mostGiB = 16;
+
 /// PARENT INPUTS OUTPUTS THREADS PLACEMENT CANDIDATE [BEST]: runs the library CANDIDATE on the tensors of the file
 /// INPUTS, times it, against BEST if it is given, and writes its outputs: those of the first run, and behind them those
 /// of the last one if they are others. Prints one line: "measured SECONDS SPREAD RATIO BEST-SECONDS IS-FASTER", or

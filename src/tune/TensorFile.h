@@ -1,7 +1,7 @@
 //===- TensorFile.h - arrays between a tuner and what it measures -*- C++ -*-===//
 //
 // One behind the other: type, rank, extents and bytes of the machine. Numbers
-// only.
+// only; .npy has one array a file, and one name for all small floats.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ struct StoredTensor {
   std::vector<std::byte> bytes;
 };
 
-/// False: it cannot be written.
+/// False: it cannot be written, and errno says why.
 bool writeTensors(const char *path, const std::vector<perpend_tensor> &tensors);
 /// False: it cannot be read, or is cut off.
 bool readTensors(const char *path, std::vector<StoredTensor> &tensors);

@@ -128,6 +128,21 @@ TEST_F(LocalRunnerTest, WhatCrashes) {
     EXPECT_EQ(second(name).kind, Outcome::Crashed) << name;
 }
 
+TEST_F(LocalRunnerTest, MemoryHasALimitThatIsNamed) {
+  EXPECT_EQ(second("abort").message, "its process ended with signal 6, as one does that wants more than 16 GiB");
+}
+
+TEST_F(LocalRunnerTest, NoFolder) {
+  const char *given = std::getenv("TMPDIR");
+  std::string before = given ? given : "";
+  setenv("TMPDIR", (folder / "none" / "none").c_str(), 1);
+  LocalRunner runner(std::make_unique<FakeCandidates>(), program, 1, [] { return false; });
+  given ? setenv("TMPDIR", before.c_str(), 1) : unsetenv("TMPDIR");
+  Outcome outcome = measure(runner, "given");
+  EXPECT_EQ(outcome.kind, Outcome::NotTried);
+  EXPECT_EQ(outcome.message, "there is no folder for its files\nhint: TMPDIR=FOLDER");
+}
+
 TEST_F(LocalRunnerTest, WhatHangs) {
   auto start = std::chrono::steady_clock::now();
   for (const char *name : {"hangs", "endless"})

@@ -115,8 +115,9 @@ FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *c
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!buffer)
     return emitError(UnknownLoc::get(context))
-           << "cannot read '" << file << "', the schedules: " << buffer.getError().message()
-           << "\nhint: --schedules FILE, which `perpend inspect MODEL --schedules` writes";
+           << "cannot read '" << file << "', the " << (mayBeSeveral ? "sketches" : "schedules") << ": "
+           << buffer.getError().message() << "\nhint: " << (mayBeSeveral ? "--sketches" : "--schedules")
+           << " FILE, which `perpend inspect MODEL --schedules` writes";
   TextError error;
   auto schedules = parseSchedules((*buffer)->getBuffer(), error, mayBeSeveral);
   if (!schedules)
