@@ -91,7 +91,20 @@ static constexpr FileKind moduleText = {"the text of a module", "give the file a
 static constexpr FileKind onnxText = {"ONNX in its text form",
                                       "convert it: onnx.save(onnx.parser.parse_model(open(\"model.txt\").read()), "
                                       "\"model.onnx\")"};
+static constexpr FileKind python = {"a Python program",
+                                    "run it, if it writes a model; a module of PyTorch goes to perpend.compile(module, "
+                                    "example_inputs=(x,)) in it"};
 static constexpr FileKind plainText = {"text", "a model is an .onnx file, or the text of a module in an .mlir file"};
+
+static bool isPython(StringRef text) {
+  llvm::SmallVector<StringRef> lines;
+  text.split(lines, '\n');
+  return llvm::any_of(lines, [](StringRef line) {
+    auto [first, rest] = line.split(' ');
+    return (first == "import" && !rest.contains(';')) || (first == "from" && rest.contains(" import ")) ||
+           (first == "def" && rest.contains('(') && rest.rtrim().ends_with(":"));
+  });
+}
 
 static const FileKind *kindOfText(StringRef bytes) {
   StringRef start = bytes.take_front(4096);
@@ -109,6 +122,8 @@ static const FileKind *kindOfText(StringRef bytes) {
     return &moduleText;
   if (text.contains("opset_import"))
     return &onnxText;
+  if (isPython(text))
+    return &python;
   return text.starts_with("{") || text.starts_with("[") ? &json : &plainText;
 }
 

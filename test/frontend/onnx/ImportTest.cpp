@@ -151,6 +151,13 @@ TEST(OnnxImportErrors, TruncatedFile) {
 }
 
 TEST(OnnxImportErrors, NotAModel) { expectError(importBytes("hello, this is text"), "it seems to be text"); }
+TEST(OnnxImportErrors, NotAModelButAProgram) {
+  for (const char *text :
+       {"# makes a model\nimport onnx\n", "from torch import nn\n", "x = 1\n\ndef make(n):\n  pass\n"})
+    expectError(importBytes(text), "it seems to be a Python program\nhint: run it, if it writes a model; ");
+  for (const char *text : {"from here on\n", "define(x):\n", "import java.util;\n"})
+    expectError(importBytes(text), "it seems to be text");
+}
 TEST(OnnxImportErrors, NotAModelInUtf8) { expectError(importBytes("Grüße, 日本語"), "it seems to be text"); }
 TEST(OnnxImportErrors, Empty) { expectError(importBytes(""), "not an ONNX model: the file is empty"); }
 TEST(OnnxImportErrors, NoGraph) { expectError(importBytes("\x08\x08"), "not an ONNX model: the file has no graph"); }
