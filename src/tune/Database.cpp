@@ -86,6 +86,8 @@ static bool setVersion(sqlite3 *handle, const char *change) {
 llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate) {
   if (!mayCreate && !llvm::sys::fs::exists(path))
     return llvm::createStringError("cannot read the database '" + path + "': no such file" + hint);
+  if (llvm::sys::fs::is_directory(path))
+    return llvm::createStringError("the database '" + path + "' is a folder, expected a file" + hint);
   sqlite3 *handle = nullptr;
   int flags = SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0);
   int code = sqlite3_open_v2(path.str().c_str(), &handle, flags, nullptr);

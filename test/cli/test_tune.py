@@ -339,6 +339,8 @@ def test_no_database(tiny: Path) -> None:
     message = reject("compile", tiny, "-o", "t.so", "--database", "none.db", folder=tiny.parent)
     assert "cannot read the database 'none.db': no such file\nhint: " in message
     assert "it cannot be opened: " in reject("tune", tiny, "-o", "none/t.db", folder=tiny.parent)
+    for words in (f"tune {tiny} -o .", f"check {tiny} --database .", "db list ."):
+        assert "the database '.' is a folder, expected a file\nhint: " in reject(*words.split(), folder=tiny.parent)
     assert not (tiny.parent / "none.db").exists() and not (tiny.parent / "t.so").exists()
 
 
