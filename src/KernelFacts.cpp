@@ -7,6 +7,8 @@
 #include "graph/KernelSymbols.h"
 #include "graph/NodeNames.h"
 
+#include "tile/Variants.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -36,8 +38,14 @@ std::vector<KernelFacts> kernelFactsOf(ModuleOp module) {
       list.push_back({kernel.getSymName().str(), {}, 0, std::nullopt});
     }
   module.walk([&](graph::CallKernelOp call) {
-    if (auto known = numbers.find(call.getKernel()); known != numbers.end())
-      addCall(call, module.lookupSymbol<func::FuncOp>(call.getKernel()), list[known->second]);
+    auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+    if (!kernel)
+      return;
+    auto functions = tile::variantsOf(kernel); // each place may call any of them
+    functions.push_back(kernel);
+    for (func::FuncOp function : functions)
+      if (auto known = numbers.find(function.getSymName()); known != numbers.end())
+        addCall(call, function, list[known->second]);
   });
   return list;
 }

@@ -12,6 +12,7 @@
 #include "graph/Repeats.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "tile/Variants.h"
 #include "tile/VerifyKernel.h"
 
 #include "perpend.h"
@@ -114,7 +115,7 @@ static LogicalResult verifyKernels(ModuleOp module) {
       continue;
     if (function.getSymName() == "main")
       return function.emitError("@main is no kernel\nhint: leave tile.kernel out");
-    if (failed(tile::verifyKernel(function)))
+    if (failed(tile::verifyKernel(function)) || failed(tile::verifyVariants(function)))
       return failure();
     if (!tile::isOnBuffers(function) && failed(verifyOperators(function.getBody().front())))
       return failure();
@@ -127,6 +128,10 @@ static LogicalResult verifyCalls(func::FuncOp main) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
     if (!kernel || !kernel->hasAttr(graph::kernelAttribute)) {
       call.emitError("'") << call.getKernel() << "' is no kernel\nhint: a kernel has the attribute tile.kernel";
+      return WalkResult::interrupt();
+    }
+    if (tile::isVariant(kernel)) {
+      call.emitError("'") << call.getKernel() << "' is a variant\nhint: main calls the kernel that it is one of";
       return WalkResult::interrupt();
     }
     bool fits = !tile::isOnBuffers(kernel) || succeeded(tile::verifyBuffers(call, kernel));

@@ -5,6 +5,7 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "support/Inequality.h"
+#include "tile/Variants.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,6 +39,7 @@ FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inp
       return failure();
     own.symbols[name] = *value;
   }
+  kernel = tile::functionFor(kernel, [&](StringRef symbol) { return own.symbols.lookup(symbol); });
   if (!llvm::any_of(kernel.getArgumentTypes(), [](Type type) { return isa<MemRefType>(type); }) &&
       kernel.getNumResults() == op.getNumResults()) {
     InterpreterOptions silent;

@@ -36,6 +36,10 @@ inline constexpr llvm::StringLiteral refusedRecordAttribute = "tile.refused_reco
 /// Array of texts, of a kernel whose trace is a rule's: which rules were refused, and why; which one made it. Until the
 /// kernel's loops are on memory.
 inline constexpr llvm::StringLiteral rulesAttribute = "tile.rules";
+/// Array of functions: what runs in the kernel's place where a symbol is in their range (Variants.h).
+inline constexpr llvm::StringLiteral variantsAttribute = "tile.variants";
+/// Text, of a variant: for which values of a symbol it is.
+inline constexpr llvm::StringLiteral rangeAttribute = "tile.range";
 /// Unit: what tile.trace says has been done.
 inline constexpr llvm::StringLiteral scheduledAttribute = "tile.scheduled";
 /// #graph.shape of one expression: how many parallel units the kernel's loops have.

@@ -86,6 +86,50 @@ def test_a_trace_by_hand(product: Path) -> None:
         assert "agree" in succeed("check", product, *options, "--against", "interpreter", folder=product.parent)
 
 
+def save_ranges(model: Path) -> Path:
+    """One row at a time for few of them, and blocks whose last one is cut; others get the rule's trace."""
+    traces = {"n <= 4": PRODUCT.replace("[_, 4]", "[_, 1]"), "5 <= n <= 9": PRODUCT.replace("[_, 4]", "[_, 3]")}
+    path = model.parent / "ranges.schedules"
+    sections = [f'schedule @{kernel_of(model)} where "{where}" {{\n{trace}}}\n' for where, trace in traces.items()]
+    path.write_text("".join(sections))
+    return path
+
+
+def test_traces_for_ranges(product: Path) -> None:
+    options = ["-O1", "--schedules", save_ranges(product)]
+    folder, name = product.parent, kernel_of(product)
+    text = tiled(product, *options)
+    assert f"tile.variants = [@{name}_variant1, @{name}_variant2]" in text
+    for n in (0, 1, 4, 5, 9, 10, 31):
+        for more in ([], ["--checked"]):
+            extent = ["--symbol", f"n={n}", "--against", "interpreter"]
+            assert "agree" in succeed("check", product, *options, *extent, *more, folder=folder)
+    bench = ["bench", product, *options, "--profile", "--time", "1"]
+    for n, ran in ((4, "_variant1"), (5, "_variant2"), (10, "")):
+        rows = succeed(*bench, "--symbol", f"n={n}", "--threads", "2", folder=folder).splitlines()
+        assert [row.split()[-2] for row in rows if re.match(r" +1 +\d", row)] == [name + ran]
+    for phase in ("schedule", "tile", "plan"):  # each is read back, and the interpreter chooses as the code does
+        succeed("compile", product, *options, "--stop-after", phase, "-o", "phase.mlir", folder=folder)
+        assert "agree" in succeed("check", "phase.mlir", "--symbol", "n=4", "--against", "interpreter", folder=folder)
+
+
+def test_ranges_in_a_module_of_text(product: Path) -> None:
+    folder, name = product.parent, kernel_of(product)
+    text = tiled(product, "-O1", "--schedules", save_ranges(product))
+    for old, new, message in (
+        ('"n <= 4"', '"m <= 4"', 'expected values of one of its symbols as tile.range\nhint: tile.range = "n <= 16"'),
+        (f"[@{name}_variant1, ", f"[@{name}, ", "expected variants in tile.variants, got @"),
+        (f"[@{name}_variant1, @{name}_variant2]", "3", "expected a list of functions as tile.variants"),
+        ('tile.range = "n <= 4"', "tile.other", "expected variants in tile.variants, got @"),
+        (f"call_kernel @{name}(", f"call_kernel @{name}_variant1(", "is a variant\nhint: main calls the kernel"),
+        ('graph.symbols = ["n"], ', 'graph.symbols = ["n", "m"], ', "expected the type and the symbols of"),
+    ):
+        assert text.count(old)
+        (folder / "changed.mlir").write_text(new.join(text.rsplit(old, 1)))
+        said = reject("compile", "changed.mlir", "-o", "p.so", "--start-from", "plan", folder=folder)
+        assert message in said, said
+
+
 def test_a_trace_in_a_module_of_text(product: Path) -> None:
     text = succeed("compile", product, "-O1", "--stop-after", "fuse", folder=product.parent)
     lines = ", ".join('"' + line.replace('"', "\\22") + '"' for line in PRODUCT.splitlines())
@@ -127,6 +171,11 @@ WRONG = {
         "",
         "kernel '@': behind its trace, an index or the size of a buffer is too large or too long an expression",
     ),
+    "a range": (
+        "",
+        'where "n < 4" ',
+        ': expected values of a symbol, such as "n <= 16" or "17 <= n <= 64", got "n < 4"',
+    ),
     "an end": ("}\n", "", ":3:1: expected schedule @kernel structure "),
 }
 
@@ -158,6 +207,20 @@ def test_what_fits_no_kernel_is_named(product: Path) -> None:
         "with another structure",
         hint,
     ]
+
+
+def test_ranges_that_fit_nothing(product: Path) -> None:
+    name = kernel_of(product)
+    (product.parent / "m.schedules").write_text(f'schedule @{name} where "m <= 4" {{\n}}\n')
+    done = perpend("compile", product, "-o", "p.so", "-O1", "--schedules", "m.schedules", folder=product.parent)
+    assert done.returncode == 0 and done.stderr.splitlines() == [
+        f"warning: m.schedules:1: the schedule of @{name} for m <= 4 is not used: the kernel has no symbol 'm'",
+        "hint: its symbols are n",
+    ]
+    section = f'schedule @{name} where "n <= 4" {{\n}}\n'
+    (product.parent / "twice.schedules").write_text(2 * section)
+    said = reject("compile", product, "-o", "p.so", "-O1", "--schedules", "twice.schedules", folder=product.parent)
+    assert f"the kernel @{name} has a schedule already for n <= 4, in line 1" in said
 
 
 def test_schedules_that_cannot_be_read(product: Path) -> None:

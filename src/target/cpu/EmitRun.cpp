@@ -11,6 +11,7 @@
 #include "tile/KernelAbi.h"
 #include "tile/Schedule.h"
 #include "tile/Scratch.h"
+#include "tile/Variants.h"
 
 #include "perpend_module.h"
 
@@ -64,7 +65,8 @@ RunEmitter::RunEmitter(func::FuncOp main)
       return;
     int64_t scratch = 0;
     if (auto call = dyn_cast<graph::CallKernelOp>(op))
-      scratch = tile::KernelAbi::scratchCountOf(module.lookupSymbol<func::FuncOp>(call.getKernel()));
+      for (func::FuncOp function : functionsOf(call))
+        scratch = std::max<int64_t>(scratch, tile::KernelAbi::scratchCountOf(function));
     most = std::max<int64_t>(most, op->getNumOperands() + op->getNumResults() + scratch);
     mostSymbols = std::max<int64_t>(mostSymbols, graph::symbolValuesAt(op).size());
     int64_t ranks = 0;
@@ -137,8 +139,15 @@ void RunEmitter::emitResults(Operation *terminator) {
   }
 }
 
-void RunEmitter::emitCall(graph::CallKernelOp call) {
+/// The variants of its kernel in their order, then the kernel.
+SmallVector<func::FuncOp, 2> RunEmitter::functionsOf(graph::CallKernelOp call) {
   auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+  SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
+  functions.push_back(kernel);
+  return functions;
+}
+
+void RunEmitter::emitCall(graph::CallKernelOp call) {
   SmallVector<Place> places = placesIn(call);
   for (auto [output, place] : llvm::zip(call.getOutputs(), ArrayRef(places).take_back(call.getOutputs().size())))
     prepare(place, output.getType());
@@ -147,13 +156,41 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
     f.store(evaluate(value), kernelSymbols, number);
   f.store(kernelSymbols, list, places.size()); // as in tile/KernelAbi.h
+  SmallVector<func::FuncOp, 2> functions = functionsOf(call);
+  Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
+  for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
+    Block *otherwise = f.function.addBlock();
+    f.proceedIf(isInRange(call, variant), otherwise);
+    emitCall(call, variant);
+    f.builder.create<cf::BranchOp>(f.loc, after);
+    f.builder.setInsertionPointToStart(otherwise);
+  }
+  emitCall(call, functions.back());
+  if (after) {
+    f.builder.create<cf::BranchOp>(f.loc, after);
+    f.builder.setInsertionPointToStart(after);
+  }
+}
+
+Value RunEmitter::isInRange(graph::CallKernelOp call, func::FuncOp variant) {
+  support::SymbolRange range = tile::rangeOf(variant);
+  Value value = evaluate(graph::symbolsAt(call, variant).lookup(range.symbol));
+  Value holds = f.compare(arith::CmpIPredicate::sge, value, f.integer(range.least));
+  if (!range.most)
+    return holds;
+  Value isBelow = f.compare(arith::CmpIPredicate::sle, value, f.integer(*range.most));
+  return f.builder.create<arith::AndIOp>(f.loc, holds, isBelow);
+}
+
+/// Its addresses and symbols are in the list.
+void RunEmitter::emitCall(graph::CallKernelOp call, func::FuncOp kernel) {
   if (tile::isChecked(kernel))
-    prepareRecord(call);
+    prepareRecord(call, kernel);
   SymbolicInt extent = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
   Value units = evaluate(extent.substitute(graph::symbolsAt(call, kernel)));
   if (tile::hasScratch(kernel))
     prepareScratch(call, kernel, units);
-  std::string entryName = (call.getKernel() + "_entry").str();
+  std::string entryName = (kernel.getSymName() + "_entry").str();
   auto entry = module.lookupSymbol<func::FuncOp>(entryName);
   Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
@@ -163,7 +200,7 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
   this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
              {frame, index, address, list, units, f.integer(numbers.isEstimate ? -grain : grain)});
   if (tile::isChecked(kernel))
-    checkRecord(call);
+    checkRecord(call, kernel);
 }
 
 /// Behind the symbols of the kernel: where the parts of its scratch memory lie, and how many there are. Each is free.

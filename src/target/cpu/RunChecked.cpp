@@ -26,10 +26,9 @@ static SmallVector<Value> buffersOf(graph::CallKernelOp call) {
   return buffers;
 }
 
-void RunEmitter::prepareRecord(graph::CallKernelOp call) {
+void RunEmitter::prepareRecord(graph::CallKernelOp call, func::FuncOp kernel) {
   SmallVector<Value> buffers = buffersOf(call);
   auto count = static_cast<int64_t>(buffers.size());
-  auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
   int64_t scratch = tile::KernelAbi::scratchCountOf(kernel);
   for (int64_t memory = 0; memory < tile::recordedMemories(count + scratch); ++memory)
     f.store(f.integer(0), record, memory * tile::recordWords);
@@ -55,12 +54,12 @@ static std::string bufferText(graph::CallKernelOp call, unsigned number, Value b
          graph::toString(graph::shapeOf(buffer)) + ")";
 }
 
-void RunEmitter::checkRecord(graph::CallKernelOp call) {
+void RunEmitter::checkRecord(graph::CallKernelOp call, func::FuncOp kernel) {
   SmallVector<Value> buffers = buffersOf(call);
   auto verify = [&](int64_t memory, const std::string &text) {
     Value flag = f.load(f.i64, record, memory * tile::recordWords);
     check(f.compare(arith::CmpIPredicate::eq, flag, f.integer(0)), call,
-          "kernel '" + call.getKernel() + "' leaves " + text +
+          "kernel '" + kernel.getSymName() + "' leaves " + text +
               "\nthe code that computes this position is wrong, or an index among the data; perpend compile "
               "--dump-phases "
               "DIR writes the code",
@@ -71,7 +70,6 @@ void RunEmitter::checkRecord(graph::CallKernelOp call) {
                            graph::elementCount(graph::shapeOf(buffer)).str());
   verify(0, "memory that it allocates: expected an element inside");
   verify(buffers.size() + 1, "the symbols: expected one of " + std::to_string(graph::symbolValuesAt(call).size()));
-  auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
   llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
   for (auto [number, elements] : llvm::enumerate(tile::Scratch::of(kernel).elements))
     verify(buffers.size() + 2 + number, "its scratch buffer " + std::to_string(number) +

@@ -30,10 +30,13 @@ private:
 
   // Operators
   void emitOperators(mlir::Block &block);
+  llvm::SmallVector<mlir::func::FuncOp, 2> functionsOf(graph::CallKernelOp call);
   void emitCall(graph::CallKernelOp call);
+  mlir::Value isInRange(graph::CallKernelOp call, mlir::func::FuncOp variant);
+  void emitCall(graph::CallKernelOp call, mlir::func::FuncOp kernel);
   void prepareScratch(graph::CallKernelOp call, mlir::func::FuncOp kernel, mlir::Value units);
-  void prepareRecord(graph::CallKernelOp call);
-  void checkRecord(graph::CallKernelOp call);
+  void prepareRecord(graph::CallKernelOp call, mlir::func::FuncOp kernel);
+  void checkRecord(graph::CallKernelOp call, mlir::func::FuncOp kernel);
   void emitLibrary(graph::CallLibraryOp op);
   void readExtents(graph::CallLibraryOp op, mlir::Value extents, int64_t position);
   void emitMeasure(graph::MeasureOp measure);

@@ -23,6 +23,7 @@
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/Scratch.h"
+#include "tile/Variants.h"
 #include "tile/passes/Passes.h"
 
 #include "../runtime/Planner.h"
@@ -84,7 +85,7 @@ private:
   void planBlock(Block &block, ArrayRef<Target> targets);
   void planConstant(graph::ConstantOp constant);
   void planCall(graph::CallKernelOp call);
-  void planScratch(graph::CallKernelOp call, func::FuncOp kernel);
+  void planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions);
   void planOperands(Operation *op, ValueRange results);
   void planIf(graph::IfOp op);
   void planLoop(graph::LoopOp loop);
@@ -230,18 +231,27 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
   planOperands(call, call.getOutputs());
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-  if (!kernel->hasAttr(numberAttribute))
-    kernel->setAttr(numberAttribute, builder.getI64IntegerAttr(kernelCount++));
-  if (hasScratch(kernel))
-    planScratch(call, kernel);
+  SmallVector<func::FuncOp, 2> functions = variantsOf(kernel);
+  functions.push_back(kernel);
+  for (func::FuncOp function : functions)
+    if (!function->hasAttr(numberAttribute))
+      function->setAttr(numberAttribute, builder.getI64IntegerAttr(kernelCount++));
+  if (llvm::any_of(functions, [](func::FuncOp function) { return hasScratch(function); }))
+    planScratch(call, functions);
 }
 
-/// For the time of the call. As in roomFor(), extents may be negative where the call does not run.
-void MemoryPlanner::planScratch(graph::CallKernelOp call, func::FuncOp kernel) {
-  Scratch scratch = Scratch::of(kernel);
+/// For the time of the call, and as much as any of the functions needs, of which one runs. As in roomFor(), extents may
+/// be negative where the call does not run.
+void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions) {
+  func::FuncOp kernel = functions.back();
   llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
-  SymbolicInt bytes = atLeastZero(scratch.plannedBytes().substitute(values));
-  SymbolicInt parts = atLeastZero(scratch.mostParts.substitute(values));
+  SymbolicInt bytes = 0, parts = 0;
+  for (func::FuncOp function : functions)
+    if (hasScratch(function)) {
+      Scratch scratch = Scratch::of(function);
+      bytes = max(bytes, scratch.plannedBytes().substitute(values));
+      parts = max(parts, scratch.mostParts.substitute(values));
+    }
   if (bytes.isPoison() || parts.isPoison()) {
     call.emitError("the size of the scratch memory of kernel '")
         << kernel.getSymName() << "' is too long an expression\nhint: give dimensions as numbers (--dim)";

@@ -6,7 +6,11 @@
 #include "tile/KernelIndices.h"
 
 #include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "tile/Variants.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -138,10 +142,20 @@ static StringRef structureOf(func::FuncOp kernel) {
 
 void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedules, StringRef file) {
   Builder builder(module.getContext());
+  for (const ScheduleText &schedule : schedules) // those that a module of text came with
+    if (auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel))
+      eraseVariants(kernel);
   for (const ScheduleText &schedule : schedules) {
     auto position = FileLineColLoc::get(module.getContext(), file, schedule.position.line, schedule.position.column);
     auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel);
-    bool isKernel = kernel && kernel->hasAttr(graph::kernelAttribute);
+    bool isKernel = kernel && kernel->hasAttr(graph::kernelAttribute) && !isVariant(kernel);
+    auto range = support::SymbolRange::parse(schedule.range);
+    if (isKernel && range && !llvm::is_contained(graph::symbolsOfKernel(kernel), range->symbol)) {
+      emitWarning(position) << file << ":" << schedule.position.line << ": the schedule of @" << schedule.kernel
+                            << " for " << range->str() << " is not used: the kernel has no symbol '" << range->symbol
+                            << "'\nhint: its symbols are " << llvm::join(graph::symbolsOfKernel(kernel), ", ");
+      continue;
+    }
     if (!isKernel || (!schedule.structure.empty() && schedule.structure != structureOf(kernel))) {
       emitWarning(position)
           << file << ":" << schedule.position.line << ": the schedule of @" << schedule.kernel
@@ -155,8 +169,9 @@ void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedul
     StringRef(schedule.trace).split(lines, '\n');
     if (lines.back().empty())
       lines.pop_back();
-    kernel->setAttr(traceAttribute, builder.getStrArrayAttr(lines));
-    kernel->setAttr(traceOriginAttribute, FileLineColLoc::get(builder.getStringAttr(file), schedule.firstLine, 1));
+    func::FuncOp scheduled = range ? addVariant(kernel, *range) : kernel;
+    scheduled->setAttr(traceAttribute, builder.getStrArrayAttr(lines));
+    scheduled->setAttr(traceOriginAttribute, FileLineColLoc::get(builder.getStringAttr(file), schedule.firstLine, 1));
   }
 }
 
@@ -171,11 +186,25 @@ static std::string rulesText(func::FuncOp kernel) {
 
 std::string perpend::tile::printSchedules(ModuleOp module, StringRef target) {
   std::string text;
-  for (auto kernel : module.getOps<func::FuncOp>())
-    if (std::optional<std::string> trace = traceText(kernel)) {
-      ScheduleText schedule{
-          kernel.getSymName().str(), structureOf(kernel).str(), target.str(), {}, rulesText(kernel) + *trace, 0};
-      text += (text.empty() ? "" : "\n") + schedule.str();
-    }
+  auto print = [&](func::FuncOp kernel, func::FuncOp function) {
+    std::optional<std::string> trace = traceText(function);
+    if (!trace)
+      return;
+    ScheduleText schedule{kernel.getSymName().str(),
+                          structureOf(kernel).str(),
+                          isVariant(function) ? rangeOf(function).str() : "",
+                          target.str(),
+                          {},
+                          rulesText(function) + *trace,
+                          0};
+    text += (text.empty() ? "" : "\n") + schedule.str();
+  };
+  for (auto kernel : module.getOps<func::FuncOp>()) {
+    if (isVariant(kernel))
+      continue;
+    for (func::FuncOp variant : variantsOf(kernel))
+      print(kernel, variant);
+    print(kernel, kernel);
+  }
   return text;
 }

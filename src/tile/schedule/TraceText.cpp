@@ -2,6 +2,8 @@
 
 #include "tile/schedule/TraceText.h"
 
+#include "support/SymbolRange.h"
+
 #include "tile/schedule/Primitives.h"
 
 #include "support/Nearest.h"
@@ -210,6 +212,8 @@ std::string ScheduleText::str() const {
   std::string text = "schedule @" + (llvm::all_of(kernel, isTraceNameCharacter) ? kernel : quotedText(kernel));
   if (!structure.empty())
     text += " structure " + quotedText(structure);
+  if (!range.empty())
+    text += " where " + quotedText(range);
   if (!target.empty())
     text += " for " + quotedText(target);
   text += " {\n";
@@ -257,7 +261,7 @@ bool FileParser::parseQuoted(LineReader &reader, std::string &value) {
   return true;
 }
 
-/// schedule @name structure "…" for "…" {
+/// schedule @name structure "…" where "…" for "…" {
 bool FileParser::parseHead(LineReader reader) {
   constexpr StringRef form = "expected schedule @kernel structure \"...\" for \"target\" {\n"
                              "hint: `perpend inspect MODEL --schedules` writes such a file; tensor intrinsics are for "
@@ -274,18 +278,26 @@ bool FileParser::parseHead(LineReader reader) {
     reader.skipSpaces();
     TextPosition position = reader.position();
     StringRef word = reader.readWord();
-    std::string *value = word == "structure" ? &section.structure : word == "for" ? &section.target : nullptr;
+    std::string *value = word == "structure" ? &section.structure
+                         : word == "where"   ? &section.range
+                         : word == "for"     ? &section.target
+                                             : nullptr;
     if (!value || !value->empty())
       return fail(position, form);
     if (!parseQuoted(reader, *value))
       return false;
+    if (word == "where" && !support::SymbolRange::parse(section.range))
+      return fail(position, "expected values of a symbol, such as \"n <= 16\" or \"17 <= n <= 64\", got \"" +
+                                section.range + "\"");
   }
   if (!reader.isAtEnd())
     return fail(reader.position(), "expected the first instruction on a line of its own");
-  auto [before, isNew] = kernels.try_emplace(section.kernel, section.position.line);
+  std::optional<support::SymbolRange> range = support::SymbolRange::parse(section.range);
+  auto [before, isNew] =
+      kernels.try_emplace(section.kernel + '\0' + (range ? range->str() : ""), section.position.line);
   if (!isNew && !mayBeSeveral)
-    return fail(section.position,
-                "the kernel @" + section.kernel + " has a schedule already, in line " + Twine(before->second));
+    return fail(section.position, "the kernel @" + section.kernel + " has a schedule already" +
+                                      (range ? " for " + range->str() : "") + ", in line " + Twine(before->second));
   section.firstLine = section.position.line + 1;
   sections.push_back(std::move(section));
   return true;

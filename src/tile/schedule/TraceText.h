@@ -12,6 +12,8 @@
 //
 //   schedule @reduce_map_88e5 structure "88e5f1..." for "x86-64-v3" { ... }
 //
+// and may say for which values of a symbol it is, `where "n <= 16"`; one that says nothing is for all others.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_SCHEDULE_TRACETEXT_H
@@ -48,8 +50,8 @@ mlir::LogicalResult replay(KernelSchedule &schedule, llvm::ArrayRef<TraceLine> t
 /// One section of a file of schedules.
 struct ScheduleText {
   std::string kernel;
-  /// Empty: any kernel of the name; any machine.
-  std::string structure, target;
+  /// Empty: any kernel of the name; all values that no other schedule of the kernel is for; any machine.
+  std::string structure, range, target;
   TextPosition position;
   /// What stands between the braces, and the line on which it begins.
   std::string trace;
@@ -58,7 +60,7 @@ struct ScheduleText {
   std::string str() const;
 };
 
-/// Errors: those of parseTrace, two schedules for one kernel unless there `mayBeSeveral`.
+/// Errors: those of parseTrace, two schedules for one kernel and one range unless there `mayBeSeveral`.
 std::optional<std::vector<ScheduleText>> parseSchedules(llvm::StringRef text, TextError &error,
                                                         bool mayBeSeveral = false);
 } // namespace perpend::tile
