@@ -6,7 +6,8 @@
 //
 //   contract(x, w) : f32  =>  contract(extend(round(x)), extend(round(w))) : f32
 //
-// PackOperands sees that nothing is lost in elements of that type. Or (int8) both
+// What an operator computes is rounded there, for all who read it, so that it is
+// kept in that type. PackOperands sees that nothing is lost in elements of that type. Or (int8) both
 // operands become integers of -127..127, by the largest of what each sum runs over:
 //
 //   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
@@ -115,14 +116,21 @@ private:
     return keepsNumbers && producer->hasOneUse();
   }
 
-  /// Each value once, in f32, where it is computed: before it is moved.
+  /// Whether all who read it may have it rounded: an operator computes it, and no caller gets it.
+  static bool isKept(Value value) {
+    Operation *producer = value.getDefiningOp();
+    return producer && !producer->hasTrait<OpTrait::ConstantLike>() &&
+           llvm::none_of(value.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+  }
+
+  /// Each value once, in f32, where it is computed: before it is moved. All who read what an operator computes read it
+  /// rounded, so that it is kept in one type; what the caller gives and gets keeps its own.
   Value rounded(Value value) {
     if (Operation *producer = value.getDefiningOp(); isMoved(producer)) {
       producer->setOperand(0, rounded(producer->getOperand(0)));
       return value;
     }
-    Value &known = values[value];
-    if (known)
+    if (Value known = values.lookup(value))
       return known;
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
@@ -130,8 +138,11 @@ private:
     Value narrow = builder.roundingCast(value, type);
     if (Operation *cast = narrow.getDefiningOp(); cast && type.isBF16())
       cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
-    known = builder.cast(narrow, builder.f32());
-    return known;
+    Value wide = builder.cast(narrow, builder.f32());
+    if (isKept(value))
+      value.replaceAllUsesExcept(wide, narrow.getDefiningOp());
+    values[value] = values[wide] = wide;
+    return wide;
   }
 
   FloatType type;
