@@ -50,11 +50,33 @@ func.func @bytes(%x: tensor<48x?xui8, #k>, %w: tensor<?x64xi8, #l>) -> tensor<48
   return %y : tensor<48x64xi32>
 }
 
-// So few channels would be mostly zeros in a tile.
+// Of few channels, a row of the window is one sum, where registers would be mostly zeros: 7 * 4 of 64 bytes. In words
+// of vectors that saves nothing.
 // CHECK-LABEL: func.func @few_channels
-// CHECK: tile.conv {{.*}} tensor<1x1x7x7x1x32x4xi8>)
+// TILES: tile.conv {{.*}} strides [1, 1] {{.*}} : (tensor<1x33x44x4xui8>, tensor<1x1x7x16x1x32x4xi8>)
+// VECTORS: tile.conv {{.*}} strides [1, 1] {{.*}} : (tensor<1x33x33x4xui8>, tensor<1x1x7x7x1x32x4xi8>)
 func.func @few_channels(%x: tensor<1x33x33x3xui8>, %w: tensor<7x7x3x32xi8>) -> tensor<1x27x27x32xi32> {
   %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
     : (tensor<1x33x33x3xui8>, tensor<7x7x3x32xi8>) -> tensor<1x27x27x32xi32>
   return %r : tensor<1x27x27x32xi32>
+}
+
+// Steps of 2 * 3 elements begin with a word of two: 7 * 3 of 32 elements, or of 22.
+// CHECK-LABEL: func.func @even_steps
+// TILES: tile.conv {{.*}} strides [2, 3] {{.*}} : (tensor<1x33x57x2xbf16>, tensor<1x1x7x16x1x32x2xbf16>)
+// VECTORS: tile.conv {{.*}} strides [2, 3] {{.*}} : (tensor<1x33x51x2xbf16>, tensor<1x1x7x11x1x32x2xbf16>)
+func.func @even_steps(%x: tensor<1x33x33x3xbf16>, %w: tensor<7x7x3x32xbf16>) -> tensor<1x14x14x32xf32> {
+  %a = graph.map (%x) : (tensor<1x33x33x3xbf16>) -> tensor<1x33x33x3xf32> {
+  ^bb0(%n: bf16):
+    %m = arith.extf %n : bf16 to f32
+    graph.yield %m : f32
+  }
+  %b = graph.map (%w) : (tensor<7x7x3x32xbf16>) -> tensor<7x7x3x32xf32> {
+  ^bb0(%n: bf16):
+    %m = arith.extf %n : bf16 to f32
+    graph.yield %m : f32
+  }
+  %r = graph.conv %a, %b strides [2, 2] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 channels_last
+    : (tensor<1x33x33x3xf32>, tensor<7x7x3x32xf32>) -> tensor<1x14x14x32xf32>
+  return %r : tensor<1x14x14x32xf32>
 }

@@ -143,13 +143,15 @@ public:
 private:
   std::optional<Operands> operandsFor(const Choice &choice, Value lhs, Value rhs, bool mayHaveRightZero);
   Value wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples);
-  Value pack(Value matrix, size_t outerRank, const Choice &choice);
+  Value pack(Value matrix, size_t outerRank, const Choice &choice, int64_t depth);
   Value matmul(const Operands &operands, const Choice &choice);
   Value groupedProduct(Value rows, Value matrix);
   Value product(Operation *op, const Matrices &matrices);
   Value depthwiseConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op);
-  Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice);
+  Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice, bool byRows);
+  std::optional<Choice> choiceByRows(graph::ConvOp op, ProductExtents extents, const Choice &other);
+  void joinRows(Value &x, Value &w, int64_t &stride, const Choice &choice);
 
   OpBuilder &operations;
   graph::Builder builder;
@@ -177,10 +179,10 @@ Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>>
 }
 
 /// [outer..., inner..., k, n] to [outer..., n / cols, inner..., k / g, n mod cols, k mod g], the last dimension only
-/// where words have several elements.
-Value Packer::pack(Value matrix, size_t outerRank, const Choice &choice) {
+/// where words have several elements; k becomes a multiple of `depth`.
+Value Packer::pack(Value matrix, size_t outerRank, const Choice &choice, int64_t depth) {
   int64_t group = choice.panels().group, rank = graph::tensorTypeOf(matrix).getRank();
-  matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, choice.panels().depth}});
+  matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, depth}});
   Shape shape = shapeOf(matrix);
   shape.back() = ceilDiv(shape.back(), SymbolicInt(choice.columns));
   shape.emplace_back(choice.columns);
@@ -205,7 +207,7 @@ Value Packer::matmul(const Operands &operands, const Choice &choice) {
   int64_t depth = shape.size() - 1;
   shape.back() = shapeOf(rhs).back();
   Value rows = wholeMultiples(lhs, {{depth, choice.panels().depth}});
-  Value packed = pack(rhs, shape.size() - 2, choice);
+  Value packed = pack(rhs, shape.size() - 2, choice, choice.panels().depth);
   Value product = operations.create<MatmulOp>(builder.location, graph::tensorType(shape, sum), rows, packed);
   return subtractZeros(builder, product, operands.lhs, operands.rhs);
 }
@@ -340,19 +342,71 @@ Value Packer::windowConv(graph::ConvOp op) {
   for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
     if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
       continue; // channels of two groups in one word
-    if (auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false))
-      return windowConv(op, *operands, choice);
+    auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
+    if (!operands)
+      continue;
+    std::optional<Choice> byRows = isOneRow ? choiceByRows(op, extents, choice) : std::nullopt;
+    return windowConv(op, *operands, byRows.value_or(choice), byRows.has_value());
   }
   return {};
 }
 
-Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice) {
+/// So many channels that each window of a row begins with a word.
+static int64_t channelsOfRow(int64_t channels, int64_t stride, int64_t group) {
+  return stride * channels % group == 0 ? channels : llvm::alignTo(channels, group);
+}
+
+/// Of intrinsics with the elements of `other`, one that is cheaper where the sum runs along a row of the window.
+std::optional<Choice> Packer::choiceByRows(graph::ConvOp op, ProductExtents extents, const Choice &other) {
+  auto last = static_cast<unsigned>(op.getStrides().size() - 1);
+  SymbolicInt width = shapeOf(op.getFilter())[op.filterWindowDim(last)];
+  std::optional<int64_t> channels = extents.depth.constant();
+  if (!channels || width == SymbolicInt(1))
+    return std::nullopt;
+  int64_t group = other.panels().group, together = channelsOfRow(*channels, op.getStrides()[last], group);
+  double padded = double(together) / double(*channels);
+  extents.depth = width * together;
+  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
+    const PanelLayout &panels = choice.panels();
+    if (group > 1 && panels.group == group && panels.left == other.panels().left &&
+        panels.right == other.panels().right)
+      return choice.cyclesPerPoint * padded < other.cyclesPerPoint ? std::optional(choice) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Of few channels, words and registers would be mostly zeros. So the channels of a window's row become one sum, in
+/// words: x [n, h, w, c] is [n, h, w c / g, g], and the filter [kh, kw, c, o] is [kh, kw c / g, g, o]. What the zeros
+/// behind it are multiplied by are neighbours of the window.
+void Packer::joinRows(Value &x, Value &w, int64_t &stride, const Choice &choice) {
+  int64_t group = choice.panels().group;
+  int64_t channels = channelsOfRow(*shapeOf(x)[3].constant(), stride, group);
+  x = wholeMultiples(x, {{3, channels}});
+  w = wholeMultiples(w, {{2, channels}});
+  Shape image = shapeOf(x), filter = shapeOf(w);
+  int64_t width = *filter[1].constant();
+  int64_t depth = llvm::alignTo(width * channels, choice.panels().depth);
+  SymbolicInt columns = image[2] + SymbolicInt(llvm::divideCeil(depth, channels) - width);
+  columns = ceilDiv(columns, SymbolicInt(group));
+  Shape none(4, SymbolicInt(0)), behind(none);
+  behind[2] = columns * group - image[2];
+  x = builder.pad(x, none, behind, operations.getZeroAttr(graph::scalarTypeOf(x)));
+  x = builder.reshape(x, {image[0], image[1], columns * channels, SymbolicInt(group)});
+  w = builder.reshape(w, {filter[0], SymbolicInt(width * channels), filter[3]});
+  w = wholeMultiples(w, {{1, choice.panels().depth}});
+  w = builder.reshape(w, {filter[0], SymbolicInt(depth / group), SymbolicInt(group), filter[3]});
+  stride = stride * channels / group;
+}
+
+Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice, bool byRows) {
   Value x = operands.lhs.numbers, w = operands.rhs.numbers;
   Shape result = shapeOf(op.getResult());
-  int64_t depth = choice.panels().depth, channelDim = result.size() - 1;
+  int64_t depth = byRows ? choice.panels().group : choice.panels().depth, channelDim = result.size() - 1;
   SymbolicInt groups(op.getGroups());
-  x = wholeMultiples(x, {{channelDim, depth}});
-  w = wholeMultiples(w, {{channelDim - 1, depth}});
+  if (!byRows) {
+    x = wholeMultiples(x, {{channelDim, depth}});
+    w = wholeMultiples(w, {{channelDim - 1, depth}});
+  }
   SmallVector<int64_t> strides(op.getStrides()), dilations(op.getDilations());
   if (strides.size() == 1) { // one row
     x = builder.unsqueeze(x, {1});
@@ -360,6 +414,8 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Choic
     strides.insert(strides.begin(), 1);
     dilations.insert(dilations.begin(), 1);
   }
+  if (byRows)
+    joinRows(x, w, strides[1], choice);
   Shape image = shapeOf(x), window = shapeOf(w), resultShape{result[0]};
   if (result.size() == 3)
     resultShape.emplace_back(1);
@@ -376,7 +432,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Choic
   SymbolicInt perGroup = floorDiv(window[3], groups);
   Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, perGroup});
   grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});
-  Value packed = pack(grouped, 1, choice);
+  Value packed = pack(grouped, 1, choice, depth);
   if (op.getGroups() > 1) {
     resultShape.back() = groups;
     resultShape.push_back(perGroup);
