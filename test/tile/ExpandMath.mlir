@@ -96,8 +96,12 @@ func.func @left(%x: f64, %y: f32) -> (f64, f32) {
 // What a machine has an instruction for is a function of numbers; vectors stay arithmetic.
 // LANES-LABEL: func.func @exp
 // LANES-NOT: arith.shli
-// LANES: call @perpend.scale(%{{.*}}, %{{.*}}) : (f32, f32) -> f32
-// LANES-NEXT: return
+// What is 0 is not computed: the scale is one that no result of is too small.
+// LANES: %[[ISZERO:.*]] = arith.cmpf olt, %arg0, %{{.*}} : f32
+// LANES: arith.select %[[ISZERO]], %{{.*}}, %arg0 : f32
+// LANES: %[[SCALED:.*]] = call @perpend.scale(%{{.*}}, %{{.*}}) : (f32, f32) -> f32
+// LANES-NEXT: %[[Y:.*]] = arith.select %[[ISZERO]], %{{.*}}, %[[SCALED]] : f32
+// LANES-NEXT: return %[[Y]]
 // FMA-LABEL: func.func @exp
 // FMA-COUNT-2: arith.shli
 func.func @exp(%x: f32) -> f32 {

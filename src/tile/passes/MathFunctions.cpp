@@ -104,10 +104,9 @@ Real powerOfTwo(Integer number, Real like) {
 }
 
 /// NaN stays.
-Real clamp(Real x, double low, double high) {
-  x = select(x < low, x.constant(low), x);
-  return select(x > high, x.constant(high), x);
-}
+Real atMost(Real x, double high) { return select(x > high, x.constant(high), x); }
+
+Real clamp(Real x, double low, double high) { return atMost(select(x < low, x.constant(low), x), high); }
 
 /// x * 2^number in two steps, so that 2^number itself may overflow or underflow. Of an x near 1 the first one is exact,
 /// so it rounds once.
@@ -232,6 +231,13 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
   return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
 }
 
+/// A function that is 0 below `least`. It is not computed there, what a mask hides, say: processors may take a hundred
+/// times as long for a result that is too small for the type.
+Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
+  auto isBelow = x < least;
+  return select(isBelow, x.constant(0), function(select(isBelow, x.constant(0), x)));
+}
+
 } // namespace
 
 Real perpend::tile::emitScale(Real x, Real n) { // in f64, where x times any of these powers is exact
@@ -240,16 +246,19 @@ Real perpend::tile::emitScale(Real x, Real n) { // in f64, where x times any of 
 }
 
 Real perpend::tile::emitExp(Real x) {
-  x = clamp(x, -104, 89);
-  ReducedExp reduced = reduceExp(x);
-  return scale(reduced.exp(), reduced.power);
+  return aboveZero(x, -104, [](Real x) {
+    ReducedExp reduced = reduceExp(atMost(x, 89));
+    return scale(reduced.exp(), reduced.power);
+  });
 }
 
 Real perpend::tile::emitExp2(Real x) {
-  x = clamp(x, -151, 129);
-  Rounded n = roundToInteger(x);
-  Real r = x - n.value;
-  return scale(multiplyAdd(r, polynomial(exp2Terms, r), x.constant(1)), n);
+  return aboveZero(x, -151, [](Real x) {
+    x = atMost(x, 129);
+    Rounded n = roundToInteger(x);
+    Real r = x - n.value;
+    return scale(multiplyAdd(r, polynomial(exp2Terms, r), x.constant(1)), n);
+  });
 }
 
 /// Half of the result first: 2^number may be just beyond the range.
