@@ -3,6 +3,8 @@
 usage: worker.py ENGINE MODEL INPUTS.npz THREADS PRECISION
 
 The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own recommended settings for latency.
+All inputs begin with a line of the cache, as tensors of models do; those of NumPy do so by chance, and rows that cross
+lines cost twice in some kernels.
 PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation. torch and
 inductor (torch.compile) run the module of architectures.py that has the model's name, or a model that is one product or
 convolution with constant weights; in bf16 and f16 with weights and inputs of this type.
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from turns import Arrays, serve
 
 Run = Callable[[], Arrays]
@@ -124,6 +127,15 @@ def version(engine: str) -> str:
     return importlib.metadata.version("torch" if engine == "inductor" else engine)
 
 
+def aligned(array: NDArray[Any], line: int = 64) -> NDArray[Any]:
+    """A copy whose elements begin with a line."""
+    memory = np.empty(array.nbytes + line, np.uint8)
+    start = -memory.ctypes.data % line
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def command(engine: str, model: Path, inputs: Path, threads: int, precision: str = "f32") -> list[str]:
     """The command line of a worker."""
     return [sys.executable, __file__, engine, str(model), str(inputs), str(threads), precision]
@@ -134,7 +146,7 @@ def main() -> None:
 
     def load() -> Run:
         with np.load(inputs) as arrays:
-            ordered = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+            ordered = [aligned(arrays[f"arr_{i}"]) for i in range(len(arrays.files))]
         return ENGINES[engine](Path(model), ordered, int(threads), precision)
 
     serve(load)
