@@ -33,6 +33,7 @@ private:
   bool divides(OpOperand &use);
   bool dividesScalar(MapOp map, OpOperand &use);
   bool dividesOperands(Operation *op);
+  bool areOnlyReadDivided();
   bool dividesFactor(MapOp map, Operation *product);
 
   MapOp map;
@@ -40,6 +41,7 @@ private:
   float divisor;
   /// The operators that read something else, and those that read their results: each behind its users.
   llvm::SetVector<Operation *> copied;
+  llvm::DenseSet<OpOperand *> divided;
   SmallVector<std::pair<OpOperand *, Divided>> replaced;
 };
 } // namespace
@@ -52,12 +54,20 @@ static OpOperand &yielded(MapOp map) { return map.getBody().front().getTerminato
 
 bool Division::isPossible() {
   copied.insert(map);
-  return dividesScalar(map, quotient->getOpOperand(0)) &&
+  return dividesScalar(map, quotient->getOpOperand(0)) && areOnlyReadDivided() &&
          llvm::any_of(replaced, [](const auto &pair) { return std::holds_alternative<ScaledIntegers>(pair.second); });
+}
+
+/// A product of which the other factor is divided is among the copied, too, but reads its factor undivided.
+bool Division::areOnlyReadDivided() {
+  return llvm::all_of(llvm::drop_begin(copied), [&](Operation *op) {
+    return llvm::all_of(op->getUses(), [&](OpOperand &use) { return divided.contains(&use); });
+  });
 }
 
 bool Division::divides(OpOperand &use) {
   Value tensor = use.get();
+  divided.insert(&use);
   if (!elementTypeOf(tensor).isF32())
     return false;
   if (std::optional<ScaledIntegers> numbers = scaledIntegersOf(tensor)) {

@@ -485,3 +485,27 @@ def test_transposed_convolution_of_no_rows():
     for level in range(4):
         compiled = perpend.compile(model, opt_level=level)
         assert compiled(np.zeros((1, 2, 0, 5), np.float32)).shape == (1, 3, 0, 10)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_factor_that_is_added_to_its_product(tmp_path, swapped):
+    """Of y * b + y, the scale of b and that of y were divided by the result's, and the product read the divided y."""
+    product = ["b_real", "y"] if swapped else ["y", "b_real"]
+    nodes = [
+        ("DequantizeLinear", ["a", "a_scale", "zero"], ["a_real"], {}),
+        ("DequantizeLinear", ["b", "b_scale", "zero"], ["b_real"], {}),
+        ("DequantizeLinear", ["c", "c_scale", "zero"], ["c_real"], {}),
+        ("Add", ["a_real", "c_real"], ["y"], {}),
+        ("Mul", product, ["z"], {}),
+        ("Add", ["y", "z"] if swapped else ["z", "y"], ["sum"], {}),
+        ("QuantizeLinear", ["sum", "scale", "zero"], ["q"], {}),
+    ]
+    numbers = np.array([3, 100, 200], np.uint8)
+    constants = {
+        "a_scale": np.float32(0.5),
+        "b_scale": np.float32(0.01),
+        "c_scale": np.float32(0.3),
+        "scale": np.float32(4),
+        "zero": np.uint8(0),
+    }
+    agrees(*build(nodes, {"a": numbers, "b": numbers[::-1].copy(), "c": numbers}, ["q"], constants), tmp_path)
