@@ -139,3 +139,56 @@ func.func @from_products(%x: memref<?xi8>, %w: memref<?xi8>) -> vector<16xi32> {
   %s3 = arith.addi %s2, %p3 : vector<16xi32>
   return %s3 : vector<16xi32>
 }
+
+// The same bytes, read with and without a sign, are two words.
+// CHECK-LABEL: func.func @bytes_of_two_signs
+// PAIRS-DAG: %[[X:.*]] = vector.load %arg0[%c0]
+// PAIRS-DAG: %[[Y:.*]] = vector.load %arg0[%c16]
+// PAIRS-DAG: %[[A:.*]] = vector.shuffle %[[X]], %[[Y]]
+// PAIRS-DAG: %[[B:.*]] = vector.shuffle %[[X]], %[[Y]]
+// PAIRS-DAG: arith.extui %[[A]]
+// PAIRS-DAG: arith.extsi %[[B]]
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"
+func.func @bytes_of_two_signs(%x: memref<?xi8>, %out: memref<?xi32>) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0> : vector<16xi32>
+  %x1 = vector.load %x[%c0] : memref<?xi8>, vector<16xi8>
+  %a1 = arith.extui %x1 : vector<16xi8> to vector<16xi32>
+  %b1 = arith.extsi %x1 : vector<16xi8> to vector<16xi32>
+  %p1 = arith.muli %a1, %b1 : vector<16xi32>
+  %s1 = arith.addi %zero, %p1 : vector<16xi32>
+  %x2 = vector.load %x[%c16] : memref<?xi8>, vector<16xi8>
+  %a2 = arith.extui %x2 : vector<16xi8> to vector<16xi32>
+  %b2 = arith.extsi %x2 : vector<16xi8> to vector<16xi32>
+  %p2 = arith.muli %a2, %b2 : vector<16xi32>
+  %s2 = arith.addi %s1, %p2 : vector<16xi32>
+  vector.store %s2, %out[%c0] : memref<?xi32>, vector<16xi32>
+  return
+}
+
+// A view that is stored to may be what was loaded; loads at another row are others.
+// CHECK-LABEL: func.func @views
+// CHECK-COUNT-4: vector.load
+// CHECK: return
+func.func @views(%x: memref<4x16xi8>, %new: vector<16xi8>, %out: memref<?xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0> : vector<16xi32>
+  %flat = memref.collapse_shape %x [[0, 1]] : memref<4x16xi8> into memref<64xi8>
+  %x1 = vector.load %x[%c0, %c0] : memref<4x16xi8>, vector<16xi8>
+  %y1 = vector.load %x[%c0, %c1] : memref<4x16xi8>, vector<16xi8>
+  %a1 = arith.extui %x1 : vector<16xi8> to vector<16xi32>
+  %b1 = arith.extsi %y1 : vector<16xi8> to vector<16xi32>
+  %p1 = arith.muli %a1, %b1 : vector<16xi32>
+  %s1 = arith.addi %zero, %p1 : vector<16xi32>
+  vector.store %new, %flat[%c0] : memref<64xi8>, vector<16xi8>
+  %x2 = vector.load %x[%c0, %c0] : memref<4x16xi8>, vector<16xi8>
+  %y2 = vector.load %x[%c1, %c0] : memref<4x16xi8>, vector<16xi8>
+  %a2 = arith.extui %x2 : vector<16xi8> to vector<16xi32>
+  %b2 = arith.extsi %y2 : vector<16xi8> to vector<16xi32>
+  %p2 = arith.muli %a2, %b2 : vector<16xi32>
+  %s2 = arith.addi %s1, %p2 : vector<16xi32>
+  vector.store %s2, %out[%c0] : memref<?xi32>, vector<16xi32>
+  return
+}

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace perpend::tile {
 #define GEN_PASS_DEF_TILEFUSEPRODUCTS
@@ -51,10 +52,15 @@ struct Chain {
 struct Word {
   std::vector<Value> operands;
   Type type;
-  bool operator<(const Word &other) const {
-    return std::lexicographical_compare(
-        operands.begin(), operands.end(), other.operands.begin(), other.operands.end(),
-        [](Value a, Value b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); });
+  Type element; ///< of the word, which may be wider
+  bool operator<(const Word &other) const { return key() < other.key(); }
+
+private:
+  std::vector<const void *> key() const {
+    std::vector<const void *> pointers{type.getAsOpaquePointer(), element.getAsOpaquePointer()};
+    for (Value operand : operands)
+      pointers.push_back(operand.getAsOpaquePointer());
+    return pointers;
   }
 };
 
@@ -121,14 +127,20 @@ static SmallVector<Chain> chainsIn(Block &block) {
   return chains;
 }
 
+/// The memory of which a buffer is a view.
+static Value memoryOf(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
 /// Loads of the same elements are one, so that words can be compared: what is stored lies in another buffer.
 static void shareLoads(Block &block) {
-  llvm::DenseMap<std::pair<Value, Value>, vector::LoadOp> known;
+  SmallVector<vector::LoadOp> known;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto store = dyn_cast<vector::StoreOp>(op)) {
-      for (auto &[place, load] : known)
-        if (place.first == store.getBase())
-          load = {};
+      Value memory = memoryOf(store.getBase());
+      llvm::erase_if(known, [&](vector::LoadOp load) { return memoryOf(load.getBase()) == memory; });
       continue;
     }
     auto load = dyn_cast<vector::LoadOp>(op);
@@ -137,12 +149,15 @@ static void shareLoads(Block &block) {
         known.clear();
       continue;
     }
-    auto [entry, isNew] = known.try_emplace({load.getBase(), load.getIndices().front()}, load);
-    if (isNew || !entry->second || entry->second.getType() != load.getType()) {
-      entry->second = load;
+    auto same = llvm::find_if(known, [&](vector::LoadOp other) {
+      return other.getBase() == load.getBase() && other.getIndices() == load.getIndices() &&
+             other.getType() == load.getType();
+    });
+    if (same == known.end()) {
+      known.push_back(load);
       continue;
     }
-    load.replaceAllUsesWith(entry->second.getResult());
+    load.replaceAllUsesWith(same->getResult());
     load.erase();
   }
 }
@@ -164,6 +179,8 @@ static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan
     rightWord.operands.push_back(right.numbers);
     leftWord.type = left.type;
     rightWord.type = right.type;
+    leftWord.element = plan.intrinsic->panels->left;
+    rightWord.element = plan.intrinsic->panels->right;
   }
   return steps;
 }
@@ -253,11 +270,11 @@ static Value interleaved(OpBuilder &builder, Location loc, ArrayRef<Value> opera
   return builder.create<vector::ShuffleOp>(loc, parts[0], parts[1], order);
 }
 
-static Value wordOf(OpBuilder &builder, Location loc, const Word &word, Type element, size_t group) {
+static Value wordOf(OpBuilder &builder, Location loc, const Word &word, size_t group) {
   Value numbers = interleaved(builder, loc, word.operands, group);
-  if (graph::bitWidth(word.type) == graph::bitWidth(element))
+  if (graph::bitWidth(word.type) == graph::bitWidth(word.element))
     return numbers;
-  Type type = cast<VectorType>(numbers.getType()).clone(graph::scalarType(element));
+  Type type = cast<VectorType>(numbers.getType()).clone(graph::scalarType(word.element));
   return word.type.isUnsignedInteger() ? Value(builder.create<arith::ExtUIOp>(loc, type, numbers))
                                        : builder.create<arith::ExtSIOp>(loc, type, numbers);
 }
@@ -272,15 +289,14 @@ static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t l
     ImplicitLocOpBuilder builder(chain.last->getLoc(), operations);
     builder.setInsertionPoint(chain.last);
     WordProducts products(builder, *plan.intrinsic, lanes, target);
-    auto word = [&](const Word &operands, Type element) {
-      Value &known = made[operands];
-      return known ? known : known = wordOf(builder, builder.getLoc(), operands, element, plan.group());
+    auto inRegister = [&](const Word &word) {
+      Value &known = made[word];
+      return known ? known : known = wordOf(builder, builder.getLoc(), word, plan.group());
     };
     Type type = chain.last->getResult(0).getType();
     Value sums = chain.initial ? chain.initial : builder.create<arith::ConstantOp>(builder.getZeroAttr(type));
     for (const auto &[left, right] : stepsOf(chain, plan))
-      sums = products.multiplyAdd(word(left, plan.intrinsic->panels->left), word(right, plan.intrinsic->panels->right),
-                                  sums);
+      sums = products.multiplyAdd(inRegister(left), inRegister(right), sums);
     chain.last->getResult(0).replaceAllUsesWith(sums);
   }
 }
