@@ -117,15 +117,16 @@ std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool 
   return source;
 }
 
-/// Whether an index is the element k of a constant vector, between two numbers.
+/// Whether an index is the element k of a constant vector, between two numbers: for all operands the same.
 bool WeightsReader::isGroupOf(Value index) {
+  int64_t first = 0, last = std::numeric_limits<int64_t>::max();
   while (isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(index.getDefiningOp())) {
     Operation *limit = index.getDefiningOp();
     unsigned constant = getConstantIntValue(limit->getOperand(0)) ? 0 : 1;
     std::optional<int64_t> number = getConstantIntValue(limit->getOperand(constant));
     if (!number)
       return false;
-    (isa<arith::MinSIOp>(limit) ? lastGroup : firstGroup) = *number;
+    (isa<arith::MinSIOp>(limit) ? last : first) = *number;
     index = limit->getOperand(1 - constant);
   }
   auto cast = index.getDefiningOp<arith::IndexCastOp>();
@@ -135,8 +136,12 @@ bool WeightsReader::isGroupOf(Value index) {
       names.read(load.getIndices(), load.getVariables()) != Shape{names.symbol(block.iterators()[0])})
     return false;
   Value constant = constants[mlir::cast<BlockArgument>(load.getBuffer()).getArgNumber()];
-  groupOfDepth = groupOfDepth ? groupOfDepth : constant;
-  return groupOfDepth == constant;
+  if (!groupOfDepth) {
+    groupOfDepth = constant;
+    firstGroup = first;
+    lastGroup = last;
+  }
+  return groupOfDepth == constant && firstGroup == first && lastGroup == last;
 }
 
 /// The depths in the order of their groups, which are equally long.
