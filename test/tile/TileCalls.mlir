@@ -13,7 +13,7 @@
 // CHECK-COUNT-4: "llvm.x86.tilestored64"
 
 // A kernel says once how many rows registers have, at its entry; calls of other rows are between two that say it again.
-// Of rows that only a run knows, there are one or two registers.
+// Of rows that only a run knows, there are blocks, and of those that are left, one or two registers.
 // CHECK-LABEL: func.func @rows
 // CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
 // CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
@@ -22,10 +22,13 @@
 // CHECK: func.call @tiles_amx.i8.block_32x32
 // CHECK: %[[FIVE:.*]] = arith.constant 5 : i8
 // CHECK: call @tiles_amx.configure(%[[FIVE]],
-// CHECK-NEXT: call @tiles_amx.i8.block_16x32
+// CHECK: call @tiles_amx.i8.block_16x32
 // CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
 // CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
 // CHECK: call @tiles_amx.configure(%[[FULL]], %[[NINE]])
+// CHECK: scf.for
+// CHECK: func.call @tiles_amx.i8.block_32x32
+// CHECK: scf.if
 // CHECK-DAG: arith.minsi
 // CHECK-DAG: arith.maxsi
 // CHECK: call @tiles_amx.configure
@@ -36,10 +39,8 @@
 // CHECK-DAG: %[[FULL:.*]] = arith.constant 16 : i8
 // CHECK-DAG: %[[NINE:.*]] = arith.constant 9 : i8
 // CHECK: call @tiles_amx.configure(%[[FULL]], %[[NINE]])
-// CHECK-NEXT: llvm.call_intrinsic "llvm.x86.tilerelease"
+// CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
 // CHECK-NEXT: return
-// CHECK: func.func private @tiles_amx.configure
-// CHECK: "llvm.x86.ldtilecfg"
 func.func @rows(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index, %left: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -56,5 +57,34 @@ func.func @rows(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index
     extents(%cols, %k, %one, %one, %rest) : memref<?xi8>, memref<?xi8>, memref<?xi32>
   tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
     extents(%cols, %k, %one, %one, %left) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  return
+}
+
+// Rows of several blocks take 512 of the depth at a time, as the first cache has a third of it for a panel's part; what
+// follows the first part goes on with its sums. In each step, one of three pieces of the next panel is asked for.
+// CHECK-LABEL: func.func @deep
+// CHECK: scf.for %{{.*}} to %c3 step
+// CHECK: func.call @tiles_amx.i8.block_32x32_ahead3
+// CHECK: scf.for %{{.*}} = %c512{{.*}} to %c1088{{.*}} step %c512
+// CHECK: scf.for
+// CHECK: func.call @tiles_amx.i8.block_32x32_more_ahead3
+// CHECK: call @tiles_amx.configure
+// CHECK: call @tiles_amx.i8.block_16x32(
+// CHECK: call @tiles_amx.configure
+// CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
+// CHECK-NEXT: return
+// CHECK: func.func private @tiles_amx.configure
+// CHECK: "llvm.x86.ldtilecfg"
+func.func @deep(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %next: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 101 : index
+  %words = arith.constant 272 : index
+  %k = arith.constant 1088 : index
+  %g = arith.constant 4 : index
+  %cols = arith.constant 32 : index
+  %line = arith.constant 128 : index
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
+    extents(%cols, %words, %one, %one, %rows) ahead(%next in 1) : memref<?xi8>, memref<?xi8>, memref<?xi32>
   return
 }

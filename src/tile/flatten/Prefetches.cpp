@@ -56,8 +56,11 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
     while (inner != loop && inner->getParentOfType<ForOp>() != loop)
       inner = inner->getParentOfType<ForOp>();
     auto block = access.op->getParentOfType<BlockOp>()->getParentOfType<BlockOp>();
-    if (block && !intrinsicOf(block).empty() && inner->isProperAncestor(block) &&
-        indices.along(positionOf(access), inner, access.op).isUniform())
+    bool isIntrinsic = block && !intrinsicOf(block).empty();
+    if (isIntrinsic && block->getParentOfType<ForOp>() == loop)
+      inParts[access.buffer()] = {ForOp(), *rows}; // by one call
+    else if (isIntrinsic && inner->isProperAncestor(block) &&
+             indices.along(positionOf(access), inner, access.op).isUniform())
       inParts[access.buffer()] = {inner, *rows};
     else
       emitPrefetch(builder, *rows);
@@ -93,9 +96,13 @@ void Flattener::emitPrefetchesOfRow(OpBuilder &builder, ForOp loop) {
 
 std::optional<AskedAhead> Flattener::askedAhead(OpBuilder &builder, Value buffer, BlockOp block) {
   auto found = inParts.find(buffer);
-  if (found == inParts.end() || !found->second.first->isProperAncestor(block))
+  if (found == inParts.end())
     return std::nullopt;
   auto [loop, rows] = found->second;
+  if (!loop)
+    return AskedAhead{value(builder, rows.first), 1};
+  if (!loop->isProperAncestor(block))
+    return std::nullopt;
   SymbolicInt parts = indices.extentOf(loop), position = indices.names.symbol(loop.variable());
   return AskedAhead{value(builder, rows.first + position * ceilDiv(rows.length, parts)), estimate(parts)};
 }

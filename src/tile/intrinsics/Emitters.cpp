@@ -20,3 +20,8 @@ int64_t perpend::tile::rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std
   const Emitter *emitter = findEmitter(intrinsic.emitter);
   return (emitter ? emitter : &registersEmitter)->rowsAtOnce(intrinsic, panel, rows, target);
 }
+
+int64_t perpend::tile::blocksAtOnce(const Intrinsic &intrinsic) {
+  const Emitter *emitter = findEmitter(intrinsic.emitter);
+  return emitter ? emitter->blocksAtOnce : 1;
+}

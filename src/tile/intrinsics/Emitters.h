@@ -24,6 +24,8 @@ struct Emitter {
                         const target::TargetInfo &target);
   /// Whether one call can be of the rows that are left behind whole blocks, though only a run knows how many.
   bool takesAnyRows;
+  /// Blocks of rows that one call may have: with several, it divides the depth so that the first cache serves them all.
+  int64_t blocksAtOnce = 1;
 };
 
 /// Null: there is none of this name.
@@ -33,6 +35,8 @@ std::string emitterNames();
 /// As rowsAtOnce of the intrinsic's emitter; an implementation in text is taken to hold its sums in registers.
 int64_t rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
                    const target::TargetInfo &target);
+
+int64_t blocksAtOnce(const Intrinsic &intrinsic);
 
 /// A block of sums in vector registers (Registers.cpp).
 extern const Emitter registersEmitter;

@@ -22,6 +22,11 @@ struct PanelArguments {
       : a(v[0]), aOffset(v[1]), aStride(v[2]), b(v[3]), bOffset(v[4]), c(v[5]), cOffset(v[6]), cStride(v[7]),
         depth(v[8]), counts{v[9], v[10]}, aSteps{v[11], v[12]}, bSteps{v[13], v[14]},
         ahead(v.size() > 15 ? v[15] : mlir::Value()) {}
+  /// But for what is asked for ahead.
+  llvm::SmallVector<mlir::Value> values() const {
+    return {a,     aOffset,   aStride,   b,         bOffset,   c,         cOffset,  cStride,
+            depth, counts[0], counts[1], aSteps[0], aSteps[1], bSteps[0], bSteps[1]};
+  }
 };
 
 class PanelCode : protected BlockCode {

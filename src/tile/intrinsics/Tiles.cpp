@@ -12,6 +12,10 @@
 // have, which costs more than a step. So a kernel that has such calls tells it at its entry, for the rows of the first,
 // and around those of other rows; at its end the registers are released.
 //
+// A step loads as many bytes as the second cache gives in twice the time that its products take. So a call of more rows
+// than a block has takes a part of the depth at a time, whose part of the panel stays in the first cache for all
+// blocks; from the second part on, a block begins with the sums that it has stored.
+//
 //   tile.call_intrinsic "i8.tiles" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
 // becomes
 //   func.call @tiles_i8.tiles_32x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
@@ -26,6 +30,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -42,13 +47,33 @@ constexpr int64_t mostAlong = 2, firstOfLeft = mostAlong * mostAlong, firstOfRig
 // The function of a block
 //===----------------------------------------------------------------------===//
 
+/// Rows of a block, of so many in all, with registers of `inOne`: spread evenly, where that takes no more registers.
+int64_t rowsOfBlock(int64_t inOne, std::optional<int64_t> rows) {
+  int64_t most = mostAlong * inOne;
+  if (!rows || *rows < 1)
+    return most;
+  int64_t blocks = llvm::divideCeil(*rows, most), even = llvm::divideCeil(*rows, blocks);
+  return blocks * llvm::divideCeil(even, inOne) <= llvm::divideCeil(*rows, inOne) ? even : most;
+}
+
+/// What the function of a block does.
+struct TileBlock {
+  int64_t down;       ///< registers of its rows
+  bool goesOn;        ///< from sums in memory, not from zeros
+  int64_t pieces = 0; ///< of what a step reads of the panel: one of the next panel is asked for; 0: none
+
+  std::string suffix() const {
+    return (goesOn ? "_more" : "") + (pieces ? "_ahead" + std::to_string(pieces) : std::string());
+  }
+};
+
 class TileBlockEmitter : PanelCode {
 public:
   /// Of so many registers along each side.
-  TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t down, int64_t across,
+  TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t across, TileBlock block,
                    PanelArguments arguments, const target::TargetInfo &target)
-      : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), down(down),
-        across(across) {}
+      : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), across(across),
+        block(block) {}
 
   void emit();
 
@@ -56,17 +81,20 @@ private:
   Value number(int64_t value) { return builder.create<arith::ConstantIntOp>(value, 8); }
   Value asInteger(Value index) { return builder.create<arith::IndexCastOp>(builder.getI64Type(), index); }
   void emitStep(Value aBase, Value bBase);
+  void emitPrefetchAhead(Value k);
+  void emitMoves(const Intrinsic::Code &move);
   void emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride);
   /// The sums for each register.
   void forSums(function_ref<void(int64_t row, int64_t column, int64_t tile)> visit) {
-    for (int64_t row = 0; row < down; ++row)
+    for (int64_t row = 0; row < block.down; ++row)
       for (int64_t column = 0; column < across; ++column)
         visit(row, column, row * mostAlong + column);
   }
 
   const Intrinsic &intrinsic;
   const Intrinsic::Tiles &tiles;
-  int64_t down, across;
+  int64_t across;
+  TileBlock block;
 };
 
 /// A register's rows in memory are elements from a position on, each by a stride behind the one before.
@@ -86,7 +114,7 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   Value bStride = constant(across * tiles.columns * group);
   for (int64_t column = 0; column < across; ++column)
     emitMove(tiles.load, firstOfRight + column, arguments.b, add(bBase, column * tiles.columns * group), bStride);
-  for (int64_t row = 0; row < down; ++row)
+  for (int64_t row = 0; row < block.down; ++row)
     emitMove(tiles.load, firstOfLeft + row, arguments.a,
              add(aBase, multiply(arguments.aStride, constant(row * tiles.rows))), arguments.aStride);
   forSums([&](int64_t row, int64_t column, int64_t tile) {
@@ -94,18 +122,36 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   });
 }
 
+/// Into the second cache: what comes all at once would stop the products.
+void TileBlockEmitter::emitPrefetchAhead(Value k) {
+  int64_t columns = across * tiles.columns;
+  Value first = builder.create<arith::DivUIOp>(multiply(k, constant(columns)), constant(block.pieces));
+  int64_t elements = intrinsic.panels->depth * columns / block.pieces;
+  prefetch(arguments.b, add(arguments.ahead, first), 0, std::max<int64_t>(1, elements), /*cache=*/2);
+}
+
+/// Of all sums.
+void TileBlockEmitter::emitMoves(const Intrinsic::Code &move) {
+  forSums([&](int64_t row, int64_t column, int64_t tile) {
+    Value position = add(arguments.cOffset, multiply(arguments.cStride, constant(row * tiles.rows)));
+    emitMove(move, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
+  });
+}
+
 void TileBlockEmitter::emit() {
-  forSums([&](int64_t, int64_t, int64_t tile) { tiles.zero.inlined(builder, number(tile)); });
+  if (block.goesOn)
+    emitMoves(tiles.load);
+  else
+    forSums([&](int64_t, int64_t, int64_t tile) { tiles.zero.inlined(builder, number(tile)); });
   emitWindow({}, [&](Value a, Value b, ValueRange) {
     return emitLoop(constant(0), arguments.depth, intrinsic.panels->depth, {}, [&](Value k, ValueRange) {
+      if (block.pieces)
+        emitPrefetchAhead(k);
       emitStep(add(a, k), offset(b, k, constant(across * tiles.columns)));
       return Values();
     });
   });
-  forSums([&](int64_t row, int64_t column, int64_t tile) {
-    Value position = add(arguments.cOffset, multiply(arguments.cStride, constant(row * tiles.rows)));
-    emitMove(tiles.store, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
-  });
+  emitMoves(tiles.store);
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,15 +166,29 @@ public:
   LogicalResult lower();
 
 private:
+  /// From where on a block computes.
+  struct Place {
+    Value row, k;
+  };
+
   Value constant(OpBuilder &builder, int64_t value) {
     return builder.create<arith::ConstantIndexOp>(op.getLoc(), value);
   }
+  template <typename Operation> Value compute(OpBuilder &builder, Value left, Value right) {
+    return builder.createOrFold<Operation>(op.getLoc(), left, right);
+  }
+  int64_t registersFor(int64_t rows) const { return (rows + tiles.rows - 1) / tiles.rows; }
   /// Tells the processor that blocks have so many rows.
   void emitConfiguration(OpBuilder &builder, Value rows);
   func::FuncOp configuration();
   /// The rows for which the kernel tells it, at its entry.
   int64_t configuredRows(int64_t rows);
-  void emitCall(OpBuilder &builder, int64_t down);
+  void emitCall(OpBuilder &builder, TileBlock block, ValueRange operands);
+  SmallVector<Value> operandsAt(OpBuilder &builder, Place place, Value depth);
+  Value partOfDepth(OpBuilder &builder, Value count);
+  void emitBlocks(OpBuilder &builder, Value count, int64_t height, Value k, Value depth, bool goesOn);
+  void emitParts(OpBuilder &builder, Value count, int64_t height);
+  void emitRest(OpBuilder &builder, Value first, int64_t configured);
 
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
@@ -179,21 +239,115 @@ int64_t TileCall::configuredRows(int64_t rows) {
   return rows;
 }
 
-void TileCall::emitCall(OpBuilder &builder, int64_t down) {
-  std::string name = llvm::formatv("tiles_{0}_{1}x{2}", intrinsic.name, down * tiles.rows, across * tiles.columns);
+void TileCall::emitCall(OpBuilder &builder, TileBlock block, ValueRange operands) {
+  std::string name = llvm::formatv("tiles_{0}_{1}x{2}{3}", intrinsic.name, block.down * tiles.rows,
+                                   across * tiles.columns, block.suffix());
   auto attributes = tiles.multiply.code->getAttrOfType<ArrayAttr>("passthrough");
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-    TileBlockEmitter(code, intrinsic, down, across, PanelArguments(arguments), target).emit();
+    TileBlockEmitter(code, intrinsic, across, block, PanelArguments(arguments), target).emit();
   };
-  func::FuncOp function = call.function(name, ValueRange(operands).getTypes(),
-                                        attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);
+  func::FuncOp function =
+      call.function(name, operands.getTypes(), attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);
   builder.create<func::CallOp>(op.getLoc(), function, operands);
 }
 
+/// Of a block that begins there, of a part of the depth.
+SmallVector<Value> TileCall::operandsAt(OpBuilder &builder, Place place, Value depth) {
+  auto moved = [&](Value base, Value count, Value stride) {
+    return compute<arith::AddIOp>(builder, base, compute<arith::MulIOp>(builder, count, stride));
+  };
+  PanelArguments all{ValueRange(operands)};
+  all.aOffset = moved(compute<arith::AddIOp>(builder, all.aOffset, place.k), place.row, all.aStride);
+  all.bOffset = moved(all.bOffset, place.k, constant(builder, across * tiles.columns));
+  all.cOffset = moved(all.cOffset, place.row, all.cStride);
+  all.depth = depth;
+  return all.values();
+}
+
+/// As much of it as a third of the first cache holds of a panel; all of it where there is a window, or one block.
+Value TileCall::partOfDepth(OpBuilder &builder, Value count) {
+  PanelArguments all{ValueRange(operands)};
+  int64_t columnBytes = across * tiles.columns * intrinsic.panels->right.getIntOrFloatBitWidth() / 8;
+  int64_t part = llvm::alignDown(target.l1Bytes / 3 / columnBytes, intrinsic.panels->depth);
+  bool isWindow = !matchPattern(all.counts[0], m_One()) || !matchPattern(all.counts[1], m_One());
+  std::optional<int64_t> depth = getConstantIntValue(all.depth);
+  if (isWindow || matchPattern(count, m_One()) || (depth && *depth <= part) || part < intrinsic.panels->depth)
+    return all.depth;
+  Value ofFirstCache = compute<arith::MinSIOp>(builder, all.depth, constant(builder, part));
+  if (getConstantIntValue(count))
+    return ofFirstCache;
+  Value isSingle = builder.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::sle, count, constant(builder, 1));
+  return builder.create<arith::SelectOp>(op.getLoc(), isSingle, all.depth, ofFirstCache);
+}
+
+/// So many of the same height, one below the other. What is asked for ahead comes in pieces, one for each of them.
+void TileCall::emitBlocks(OpBuilder &builder, Value count, int64_t height, Value k, Value depth, bool goesOn) {
+  constexpr int64_t someBlocks = 4, mostParts = 8;
+  OpBuilder inner = builder;
+  Value number = constant(builder, 0);
+  if (!matchPattern(count, m_One())) {
+    auto loop = builder.create<scf::ForOp>(op.getLoc(), number, count, constant(builder, 1));
+    inner = OpBuilder::atBlockBegin(loop.getBody());
+    number = loop.getInductionVar();
+  }
+  TileBlock block{registersFor(height), goesOn};
+  SmallVector<Value> values =
+      operandsAt(inner, {compute<arith::MulIOp>(inner, number, constant(inner, height)), k}, depth);
+  if (op.getAhead()) {
+    int64_t parts = std::min<int64_t>(mostParts, *op.getParts());
+    block.pieces = parts * getConstantIntValue(count).value_or(someBlocks);
+    Value columns = constant(inner, across * tiles.columns);
+    Value before = compute<arith::DivUIOp>(inner, compute<arith::MulIOp>(inner, k, columns), constant(inner, parts));
+    Value ofBlock =
+        compute<arith::DivUIOp>(inner, compute<arith::MulIOp>(inner, depth, columns), constant(inner, block.pieces));
+    before = compute<arith::AddIOp>(inner, before, compute<arith::MulIOp>(inner, number, ofBlock));
+    values.push_back(compute<arith::AddIOp>(inner, op.getAhead(), before));
+  }
+  emitCall(inner, block, values);
+}
+
+void TileCall::emitParts(OpBuilder &builder, Value count, int64_t height) {
+  Value depth = PanelArguments(ValueRange(operands)).depth, part = partOfDepth(builder, count);
+  emitBlocks(builder, count, height, constant(builder, 0), part, /*goesOn=*/false);
+  if (part == depth)
+    return;
+  auto loop = builder.create<scf::ForOp>(op.getLoc(), part, depth, part);
+  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  Value k = loop.getInductionVar(), left = compute<arith::SubIOp>(inner, depth, k);
+  emitBlocks(inner, count, height, k, compute<arith::MinSIOp>(inner, part, left), /*goesOn=*/true);
+}
+
+/// The rows from `first` on, less than a block; none where they are a number that is 0.
+void TileCall::emitRest(OpBuilder &builder, Value first, int64_t configured) {
+  Location loc = op.getLoc();
+  Value rest = compute<arith::SubIOp>(builder, call.rows(), first);
+  std::optional<int64_t> count = getConstantIntValue(rest);
+  if (count == 0)
+    return;
+  OpBuilder inner = builder;
+  if (!count) {
+    Value isLeft = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, rest, constant(builder, 0));
+    inner = builder.create<scf::IfOp>(loc, isLeft, /*withElseRegion=*/false).getThenBodyBuilder();
+  }
+  emitConfiguration(inner, rest);
+  SmallVector<Value> values =
+      operandsAt(inner, {first, constant(inner, 0)}, PanelArguments(ValueRange(operands)).depth);
+  if (count) {
+    emitCall(inner, {registersFor(*count), /*goesOn=*/false}, values);
+  } else {
+    Value isHigh = inner.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, rest, constant(inner, tiles.rows));
+    auto choice = inner.create<scf::IfOp>(loc, isHigh, /*withElseRegion=*/true);
+    OpBuilder high = choice.getThenBodyBuilder(), low = choice.getElseBodyBuilder();
+    emitCall(high, {mostAlong, /*goesOn=*/false}, values);
+    emitCall(low, {1, /*goesOn=*/false}, values);
+  }
+  emitConfiguration(inner, constant(inner, configured));
+}
+
 LogicalResult TileCall::lower() {
-  int64_t most = mostAlong * tiles.rows;
   std::optional<int64_t> rows = getConstantIntValue(call.rows()), columns = getConstantIntValue(call.columns());
-  if (failed(call.check(rows.value_or(most), columns)))
+  int64_t height = rowsOfBlock(tiles.rows, rows);
+  if (failed(call.check(rows.value_or(height), columns)))
     return failure();
   FailureOr<SmallVector<Value>> found = call.operands();
   if (failed(found))
@@ -201,21 +355,15 @@ LogicalResult TileCall::lower() {
   operands = *found;
   across = llvm::divideCeil(*columns, tiles.columns);
   OpBuilder builder(op);
-  int64_t configured = configuredRows(rows.value_or(most));
-  if (rows != configured)
-    emitConfiguration(builder, call.rows());
-  if (rows) {
-    emitCall(builder, llvm::divideCeil(*rows, tiles.rows));
-  } else {
-    Value isHigh = builder.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::sgt, call.rows(),
-                                                 constant(builder, tiles.rows));
-    auto choice = builder.create<scf::IfOp>(op.getLoc(), isHigh, /*withElseRegion=*/true);
-    OpBuilder high = choice.getThenBodyBuilder(), low = choice.getElseBodyBuilder();
-    emitCall(high, mostAlong);
-    emitCall(low, 1);
-  }
-  if (rows != configured)
+  int64_t configured = configuredRows(height);
+  if (height != configured)
+    emitConfiguration(builder, constant(builder, height));
+  Value rowsOfOne = constant(builder, height);
+  Value count = compute<arith::DivSIOp>(builder, call.rows(), rowsOfOne);
+  emitParts(builder, count, height);
+  if (height != configured)
     emitConfiguration(builder, constant(builder, configured));
+  emitRest(builder, compute<arith::MulIOp>(builder, count, rowsOfOne), configured);
   op.erase();
   return success();
 }
@@ -229,15 +377,12 @@ bool takesTiles(const Intrinsic &intrinsic) {
   return PanelCall::takes(intrinsic) && intrinsic.tiles && intrinsic.panels->depth > intrinsic.panels->group;
 }
 
-/// Spread evenly, where that takes no more registers.
 int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> rows, const target::TargetInfo &) {
-  int64_t inOne = intrinsic.tiles->rows, most = mostAlong * inOne;
-  if (!rows || *rows < 1)
-    return most;
-  int64_t blocks = llvm::divideCeil(*rows, most), even = llvm::divideCeil(*rows, blocks);
-  return blocks * llvm::divideCeil(even, inOne) <= llvm::divideCeil(*rows, inOne) ? even : most;
+  return rowsOfBlock(intrinsic.tiles->rows, rows);
 }
 
 } // namespace
 
-const Emitter perpend::tile::tilesEmitter = {"tiles", takesTiles, lowerCall, rowsInTiles, /*takesAnyRows=*/true};
+const Emitter perpend::tile::tilesEmitter = {
+    "tiles",           takesTiles, lowerCall, rowsInTiles, /*takesAnyRows=*/true,
+    /*blocksAtOnce=*/8};

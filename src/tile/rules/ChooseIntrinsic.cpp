@@ -132,19 +132,24 @@ SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const
   return known;
 }
 
-int64_t perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
-                                   int64_t group, Type sum, const target::TargetInfo &target) {
+RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents,
+                                       int64_t panel, int64_t group, Type sum, const target::TargetInfo &target) {
   std::optional<PanelLayout::Fit> best;
+  int64_t together = 1;
   for (const Intrinsic *intrinsic : intrinsics) {
     const std::optional<PanelLayout> &panels = intrinsic->panels;
     if (!panels || panels->group != group || panels->columns.constant().value_or(panel) != panel)
       continue;
     int64_t most = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target);
     auto fit = panels->fit(*intrinsic, extents, panel, most, target);
-    if (fit && (!best || fit->cyclesPerPoint < best->cyclesPerPoint))
+    if (fit && (!best || fit->cyclesPerPoint < best->cyclesPerPoint)) {
       best = fit;
+      together = blocksAtOnce(*intrinsic);
+    }
   }
-  return best ? best->rows : rowsInRegisters(sum, panel, group, extents.rows.constant(), target);
+  if (!best)
+    return {rowsInRegisters(sum, panel, group, extents.rows.constant(), target)};
+  return {best->rows, together};
 }
 
 LogicalResult IntrinsicChoice::run() {

@@ -57,11 +57,15 @@ private:
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
   /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
   bool moves(unsigned dim, const Access &operand, unsigned first = 0);
+  void joinBlocks();
   int64_t stepBytes(unsigned dim);
+  std::optional<double> panelBytes();
   bool holdsPanel(unsigned dim, int64_t blocks);
+  int64_t resultBytes();
+  bool keepsPanels();
   int64_t blockOf(unsigned dim, int64_t multiple);
-  /// Of the second-level cache, one is for the plain operand of a unit.
-  int64_t cacheParts() const { return height ? 4 : 2; }
+  /// Of the second-level cache, one is for the plain operand of a unit; less where products take as long as reading it.
+  int64_t cacheParts() const { return height || together > 1 ? 4 : 2; }
 
   LogicalResult divide();
   LogicalResult askAhead(Loop unit);
@@ -75,8 +79,9 @@ private:
   BlockOp product, root;
   Value sumBuffer;
   Access plain, packed;
-  /// Elements of a word, columns of a panel, and rows of a block.
-  int64_t group = 1, panel = 0, rowsAtOnce = 1;
+  /// Elements of a word, columns of a panel, rows of a call, of its blocks, and how many of them it
+  /// may have.
+  int64_t group = 1, panel = 0, rowsAtOnce = 1, blockRows = 1, together = 1;
   /// Dimensions of the sum.
   std::optional<unsigned> rows, height;
   /// Around the blocks of registers: those that are units, and those inside of one.
@@ -191,15 +196,35 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
     Type sum = cast<BufferType>(sumBuffer.getType()).getElementType();
     return rowsOfBlock(intrinsics, extents, panel, group, sum, target);
   };
-  rowsAtOnce = rowsAlong(rows);
+  RowsOfBlock block = rowsAlong(rows);
+  rowsAtOnce = block.rows;
+  together = block.together;
   bool isNarrow =
       height && rowsAtOnce < fewRows &&
       estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.l2Bytes) / cacheParts();
-  int64_t others = isNarrow ? rowsAlong(height) : 0;
+  int64_t others = isNarrow ? rowsAlong(height).rows : 0;
   if (others > rowsAtOnce) {
     std::swap(rows, height);
     rowsAtOnce = others;
   }
+  joinBlocks();
+}
+
+/// Where the first cache does not hold a panel, a call has several blocks of rows, as it divides the depth for them. It
+/// goes on with sums that it has stored; where nothing follows the product, that is work that a block has not.
+void ContractionRule::joinBlocks() {
+  blockRows = rowsAtOnce;
+  std::optional<double> bytes = panelBytes();
+  double least = double(target.l1Bytes) * (root == product ? 2 : 2. / 3);
+  if (height || !rows || !bytes || *bytes <= least)
+    return;
+  int64_t count = estimate(extentOf(*rows)), blocks = llvm::divideCeil(count, rowsAtOnce);
+  int64_t calls = llvm::divideCeil(blocks, together);
+  if (blocks <= 1)
+    return;
+  rowsAtOnce *= llvm::divideCeil(blocks, calls);
+  if (calls == 1 && extentOf(*rows).isConstant())
+    rowsAtOnce = count;
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,20 +246,43 @@ int64_t ContractionRule::stepBytes(unsigned dim) {
   return std::max<int64_t>(1, estimate(position.substitute(second) - position.substitute(first)) * bits / 8);
 }
 
+/// Of one.
+std::optional<double> ContractionRule::panelBytes() {
+  std::optional<int64_t> columns = extentOf(rank() - 1).constant();
+  auto type = cast<BufferType>(packed.buffer().getType());
+  std::optional<int64_t> elements = graph::elementCount(type.extents()).constant();
+  if (!columns || !elements || *columns < 1)
+    return std::nullopt;
+  return double(*elements) * type.getElementType().getIntOrFloatBitWidth() / 8 /
+         double(llvm::divideCeil(*columns, panel));
+}
+
 /// Whether a panel stays in the cache for all rows, rather than some rows for all panels: that reads the plain operand
 /// again for each panel, and the other one, which comes from memory, once.
 bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
   constexpr double memoryOverCache = 1.5;
-  std::optional<int64_t> count = extentOf(dim).constant(), columns = extentOf(rank() - 1).constant();
-  Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
-  std::optional<int64_t> elements = graph::elementCount(extents).constant();
-  if (rank() != 2 || dim != rows || !count || !columns || !elements)
+  std::optional<int64_t> count = extentOf(dim).constant();
+  std::optional<double> bytes = panelBytes();
+  if (rank() != 2 || dim != rows || !count || !bytes)
     return false;
-  int64_t panels = llvm::divideCeil(*columns, panel);
-  double bytes =
-      double(*elements) * cast<BufferType>(packed.buffer().getType()).getElementType().getIntOrFloatBitWidth() / 8;
-  return bytes / double(panels) <= double(target.l2Bytes) / 2 &&
-         double(panels - 1) * double(*count * stepBytes(dim)) <= memoryOverCache * double(blocks - 1) * bytes;
+  auto panels = double(llvm::divideCeil(*extentOf(rank() - 1).constant(), panel));
+  return *bytes <= double(target.l2Bytes) / 2 &&
+         (panels - 1) * double(*count * stepBytes(dim)) <= memoryOverCache * double(blocks - 1) * panels * *bytes;
+}
+
+int64_t ContractionRule::resultBytes() {
+  auto result = cast<BufferType>(buffersOf(root, /*isWritten=*/true).front().getType());
+  return estimate(graph::elementCount(result.extents())) * elementBytes(result.getElementType());
+}
+
+/// Whether the second cache has all panels anyway, but not all of what follows the product: then few rows are done for
+/// all panels, so that rows of the result are written, and read, one after another.
+bool ContractionRule::keepsPanels() {
+  std::optional<double> bytes = panelBytes();
+  if (height || !rows || rank() != 2 || !bytes)
+    return false;
+  auto panels = double(llvm::divideCeil(*extentOf(rank() - 1).constant(), panel));
+  return panels * *bytes <= double(target.l2Bytes) / 8 && resultBytes() > static_cast<int64_t>(target.l2Bytes) / 2;
 }
 
 /// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
@@ -242,8 +290,10 @@ bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim));
   auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts() / stepBytes(dim);
+  if (keepsPanels())
+    held = std::min<int64_t>(held, target.l2Bytes / 32 * count / resultBytes());
   held = std::max<int64_t>(1, held / multiple) * multiple;
-  if (holdsPanel(dim, llvm::divideCeil(count, held)))
+  if (!keepsPanels() && holdsPanel(dim, llvm::divideCeil(count, held)))
     held = llvm::alignTo(count, multiple);
   int64_t others = llvm::divideCeil(estimate(extentOf(rank() - 1)), panel);
   for (unsigned other = 0; other + 1 < rank(); ++other)
@@ -306,14 +356,13 @@ LogicalResult ContractionRule::divide() {
 /// The next panel comes from memory while all rows of a unit are multiplied by this one. What follows the product reads
 /// and writes a part of each row, which hardware does not foresee.
 LogicalResult ContractionRule::askAhead(Loop unit) {
-  if (inUnit.empty() || !target.l2Bytes)
+  bool isReadAgain = !inUnit.empty() || (rows && together > 1 && rowsAtOnce > blockRows);
+  if (!isReadAgain || !target.l2Bytes || keepsPanels())
     return success();
   Attribute next = Builder(kernel.getContext()).getI64IntegerAttr(1);
   if (failed(schedule->annotate(unit, prefetchAnnotation, next)))
     return failure();
-  auto result = cast<BufferType>(buffersOf(root, /*isWritten=*/true).front().getType());
-  int64_t bytes = estimate(graph::elementCount(result.extents())) * elementBytes(result.getElementType());
-  bool isCached = root == product || bytes <= static_cast<int64_t>(target.l2Bytes) / 2;
+  bool isCached = inUnit.empty() || root == product || resultBytes() <= static_cast<int64_t>(target.l2Bytes) / 2;
   return isCached ? success() : schedule->annotate(inUnit.back(), prefetchAnnotation, next);
 }
 
@@ -324,9 +373,10 @@ LogicalResult ContractionRule::tensorize() {
 
 LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   schedule = &kernelSchedule;
-  // A panel that is cut is not written whole.
+  // A panel that is cut is not written whole, and sums that are gone on with stay in the cache.
   SymbolicInt columns = extentOf(rank() - 1);
-  if (root == product && support::mod(columns, SymbolicInt(panel)) != SymbolicInt(0)) {
+  bool isCut = support::mod(columns, SymbolicInt(panel)) != SymbolicInt(0);
+  if (root == product && (isCut || rowsAtOnce > blockRows)) {
     FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
     FailureOr<KernelSchedule::Block> copy = schedule->cacheWrite(*handle, "local");
     if (failed(copy))

@@ -43,7 +43,7 @@ struct Product {
     Shape domain(block.getDomain().values());
     ProductExtents extents{rows, domain[domain.size() - 2], domain.back()};
     Type sum = cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType();
-    return rowsOfBlock(intrinsicsFor(block, target), extents, columnsOfPanel, group, sum, target);
+    return rowsOfBlock(intrinsicsFor(block, target), extents, columnsOfPanel, group, sum, target).rows;
   }
 };
 

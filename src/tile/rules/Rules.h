@@ -50,9 +50,13 @@ void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: how many rows of a product, in panels of so many columns, of words of `group` elements, are a
-/// block of the cheapest of these intrinsics; where none says so, as many as registers hold of sums.
-int64_t rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
-                    int64_t group, mlir::Type sum, const target::TargetInfo &target);
+/// block of the cheapest of these intrinsics; where none says so, as many as registers hold of sums. `together`: how
+/// many such blocks a call may have.
+struct RowsOfBlock {
+  int64_t rows, together = 1;
+};
+RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
+                        int64_t group, mlir::Type sum, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
 /// takes it. Fails, with nothing done, where none does.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

@@ -5,7 +5,7 @@ func.func private @amx.bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2
                               %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
-    where = ["rows <= 32", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
+    where = ["rows <= 256", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-bf16"],
     cycles = "16 * outer * inner * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
     emitter = "tiles",
@@ -37,7 +37,7 @@ func.func private @amx.i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] 
                               %c: !tile.buffer<[rows, cols] x i32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
-    where = ["rows <= 32", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
+    where = ["rows <= 256", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-int8"],
     cycles = "16 * outer * inner * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
     emitter = "tiles",
