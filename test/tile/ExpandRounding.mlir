@@ -48,6 +48,60 @@ func.func @bytes(%x: tensor<24xf32>) -> (tensor<24xui8>, tensor<24xui8>) {
   return %known, %unknown : tensor<24xui8>, tensor<24xui8>
 }
 
+// What goes on as a number is one already, and its zero point is not added.
+// CHECK-LABEL: func.func @again
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[SHIFT:.*]] : f32
+// CHECK-NOT: bitcast
+// CHECK: %[[NUMBER:.*]] = arith.subf %[[SUM]], %[[SHIFT]] : f32
+// CHECK-NEXT: arith.mulf %[[NUMBER]], %{{.*}} : f32
+// Of fewer bits than the range has, the rest is lost.
+// CHECK-LABEL: func.func @cut
+// CHECK: arith.trunci
+// CHECK: arith.uitofp
+func.func @again(%x: tensor<24xf32>) -> tensor<24xf32> {
+  %numbers = graph.constant dense<[0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 118.5, -118.5, -119.5, -119.51, 135.49,
+    135.5, 136.5, 1.0e9, -1.0e9, 4.2e6, 1.0e38, -1.0e38, 0x7F800000, 0xFF800000, 0x7FC00000, 1.0e-40]> : tensor<24xf32> : tensor<24xf32>
+  %r = graph.map (%numbers, %x) : (tensor<24xf32>, tensor<24xf32>) -> tensor<24xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %zero = arith.constant 119.0 : f32
+    %low = arith.constant 0.0 : f32
+    %high = arith.constant 255.0 : f32
+    %scale = arith.constant 0.3 : f32
+    %rounded = math.roundeven %a : f32
+    %shifted = arith.addf %rounded, %zero : f32
+    %isMore = arith.cmpf olt, %low, %shifted : f32
+    %atLeast = arith.select %isMore, %shifted, %low : f32
+    %inside = arith.minimumf %atLeast, %high fastmath<nnan> : f32
+    %number = arith.fptosi %inside : f32 to i32
+    %byte = arith.trunci %number : i32 to i8
+    %real = arith.uitofp %byte : i8 to f32
+    %centred = arith.subf %real, %zero : f32
+    %scaled = arith.mulf %centred, %scale : f32
+    %sum = arith.addf %scaled, %b : f32
+    graph.yield %sum : f32
+  }
+  return %r : tensor<24xf32>
+}
+
+func.func @cut(%x: tensor<7xf32>) -> tensor<7xf32> {
+  %numbers = graph.constant dense<[0.0, 1.0, 255.0, 256.0, 257.5, 300.0, 511.0]> : tensor<7xf32> : tensor<7xf32>
+  %r = graph.map (%numbers, %x) : (tensor<7xf32>, tensor<7xf32>) -> tensor<7xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %low = arith.constant 0.0 : f32
+    %high = arith.constant 511.0 : f32
+    %rounded = math.roundeven %a : f32
+    %isMore = arith.cmpf olt, %low, %rounded : f32
+    %atLeast = arith.select %isMore, %rounded, %low : f32
+    %inside = arith.minimumf %atLeast, %high fastmath<nnan> : f32
+    %number = arith.fptosi %inside : f32 to i32
+    %byte = arith.trunci %number : i32 to i8
+    %real = arith.uitofp %byte : i8 to f32
+    %sum = arith.addf %real, %b : f32
+    graph.yield %sum : f32
+  }
+  return %r : tensor<7xf32>
+}
+
 // A range that is no integer's, and one whose integers do not lie in the low bits.
 // CHECK-LABEL: func.func @others
 // CHECK-COUNT-2: math.roundeven

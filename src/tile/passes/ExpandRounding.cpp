@@ -7,6 +7,9 @@
 //   round(%x) + zero, at least low, at most high, to an integer
 //   =>  bits((%x, at least low - zero, at most high - zero) + 12582912.0) - (bits(12582912.0) - zero)
 //
+// Where such an integer goes on as a number (a residual of quantised tensors), it is one already: the sum less 3 *
+// 2^22.
+//
 //===----------------------------------------------------------------------===//
 
 #include "tile/passes/Passes.h"
@@ -81,10 +84,70 @@ struct SaturatedRounding : OpRewritePattern<arith::FPToSIOp> {
   }
 };
 
+/// What SaturatedRounding made, of which few bits are kept: that is, round(x) + zero, at least low, at most high.
+struct RoundedByAddition {
+  arith::AddFOp sum;
+  double zero = 0, low = 0, high = 0;
+
+  static std::optional<RoundedByAddition> of(Value integer) {
+    auto difference = integer.getDefiningOp<arith::SubIOp>();
+    auto bits = difference ? difference.getLhs().getDefiningOp<arith::BitcastOp>() : nullptr;
+    auto sum = bits ? bits.getIn().getDefiningOp<arith::AddFOp>() : nullptr;
+    auto atMost = sum ? sum.getLhs().getDefiningOp<arith::MinimumFOp>() : nullptr;
+    auto atLeast = atMost ? atMost.getLhs().getDefiningOp<arith::SelectOp>() : nullptr;
+    APInt surplus;
+    if (!atLeast || integerOf(sum.getRhs()) != shift || !matchPattern(difference.getRhs(), m_ConstantInt(&surplus)))
+      return std::nullopt;
+    std::optional<double> low = integerOf(atLeast.getFalseValue()), high = integerOf(atMost.getRhs());
+    if (!low || !high)
+      return std::nullopt;
+    auto zero = static_cast<double>(int64_t(llvm::bit_cast<int32_t>(shift)) - surplus.getSExtValue());
+    return RoundedByAddition{sum, zero, *low + zero, *high + zero};
+  }
+};
+
+struct RoundedNumber : OpRewritePattern<arith::UIToFPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::UIToFPOp op, PatternRewriter &rewriter) const override {
+    auto narrow = op.getIn().getDefiningOp<arith::TruncIOp>();
+    std::optional<RoundedByAddition> rounded = narrow ? RoundedByAddition::of(narrow.getIn()) : std::nullopt;
+    Type type = op.getType();
+    if (!rounded || rounded->sum.getType() != type || rounded->low < 0 ||
+        rounded->high >= std::ldexp(1, getElementTypeOrSelf(narrow.getType()).getIntOrFloatBitWidth()))
+      return failure();
+    auto real = [&](double number) {
+      return SaturatedRounding::constant(rewriter, op.getLoc(), type, rewriter.getF32FloatAttr(number));
+    };
+    Value number = rewriter.create<arith::SubFOp>(op.getLoc(), rounded->sum, real(shift));
+    if (rounded->zero != 0)
+      number = rewriter.create<arith::AddFOp>(op.getLoc(), number, real(rounded->zero));
+    rewriter.replaceOp(op, number);
+    return success();
+  }
+};
+
+/// Less the zero point that was added: of integers that exact.
+struct ZeroTakenAgain : OpRewritePattern<arith::SubFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SubFOp op, PatternRewriter &rewriter) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddFOp>();
+    auto number = sum ? sum.getLhs().getDefiningOp<arith::SubFOp>() : nullptr;
+    std::optional<double> zero = sum ? integerOf(sum.getRhs()) : std::nullopt;
+    bool isRounded = number && integerOf(number.getRhs()) == shift && number.getLhs().getDefiningOp<arith::AddFOp>();
+    if (!isRounded || !zero || std::abs(*zero) > mostRounded || integerOf(op.getRhs()) != zero ||
+        integerOf(number.getLhs().getDefiningOp<arith::AddFOp>().getRhs()) != shift)
+      return failure();
+    rewriter.replaceOp(op, number.getResult());
+    return success();
+  }
+};
+
 struct ExpandRounding : perpend::tile::impl::TileExpandRoundingBase<ExpandRounding> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<SaturatedRounding>(&getContext());
+    patterns.add<SaturatedRounding, RoundedNumber, ZeroTakenAgain>(&getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
