@@ -105,7 +105,8 @@ int32_t quotaCores(const char *root) {
   return cores;
 }
 
-// The scheduler chooses among the cores that are left, and keeps the thread there when all are allowed again.
+// The scheduler chooses among the cores that are left, and keeps the thread there when all are allowed again. Who
+// changes the mask of this worker from outside in these microseconds has to do it again.
 bool leaveCore() {
   cpu_set_t allowed, others;
   int core = sched_getcpu();

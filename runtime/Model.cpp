@@ -44,35 +44,38 @@ static perpend_status checkModule(const perpend_module &module) {
 struct MachineNames {
   char text[256] = "";
   size_t used = 0;
-  void add(const char *name) {
-    if (used + strlen(name) + 2 < sizeof text)
-      used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", name));
+  void add(const char *name, const char *sign = "") {
+    if (used + strlen(name) + 3 < sizeof text)
+      used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%s%s%s", used ? "," : "", sign, name));
   }
 };
 
 static perpend_status checkInstructionSets(const Descriptor &descriptor) {
-  MachineNames missing, refused;
+  MachineNames missing, refused, without;
   for (uint32_t i = 0; i < descriptor.isa.count; ++i) {
     const char *name = descriptor.isa.names[i];
     if (!hasInstructionSet(name))
       missing.add(name);
-    else if (!requestInstructionSet(name))
+    else if (!requestInstructionSet(name)) {
       refused.add(name);
+      without.add(name, "-");
+    }
   }
   if (missing.used && descriptor.hint)
     return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; hint: %s", descriptor.name, missing.text,
                 descriptor.hint);
   if (missing.used)
-    return fail(PERPEND_UNSUPPORTED_CPU,
-                "model '%.60s' needs %s, which this machine lacks; hint: compile it for this machine (target %.40s was "
-                "asked for)",
-                descriptor.name, missing.text, descriptor.target);
+    return fail(
+        PERPEND_UNSUPPORTED_CPU,
+        "model '%.60s' needs %s, which this machine lacks; hint: compile it for this machine (target %.100s was "
+        "asked for)",
+        descriptor.name, missing.text, descriptor.target);
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
         "model '%.60s' needs %s, which the system does not let this process use; hint: Linux does from 5.16 on, "
-        "unless a sandbox forbids arch_prctl; or compile it for '%.40s,-amx'",
-        descriptor.name, refused.text, descriptor.target);
+        "unless a sandbox forbids arch_prctl; or compile it for '%.100s,%s'",
+        descriptor.name, refused.text, descriptor.target, without.text);
   return PERPEND_OK;
 }
 

@@ -64,13 +64,13 @@ bool runs(const perpend_variant &variant, Processor &processor) {
   return true;
 }
 
-// "avx512f,avx512dq and 3 more (x86-64-v4)"
+// "avx512f,avx512dq and 3 more (x86-64-v4)"; "amx-tile (not granted by the system) (sapphirerapids)"
 void describeMissing(const perpend_variant &variant, Processor &processor, Needs &needs) {
   constexpr uint32_t shown = 4;
   uint32_t count = 0;
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
     if (!(processor.has(name) && requestInstructionSet(name)) && count++ < shown)
-      needs.append("%s%s", count > 1 ? "," : "", name);
+      needs.append("%s%s%s", count > 1 ? "," : "", name, processor.has(name) ? " (not granted by the system)" : "");
   if (count > shown)
     needs.append(" and %u more", count - shown);
   needs.append(" (%s)", variant.target);

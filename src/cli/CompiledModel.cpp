@@ -53,6 +53,12 @@ static std::string missingOf(const llvm::json::Object &variant) {
   return missing;
 }
 
+const llvm::json::Object &objectOf(const llvm::json::Value &value) {
+  static const llvm::json::Object none;
+  const llvm::json::Object *object = value.getAsObject();
+  return object ? *object : none;
+}
+
 std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path) {
   constexpr const char *force = "PERPEND_TARGET"; // runtime/variants/ChooseVariant.h
   std::vector<std::pair<std::string, ModelOwner>> variants;
@@ -63,7 +69,7 @@ std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner mo
     return variants;
   }
   for (const llvm::json::Value &machine : *machines) {
-    const llvm::json::Object &object = *machine.getAsObject();
+    const llvm::json::Object &object = objectOf(machine);
     std::string name = object.getString("target").value_or("").str();
     perpend_model *variant = nullptr;
     setenv(force, name.c_str(), /*replace=*/1);

@@ -52,6 +52,8 @@ ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &option
 std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder);
 /// The descriptor as JSON; it has been read before.
 llvm::json::Object descriptionOf(const perpend_model *model);
+/// An entry of it: empty where a damaged file has something else than an object.
+const llvm::json::Object &objectOf(const llvm::json::Value &value);
 /// Compiles a module, which is consumed.
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder);
 

@@ -231,7 +231,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   const llvm::json::Object facts = descriptionOf(model.get());
   if (const llvm::json::Array *inputs = facts.getArray("inputs"))
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
-      entry.type += textOfRepeats(numbersIn(*input.getAsObject(), "repeats"));
+      entry.type += textOfRepeats(numbersIn(objectOf(input), "repeats"));
   if (report.refusal.empty() || !facts.getArray("variants"))
     report.target = facts.getString("target").value_or("").str();
   report.precision = facts.getString("precision").value_or("").str();
@@ -239,7 +239,7 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
   report.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
   if (const llvm::json::Array *variants = facts.getArray("variants"))
     for (const llvm::json::Value &value : *variants) {
-      const llvm::json::Object &variant = *value.getAsObject();
+      const llvm::json::Object &variant = objectOf(value);
       report.variants.push_back({variant.getString("target").value_or("").str(), textsIn(variant, "isa"),
                                  variant.getInteger("codeBytes").value_or(0),
                                  variant.getInteger("weightsBytes").value_or(0)});

@@ -227,8 +227,10 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     std::optional<Rounding> rounding;
     if (type)
       rounding.emplace(type);
-    else if (precision != "int8")
+    else if (precision != "int8") {
+      getOperation()->emitError("unknown precision '" + precision + "'; hint: it is f16, bf16 or int8");
       return signalPassFailure();
+    }
     SmallVector<graph::ProductInterface> operators;
     getOperation().walk([&](graph::ProductInterface op) {
       if (isa<FloatType>(elementTypeOf(op->getResult(0))))
