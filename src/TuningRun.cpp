@@ -213,8 +213,10 @@ void TuningRun::measure(const tune::Tuner::Progress &progress) { tuner->measureD
 
 llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progress &progress) {
   using Clock = tune::Tuner::Clock;
-  tuner.emplace(jobs, Clock::now() +
-                          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds)));
+  auto time = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
+  auto info = llvm::find_if(tune::schedulers(), [&](const auto &known) { return known.name == options.scheduler; });
+  auto scheduler = info == tune::schedulers().end() ? tune::Scheduler::Gradient : info->scheduler;
+  tuner.emplace(jobs, tune::Tuner::Limits{Clock::now() + time, options.trials, scheduler});
   llvm::Error failure = llvm::Error::success();
   struct Written {
     int64_t trials = 0;

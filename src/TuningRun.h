@@ -26,6 +26,8 @@ struct TuningOptions {
   std::string sketches; ///< a file of schedules, any number for a kernel, that are in its space, too; empty: none
   int64_t seed = 1, threads = 1;
   double seconds = 600; ///< of searching
+  int64_t trials = std::numeric_limits<int64_t>::max();
+  std::string scheduler = "gradient"; ///< or "turns"
 };
 
 class TuningRun {

@@ -140,7 +140,7 @@ static std::optional<bool> checkAgainst(StringRef name, const CheckOptions &opti
   return isGood;
 }
 
-static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
+static int check(CheckOptions options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
   CompileReport report;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
@@ -151,8 +151,10 @@ static int check(const CheckOptions &options, ArrayRef<StringRef> references) {
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
-  if (!report.precision.type.empty() && !report.precision.products)
+  if (!report.precision.type.empty() && !report.precision.products) {
     llvm::outs() << "nothing of this model can be " << report.precision.type << "\n";
+    options.compiler.precision = "f32"; // and is judged so
+  }
   bool isGood = true;
   for (StringRef name : references) {
     std::optional<bool> isSame = checkAgainst(name, options, made->arrays, variants);

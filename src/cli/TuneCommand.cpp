@@ -314,6 +314,9 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("o", options.output, "FILE", "the database; what is in it already stays, unless measuring refutes it");
   list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
+  list.add("trials", options.tuning.trials, "N", "how many candidates to try at most, of all kernels", 1);
+  list.add("scheduler", options.tuning.scheduler, "NAME",
+           helpOf("which kernel is next", tune::schedulers(), options.tuning.scheduler));
   list.add("search", options.tuning.search, "NAME",
            helpOf("what is tried next", tune::searches(), options.tuning.search));
   list.add("space", options.tuning.space, "NAME", helpOf("what may be chosen", tune::spaces(), options.tuning.space));
@@ -338,7 +341,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   std::optional<double> budget = secondsOf(options.budget);
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
-  if (!checkName(tune::searches(), "search", "searches", options.tuning.search) ||
+  if (!checkName(tune::schedulers(), "scheduler", "schedulers", options.tuning.scheduler) ||
+      !checkName(tune::searches(), "search", "searches", options.tuning.search) ||
       !checkName(tune::spaces(), "space", "spaces", options.tuning.space) ||
       !checkName(tune::costModels(), "cost-model", "cost models", options.tuning.costModel))
     return UsageError;

@@ -22,18 +22,38 @@ double Tuner::roofSeconds() const {
   return sum;
 }
 
-/// The one whose next trial may gain the model most: what is left to its roof, less for each trial without a gain.
-Job *Tuner::next() {
+llvm::ArrayRef<SchedulerInfo> schedulers() {
+  static constexpr SchedulerInfo all[] = {
+      {"gradient", "the kernel whose next trial may gain the model most", Scheduler::Gradient},
+      {"turns", "the kernels in turn", Scheduler::Turns},
+  };
+  return all;
+}
+
+bool Tuner::isOver() const {
+  int64_t trials = 0;
+  for (const Job &job : jobs)
+    trials += job.trials;
+  return Clock::now() >= limits.end || trials >= limits.trials;
+}
+
+/// Of the next trial: what is left to the roof, less for each trial without a gain; or less for each trial.
+double Tuner::worthOf(const Job &job) const {
   constexpr double patience = 16, leastLeft = 0.05; // the roof is an estimate
+  if (limits.scheduler == Scheduler::Turns)
+    return 1 / (1 + static_cast<double>(job.trials));
+  double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
+  return static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
+}
+
+Job *Tuner::next() {
   Job *best = nullptr;
   double most = -1;
   for (Job &job : jobs) {
     if (job.isOver || !job.isMeasured())
       continue;
-    double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
-    double gain = static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
-    if (gain > most)
-      best = &job, most = gain;
+    if (double worth = worthOf(job); worth > most)
+      best = &job, most = worth;
   }
   return best;
 }
@@ -107,15 +127,15 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
 
 void Tuner::measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted) {
   for (Job *job : byRoof())
-    if (Clock::now() < end && !isInterrupted())
+    if (!isOver() && !isInterrupted())
       measureDefault(*job, progress, isInterrupted);
 }
 
 void Tuner::run(const Progress &progress, const std::function<bool()> &isInterrupted) {
   std::vector<Job *> waiting = byRoof();
   std::reverse(waiting.begin(), waiting.end());
-  Clock::time_point start = Clock::now(), half = start + (end - start) / 2;
-  while (Clock::now() < end && !isInterrupted()) {
+  Clock::time_point start = Clock::now(), half = start + (limits.end - start) / 2;
+  while (!isOver() && !isInterrupted()) {
     bool isEarly = Clock::now() < half;
     Job *job = isEarly && !waiting.empty() ? nullptr : next();
     if (!job && waiting.empty())

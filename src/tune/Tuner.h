@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 
 namespace perpend::tune {
 
@@ -68,24 +69,44 @@ struct Job {
   bool isImproved() const { return bestSeconds < defaultSeconds; }
 };
 
+/// Which kernel is tried next.
+enum class Scheduler {
+  Gradient, ///< the one whose next trial may gain the model most
+  Turns     ///< the one with the fewest trials
+};
+
+struct SchedulerInfo {
+  llvm::StringLiteral name, sentence;
+  Scheduler scheduler;
+};
+llvm::ArrayRef<SchedulerInfo> schedulers();
+
 class Tuner {
 public:
   using Clock = std::chrono::steady_clock;
   /// Behind each trial of a job, with what it was.
   using Progress = std::function<void(const Job &, const Outcome &)>;
+  struct Limits {
+    Clock::time_point end;
+    int64_t trials = std::numeric_limits<int64_t>::max(); ///< of all kernels
+    Scheduler scheduler = Scheduler::Gradient;
+  };
 
-  Tuner(std::vector<Job> &jobs, Clock::time_point end) : jobs(jobs), end(end) {}
+  Tuner(std::vector<Job> &jobs, Limits limits) : jobs(jobs), limits(limits) {}
+  Tuner(std::vector<Job> &jobs, Clock::time_point end) : Tuner(jobs, Limits{end}) {}
   /// Each job's given trace, and the one that is known, of which the faster is its best so far. Those first that the
   /// roof says are the model's heaviest.
   void measureDefaults(const Progress &progress, const std::function<bool()> &isInterrupted);
-  /// Until the time is over, nothing is left to try, or it is interrupted. Half of the time at most goes to
-  /// measuring given traces, as long as there is something to try.
+  /// Until the time is over, so many candidates were tried, nothing is left to try, or it is interrupted. Half of the
+  /// time at most goes to measuring given traces, as long as there is something to try.
   void run(const Progress &progress, const std::function<bool()> &isInterrupted);
   /// Of all kernels' calls.
   double modelSeconds(bool ofDefaults) const;
   double roofSeconds() const;
 
 private:
+  bool isOver() const;
+  double worthOf(const Job &job) const;
   Job *next();
   std::vector<Job *> byRoof();
   void measureDefault(Job &job, const Progress &progress, const std::function<bool()> &isInterrupted);
@@ -94,7 +115,7 @@ private:
   static double take(Job &job, const Outcome &outcome, const Trace &candidate);
 
   std::vector<Job> &jobs;
-  Clock::time_point end;
+  Limits limits;
 };
 } // namespace perpend::tune
 

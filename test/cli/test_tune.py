@@ -305,6 +305,9 @@ def test_wrong_options(tiny: Path) -> None:
         assert "option '--budget': expected " in said("-o", "t.db", "--budget", budget)
     message = said("-o", "t.db", "--search", "evolutionry")
     assert "no search is named 'evolutionry'\nhint: did you mean 'evolutionary'? searches: evolutionary, " in message
+    message = said("-o", "t.db", "--scheduler", "turn")
+    assert "no scheduler is named 'turn'\nhint: did you mean 'turns'? schedulers: gradient, turns" in message
+    assert "expected N" in said("-o", "t.db", "--trials", "0")
     message = said("-o", "t.db", "--space", "rule")
     assert "no space is named 'rule'\nhint: did you mean 'rules'? spaces: trace, rules, all" in message
     assert "no output\nhint: -o tuned.db, or --list" in said()
@@ -440,8 +443,8 @@ def test_sudden_death(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
 def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]) -> None:
     """Copies that compile, and programs that measure."""
     killed = 0
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
+    end = time.monotonic() + 40  # of a machine that is busy; four take less than a second
+    while killed < 4 and time.monotonic() < end:
         for stat in candidates_in(tmp_path):
             if (number := int(stat.split()[0])) != tuner.pid:
                 with suppress(ProcessLookupError):
@@ -475,12 +478,12 @@ def test_candidates_that_do_what_they_should_not(tiny: Path, name: str) -> None:
         f"#!/bin/sh\nreal={BUILD}/lib/perpend-measure\nparent=$1\nshift\n{PROGRAMS[name]}\n"
     )
     (runtime / "perpend-measure").chmod(0o755)
-    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", "n=64", "--budget", "2s"]
+    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", "n=64", "--trials", "6"]
     environment = {**os.environ, "PERPEND_RUNTIME_DIR": str(runtime)}
     done = subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == GOOD, done.stderr
     trials, gain, _ = row_of(done.stdout)
-    assert trials > 3 and gain == 1
+    assert trials == 6 and gain == 1
     assert is_intact(tiny.parent / "t.db") and execute(tiny.parent / "t.db", "select * from records") == []
 
 

@@ -67,10 +67,14 @@ protected:
   std::vector<std::string> run(
       const std::function<bool()> &isInterrupted = [] { return false; },
       Tuner::Clock::time_point end = Tuner::Clock::time_point::max()) {
+    return run(Tuner::Limits{end}, isInterrupted);
+  }
+  std::vector<std::string>
+  run(Tuner::Limits limits, const std::function<bool()> &isInterrupted = [] { return false; }) {
     for (size_t i = 0; i < jobs.size(); ++i)
       jobs[i].runner = std::make_unique<FakeRunner>(answers[i], asked[i]);
     std::vector<std::string> trials;
-    Tuner tuner(jobs, end);
+    Tuner tuner(jobs, limits);
     tuner.run([&](const Job &job, const Outcome &) { trials.push_back(job.kernel); }, isInterrupted);
     before = tuner.modelSeconds(true), after = tuner.modelSeconds(false), roof = tuner.roofSeconds();
     return trials;
@@ -333,6 +337,46 @@ TEST_F(TunerTest, AGainRenewsPatience) {
   EXPECT_EQ(jobs[1].trials, 0);
   EXPECT_EQ(jobs[0].sinceGain, 0);
   EXPECT_NEAR(jobs[0].bestSeconds, seconds, 1e-9);
+}
+
+TEST_F(TunerTest, InTurnsAllGetAsManyTrials) {
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  for (const char *name : {"a", "b", "c"})
+    add(name, [](const Trace &) { return measured(1); }, name[0] == 'a' ? 100 : 1, 0, &many);
+  run({Tuner::Clock::time_point::max(), 30, Scheduler::Turns});
+  for (const Job &job : jobs)
+    EXPECT_EQ(job.trials, 10) << job.kernel;
+}
+
+TEST_F(TunerTest, SoManyTrialsEndIt) {
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  for (const char *name : {"a", "b"})
+    add(name, [](const Trace &) { return measured(1); }, 1, 0, &many);
+  run({Tuner::Clock::time_point::max(), 7});
+  EXPECT_EQ(jobs[0].trials + jobs[1].trials, 7);
+}
+
+TEST_F(TunerTest, TheGradientBeatsTurns) {
+  // A model of a kernel that takes half of its time, and of nine that are near their roofs: after 60 candidates.
+  Blocks large(Blocks::product("24", "16", "24"));
+  Space many = large.spaceOf(tiledProduct());
+  auto secondsWith = [&](Scheduler scheduler, uint64_t seed) {
+    jobs.clear(), answers.clear(), asked.clear();
+    for (int i = 0; i < 10; ++i) {
+      double least = i == 0 ? 2 : 0.9, range = i == 0 ? 7 : 0.1;
+      auto time = [=](double number) { return least + range * (1 + std::cos(number * (1.7 + i))) / 2; };
+      add(std::to_string(i), timed(many, time), 1, least, &many);
+      jobs.back().search = searches().back().make(many, seed);
+    }
+    run({Tuner::Clock::time_point::max(), 60, scheduler});
+    return after;
+  };
+  int better = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed)
+    better += secondsWith(Scheduler::Gradient, seed) < secondsWith(Scheduler::Turns, seed);
+  EXPECT_GE(better, 9) << "of ten: by chance one time in a hundred";
 }
 
 TEST_F(TunerTest, TimesAreThoseOfTheSameRuns) {

@@ -126,7 +126,10 @@ bool WeightsReader::isGroupOf(Value index) {
     std::optional<int64_t> number = getConstantIntValue(limit->getOperand(constant));
     if (!number)
       return false;
-    (isa<arith::MinSIOp>(limit) ? last : first) = *number;
+    if (isa<arith::MinSIOp>(limit))
+      last = std::min(last, *number);
+    else
+      first = std::max(first, *number);
     index = limit->getOperand(1 - constant);
   }
   auto cast = index.getDefiningOp<arith::IndexCastOp>();
