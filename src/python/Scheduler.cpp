@@ -212,7 +212,8 @@ std::string Scheduler::trace() const {
 
 std::string Scheduler::schedule() const {
   auto structure = state->kernelIn(*state->model)->getAttrOfType<StringAttr>(graph::structureAttribute);
-  return tile::ScheduleText{state->name, structure ? structure.str() : "", "", state->target.name, {}, trace(), 0}.str();
+  return tile::ScheduleText{state->name, structure ? structure.str() : "", "", state->target.name, {}, trace(), 0}
+      .str();
 }
 
 bool Scheduler::compile(const OptionValues &values, const std::string &output, Report &report,
