@@ -39,7 +39,8 @@ llvm::json::Object descriptionOf(const perpend_model *model) {
   llvm::Expected<llvm::json::Value> descriptor = llvm::json::parse(perpend_model_descriptor(model));
   if (!descriptor)
     return llvm::consumeError(descriptor.takeError()), llvm::json::Object();
-  return std::move(*descriptor->getAsObject());
+  llvm::json::Object *object = descriptor->getAsObject();
+  return object ? std::move(*object) : llvm::json::Object();
 }
 
 /// "avx512f, avx512dq", of what a variant needs.

@@ -1,3 +1,4 @@
+// RUN: not perpend-opt --tile-lower-precision=precision=f8 %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: perpend-opt --tile-lower-precision=precision=f16 %s | FileCheck %s --check-prefixes=CHECK,HALF
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s | FileCheck %s --check-prefixes=CHECK,BYTES
 // RUN: perpend-opt --tile-lower-precision=precision=bf16 %s | FileCheck %s --check-prefix=FLUSHES
@@ -9,6 +10,8 @@
 // RUN: same-values %s 'builtin.module(tile-lower-precision{precision=bf16})' --varied --within=0.003
 // RUN: not same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.003
 // RUN: same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.01
+
+// UNKNOWN: error: unknown precision 'f8'; hint: it is f16, bf16 or int8
 
 // HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 7 : i64, type = "f16"}
 // BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 3 : i64, "product with one column" = 1 : i64}, products = 5 : i64, type = "int8"}
