@@ -66,6 +66,7 @@ private:
   mlir::LogicalResult readIntrinsics();
   mlir::LogicalResult openDatabase();
   mlir::LogicalResult attachRecords();
+  mlir::FailureOr<RecordUse> attachRecordsOf(mlir::func::FuncOp kernel, llvm::StringRef structure);
   void noteRefusedRecords();
   void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   mlir::LogicalResult inferRequirements();

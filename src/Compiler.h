@@ -46,6 +46,7 @@ struct RecordUse {
   enum Kind {
     Used,
     UsedOfOther, ///< another compiler, or one with other primitives, has found it
+    NoGain,      ///< none of its records is faster than the compiler's own trace, over all extents
     None,
     OfOtherTarget, ///< there are records, for other machines
     Refused        ///< by a primitive, or its memory is too large

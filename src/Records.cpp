@@ -8,9 +8,12 @@
 #include "Compilation.h"
 
 #include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
 #include "support/ReadableText.h"
 #include "tile/Attributes.h"
+#include "tile/Variants.h"
 #include "tile/schedule/Primitives.h"
+#include "tune/Ranges.h"
 
 #include "perpend.h"
 
@@ -40,6 +43,30 @@ static RecordUse useOf(const tune::Record &record) {
   return {isOurs ? RecordUse::Used : RecordUse::UsedOfOther, "", text};
 }
 
+/// "n <= 11: gain …; else: the compiler's own"
+static RecordUse useOf(ArrayRef<tune::RangeOfRecord> ranges) {
+  RecordUse use{RecordUse::NoGain, "", ""};
+  for (const tune::RangeOfRecord &range : ranges) {
+    RecordUse part = range.record ? useOf(*range.record) : RecordUse{RecordUse::NoGain, "", "the compiler's own trace"};
+    use.reason += use.reason.empty() ? "" : "; ";
+    if (ranges.size() > 1)
+      use.reason += (range.range ? range.range->str() : "else") + ": ";
+    use.reason += part.reason;
+    if (part.kind != RecordUse::NoGain && use.kind != RecordUse::UsedOfOther)
+      use.kind = part.kind;
+  }
+  if (use.kind == RecordUse::NoGain)
+    use.reason = "no record gains anything over all extents that were measured";
+  return use;
+}
+
+static void setTrace(func::FuncOp function, const tune::Record &record) {
+  SmallVector<StringRef> lines;
+  StringRef(record.trace).split(lines, '\n');
+  function->setAttr(tile::traceAttribute, Builder(function.getContext()).getStrArrayAttr(lines));
+  function->setAttr(tile::recordAttribute, UnitAttr::get(function.getContext()));
+}
+
 static llvm::Expected<RecordUse> whyNone(const tune::Database &database, StringRef structure, StringRef target) {
   llvm::Expected<std::vector<std::string>> targets = database.otherTargets(structure, target);
   if (!targets)
@@ -50,43 +77,62 @@ static llvm::Expected<RecordUse> whyNone(const tune::Database &database, StringR
                    ("its records are for " + llvm::join(*targets, " and ") + ", expected one for " + target).str()};
 }
 
+/// Of the kernel, and variants where ranges of a symbol have traces of their own.
+FailureOr<RecordUse> Compilation::attachRecordsOf(func::FuncOp kernel, StringRef structure) {
+  llvm::Expected<std::vector<tune::Record>> records = database->findAll(structure, target.name);
+  if (!records)
+    return fail(records.takeError());
+  if (records->empty()) {
+    llvm::Expected<RecordUse> none = whyNone(*database, structure, target.name);
+    return none ? FailureOr<RecordUse>(std::move(*none)) : FailureOr<RecordUse>(fail(none.takeError()));
+  }
+  std::vector<std::string> symbols;
+  for (StringRef symbol : graph::symbolsOfKernel(kernel))
+    symbols.push_back(symbol.str());
+  std::vector<tune::RangeOfRecord> ranges = tune::chooseRanges(*records, symbols);
+  for (const tune::RangeOfRecord &range : ranges) // those with a range come first: they are copies of a plain kernel
+    if (func::FuncOp function = range.range ? tile::addVariant(kernel, *range.range) : kernel; range.record)
+      setTrace(function, *range.record);
+  return useOf(ranges);
+}
+
 /// For kernels that no schedule is given for.
 LogicalResult Compilation::attachRecords() {
-  for (auto kernel : module.getOps<func::FuncOp>()) {
+  for (func::FuncOp kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
     auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute);
-    if (!kernel->hasAttr(graph::kernelAttribute) || !structure || tile::hasTrace(kernel))
+    if (!kernel->hasAttr(graph::kernelAttribute) || !structure || tile::hasTrace(kernel) ||
+        kernel->hasAttr(tile::variantsAttribute) || tile::isVariant(kernel))
       continue;
-    llvm::Expected<std::optional<tune::Record>> record = database->findAny(structure.getValue(), target.name);
-    if (!record)
-      return fail(record.takeError());
-    llvm::Expected<RecordUse> use = *record ? useOf(**record) : whyNone(*database, structure.getValue(), target.name);
-    if (!use)
-      return fail(use.takeError());
+    FailureOr<RecordUse> use = attachRecordsOf(kernel, structure.getValue());
+    if (failed(use))
+      return failure();
     use->kernel = kernel.getSymName().str();
     if (report)
       report->recordUses.push_back(std::move(*use));
-    if (!*record)
-      continue;
-    SmallVector<StringRef> lines;
-    StringRef((*record)->trace).split(lines, '\n');
-    kernel->setAttr(tile::traceAttribute, Builder(module.getContext()).getStrArrayAttr(lines));
-    kernel->setAttr(tile::recordAttribute, UnitAttr::get(module.getContext()));
   }
   return success();
 }
 
 void Compilation::noteRefusedRecords() {
-  for (auto kernel : module.getOps<func::FuncOp>()) {
-    auto reason = kernel->getAttrOfType<StringAttr>(tile::refusedRecordAttribute);
+  auto note = [&](func::FuncOp kernel, func::FuncOp function) {
+    auto reason = function->getAttrOfType<StringAttr>(tile::refusedRecordAttribute);
     if (!reason)
-      continue;
+      return;
     if (report)
       for (RecordUse &use : report->recordUses)
         if (use.kernel == kernel.getSymName()) {
-          use.reason = "refused: " + reason.getValue().str();
+          use.reason = (tile::isVariant(function) ? tile::rangeOf(function).str() + ": " : "") +
+                       "refused: " + reason.getValue().str();
           use.kind = RecordUse::Refused;
         }
-    kernel->removeAttr(tile::refusedRecordAttribute);
+    function->removeAttr(tile::refusedRecordAttribute);
+  };
+  for (auto kernel : module.getOps<func::FuncOp>()) {
+    if (!kernel->hasAttr(graph::kernelAttribute) || tile::isVariant(kernel))
+      continue;
+    for (func::FuncOp variant : tile::variantsOf(kernel))
+      note(kernel, variant);
+    note(kernel, kernel);
   }
 }
 } // namespace perpend

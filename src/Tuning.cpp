@@ -11,13 +11,15 @@
 
 #include "mlir/Pass/PassManager.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace perpend {
 
 func::FuncOp TuningTask::kernelIn(ModuleOp module) const { return module.lookupSymbol<func::FuncOp>(facts.name); }
 
-std::string TuningTask::symbolsText() const {
+std::string TaskExtents::str() const {
   std::string text;
   for (const auto &[name, value] : symbols)
     text += (text.empty() ? "" : ",") + name + "=" + std::to_string(value);
@@ -58,12 +60,41 @@ static FailureOr<tune::Trace> traceOfRule(const TuningTask &task, CompileOptions
   return *trace;
 }
 
+static TaskExtents extentsOf(func::FuncOp kernel, graph::CallKernelOp call, const ExtentSet &set, int64_t assumed) {
+  llvm::StringMap<int64_t> values, known(set.symbols);
+  if (call)
+    for (auto &[name, expression] : graph::symbolsAt(call, kernel)) {
+      std::set<std::string> used;
+      expression.symbols(used);
+      for (const std::string &symbol : used)
+        known.try_emplace(symbol, assumed);
+      values[name] = expression.evaluate(known).value_or(assumed);
+    }
+  TaskExtents extents;
+  for (StringRef symbol : graph::symbolsOfKernel(kernel))
+    extents.symbols.emplace_back(symbol.str(), values.lookup(symbol));
+  return extents;
+}
+
+static void findRoofs(TuningTask &task, const target::TargetInfo &target) {
+  std::optional<tile::KernelWork> work = tile::KernelWork::of(task.kernelIn(*task.blocks));
+  for (TaskExtents &extents : task.extents) {
+    llvm::StringMap<int64_t> values;
+    for (const auto &[name, value] : extents.symbols)
+      values[name] = value;
+    extents.calls = task.facts.calls;
+    extents.roofSeconds = work ? roofOf(*work, values, target) : 0;
+  }
+}
+
 FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions options,
-                                                 const target::TargetInfo &target,
-                                                 const llvm::StringMap<int64_t> &symbols, int64_t assumed) {
+                                                 const target::TargetInfo &target, ArrayRef<ExtentSet> sets,
+                                                 int64_t assumed) {
   options.stopAfter = "fuse";
   if (failed(compile(module, options, ArtifactKind::SharedLibrary, "")))
     return failure();
+  llvm::StringMap<graph::CallKernelOp> calls; // the first of each kernel
+  module.walk([&](graph::CallKernelOp call) { calls.try_emplace(call.getKernel(), call); });
   std::vector<TuningTask> tasks;
   for (KernelFacts &facts : kernelFactsOf(module)) {
     TuningTask task;
@@ -71,20 +102,8 @@ FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions
     func::FuncOp kernel = task.kernelIn(module);
     if (auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute))
       task.structure = structure.getValue().str();
-    llvm::StringMap<int64_t> values, known(symbols);
-    module.walk([&](graph::CallKernelOp call) {
-      if (call.getKernel() != task.facts.name || !values.empty())
-        return;
-      for (auto &[name, expression] : graph::symbolsAt(call, kernel)) {
-        std::set<std::string> used;
-        expression.symbols(used);
-        for (const std::string &symbol : used)
-          known.try_emplace(symbol, assumed);
-        values[name] = expression.evaluate(known).value_or(assumed);
-      }
-    });
-    for (StringRef symbol : graph::symbolsOfKernel(kernel))
-      task.symbols.emplace_back(symbol.str(), values.lookup(symbol));
+    for (const ExtentSet &set : sets)
+      task.extents.push_back(extentsOf(kernel, calls.lookup(task.facts.name), set, assumed));
     task.model = kernelModelOf(kernel);
     task.blocks = task.model.get().clone();
     if (failed(buildBlocks(*task.blocks, task.kernelIn(*task.blocks))))
@@ -93,16 +112,66 @@ FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions
     if (failed(trace))
       return failure();
     task.trace = std::move(*trace);
+    findRoofs(task, target);
     tasks.push_back(std::move(task));
   }
-  for (TuningTask &task : tasks)
-    if (auto work = tile::KernelWork::of(task.kernelIn(*task.blocks))) {
-      llvm::StringMap<int64_t> values;
-      for (const auto &[name, value] : task.symbols)
-        values[name] = value;
-      task.roofSeconds = roofOf(*work, values, target);
-    }
   return tasks;
+}
+
+//===----------------------------------------------------------------------===//
+// Several sets, several models
+//===----------------------------------------------------------------------===//
+
+static std::vector<double> weightsOf(ArrayRef<TuningTask> tasks, ArrayRef<ExtentSet> sets) {
+  double weights = 0, longest = 0;
+  std::vector<double> roofs(sets.size(), 0);
+  for (const TuningTask &task : tasks)
+    for (auto [extents, roof] : llvm::zip(task.extents, roofs))
+      roof += static_cast<double>(extents.calls) * extents.roofSeconds;
+  for (auto [set, roof] : llvm::zip(sets, roofs))
+    weights += set.weight, longest = std::max(longest, roof);
+  std::vector<double> results;
+  for (auto [set, roof] : llvm::zip(sets, roofs))
+    results.push_back(set.weight / weights * (roof > 0 ? longest / roof : 1));
+  return results;
+}
+
+/// Symbols have the names of the task that they come to. What is there with the same values gets the weights, too.
+static void addExtents(TuningTask &task, TaskExtents added, bool isOfOtherModel) {
+  if (!task.extents.empty())
+    for (auto [symbol, first] : llvm::zip(added.symbols, task.extents.front().symbols))
+      symbol.first = first.first;
+  auto known = llvm::find_if(task.extents, [&](const TaskExtents &one) { return one.symbols == added.symbols; });
+  if (known == task.extents.end()) {
+    task.extents.push_back(std::move(added));
+    return;
+  }
+  known->calledWeight += added.calledWeight;
+  if (isOfOtherModel)
+    known->calls += added.calls;
+  else
+    known->setWeight += added.setWeight;
+}
+
+std::vector<TuningTask> mergeTasks(std::vector<TuningTask> tasks, ArrayRef<ExtentSet> sets) {
+  std::vector<double> weights = weightsOf(tasks, sets);
+  std::vector<TuningTask> merged;
+  for (TuningTask &task : tasks) {
+    std::vector<TaskExtents> ofSets = std::exchange(task.extents, {});
+    for (auto [extents, weight, set] : llvm::zip(ofSets, weights, sets)) {
+      extents.calledWeight = weight * static_cast<double>(extents.calls);
+      extents.setWeight = set.weight;
+      addExtents(task, std::move(extents), /*isOfOtherModel=*/false);
+    }
+    auto same = llvm::find_if(
+        merged, [&](const TuningTask &known) { return !task.structure.empty() && known.structure == task.structure; });
+    if (same == merged.end())
+      merged.push_back(std::move(task));
+    else
+      for (TaskExtents &extents : task.extents)
+        addExtents(*same, std::move(extents), /*isOfOtherModel=*/true);
+  }
+  return merged;
 }
 
 LogicalResult compileTask(const TuningTask &task, const tune::Trace &trace, CompileOptions options, StringRef output) {

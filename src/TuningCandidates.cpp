@@ -34,7 +34,7 @@ std::string TuningCandidates::compile(const tune::Trace &candidate, StringRef li
 
 std::string TuningCandidates::writeInputs(StringRef path) {
   llvm::StringMap<int64_t> symbols;
-  for (const auto &[name, value] : task.symbols)
+  for (const auto &[name, value] : extents.symbols)
     symbols[name] = value;
   std::mt19937_64 generator(static_cast<uint64_t>(seed));
   std::vector<Array> inputs;

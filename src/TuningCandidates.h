@@ -11,10 +11,11 @@ namespace perpend {
 
 class TuningCandidates : public tune::Candidates {
 public:
-  /// All are borrowed. `given`: inputs of the model, which the kernel may read; others are drawn.
-  TuningCandidates(const TuningTask &task, const CompileOptions &options, const llvm::StringMap<arrays::Array> &given,
-                   int64_t seed)
-      : task(task), options(options), given(given), seed(seed) {}
+  /// All are borrowed. `extents`: of the task; `given`: inputs of the model, which the kernel may read; others are
+  /// drawn.
+  TuningCandidates(const TuningTask &task, const TaskExtents &extents, const CompileOptions &options,
+                   const llvm::StringMap<arrays::Array> &given, int64_t seed)
+      : task(task), extents(extents), options(options), given(given), seed(seed) {}
 
   std::string compile(const tune::Trace &candidate, llvm::StringRef library) override;
   std::string writeInputs(llvm::StringRef path) override;
@@ -23,6 +24,7 @@ public:
 
 private:
   const TuningTask &task;
+  const TaskExtents &extents;
   const CompileOptions &options;
   const llvm::StringMap<arrays::Array> &given;
   int64_t seed;

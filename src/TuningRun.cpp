@@ -1,4 +1,4 @@
-//===- TuningRun.cpp - a model that is tuned ------------------------------===//
+//===- TuningRun.cpp - models that are tuned -----------------------------===//
 
 #include "TuningRun.h"
 
@@ -10,6 +10,7 @@
 #include "target/ScratchDirectory.h"
 #include "tile/schedule/KernelTraces.h"
 #include "tile/schedule/Primitives.h"
+#include "tune/Ranges.h"
 #include "tune/TreeModel.h"
 #include "tune/sketches/Sketches.h"
 
@@ -23,52 +24,77 @@ using namespace mlir;
 
 namespace perpend {
 
-/// What the extents of the given inputs say about symbols.
-LogicalResult TuningRun::bindInputs(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  size_t found = 0;
-  for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
-    auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-    auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
-    auto given = name ? options.inputs.find(name.getValue()) : options.inputs.end();
-    if (given == options.inputs.end())
-      continue;
-    ++found;
-    ArrayRef<int64_t> extents = given->second.shape;
-    graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
-    for (auto [extent, number] : llvm::zip(shape, extents))
-      for (const std::string &symbol : graph::symbolsOf(main))
-        if (auto linear = graph::linearIn(extent, symbol); linear && (number - linear->second) % linear->first == 0)
-          options.symbols.try_emplace(symbol, (number - linear->second) / linear->first);
-    for (size_t dim = 0; dim < std::max(shape.size(), extents.size()); ++dim)
-      if (shape.size() != extents.size() || shape[dim].evaluate(options.symbols).value_or(extents[dim]) != extents[dim])
+/// What an extent of an input says about symbols that nobody has said.
+static void bindSymbols(const graph::SymbolicInt &extent, int64_t number, ArrayRef<std::string> symbols,
+                        ExtentSet &set) {
+  for (const std::string &symbol : symbols)
+    if (auto linear = graph::linearIn(extent, symbol); linear && (number - linear->second) % linear->first == 0)
+      set.symbols.try_emplace(symbol, (number - linear->second) / linear->first);
+}
+
+static bool isOfShape(ArrayRef<int64_t> extents, const graph::Shape &shape, const ExtentSet &set) {
+  return shape.size() == extents.size() && llvm::all_of(llvm::zip(shape, extents), [&](auto pair) {
+           auto [extent, number] = pair;
+           return extent.evaluate(set.symbols).value_or(number) == number;
+         });
+}
+
+/// A file has the extents of one set at least: of those that it fits, it says what their other symbols are.
+LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
+  std::set<StringRef> found;
+  for (ModuleOp module : modules) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
+      auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+      auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
+      auto given = name ? options.inputs.find(name.getValue()) : options.inputs.end();
+      if (given == options.inputs.end())
+        continue;
+      found.insert(given->first());
+      ArrayRef<int64_t> extents = given->second.shape;
+      graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
+      bool isAny = false;
+      for (ExtentSet &set : options.extents) {
+        ExtentSet bound = set;
+        for (auto [extent, number] : llvm::zip(shape, extents))
+          bindSymbols(extent, number, graph::symbolsOf(main), bound);
+        if (isOfShape(extents, shape, bound))
+          set = bound, isAny = true;
+      }
+      if (!isAny)
         return module.emitError("input '") << name.getValue() << "': expected " << graph::toString(shape) << ", got ["
                                            << extents << "]\nhint: or other values with --symbol";
+    }
   }
-  if (found == options.inputs.size())
+  if (found.size() == options.inputs.size())
     return success();
   SmallVector<StringRef> names;
   for (const auto &input : options.inputs)
     names.push_back(input.first());
-  return module.emitError("the model lacks one of the given inputs: ") << llvm::join(names, ", ");
+  return ModuleOp(modules.front()).emitError("the model lacks one of the given inputs: ") << llvm::join(names, ", ");
 }
 
-LogicalResult TuningRun::checkSymbols(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  std::vector<std::string> inputs = main ? graph::symbolsOf(main) : std::vector<std::string>();
-  for (const auto &symbol : options.symbols)
-    if (!llvm::is_contained(inputs, symbol.first()))
-      return module.emitError("option '--symbol': the inputs have no symbol '")
-             << symbol.first() << "'\nhint: "
-             << (inputs.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(inputs, ", "));
+LogicalResult TuningRun::checkSymbols(ArrayRef<ModuleOp> modules) {
+  std::vector<std::string> inputs;
+  for (ModuleOp module : modules)
+    if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+      for (const std::string &symbol : graph::symbolsOf(main))
+        if (!llvm::is_contained(inputs, symbol))
+          inputs.push_back(symbol);
+  for (const ExtentSet &set : options.extents)
+    for (const auto &symbol : set.symbols)
+      if (!llvm::is_contained(inputs, symbol.first()))
+        return ModuleOp(modules.front()).emitError("option '--symbol': the inputs have no symbol '")
+               << symbol.first() << "'\nhint: "
+               << (inputs.empty() ? "all extents are numbers" : "their symbols are " + llvm::join(inputs, ", "));
   for (const std::string &symbol : inputs)
-    if (!options.symbols.contains(symbol))
+    if (llvm::any_of(options.extents, [&](const ExtentSet &set) { return !set.symbols.contains(symbol); }))
       assumed.push_back(symbol);
   return success();
 }
 
 tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
-  return {taskOf(job).structure, target.name, taskOf(job).symbolsText(), options.threads};
+  return {taskOf(job).structure, target.name, job.extents, options.threads};
 }
 
 LogicalResult TuningRun::makeJobs(Location location) {
@@ -87,12 +113,20 @@ LogicalResult TuningRun::makeJobs(Location location) {
   llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); // as each job has one
   if (!folder)
     return emitError(location, llvm::toString(folder.takeError()));
-  for (TuningTask &task : tasks)
-    jobs.push_back({task.facts.name, task.facts.calls, task.roofSeconds / static_cast<double>(options.threads),
-                    tune::Space::ofOne(task.trace), nullptr,
-                    std::make_unique<tune::LocalRunner>(
-                        std::make_unique<TuningCandidates>(task, options.compiler, options.inputs, options.seed),
-                        *program, options.threads, isInterrupted)});
+  for (auto [group, task] : llvm::enumerate(tasks))
+    for (const TaskExtents &extents : task.extents) {
+      tune::Job &job = jobs.emplace_back();
+      job.kernel = task.facts.name;
+      job.calls = extents.calls;
+      job.roofSeconds = extents.roofSeconds / static_cast<double>(options.threads);
+      job.space = tune::Space::ofOne(task.trace);
+      job.runner = std::make_unique<tune::LocalRunner>(
+          std::make_unique<TuningCandidates>(task, extents, options.compiler, options.inputs, options.seed), *program,
+          options.threads, isInterrupted);
+      job.extents = extents.str();
+      job.weight = extents.calls > 0 ? extents.calledWeight / static_cast<double>(extents.calls) : 0;
+      job.group = group;
+    }
   if (!options.sketches.empty() && failed(readSketches(location.getContext())))
     return failure();
   std::shared_ptr<tune::Experience> experience;
@@ -130,8 +164,8 @@ LogicalResult TuningRun::readSketches(MLIRContext *context) {
     return failure();
   for (const tile::ScheduleText &text : *texts) {
     std::string why = "the model has no such kernel\nhint: `perpend inspect MODEL --schedules` lists its kernels";
-    for (auto [job, task] : llvm::zip(jobs, tasks)) {
-      if (job.kernel != text.kernel)
+    for (TuningTask &task : tasks) {
+      if (task.facts.name != text.kernel)
         continue;
       if (!text.structure.empty() && text.structure != task.structure) {
         why = "that kernel has the structure '" + task.structure + "', and the sketch is for '" + text.structure +
@@ -171,8 +205,9 @@ llvm::Error TuningRun::readKnown(const tune::Database &database) {
   return llvm::Error::success();
 }
 
-FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ModuleOp module, TuningOptions options,
+FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules, TuningOptions options,
                                                       IsInterrupted isInterrupted) {
+  ModuleOp module = modules.front();
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
@@ -182,20 +217,36 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ModuleOp module, TuningOpt
              << name << "\nhint: tune on a machine that the target is for, or for --target host";
   std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
   Location location = module.getLoc();
-  if (failed(run->bindInputs(module)) || failed(run->checkSymbols(module)))
+  if (failed(run->bindInputs(modules)) || failed(run->checkSymbols(modules)))
     return failure();
-  FailureOr<std::vector<TuningTask>> tasks =
-      tuningTasksOf(module, run->options.compiler, run->target, run->options.symbols, TuningOptions::assumed);
-  if (failed(tasks))
-    return failure();
-  run->tasks = std::move(*tasks);
+  std::vector<TuningTask> all;
+  for (ModuleOp one : modules) {
+    FailureOr<std::vector<TuningTask>> tasks =
+        tuningTasksOf(one, run->options.compiler, run->target, run->options.extents, TuningOptions::assumed);
+    if (failed(tasks))
+      return failure();
+    std::move(tasks->begin(), tasks->end(), std::back_inserter(all));
+  }
+  run->tasks = mergeTasks(std::move(all), run->options.extents);
   if (failed(run->makeJobs(location)))
     return failure();
   run->tuner.emplace(run->jobs, tune::Tuner::Clock::time_point::max());
   return run;
 }
 
+double TuningRun::setWeightOf(const tune::Job &job) const {
+  for (const TaskExtents &extents : taskOf(job).extents)
+    if (extents.str() == job.extents)
+      return extents.setWeight;
+  return 1;
+}
+
 tune::Record TuningRun::recordOf(const tune::Job &job, int64_t trials) const {
+  std::vector<tune::PartElsewhere> elsewhere;
+  for (const auto &[extents, part] : job.elsewhere)
+    for (const tune::Job &other : jobs)
+      if (other.group == job.group && other.extents == extents)
+        elsewhere.push_back({extents, part, setWeightOf(other)});
   return {keyOf(job),
           job.kernel,
           llvm::join(tune::linesOf(job.best), "\n"),
@@ -206,17 +257,30 @@ tune::Record TuningRun::recordOf(const tune::Job &job, int64_t trials) const {
           PERPEND_VERSION,
           tile::versionOf(tile::primitives()),
           options.search + ", seed " + std::to_string(options.seed),
-          ""};
+          "",
+          setWeightOf(job),
+          tune::textOf(elsewhere)};
 }
 
 void TuningRun::measure(const tune::Tuner::Progress &progress) { tuner->measureDefaults(progress, isInterrupted); }
+
+std::chrono::duration<double> TuningRun::secondsToCompare() const {
+  constexpr double secondsOfOne = 1.5, mostOfBudget = 0.2;
+  double pairs = 0;
+  for (const TuningTask &task : tasks)
+    pairs += static_cast<double>(task.extents.size() * (task.extents.size() - 1));
+  return std::chrono::duration<double>(std::min(secondsOfOne * pairs, mostOfBudget * options.seconds));
+}
 
 llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progress &progress) {
   using Clock = tune::Tuner::Clock;
   auto time = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
   auto info = llvm::find_if(tune::schedulers(), [&](const auto &known) { return known.name == options.scheduler; });
   auto scheduler = info == tune::schedulers().end() ? tune::Scheduler::Gradient : info->scheduler;
-  tuner.emplace(jobs, tune::Tuner::Limits{Clock::now() + time, options.trials, scheduler});
+  tune::Tuner::Limits limits{Clock::now() + time, options.trials, scheduler};
+  tune::Tuner::Limits ofSearch = limits;
+  ofSearch.end -= std::chrono::duration_cast<Clock::duration>(secondsToCompare());
+  tuner.emplace(jobs, ofSearch);
   llvm::Error failure = llvm::Error::success();
   struct Written {
     int64_t trials = 0;
@@ -245,7 +309,10 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     else if (std::string gone = job.isKnownRefuted ? refuted(job) : ""; !gone.empty() && !failure)
       failure = database.forget(keyOf(job), gone);
   };
-  tuner->run(keep, [&] { return isInterrupted() || bool(failure); });
+  auto isOver = [&] { return isInterrupted() || bool(failure); };
+  tuner->run(keep, isOver);
+  tuner.emplace(jobs, limits);
+  tuner->compareGroups(keep, isOver);
   for (const tune::Job &job : jobs)
     if (job.isImproved())
       record(job);

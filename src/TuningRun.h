@@ -1,6 +1,6 @@
-//===- TuningRun.h - a model that is tuned -----------------------*- C++ -*-===//
+//===- TuningRun.h - models that are tuned ----------------------*- C++ -*-===//
 //
-// From a module and a database to faster schedules in the database: what
+// From modules and a database to faster schedules in the database: what
 // `perpend tune` does besides reading options and printing.
 //
 //===----------------------------------------------------------------------===//
@@ -17,8 +17,8 @@ namespace perpend {
 
 struct TuningOptions {
   CompileOptions compiler;
-  llvm::StringMap<int64_t> symbols;      ///< of the model's inputs
-  llvm::StringMap<arrays::Array> inputs; ///< of the model, by name: their extents, and for kernels that read them
+  std::vector<ExtentSet> extents = {{}}; ///< of the symbols of the models' inputs
+  llvm::StringMap<arrays::Array> inputs; ///< of the models, by name: their extents, and for kernels that read them
   static constexpr int64_t assumed = 2;  ///< what others are taken as, as in other commands
   std::string search = "evolutionary", space = "all";
   std::string costModel = "machine"; ///< or "trees", or "none"
@@ -34,8 +34,9 @@ class TuningRun {
 public:
   using IsInterrupted = std::function<bool()>;
 
-  /// The module is at graph level, and consumed. `isInterrupted` ends what runs. Errors: diagnostics on its context.
-  static mlir::FailureOr<std::unique_ptr<TuningRun>> make(mlir::ModuleOp module, TuningOptions options,
+  /// The modules, at least one, are at graph level, of one context, and consumed. `isInterrupted` ends what runs.
+  /// Errors: diagnostics on the context.
+  static mlir::FailureOr<std::unique_ptr<TuningRun>> make(llvm::ArrayRef<mlir::ModuleOp> modules, TuningOptions options,
                                                           IsInterrupted isInterrupted);
 
   /// Of the kernels, what was found before; the search begins with it.
@@ -58,11 +59,14 @@ public:
 private:
   TuningRun(TuningOptions options, target::TargetInfo target, IsInterrupted isInterrupted)
       : options(std::move(options)), target(std::move(target)), isInterrupted(std::move(isInterrupted)) {}
-  mlir::LogicalResult bindInputs(mlir::ModuleOp module);
-  mlir::LogicalResult checkSymbols(mlir::ModuleOp module);
+  mlir::LogicalResult bindInputs(llvm::ArrayRef<mlir::ModuleOp> modules);
+  mlir::LogicalResult checkSymbols(llvm::ArrayRef<mlir::ModuleOp> modules);
   mlir::LogicalResult makeJobs(mlir::Location location);
   mlir::LogicalResult readSketches(mlir::MLIRContext *context);
-  const TuningTask &taskOf(const tune::Job &job) const { return tasks[&job - jobs.data()]; }
+  const TuningTask &taskOf(const tune::Job &job) const { return tasks[job.group]; }
+  double setWeightOf(const tune::Job &job) const;
+  /// Of what is left, for measuring what was found for some extents with the others.
+  std::chrono::duration<double> secondsToCompare() const;
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 
   TuningOptions options;

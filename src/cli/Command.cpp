@@ -75,7 +75,7 @@ examples:
   perpend inspect model.so
 )",
      runInspect},
-    {"tune", "find faster schedules for a model's kernels", "perpend tune MODEL -o FILE.db [options]",
+    {"tune", "find faster schedules for a model's kernels", "perpend tune MODEL … -o FILE.db [options]",
      R"(
 Each kernel is compiled and measured alone, against the fastest so far in turns, on drawn inputs that stay in the caches
 as they do in a model. What computes something else than the compiler's own schedule is not kept. ^C keeps what was found,

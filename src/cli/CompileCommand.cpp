@@ -130,6 +130,7 @@ static void printRecords(ArrayRef<RecordUse> uses, bool wantsReasons, llvm::raw_
   out << "database: records for " << count(RecordUse::Used) + count(RecordUse::UsedOfOther) << " of " << uses.size()
       << " kernels";
   for (auto [kind, text] : {std::pair(RecordUse::UsedOfOther, "another compiler's for"),
+                            {RecordUse::NoGain, "no gain for"},
                             {RecordUse::None, "none for"},
                             {RecordUse::OfOtherTarget, "another target's for"},
                             {RecordUse::Refused, "refused for"}})

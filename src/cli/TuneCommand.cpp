@@ -25,7 +25,7 @@ using namespace mlir;
 namespace perpend::cli {
 namespace {
 struct TuneOptions {
-  ModelSource source;
+  std::vector<ModelSource> sources; ///< at least one
   TuningOptions tuning;
   std::vector<std::string> symbols, inputs;
   std::string output, html, budget = "10m";
@@ -74,18 +74,6 @@ template <typename Info> static std::string helpOf(StringRef what, ArrayRef<Info
   return text;
 }
 
-static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> texts) {
-  llvm::StringMap<int64_t> symbols;
-  for (StringRef text : texts) {
-    auto [name, value] = text.split('=');
-    int64_t number = 0;
-    if (value.getAsInteger(10, number) || number < 1) // the option's form says that it is a number
-      return fail("option '--symbol': expected an extent of at least 1, got '" + text + "'"), std::nullopt;
-    symbols[name] = number;
-  }
-  return symbols;
-}
-
 //===----------------------------------------------------------------------===//
 // What is printed
 //===----------------------------------------------------------------------===//
@@ -94,28 +82,31 @@ static std::optional<llvm::StringMap<int64_t>> symbolsOf(ArrayRef<std::string> t
 static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
   double total = 0;
   for (const tune::Job &job : jobs)
-    total += static_cast<double>(job.calls) * job.defaultSeconds;
+    total += job.weightOfCalls() * job.defaultSeconds;
   std::vector<const tune::Job *> order;
   for (const tune::Job &job : jobs)
     if (job.isMeasured())
       order.push_back(&job);
   auto share = [](const tune::Job *job) {
-    return std::make_pair(-static_cast<double>(job->calls) * job->defaultSeconds, StringRef(job->kernel));
+    return std::make_tuple(-job->weightOfCalls() * job->defaultSeconds, StringRef(job->kernel),
+                           StringRef(job->extents));
   };
   llvm::sort(order, [&](const tune::Job *a, const tune::Job *b) { return share(a) < share(b); });
   llvm::outs() << "  calls      %   time of one  roof       space" << (isTuned ? "  trials      tuned   gain" : "")
                << "  kernel\n";
+  auto isOneOfSeveral = [&](const tune::Job &job) {
+    return llvm::count_if(jobs, [&](const tune::Job &other) { return other.group == job.group; }) > 1;
+  };
   for (const tune::Job *job : order) {
-    llvm::outs() << llvm::format("%7lld %6.1f %13s %4.0f%% %11.3g", static_cast<long long>(job->calls),
-                                 total > 0 ? 100 * static_cast<double>(job->calls) * job->defaultSeconds / total : 0,
-                                 timeText(job->defaultSeconds).c_str(),
-                                 job->defaultSeconds > 0 ? 100 * job->roofSeconds / job->defaultSeconds : 0,
-                                 job->space.size());
+    llvm::outs() << llvm::format(
+        "%7lld %6.1f %13s %4.0f%% %11.3g", static_cast<long long>(job->calls),
+        total > 0 ? 100 * job->weightOfCalls() * job->defaultSeconds / total : 0, timeText(job->defaultSeconds).c_str(),
+        job->defaultSeconds > 0 ? 100 * job->roofSeconds / job->defaultSeconds : 0, job->space.size());
     if (isTuned)
       llvm::outs() << llvm::format(" %7lld %10s %5.2fx", static_cast<long long>(job->trials),
                                    job->isImproved() ? timeText(job->bestSeconds).c_str() : "-",
                                    job->bestSeconds > 0 ? job->defaultSeconds / job->bestSeconds : 1);
-    llvm::outs() << "  " << job->kernel << "\n";
+    llvm::outs() << "  " << job->kernel << (isOneOfSeveral(*job) ? "  " + job->extents : "") << "\n";
   }
   if (size_t others = jobs.size() - order.size())
     llvm::outs() << "not measured: " << support::counted(others, "kernel") << "\n";
@@ -209,6 +200,10 @@ static void stopOnSignals() {
     sigaction(signal, &stop, nullptr);
 }
 
+static std::string namesOf(ArrayRef<ModelSource> sources) {
+  return llvm::join(llvm::map_range(sources, [](const ModelSource &source) { return source.path; }), ", ");
+}
+
 /// False: printed.
 static bool writePage(const TuningRun &run, const TuneOptions &options, const tune::Log &log) {
   if (options.html.empty())
@@ -221,7 +216,7 @@ static bool writePage(const TuningRun &run, const TuneOptions &options, const tu
       run.machine().name, "search " + tuning.search + ", cost model " + tuning.costModel + ", seed " +
                               std::to_string(tuning.seed) + ", threads " + std::to_string(tuning.threads) + symbols};
   llvm::Error error = support::writeFile(options.html, [&](llvm::raw_ostream &out) {
-    printTuningPage("Tuning " + options.source.path, facts, run.kernels(), log, out);
+    printTuningPage("Tuning " + namesOf(options.sources), facts, run.kernels(), log, out);
   });
   return error ? (fail(std::move(error)), false) : true;
 }
@@ -252,7 +247,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
   printTable(run.kernels(), /*isTuned=*/true);
   if (!options.html.empty())
     llvm::outs() << "wrote " << options.html << "\n";
-  llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.source.path
+  llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.sources.front().path
                << " -o model.so --database " << options.output << "\n";
   constexpr int terminated = 128; // and the signal's number, as shells say it
   return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
@@ -273,20 +268,28 @@ static int list(TuningRun &run) {
   return Good;
 }
 
+/// The models' inputs in order, each name once.
+static std::vector<StringRef> inputsOf(ArrayRef<ModuleOp> modules) {
+  std::vector<StringRef> names;
+  for (ModuleOp module : modules) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    for (unsigned i = 0; main && i < main.getNumArguments(); ++i)
+      if (auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+          name && !llvm::is_contained(names, name.getValue()))
+        names.push_back(name.getValue());
+  }
+  return names;
+}
+
 /// False: printed.
-static bool readInputs(ModuleOp module, ArrayRef<std::string> files, llvm::StringMap<Array> &inputs) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  unsigned next = 0, count = main ? main.getNumArguments() : 0;
+static bool readInputs(ArrayRef<ModuleOp> modules, ArrayRef<std::string> files, llvm::StringMap<Array> &inputs) {
+  std::vector<StringRef> names = inputsOf(modules);
+  size_t next = 0;
   for (StringRef text : files) {
     auto [name, path] = text.contains('=') ? text.split('=') : std::pair<StringRef, StringRef>("", text);
-    if (!text.contains('=') && next < count)
-      if (auto ofNext = main.getArgAttrOfType<StringAttr>(next++, graph::nameAttribute))
-        name = ofNext.getValue();
-    bool isThere = llvm::any_of(llvm::seq(count), [&, name = name](unsigned i) {
-      auto known = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-      return known && known.getValue() == name;
-    });
-    if (!isThere)
+    if (!text.contains('=') && next < names.size())
+      name = names[next++];
+    if (!llvm::is_contained(names, name))
       return fail("option '--input': the model has no input for '" + text + "'"), false;
     std::optional<Array> array = readArray(path);
     if (!array)
@@ -299,17 +302,38 @@ static bool readInputs(ModuleOp module, ArrayRef<std::string> files, llvm::Strin
 
 static int runWith(TuneOptions &options) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(options.source);
-  if (!module || !readInputs(*module, options.inputs, options.tuning.inputs))
+  std::vector<OwningOpRef<ModuleOp>> owners;
+  std::vector<ModuleOp> modules;
+  for (const ModelSource &source : options.sources) {
+    owners.push_back(workspace.load(source));
+    if (!owners.back())
+      return UserError;
+    modules.push_back(*owners.back());
+  }
+  if (!readInputs(modules, options.inputs, options.tuning.inputs))
     return UserError;
-  auto run = TuningRun::make(*module, options.tuning, [] { return isInterrupted(); });
+  auto run = TuningRun::make(modules, options.tuning, [] { return isInterrupted(); });
   if (failed(run))
     return UserError;
   return options.wantsList ? list(**run) : search(**run, options);
 }
 
+/// False: printed.
+static bool addSource(TuneOptions &options, ModelSource source, StringRef path) {
+  source.path = path.str();
+  std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
+  if (!kind)
+    return false;
+  if (*kind == ModelKind::Library)
+    return fail("'" + source.path + "' is compiled already", "tune the model it was made from"), false;
+  source.kind = *kind;
+  options.sources.push_back(std::move(source));
+  return true;
+}
+
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
+  ModelSource source; // what all models share
   OptionList list;
   list.add("o", options.output, "FILE", "the database; what is in it already stays, unless measuring refutes it");
   list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
@@ -330,13 +354,15 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
       "input", options.inputs, "[NAME=]FILE.npy",
       "an input of the model; without a name, the next one in order. Its extents are measured with, and its values "
       "in kernels that read it");
-  list.add("symbol", options.symbols, "NAME=N", "the extents to measure with (default 2)");
+  list.add("symbol", options.symbols, "NAME=N,…",
+           "the extents to measure with (default 2): several as n=1,128, with parts of the time as n=1:10,128:1");
   list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
-  list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
-  list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
+  list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;
-  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model",
+                                               /*mayBeMore=*/true))
     return *code;
   std::optional<double> budget = secondsOf(options.budget);
   if (!budget)
@@ -346,10 +372,10 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
       !checkName(tune::spaces(), "space", "spaces", options.tuning.space) ||
       !checkName(tune::costModels(), "cost-model", "cost models", options.tuning.costModel))
     return UsageError;
-  std::optional<llvm::StringMap<int64_t>> symbols = symbolsOf(options.symbols);
-  if (!symbols)
-    return UsageError;
-  options.tuning.symbols = std::move(*symbols);
+  llvm::Expected<std::vector<ExtentSet>> extents = parseExtentSets(options.symbols);
+  if (!extents)
+    return fail("option '--symbol': " + llvm::toString(extents.takeError())), UsageError;
+  options.tuning.extents = std::move(*extents);
   options.tuning.seconds = *budget;
   if (!options.wantsList)
     options.tuning.points = options.output + ".points";
@@ -360,15 +386,9 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
                     Twine(options.wantsList ? "--list" : "the database's own name"),
                 "--html FILE.html -o FILE.db"),
            UsageError;
-  if (!list.checkOutputs(positional[0]))
-    return UserError;
-  options.source.path = positional[0];
-  std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);
-  if (!kind)
-    return UserError;
-  if (*kind == ModelKind::Library)
-    return fail("'" + options.source.path + "' is compiled already", "tune the model it was made from"), UserError;
-  options.source.kind = *kind;
+  for (const std::string &path : positional)
+    if (!list.checkOutputs(path) || !addSource(options, source, path))
+      return UserError;
   return runWith(options);
 }
 } // namespace perpend::cli

@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -24,7 +25,7 @@
 namespace perpend::tune {
 
 /// "Perp" and "dtun": of SQLite's header, and the version of the tables.
-static constexpr int applicationId = 0x50657270, tablesVersion = 2;
+static constexpr int applicationId = 0x50657270, tablesVersion = 3;
 /// Another tuner's transaction takes much less.
 static constexpr int busyMilliseconds = 10000;
 
@@ -35,19 +36,25 @@ create table records (
   seconds real not null, spread_seconds real not null, default_seconds real not null, trials integer not null,
   compiler text not null, origin text not null, date text not null,
   primitives text not null default '',
+  weight real not null default 1, elsewhere text not null default '',
   primary key (structure, target, symbols, threads)
 ) without rowid)sql";
 
-/// To those of version 1.
-static constexpr const char *missingColumns = "alter table records add column primitives text not null default ''";
+/// To those of the version before: of versions 2 and 3.
+static constexpr const char *newColumns[] = {"alter table records add column primitives text not null default ''",
+                                             "alter table records add column weight real not null default 1; "
+                                             "alter table records add column elsewhere text not null default ''"};
+
+/// What stands for the columns that the tables of a version lack.
+static constexpr const char *laterColumns[] = {"'', 1, ''", "primitives, 1, ''", "primitives, weight, elsewhere"};
 
 static constexpr const char *columns = "structure, target, symbols, threads, kernel, trace, seconds, spread_seconds, "
                                        "default_seconds, trials, compiler, origin, date";
 
 static constexpr const char *hint = "\nhint: `perpend tune MODEL -o FILE` makes a database";
 
-Database::Database(Database &&other)
-    : handle(other.handle), path(std::move(other.path)), knowsPrimitives(other.knowsPrimitives) {
+Database::Database(sqlite3 *handle, std::string path) : handle(handle), path(std::move(path)), version(tablesVersion) {}
+Database::Database(Database &&other) : handle(other.handle), path(std::move(other.path)), version(other.version) {
   other.handle = nullptr;
 }
 Database::~Database() { sqlite3_close(handle); }
@@ -123,8 +130,8 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   }
   if (application != std::to_string(applicationId))
     return llvm::createStringError("'" + path + "' is no database of tuning" + hint);
-  database->knowsPrimitives = version == std::to_string(tablesVersion);
-  if (version != "1" && !database->knowsPrimitives)
+  int &known = database->version;
+  if (llvm::StringRef(version).getAsInteger(10, known) || known < 1 || known > tablesVersion)
     return llvm::createStringError(std::make_error_code(std::errc::not_supported),
                                    "the database '" + path + "' is of version " + version + ", expected " +
                                        std::to_string(tablesVersion) + "\nhint: tune again into another file");
@@ -132,10 +139,11 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
     return llvm::createStringError("the database '" + path + "' is damaged: " +
                                    (found.empty() ? sqlite3_errmsg(handle) : found.substr(found.rfind('\n') + 1)) +
                                    "\nhint: `perpend db salvage FILE -o NEW` saves what can be read of it");
-  if (mayCreate && !database->knowsPrimitives) {
-    if (!setVersion(handle, missingColumns))
+  if (mayCreate && known < tablesVersion) {
+    std::string change = llvm::join(llvm::ArrayRef(newColumns).drop_front(static_cast<size_t>(known) - 1), "; ");
+    if (!setVersion(handle, change.c_str()))
       return database->fail("its tables cannot be changed to those of version " + llvm::Twine(tablesVersion));
-    database->knowsPrimitives = true;
+    known = tablesVersion;
   }
   return database;
 }
@@ -229,6 +237,9 @@ llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
     // the times of two sessions compare as parts of what both have measured
     bool stays = *there && record.isOf((*there)->compiler, (*there)->primitives) && (*there)->gain() >= record.gain();
     Record kept = stays ? **there : record;
+    kept.weight = record.weight;
+    if (kept.trace == record.trace && !record.elsewhere.empty())
+      kept.elsewhere = record.elsewhere;
     kept.trials = record.trials + (*there ? (*there)->trials : 0);
     return write(kept);
   });
@@ -272,16 +283,18 @@ llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
 /// In the place of the one that is there.
 llvm::Error Database::write(const Record &record) const {
   Statement statement(
-      handle, "insert into records (" + std::string(columns) +
-                  ", primitives) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                  "coalesce(nullif(?, ''), strftime('%Y-%m-%dT%H:%M:%SZ', 'now')), ?) on conflict do update set kernel "
-                  "= excluded.kernel, trace = excluded.trace, seconds = excluded.seconds, spread_seconds = "
-                  "excluded.spread_seconds, default_seconds = excluded.default_seconds, trials = excluded.trials, "
-                  "compiler = excluded.compiler, origin = excluded.origin, date = excluded.date, primitives = "
-                  "excluded.primitives");
+      handle,
+      "insert into records (" + std::string(columns) +
+          ", primitives, weight, elsewhere) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+          "coalesce(nullif(?, ''), strftime('%Y-%m-%dT%H:%M:%SZ', 'now')), ?, ?, ?) on conflict do update set kernel "
+          "= excluded.kernel, trace = excluded.trace, seconds = excluded.seconds, spread_seconds = "
+          "excluded.spread_seconds, default_seconds = excluded.default_seconds, trials = excluded.trials, "
+          "compiler = excluded.compiler, origin = excluded.origin, date = excluded.date, primitives = "
+          "excluded.primitives, weight = excluded.weight, elsewhere = excluded.elsewhere");
   statement << record.key.structure << record.key.target << record.key.symbols << record.key.threads << record.kernel
             << record.trace << record.seconds << record.spreadSeconds << record.defaultSeconds << record.trials
-            << record.compiler << record.origin << record.date << record.primitives;
+            << record.compiler << record.origin << record.date << record.primitives << record.weight
+            << record.elsewhere;
   if (statement.step() != SQLITE_DONE)
     return fail("a record cannot be written");
   return llvm::Error::success();
@@ -311,9 +324,8 @@ llvm::Expected<int64_t> Database::remove(const RecordFilter &filter) {
 
 /// SQLITE_DONE, or what came behind the records that could be read.
 int Database::read(llvm::StringRef condition, llvm::ArrayRef<std::string> values, std::vector<Record> &records) const {
-  Statement statement(handle, llvm::formatv("select {0}, {1} from records {2}", columns,
-                                            knowsPrimitives ? "primitives" : "''", condition)
-                                  .str());
+  Statement statement(
+      handle, llvm::formatv("select {0}, {1} from records {2}", columns, laterColumns[version - 1], condition).str());
   for (const std::string &value : values)
     statement << value;
   int code;
@@ -321,7 +333,8 @@ int Database::read(llvm::StringRef condition, llvm::ArrayRef<std::string> values
     Record &record = records.emplace_back();
     statement >> record.key.structure >> record.key.target >> record.key.symbols >> record.key.threads >>
         record.kernel >> record.trace >> record.seconds >> record.spreadSeconds >> record.defaultSeconds >>
-        record.trials >> record.compiler >> record.origin >> record.date >> record.primitives;
+        record.trials >> record.compiler >> record.origin >> record.date >> record.primitives >> record.weight >>
+        record.elsewhere;
   }
   return code;
 }
@@ -346,11 +359,16 @@ llvm::Expected<std::optional<Record>> Database::find(const RecordKey &key) const
              {key.structure, key.target, key.symbols}));
 }
 
-llvm::Expected<std::optional<Record>> Database::findAny(llvm::StringRef structure, llvm::StringRef target) const {
-  return firstOf(
-      select("where structure = ? and target = ? order by compiler <> ?, threads, seconds / default_seconds, "
-             "symbols limit 1",
-             {structure.str(), target.str(), PERPEND_VERSION}));
+llvm::Expected<std::vector<Record>> Database::findAll(llvm::StringRef structure, llvm::StringRef target) const {
+  llvm::Expected<std::vector<Record>> records =
+      select("where structure = ? and target = ? order by compiler <> ?, threads, seconds / default_seconds, symbols",
+             {structure.str(), target.str(), PERPEND_VERSION});
+  if (records)
+    llvm::erase_if(*records, [first = records->empty() ? Record() : records->front()](const Record &record) {
+      return record.key.threads != first.key.threads ||
+             (record.compiler == PERPEND_VERSION) != (first.compiler == PERPEND_VERSION);
+    });
+  return records;
 }
 
 llvm::Error Database::forget(const RecordKey &key, llvm::StringRef trace) {
@@ -387,8 +405,9 @@ bool Record::isWhole() const {
   auto isPositive = [](double number) { return std::isfinite(number) && number > 0; };
   return !key.structure.empty() && !key.target.empty() && key.threads > 0 && isPositive(seconds) &&
          isPositive(defaultSeconds) && std::isfinite(spreadSeconds) && spreadSeconds >= 0 && trials >= 0 &&
+         isPositive(weight) &&
          llvm::all_of(llvm::ArrayRef{&key.structure, &key.target, &key.symbols, &kernel, &trace, &compiler, &primitives,
-                                     &origin, &date},
+                                     &origin, &date, &elsewhere},
                       [](const std::string *text) { return llvm::json::isUTF8(*text); });
 }
 

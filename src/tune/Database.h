@@ -44,6 +44,10 @@ struct Record {
   std::string primitives;    ///< version of their table (tile/schedule/Primitives.h); empty: not known
   std::string origin;        ///< "evolutionary, seed 1"
   std::string date;          ///< UTC, when it was written; empty: now
+  double weight = 1;         ///< how much these values of the symbols count among others
+  /// Where the trace was measured with other values of the symbols: its times as parts of the compiler's own there,
+  /// "n=16 1.03; n=128 inf".
+  std::string elsewhere = {};
 
   double gain() const { return defaultSeconds / seconds; }
   /// Whether this compiler, with this table of primitives, may have found it.
@@ -86,9 +90,9 @@ public:
   /// How many there were.
   llvm::Expected<int64_t> remove(const RecordFilter &filter);
   llvm::Expected<std::optional<Record>> find(const RecordKey &key) const;
-  /// For any values of the symbols and numbers of threads: one of this version of the compiler, then one for the fewest
-  /// threads, then the one with the most gain.
-  llvm::Expected<std::optional<Record>> findAny(llvm::StringRef structure, llvm::StringRef target) const;
+  /// For any values of the symbols: those of this version of the compiler, if there are any, and of these the ones for
+  /// the fewest threads. Those with the most gain first.
+  llvm::Expected<std::vector<Record>> findAll(llvm::StringRef structure, llvm::StringRef target) const;
   /// Those for other targets than this one.
   llvm::Expected<std::vector<std::string>> otherTargets(llvm::StringRef structure, llvm::StringRef target) const;
   llvm::Expected<std::vector<Record>> list() const;
@@ -98,7 +102,7 @@ public:
   llvm::Error writeTo(llvm::StringRef file) const;
 
 private:
-  Database(sqlite3 *handle, std::string path) : handle(handle), path(std::move(path)) {}
+  Database(sqlite3 *handle, std::string path);
   static llvm::Expected<Database> connect(llvm::StringRef path, bool mayCreate);
   llvm::Error fail(const llvm::Twine &what) const;
   llvm::Error run(const char *statement) const;
@@ -109,7 +113,7 @@ private:
 
   sqlite3 *handle;
   std::string path;
-  bool knowsPrimitives = true; ///< else the tables are of version 1
+  int version; ///< of the tables
 };
 } // namespace perpend::tune
 

@@ -18,7 +18,8 @@ template <typename OneRecord, typename Visit> static bool visitMembers(OneRecord
          visit("threads", record.key.threads) && visit("seconds", record.seconds) &&
          visit("spread_seconds", record.spreadSeconds) && visit("default_seconds", record.defaultSeconds) &&
          visit("trials", record.trials) && visit("compiler", record.compiler) &&
-         visit("primitives", record.primitives) && visit("origin", record.origin) && visit("date", record.date);
+         visit("primitives", record.primitives) && visit("origin", record.origin) && visit("date", record.date) &&
+         visit("weight", record.weight) && visit("elsewhere", record.elsewhere);
 }
 
 void printRecords(llvm::ArrayRef<Record> records, llvm::raw_ostream &out) {
@@ -48,8 +49,12 @@ void printRecords(llvm::ArrayRef<Record> records, llvm::raw_ostream &out) {
 static bool fromJSON(const json::Value &value, Record &record, json::Path path) {
   json::ObjectMapper object(value, path);
   std::vector<std::string> lines;
+  auto isLater = [](llvm::StringRef name) { return name == "weight" || name == "elsewhere"; }; // old texts lack them
   if (!object ||
-      !visitMembers(record, [&](llvm::StringLiteral name, auto &member) { return object.map(name, member); }) ||
+      !visitMembers(record,
+                    [&](llvm::StringLiteral name, auto &member) {
+                      return isLater(name) ? object.mapOptional(name, member) : object.map(name, member);
+                    }) ||
       !object.map("trace", lines))
     return false;
   record.trace = llvm::join(lines, "\n");

@@ -162,13 +162,15 @@ private:
   size_t pageBytes = 0;
 };
 
-/// The columns as the table has them; the last one is not there in rows of version 1.
+/// The columns as the table has them; rows of versions before end sooner.
 bool readRecord(Row &row, Record &record) {
   row >> record.key.structure >> record.key.target >> record.key.symbols >> record.key.threads >> record.kernel >>
       record.trace >> record.seconds >> record.spreadSeconds >> record.defaultSeconds >> record.trials >>
       record.compiler >> record.origin >> record.date;
   if (row.next < row.values.size())
     row >> record.primitives;
+  if (row.next < row.values.size())
+    row >> record.weight >> record.elsewhere;
   return row.isRecord && row.next == row.values.size() && record.isWhole();
 }
 } // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace perpend::tune {
@@ -11,14 +12,14 @@ namespace perpend::tune {
 double Tuner::modelSeconds(bool ofDefaults) const {
   double sum = 0;
   for (const Job &job : jobs)
-    sum += static_cast<double>(job.calls) * (ofDefaults ? job.defaultSeconds : job.bestSeconds);
+    sum += job.weightOfCalls() * (ofDefaults ? job.defaultSeconds : job.bestSeconds);
   return sum;
 }
 
 double Tuner::roofSeconds() const {
   double sum = 0;
   for (const Job &job : jobs)
-    sum += static_cast<double>(job.calls) * std::min(job.roofSeconds, job.bestSeconds);
+    sum += job.weightOfCalls() * std::min(job.roofSeconds, job.bestSeconds);
   return sum;
 }
 
@@ -43,7 +44,7 @@ double Tuner::worthOf(const Job &job) const {
   if (limits.scheduler == Scheduler::Turns)
     return 1 / (1 + static_cast<double>(job.trials));
   double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
-  return static_cast<double>(job.calls) * left / (1 + static_cast<double>(job.sinceGain) / patience);
+  return job.weightOfCalls() * left / (1 + static_cast<double>(job.sinceGain) / patience);
 }
 
 Job *Tuner::next() {
@@ -95,7 +96,7 @@ std::vector<Job *> Tuner::byRoof() {
   std::vector<Job *> order;
   for (Job &job : jobs)
     order.push_back(&job);
-  auto weight = [](const Job *job) { return std::pair(-static_cast<double>(job->calls) * job->roofSeconds, job); };
+  auto weight = [](const Job *job) { return std::pair(-job->weightOfCalls() * job->roofSeconds, job); };
   llvm::sort(order, [&](const Job *a, const Job *b) { return weight(a) < weight(b); });
   return order;
 }
@@ -148,5 +149,50 @@ void Tuner::run(const Progress &progress, const std::function<bool()> &isInterru
     waiting.pop_back();
     measureDefault(*job, progress, isInterrupted);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Several sets of extents
+//===----------------------------------------------------------------------===//
+
+void Tuner::compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress,
+                         const std::function<bool()> &isInterrupted) {
+  std::vector<Trace> bests;
+  for (const Job *job : group)
+    if (job->isImproved() &&
+        llvm::none_of(bests, [&](const Trace &known) { return linesOf(known) == linesOf(job->best); }))
+      bests.push_back(job->best);
+  std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); // of a job, by trace
+  for (auto [job, ofJob] : llvm::zip(group, parts)) {
+    for (const Trace &trace : bests) {
+      if (Clock::now() >= limits.end || isInterrupted())
+        break;
+      if (linesOf(trace) == linesOf(job->best))
+        continue;
+      job->last = trace;
+      Outcome outcome = job->runner->measure(trace);
+      double part = take(*job, outcome, trace);
+      if (outcome.kind != Outcome::NotTried)
+        ofJob[linesOf(trace)] = part;
+      progress(*job, outcome);
+    }
+    ofJob[linesOf(job->best)] = job->bestSeconds / job->defaultSeconds;
+  }
+  for (Job *job : group) {
+    job->elsewhere.clear();
+    for (auto [other, ofOther] : llvm::zip(group, parts))
+      if (auto known = ofOther.find(linesOf(job->best)); other != job && known != ofOther.end())
+        job->elsewhere.emplace_back(other->extents, known->second);
+  }
+}
+
+void Tuner::compareGroups(const Progress &progress, const std::function<bool()> &isInterrupted) {
+  std::map<size_t, std::vector<Job *>> groups;
+  for (Job &job : jobs)
+    if (job.isMeasured())
+      groups[job.group].push_back(&job);
+  for (auto &[number, group] : groups)
+    if (group.size() > 1)
+      compareGroup(group, progress, isInterrupted);
 }
 } // namespace perpend::tune

@@ -42,7 +42,7 @@ public:
   virtual Outcome measure(const Trace &candidate) = 0;
 };
 
-/// A kernel that is tuned.
+/// A kernel that is tuned, with one set of extents.
 struct Job {
   std::string kernel;
   int64_t calls = 1; ///< in one run of the model
@@ -56,6 +56,9 @@ struct Job {
   int64_t knownTrials = 0;
   /// Makes the space and the search, which takes long, once the kernel is tried; empty: they are there.
   std::function<void(Job &)> open = {};
+  std::string extents = {}; ///< "n=128,t=4"; empty: the kernel has no symbols
+  double weight = 1;        ///< of a call's time, among the sets of extents
+  size_t group = 0;         ///< jobs with the same one are of one kernel
 
   // What tuning finds.
   double defaultSeconds = 0, bestSeconds = 0, bestSpread = 0;
@@ -64,7 +67,12 @@ struct Job {
   int64_t sinceGain = 0; ///< trials
   bool isOver = false;
   bool isKnownTried = false, isKnownRefuted = false; ///< what is known is no better than the given trace
+  /// Of the best trace, where another job of the group has been measured with it, too: that one's extents, and the time
+  /// there as a part of the given trace's.
+  std::vector<std::pair<std::string, double>> elsewhere = {};
 
+  /// How much a second of a call counts.
+  double weightOfCalls() const { return weight * static_cast<double>(calls); }
   bool isMeasured() const { return defaultSeconds > 0; }
   bool isImproved() const { return bestSeconds < defaultSeconds; }
 };
@@ -100,7 +108,10 @@ public:
   /// Until the time is over, so many candidates were tried, nothing is left to try, or it is interrupted. Half of the
   /// time at most goes to measuring given traces, as long as there is something to try.
   void run(const Progress &progress, const std::function<bool()> &isInterrupted);
-  /// Of all kernels' calls.
+  /// Measures the best trace of each job with the extents of the others of its group, of which it becomes the best
+  /// where it is surely faster. Until the time is over, or it is interrupted.
+  void compareGroups(const Progress &progress, const std::function<bool()> &isInterrupted);
+  /// Of all kernels' calls, by their weights.
   double modelSeconds(bool ofDefaults) const;
   double roofSeconds() const;
 
@@ -113,6 +124,7 @@ private:
   void tryOne(Job &job, const Progress &progress);
   /// The candidate has been measured: its time as a part of the given trace's.
   static double take(Job &job, const Outcome &outcome, const Trace &candidate);
+  void compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress, const std::function<bool()> &isInterrupted);
 
   std::vector<Job> &jobs;
   Limits limits;

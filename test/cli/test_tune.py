@@ -45,7 +45,7 @@ def save_record(path: Path, structure: str, target: str, trace: str) -> None:
     if not path.exists():
         succeed_quietly("tune", DIGITS, "--symbol", "n=2", "-o", path, "--budget", "0.001s", folder=path.parent)
     numbers = "0.5, 0.01, 1.0, 10"  # of seconds, their spread, the rule's seconds, trials
-    values = f"?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23', ''"
+    values = f"?, ?, 'n=64', 1, 'kernel', ?, {numbers}, '0', 'a test', '2026-11-23', '', 1, ''"
     statement = f"insert into records values ({values})"
     execute(path, statement, structure, target, trace)
 
@@ -311,14 +311,19 @@ def test_wrong_options(tiny: Path) -> None:
     message = said("-o", "t.db", "--space", "rule")
     assert "no space is named 'rule'\nhint: did you mean 'rules'? spaces: trace, rules, all" in message
     assert "no output\nhint: -o tuned.db, or --list" in said()
-    for pair in ("n=0", "n=00"):
-        assert f"option '--symbol': expected an extent of at least 1, got '{pair}'" in said("--list", "--symbol", pair)
+    for extent in ("0", "00", "-1", "m", "1,,2"):
+        wrong = extent.split(",")[1] if "," in extent else extent
+        message = said("--list", "--symbol", f"n={extent}")
+        assert f"option '--symbol': expected an extent of at least 1, got '{wrong}'" in message
+    assert "expected a weight above 0 behind ':', got '0'" in said("--list", "--symbol", "n=1:0")
+    message = said("--list", "--symbol", "n=1,2", "--symbol", "m=1,2,3")
+    assert "'m' has 3 extents, expected as many as another symbol has, 2\nhint: lists go together" in message
     foreign = "avxvnniint16" if "amx_tile" in Path("/proc/cpuinfo").read_text() else "amx-tile"
     message = said("--list", "--target", f"x86-64-v4,+{foreign}", "--symbol", "n=1", code=USER_ERROR)
     assert f"a tuner measures on this machine, which lacks {foreign}" in message
     assert "\nhint: tune on a machine" in message
-    for pair in ("n", "=3", "n=", "n=-1", "n=m"):
-        assert f"option '--symbol': expected NAME=N with N at least 0, got '{pair}'" in said("--list", "--symbol", pair)
+    for pair in ("n", "=3", "n="):
+        assert f"option '--symbol': expected NAME=N,…, got '{pair}'" in said("--list", "--symbol", pair)
     assert "expected N" in said("-o", "t.db", "--threads", "0") and "expected N" in said("-o", "t.db", "--seed", "x")
     assert "did you mean '--budget'?" in said("-o", "t.db", "--buget", "3s")
     assert [path.name for path in tiny.parent.iterdir()] == ["tiny.onnx"]

@@ -88,7 +88,7 @@ def test_why_one_was_none(tmp_path: Path, tiny: Path) -> None:
     name, structure, target = found.groups()
     values = (structure, target, name, '%b = get_block "<b>&amp;"', VERSION)
     with closing(sqlite3.connect(tmp_path / "t.db")) as database, database:
-        rest = "5e-6, 0, 1e-5, 7, ?, 'a test', '2026-11-23T12:00:00Z', ''"
+        rest = "5e-6, 0, 1e-5, 7, ?, 'a test', '2026-11-23T12:00:00Z', '', 1, ''"
         database.execute("delete from records")
         database.execute(f"insert into records values (?, ?, 'n=2', 1, ?, ?, {rest})", values)
     assert perpend(*words, "1.5s", folder=tmp_path).returncode == GOOD

@@ -221,9 +221,9 @@ TEST_F(DatabaseTest, TheOneWithTheMostGain) {
   fast.defaultSeconds = 10;
   EXPECT_EQ(add(database, slow), "");
   EXPECT_EQ(add(database, fast), "");
-  EXPECT_EQ(llvm::cantFail(database.findAny("s", fast.key.target))->key.symbols, fast.key.symbols);
-  EXPECT_FALSE(llvm::cantFail(database.findAny("s", "x86-64-v4")));
-  EXPECT_FALSE(llvm::cantFail(database.findAny("t", fast.key.target)));
+  EXPECT_EQ(llvm::cantFail(database.findAll("s", fast.key.target)).front().key.symbols, fast.key.symbols);
+  EXPECT_TRUE(llvm::cantFail(database.findAll("s", "x86-64-v4")).empty());
+  EXPECT_TRUE(llvm::cantFail(database.findAll("t", fast.key.target)).empty());
 }
 
 TEST_F(DatabaseTest, OfThisCompilerAndFewThreadsFirst) {
@@ -235,8 +235,12 @@ TEST_F(DatabaseTest, OfThisCompilerAndFewThreadsFirst) {
   for (int i : {0, 1, 2}) {
     records[i].key.symbols = "n=" + std::to_string(i + 1);
     EXPECT_EQ(add(database, records[i]), "");
-    EXPECT_EQ(llvm::cantFail(database.findAny("s", records[i].key.target))->key.symbols, records[i].key.symbols);
+    EXPECT_EQ(llvm::cantFail(database.findAll("s", records[i].key.target)).front().key.symbols, records[i].key.symbols);
   }
+  EXPECT_EQ(llvm::cantFail(database.findAll("s", records[0].key.target)).size(), 1U) << "others do not compare";
+  records[2].key.symbols = "n=7";
+  EXPECT_EQ(add(database, records[2]), "");
+  EXPECT_EQ(llvm::cantFail(database.findAll("s", records[0].key.target)).size(), 2U) << "of other extents";
 }
 
 TEST_F(DatabaseTest, WhatIsForgotten) {
@@ -373,7 +377,7 @@ TEST_F(DatabaseTest, AnotherVersion) {
   execute("pragma user_version = 7");
   for (bool mayCreate : {true, false})
     EXPECT_EQ(openError(mayCreate),
-              "the database '" + path + "' is of version 7, expected 2\nhint: tune again into another file");
+              "the database '" + path + "' is of version 7, expected 3\nhint: tune again into another file");
 }
 
 TEST_F(DatabaseTest, VersionOneIsReadAsItIs) {
@@ -399,12 +403,39 @@ TEST_F(DatabaseTest, VersionOneIsChangedByWhoWrites) {
   EXPECT_EQ(llvm::cantFail(reader.list()).size(), 2U) << "who has opened it before can still read it";
 }
 
+TEST_F(DatabaseTest, VersionTwo) {
+  execute(versionOne);
+  execute("alter table records add column primitives text not null default 'p'; pragma user_version = 2");
+  EXPECT_EQ(find(opened(false), record("s"))->primitives, "p");
+  EXPECT_EQ(find(opened(false), record("s"))->weight, 1);
+  Record found = record("t");
+  found.weight = 3, found.elsewhere = "n=1,t=2 1.5 1";
+  EXPECT_EQ(add(*std::make_unique<Database>(opened()), found), "");
+  Database database = opened(false);
+  EXPECT_EQ(find(database, record("s"))->primitives, "p");
+  EXPECT_EQ(find(database, record("s"))->elsewhere, "");
+  EXPECT_EQ(find(database, found)->weight, 3);
+  EXPECT_EQ(find(database, found)->elsewhere, found.elsewhere);
+}
+
+TEST_F(DatabaseTest, WhatATraceTakesElsewhereIsLearntLater) {
+  Database database = opened();
+  Record found = record(), other = record();
+  EXPECT_EQ(add(database, found), "");
+  found.elsewhere = "n=1,t=2 1.5 1";
+  EXPECT_EQ(add(database, found), "");
+  EXPECT_EQ(find(database, found)->elsewhere, found.elsewhere);
+  other.trace = "another", other.seconds = 0.9, other.elsewhere = "n=1,t=2 0.1 1";
+  EXPECT_EQ(add(database, other), "");
+  EXPECT_EQ(find(database, found)->elsewhere, "n=1,t=2 1.5 1") << "of the trace that stays";
+}
+
 TEST_F(DatabaseTest, VersionOneIsChangedAsAWholeOrNot) {
   execute(versionOne);
   execute("alter table records add column primitives text"); // so that another cannot be added
   std::string before = bytes();
   EXPECT_EQ(openError(true), "the database '" + path +
-                                 "': its tables cannot be changed to those of version 2: duplicate column name: "
+                                 "': its tables cannot be changed to those of version 3: duplicate column name: "
                                  "primitives");
   EXPECT_EQ(bytes(), before);
   EXPECT_EQ(find(opened(false), record("s"))->seconds, 0.5);
@@ -465,7 +496,7 @@ TEST_F(DatabaseTest, DamagedFiles) {
     }
     llvm::Expected<std::vector<Record>> list = database->list();
     count(list ? llvm::Error::success() : list.takeError());
-    auto any = database->findAny("structure 3", record().key.target);
+    auto any = database->findAll("structure 3", record().key.target);
     count(any ? llvm::Error::success() : any.takeError());
     count(database->add(record("another")));
   }

@@ -419,3 +419,44 @@ TEST_F(TunerTest, AnInterruptionEndsIt) {
   EXPECT_TRUE(asked[2].empty());
   EXPECT_EQ(after, 2);
 }
+
+//===----------------------------------------------------------------------===//
+// Several sets of extents
+//===----------------------------------------------------------------------===//
+
+TEST_F(TunerTest, WhatIsBestForSomeExtentsIsMeasuredWithTheOthers) {
+  Trace a = *readTrace("%b = get_block \"a\""), b = *readTrace("%b = get_block \"b\"");
+  auto times = [](double ofGiven, double ofA, double ofB) -> Answer {
+    return [=](const Trace &trace) {
+      std::string text = linesOf(trace).front();
+      double seconds = text.find("\"a\"") != std::string::npos   ? ofA
+                       : text.find("\"b\"") != std::string::npos ? ofB
+                                                                 : ofGiven;
+      return std::isinf(seconds) ? failed(Outcome::Wrong) : measured(seconds);
+    };
+  };
+  add("one", times(1, 0.5, 2), 1, 0, &none);
+  add("two", times(10, 30, 8), 1, 0, &none);
+  add("three", times(4, 3, std::numeric_limits<double>::infinity()), 1, 0, &none);
+  add("another kernel", times(1, 1, 1), 1, 0, &none);
+  jobs[0].extents = "n=1", jobs[1].extents = "n=16", jobs[2].extents = "n=3";
+  jobs[3].group = 1;
+  jobs[0].known = a, jobs[1].known = b;
+  run();
+  Tuner tuner(jobs, Tuner::Clock::time_point::max());
+  tuner.compareGroups([](const Job &, const Outcome &) {}, [] { return false; });
+  using Parts = std::vector<std::pair<std::string, double>>;
+  EXPECT_EQ(jobs[0].elsewhere, (Parts{{"n=16", 3}, {"n=3", 0.75}}));
+  EXPECT_EQ(jobs[1].elsewhere, (Parts{{"n=1", 2}, {"n=3", std::numeric_limits<double>::infinity()}}));
+  EXPECT_EQ(linesOf(jobs[2].best), linesOf(a)) << "it is faster there, too";
+  EXPECT_EQ(jobs[2].elsewhere, (Parts{{"n=1", 0.5}, {"n=16", 3}}));
+  EXPECT_TRUE(jobs[3].elsewhere.empty());
+}
+
+TEST_F(TunerTest, ExtentsCountByTheirWeights) {
+  add("often", timed(space, [](double) { return 1; }), 3);
+  add("seldom", timed(space, [](double) { return 1; }), 3);
+  jobs[0].weight = 10;
+  run(afterMeasures(2));
+  EXPECT_EQ(before, 33);
+}

@@ -1,0 +1,206 @@
+//===- Ranges.cpp - which of a kernel's records is used for which extents -===//
+//
+// Sets of extents are put in the order of the first symbol that differs in all of
+// them. Of all ways to cut that row into so many ranges, the one with the least
+// sum is found from the front (dynamic programming). docs/decisions/0038.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tune/Ranges.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <map>
+
+namespace perpend::tune {
+
+static constexpr size_t mostRanges = 4;
+static constexpr double worthARange = 0.9;
+
+std::string textOf(llvm::ArrayRef<PartElsewhere> parts) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const PartElsewhere &part : parts)
+    out << (&part == parts.begin() ? "" : "; ") << part.extents << llvm::format(" %.4g %g", part.part, part.weight);
+  return text;
+}
+
+std::optional<std::vector<PartElsewhere>> parseParts(llvm::StringRef text) {
+  std::vector<PartElsewhere> parts;
+  llvm::SmallVector<llvm::StringRef> entries;
+  text.split(entries, ';', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef entry : entries) {
+    llvm::SmallVector<llvm::StringRef> words;
+    llvm::SplitString(entry, words);
+    PartElsewhere part;
+    if (words.size() != 3 || words[1].getAsDouble(part.part) || words[2].getAsDouble(part.weight) || !(part.part > 0) ||
+        !(part.weight > 0) || std::isinf(part.weight))
+      return std::nullopt;
+    part.extents = words[0].str();
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+namespace {
+/// A set of extents.
+struct Place {
+  std::vector<int64_t> values;
+  double weight = 1;
+};
+
+/// A trace, and its times in the places that know it.
+struct Candidate {
+  const Record *record = nullptr;
+  std::map<std::string, double> parts;
+};
+
+class Chooser {
+public:
+  Chooser(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> symbols);
+  std::vector<RangeOfRecord> choose() const;
+
+private:
+  struct Cut {
+    double cost = 0;
+    std::vector<size_t> ends;       ///< of each range, in `order`
+    std::vector<size_t> candidates; ///< of each range
+  };
+  bool sortBySymbol();
+  double costOf(size_t candidate, size_t begin, size_t end) const;
+  std::pair<double, size_t> bestOf(size_t begin, size_t end) const;
+  std::vector<Cut> cuts() const;
+
+  llvm::ArrayRef<std::string> symbols;
+  std::map<std::string, Place> places;
+  std::vector<Candidate> candidates = {{}}; ///< the compiler's own first
+  std::vector<std::string> order;           ///< of places
+  size_t symbol = 0;                        ///< by which they are in order
+  bool isOrdered = false;
+};
+} // namespace
+
+/// "n=128,t=4"; nullopt: it is something else.
+static std::optional<std::vector<int64_t>> valuesOf(llvm::StringRef extents) {
+  std::vector<int64_t> values;
+  llvm::SmallVector<llvm::StringRef> entries;
+  extents.split(entries, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef entry : entries)
+    if (entry.split('=').second.getAsInteger(10, values.emplace_back()))
+      return std::nullopt;
+  return values;
+}
+
+Chooser::Chooser(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> symbols) : symbols(symbols) {
+  auto add = [&](const std::string &extents, double weight) {
+    std::optional<std::vector<int64_t>> values = valuesOf(extents);
+    if (values && values->size() == symbols.size())
+      places[extents] = {std::move(*values), weight};
+  };
+  for (const Record &record : records) {
+    Candidate &candidate = candidates.emplace_back();
+    candidate.record = &record;
+    for (const PartElsewhere &part : parseParts(record.elsewhere).value_or(std::vector<PartElsewhere>())) {
+      add(part.extents, part.weight);
+      candidate.parts[part.extents] = part.part;
+    }
+  }
+  for (auto [record, candidate] :
+       llvm::zip(records, llvm::drop_begin(candidates))) { // what it was found for goes before
+    add(record.key.symbols, record.weight);
+    candidate.parts[record.key.symbols] = 1 / record.gain();
+  }
+  for (const auto &[extents, place] : places)
+    order.push_back(extents);
+  isOrdered = sortBySymbol();
+}
+
+bool Chooser::sortBySymbol() {
+  for (symbol = 0; symbol < symbols.size(); ++symbol) {
+    llvm::SmallSet<int64_t, 8> seen;
+    if (!llvm::all_of(order, [&](const auto &extents) { return seen.insert(places[extents].values[symbol]).second; }))
+      continue;
+    llvm::sort(order, [&](const std::string &a, const std::string &b) {
+      return places[a].values[symbol] < places[b].values[symbol];
+    });
+    return true;
+  }
+  return false;
+}
+
+double Chooser::costOf(size_t candidate, size_t begin, size_t end) const {
+  double sum = 0;
+  for (const std::string &extents : llvm::ArrayRef(order).slice(begin, end - begin)) {
+    auto known = candidates[candidate].parts.find(extents);
+    sum += places.at(extents).weight * (known == candidates[candidate].parts.end() ? 1 : known->second);
+  }
+  return sum;
+}
+
+/// Of candidates, for some places in a row.
+std::pair<double, size_t> Chooser::bestOf(size_t begin, size_t end) const {
+  std::pair<double, size_t> best = {costOf(0, begin, end), 0};
+  for (size_t i = 1; i < candidates.size(); ++i)
+    best = std::min(best, {costOf(i, begin, end), i});
+  return best;
+}
+
+/// The best ones with 1, 2, … ranges.
+std::vector<Chooser::Cut> Chooser::cuts() const {
+  size_t most = isOrdered ? std::min(mostRanges, order.size()) : 1;
+  std::vector<std::vector<Cut>> bests; // by ranges less one, and by places less one
+  for (size_t ranges = 1; ranges <= most; ++ranges) {
+    std::vector<Cut> &ofRanges = bests.emplace_back(order.size());
+    for (size_t end = ranges; end <= order.size(); ++end) {
+      Cut &best = ofRanges[end - 1];
+      best.cost = INFINITY;
+      for (size_t begin = ranges - 1; begin < (ranges == 1 ? 1 : end); ++begin) {
+        Cut cut = ranges == 1 ? Cut() : bests[ranges - 2][begin - 1];
+        auto [cost, candidate] = bestOf(begin, end);
+        if (cut.cost + cost >= best.cost)
+          continue;
+        cut.cost += cost;
+        cut.ends.push_back(end);
+        cut.candidates.push_back(candidate);
+        best = std::move(cut);
+      }
+    }
+  }
+  std::vector<Cut> cuts;
+  for (std::vector<Cut> &ofRanges : bests)
+    cuts.push_back(std::move(ofRanges.back()));
+  return cuts;
+}
+
+std::vector<RangeOfRecord> Chooser::choose() const {
+  if (order.empty()) // they say nothing of these symbols
+    return {{std::nullopt, candidates.size() > 1 ? candidates[1].record : nullptr}};
+  Cut chosen;
+  size_t count = 0;
+  for (auto [i, cut] : llvm::enumerate(cuts()))
+    if (i == 0 || cut.cost <= chosen.cost * std::pow(worthARange, static_cast<double>(i - count)))
+      chosen = cut, count = i;
+  std::vector<RangeOfRecord> ranges;
+  int64_t least = 0;
+  for (auto [end, candidate] : llvm::zip(chosen.ends, chosen.candidates)) {
+    ranges.push_back({std::nullopt, candidates[candidate].record});
+    if (end == order.size())
+      break;
+    int64_t last = places.at(order[end - 1]).values[symbol], next = places.at(order[end]).values[symbol];
+    auto middle = static_cast<int64_t>(std::sqrt(static_cast<double>(last) * static_cast<double>(next)));
+    int64_t most = std::clamp(middle, last, next - 1);
+    ranges.back().range = support::SymbolRange{symbols[symbol], least, most};
+    least = most + 1;
+  }
+  return ranges;
+}
+
+std::vector<RangeOfRecord> chooseRanges(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> symbols) {
+  return Chooser(records, symbols).choose();
+}
+} // namespace perpend::tune
