@@ -3,6 +3,7 @@
 #include "tune/Tuner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -38,13 +39,15 @@ bool Tuner::isOver() const {
   return Clock::now() >= limits.end || trials >= limits.trials;
 }
 
-/// Of the next trial: what is left to the roof, less for each trial without a gain; or less for each trial.
+/// Of the next trial: what is left to the roof, less for each trial without a gain, and much less after many: a kernel
+/// may have most of the model's time and nothing to find. Or less for each trial.
 double Tuner::worthOf(const Job &job) const {
-  constexpr double patience = 16, leastLeft = 0.05; // the roof is an estimate
+  constexpr double patience = 16, lastPatience = 96, leastLeft = 0.05; // the roof is an estimate
   if (limits.scheduler == Scheduler::Turns)
     return 1 / (1 + static_cast<double>(job.trials));
   double left = std::max(job.bestSeconds - job.roofSeconds, leastLeft * job.bestSeconds);
-  return job.weightOfCalls() * left / (1 + static_cast<double>(job.sinceGain) / patience);
+  auto since = static_cast<double>(job.sinceGain);
+  return job.weightOfCalls() * left / (1 + since / patience) / (1 + std::pow(since / lastPatience, 2));
 }
 
 Job *Tuner::next() {

@@ -4,6 +4,7 @@
 #include "Jit.h"
 #include "tile/passes/Passes.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/TargetParser/Host.h"
 #include <gtest/gtest.h>
@@ -162,7 +163,9 @@ protected:
     const Variant &variant = GetParam();
     if (!isOffered(variant))
       GTEST_SKIP() << "this processor has no such instructions";
-    const std::vector<Block> &all = variant.isOfTiles() ? blocksOfTiles : blocks;
+    std::vector<Block> all = variant.isOfTiles() ? blocksOfTiles : blocks;
+    if (std::is_same_v<Left, float> && group > 1) // of one column there are no words of f32
+      llvm::erase_if(all, [](const Block &block) { return block.cols == 1; });
     std::map<std::string, std::string> sources;
     for (const Block &block : all)
       sources[block.name()] = sourceOf<Left, Right, Sum>(block, group);
@@ -191,6 +194,8 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
   llvm::StringRef name = GetParam().intrinsic;
   if (name == "f32.block")
     checkAll<float, float, float>(1);
+  else if (name == "f32.pairs" || name == "f32.quads")
+    checkAll<float, float, float>(name == "f32.pairs" ? 2 : 4);
   else if (name == "f64.block")
     checkAll<double, double, double>(1);
   else if (name == "bf16.block" || name == "amx.bf16.block")
@@ -211,6 +216,8 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
 // steps.
 INSTANTIATE_TEST_SUITE_P(Variants, RegistersTest,
                          testing::Values(Variant{"f32.block", 16}, Variant{"f32.block", 32}, Variant{"f32.block", 64},
+                                         Variant{"f32.pairs", 16}, Variant{"f32.pairs", 32}, Variant{"f32.pairs", 64},
+                                         Variant{"f32.quads", 16}, Variant{"f32.quads", 32}, Variant{"f32.quads", 64},
                                          Variant{"f64.block", 16}, Variant{"f64.block", 32}, Variant{"f64.block", 64},
                                          Variant{"bf16.weights.block", 32}, Variant{"f16.weights.block", 32, {"f16c"}},
                                          Variant{"f16.weights.block", 64, {"avx512f"}},

@@ -43,7 +43,7 @@ extern const Emitter registersEmitter;
 /// Its rowsAtOnce, of sums of a type and words of `group` elements: as many accumulators as registers allow, spread
 /// evenly over the rows.
 int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                        const target::TargetInfo &target);
+                        const target::TargetInfo &target, int64_t sumsOfColumn = 1);
 /// A block of sums in registers that are matrices (Tiles.cpp).
 extern const Emitter tilesEmitter;
 /// The same of numbers in groups (Groups.cpp).

@@ -381,6 +381,11 @@ BufferType Intrinsic::bufferType(unsigned buffer) const {
   return cast<BufferType>(description.getArgumentTypes()[buffer]);
 }
 
+int64_t Intrinsic::sumsOfColumn() const {
+  bool isOfOneType = panels && panels->left == panels->sum && panels->right == panels->sum;
+  return isOfOneType && isa<FloatType>(panels->sum) && steps.empty() ? panels->group : 1;
+}
+
 StringRef Intrinsic::memoryOf(unsigned buffer) const {
   StringAttr space = bufferType(buffer).memorySpace();
   return space ? space.getValue() : StringRef();

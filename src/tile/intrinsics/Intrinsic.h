@@ -115,6 +115,9 @@ struct Intrinsic {
   BufferType bufferType(unsigned buffer) const;
   /// The memory of its own in which the buffer must lie; empty: none.
   llvm::StringRef memoryOf(unsigned buffer) const;
+  /// Sums that a column of a panel has in registers: one, or one for each element of a word, where those are of the
+  /// sums' own type and no step adds their products. They are added up at the end.
+  int64_t sumsOfColumn() const;
   std::string missingOn(const target::TargetInfo &target) const { return missingFeatures(features, target); }
   /// Whether it takes iterators of such extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;

@@ -8,6 +8,9 @@
 // block has too few vectors to cover the latency of the multiply-add, consecutive steps go to separate sets of
 // accumulators, which are added at the end.
 //
+// Few columns of f32 leave most of a vector empty. So intrinsics with words of f32 keep a sum for each element of a
+// word: lanes are columns times elements, and the depth takes as many steps less.
+//
 // A block of one column has its lanes along the depth, of rows and column alike, and sums them at the end; of the words
 // that are left, a few at a time are in the first lanes.
 //
@@ -53,6 +56,12 @@ constexpr int64_t mostParts = 8;
 constexpr int64_t fewLanes = 4;
 /// Rows of a block: more are more code than speed. Of one column, each row ends with a sum of lanes.
 constexpr int64_t mostRows = 24, mostColumnRows = 8;
+/// Where no multiply-add reads a word from memory itself, LLVM spills accumulators of more rows.
+constexpr int64_t mostRowsOfSums = 16;
+
+int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
+  return std::max<int64_t>(1, target.vectorLanes(graph::bitWidth(sum) / 8) / sumsOfColumn);
+}
 
 /// How a block is laid out in vector registers.
 struct RegisterBlock {
@@ -203,7 +212,7 @@ void MicroKernelEmitter::emitStores(ValueRange accumulators) {
       continue;
     }
     for (int64_t vector = 0; vector < block.vectors; ++vector)
-      builder.create<vector::StoreOp>(accumulators[row * block.vectors + vector], arguments.c,
+      builder.create<vector::StoreOp>(words.columns(accumulators[row * block.vectors + vector]), arguments.c,
                                       add(rowIndex, vector * block.lanes));
   }
 }
@@ -245,7 +254,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     operands->push_back(op.getAhead());
   }
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-    int64_t lanes = target.vectorLanes(intrinsic.panels->sum.getIntOrFloatBitWidth() / 8);
+    int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
     RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters,
                         addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
     WordProducts words(code, intrinsic, block.lanes, target);
@@ -257,19 +266,21 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
 
 int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
                               const target::TargetInfo &target) {
-  return rowsInRegisters(intrinsic.panels->sum, panel, intrinsic.panels->group, rows, target);
+  return rowsInRegisters(intrinsic.panels->sum, panel, intrinsic.panels->group, rows, target, intrinsic.sumsOfColumn());
 }
 
 } // namespace
 
 /// On some targets, products of integers need a register before they are added.
 int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                                       const target::TargetInfo &target) {
-  int64_t lanes = target.vectorLanes(graph::bitWidth(sum) / 8);
+                                       const target::TargetInfo &target, int64_t sumsOfColumn) {
+  int64_t lanes = columnsOfVector(sum, sumsOfColumn, target);
   int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
   int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
   if (vectors == 2)
     most = std::min<int64_t>(most, target.gemmRows);
+  if (sumsOfColumn > 1)
+    most = std::min<int64_t>(most, mostRowsOfSums);
   if (panel == 1)
     most = std::min<int64_t>(most, mostColumnRows);
   most = std::max<int64_t>(most, 1);

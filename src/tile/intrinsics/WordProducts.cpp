@@ -66,10 +66,10 @@ SmallVector<std::pair<Type, Type>> WordProducts::betterFactors(Type left, Type r
 
 WordProducts::WordProducts(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
                            const target::TargetInfo &target)
-    : group(intrinsic.panels->group), sumType(VectorType::get(lanes, graph::scalarType(intrinsic.panels->sum))),
-      builder(builder), intrinsic(intrinsic), step(stepFor(intrinsic, lanes, target)),
-      left(graph::scalarType(intrinsic.panels->left)), right(graph::scalarType(intrinsic.panels->right)), lanes(lanes) {
-}
+    : group(intrinsic.panels->group), parts(intrinsic.sumsOfColumn()),
+      sumType(VectorType::get(lanes * parts, graph::scalarType(intrinsic.panels->sum))), builder(builder),
+      intrinsic(intrinsic), step(stepFor(intrinsic, lanes, target)), left(graph::scalarType(intrinsic.panels->left)),
+      right(graph::scalarType(intrinsic.panels->right)), lanes(lanes) {}
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -79,6 +79,12 @@ Value WordProducts::loadWord(Value buffer, Value index) {
   if (group == 1)
     return builder.create<vector::BroadcastOp>(leftWords(lanes), builder.create<memref::LoadOp>(buffer, index));
   Value elements = builder.create<vector::LoadOp>(leftWords(1), buffer, index);
+  if (parts > 1) {
+    SmallVector<int64_t> positions;
+    for (int64_t lane = 0; lane < lanes * parts; ++lane)
+      positions.push_back(lane % parts);
+    return builder.create<vector::ShuffleOp>(elements, elements, positions);
+  }
   Type bits = builder.getIntegerType(group * left.getIntOrFloatBitWidth());
   Value word = builder.create<vector::BitCastOp>(VectorType::get(1, bits), elements);
   return builder.create<vector::BitCastOp>(leftWords(lanes),
@@ -106,6 +112,8 @@ Value WordProducts::loadFirst(Value buffer, Value index, int64_t words) {
 //===----------------------------------------------------------------------===//
 
 Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
+  if (parts > 1)
+    return builder.create<vector::FMAOp>(word, vector, sums);
   return step ? inSteps(word, vector, sums) : described(word, vector, sums);
 }
 
@@ -157,4 +165,15 @@ Value WordProducts::sum(Value sums) {
   bool isFloat = isa<FloatType>(sumType.getElementType());
   return builder.create<vector::ReductionOp>(vector::CombiningKind::ADD, sums,
                                              isFloat ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none);
+}
+
+Value WordProducts::columns(Value sums) {
+  for (int64_t left = parts; left > 1; left /= 2) {
+    SmallVector<int64_t> even, odd;
+    for (int64_t lane = 0; lane < lanes * left; lane += 2)
+      even.push_back(lane), odd.push_back(lane + 1);
+    sums = builder.create<arith::AddFOp>(builder.create<vector::ShuffleOp>(sums, sums, even),
+                                         builder.create<vector::ShuffleOp>(sums, sums, odd));
+  }
+  return sums;
 }

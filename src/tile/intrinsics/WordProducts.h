@@ -35,8 +35,8 @@ public:
   /// Whether the words of an intrinsic hold all such factors, in this order.
   static bool holds(const Intrinsic &intrinsic, mlir::Type left, mlir::Type right);
 
-  /// Elements of a word, and the vector of sums.
-  int64_t group;
+  /// Elements of a word, sums of a column, and the vector of sums.
+  int64_t group, parts;
   mlir::VectorType sumType;
 
   mlir::Value loadWord(mlir::Value buffer, mlir::Value index);   ///< the word at an element, in every lane
@@ -45,7 +45,8 @@ public:
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value index, int64_t words); ///< so many words, and zeros
   mlir::Value multiplyAdd(mlir::Value word, mlir::Value vector, mlir::Value sums);
   mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value sum(mlir::Value sums); ///< of all lanes
+  mlir::Value sum(mlir::Value sums);     ///< of all lanes
+  mlir::Value columns(mlir::Value sums); ///< one for each column
 
 private:
   mlir::VectorType leftWords(int64_t words) const { return mlir::VectorType::get(words * group, left); }
