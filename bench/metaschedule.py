@@ -9,7 +9,8 @@ Perpend, anew, and then times TVM's best kernel, the compiler's own and the tune
 
 One thread, f32. Activations have channels last on both sides: Perpend's models of convolutions are Transpose, Conv,
 Transpose, which leaves a convolution. Weights are constants for Perpend, and arguments in their plain layout for TVM.
-Every output is checked against ONNX Runtime's.
+Every output is checked against ONNX Runtime's. Side by side, ours include what a call from Python takes and make a new
+array for the output; TVM's write into one that is there.
 
 Times that a tuner tells while it runs are of its own clock and its own way to measure; only the ratios are measured
 side by side. When Perpend had TVM's kernel is when its best so far, in the proportion that the tuner tells, was no
@@ -302,12 +303,14 @@ def table(rows: list[Row]) -> list[str]:
         "## What the tuners tell",
         "",
         "| kernel | " + " | ".join(f"TVM after {n}" for n in THEIR_POINTS) + " | ours untuned | "
-        + " | ".join(f"ours after {n}" for n in OUR_POINTS) + " |",
-        "|---|" + "---|" * (len(THEIR_POINTS) + 1 + len(OUR_POINTS)),
+        + " | ".join(f"ours after {n}" for n in OUR_POINTS) + " | processor, TVM | processor, ours |",
+        "|---|" + "---|" * (len(THEIR_POINTS) + 1 + len(OUR_POINTS) + 2),
     ]  # fmt: skip
     for row in rows:
         cells = [row.problem.name, *(point_cell(at(row.theirs, n)) for n in THEIR_POINTS), point_cell(row.ours[0])]
-        lines.append("| " + " | ".join([*cells, *(point_cell(at(row.ours, n)) for n in OUR_POINTS)]) + " |")
+        cells += [point_cell(at(row.ours, n)) for n in OUR_POINTS]
+        cells.append(seconds_text(row.their_processor_s) if row.their_processor_s is not None else "—")
+        lines.append("| " + " | ".join([*cells, seconds_text(row.tuning_processor_s)]) + " |")
     lines += [
         "",
         "## Side by side",
@@ -411,6 +414,7 @@ def main() -> int:
             f"Processor: {machine['processor']}. Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}.",
             "One thread, f32. First: the best time so far, and the seconds that tuning took until then, by each "
             "tuner's own clock.",
+            "Processor: its seconds that all of tuning took, which do not grow where other programs run, too.",
             f"Then: times in ms, median of the medians of {options.turns} turns of {options.fill:g} s each, all three "
             "side by side.",
             f"The goal: the kernel that MetaSchedule has after {THEIR_POINTS[-1]} trials, in at most {TRIALS_GOAL} "

@@ -142,12 +142,25 @@ class Log(ms.measure_callback.PyMeasureCallback):  # type: ignore[misc]
         if not self.rows or self.rows[-1]["trials"] != self.trials:
             self.rows.append(row())
         for trials, kernel in due:
-            library = tvm.compile(kernel, target=host())
-            library.export_library(str(self.folder / f"{self.name}-{trials}.so"), cc=CLANG)
-        (self.folder / f"{self.name}.json").write_text(json.dumps(self.rows) + "\n")
+            self.keep(trials, kernel)
+        self.write()
         # To keep kernels is not tuning.
         self.start = time.perf_counter() - seconds
         self.start_processor = processor_seconds() - processor
+
+    def finish(self, trials: int) -> None:
+        """A search that finds no more candidates has made its trials."""
+        if self.rows and self.kernel is not None and self.trials < trials:
+            self.keep(trials, self.kernel)
+            self.rows.append({**self.rows[-1], "trials": trials})
+            self.write()
+
+    def keep(self, trials: int, kernel: Any) -> None:
+        library = tvm.compile(kernel, target=host())
+        library.export_library(str(self.folder / f"{self.name}-{trials}.so"), cc=CLANG)
+
+    def write(self) -> None:
+        (self.folder / f"{self.name}.json").write_text(json.dumps(self.rows) + "\n")
 
 
 def trials_in(folder: Path, name: str) -> int:
@@ -167,6 +180,7 @@ def tune(folder: Path, names: Sequence[str], trials: int, seed: int) -> None:
             KERNELS[name](), host(), str(folder / name), trials, num_trials_per_iter=BATCH, seed=seed,
             measure_callbacks=callbacks, num_tuning_cores=1, database=ms.database.MemoryDatabase(),
         )  # fmt: skip
+        log.finish(trials)
 
 
 # Timing
