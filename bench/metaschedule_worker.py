@@ -157,7 +157,8 @@ class Log(ms.measure_callback.PyMeasureCallback):  # type: ignore[misc]
 
     def keep(self, trials: int, kernel: Any) -> None:
         library = tvm.compile(kernel, target=host())
-        library.export_library(str(self.folder / f"{self.name}-{trials}.so"), cc=CLANG)
+        path = str(self.folder / f"{self.name}-{trials}.so")
+        library.export_library(path, cc=CLANG, options=["-lm"])  # without it, slow functions of old versions are bound
 
     def write(self) -> None:
         (self.folder / f"{self.name}.json").write_text(json.dumps(self.rows) + "\n")
