@@ -2,6 +2,7 @@
 
 #include "TuningRun.h"
 
+#include "Intrinsics.h"
 #include "TuningCandidates.h"
 #include "graph/Attributes.h"
 #include "graph/Shapes.h"
@@ -23,6 +24,17 @@
 using namespace mlir;
 
 namespace perpend {
+
+/// Spaces and candidates have those in use in the context.
+LogicalResult TuningRun::readIntrinsics(MLIRContext *context) {
+  std::string file = std::exchange(options.compiler.intrinsics, "");
+  if (file.empty())
+    return success();
+  auto library = perpend::readIntrinsics(context, file, target);
+  if (succeeded(library))
+    intrinsics.emplace(context, *library);
+  return success(succeeded(library));
+}
 
 /// What an extent of an input says about symbols that nobody has said.
 static void bindSymbols(const graph::SymbolicInt &extent, int64_t number, ArrayRef<std::string> symbols,
@@ -217,7 +229,8 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules
              << name << "\nhint: tune on a machine that the target is for, or for --target host";
   std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
   Location location = module.getLoc();
-  if (failed(run->bindInputs(modules)) || failed(run->checkSymbols(modules)))
+  if (failed(run->bindInputs(modules)) || failed(run->checkSymbols(modules)) ||
+      failed(run->readIntrinsics(module.getContext())))
     return failure();
   std::vector<TuningTask> all;
   for (ModuleOp one : modules) {

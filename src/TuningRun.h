@@ -10,6 +10,7 @@
 
 #include "Tuning.h"
 #include "arrays/Array.h"
+#include "tile/intrinsics/Intrinsic.h"
 #include "tune/Database.h"
 #include "tune/Tuner.h"
 
@@ -59,6 +60,7 @@ public:
 private:
   TuningRun(TuningOptions options, target::TargetInfo target, IsInterrupted isInterrupted)
       : options(std::move(options)), target(std::move(target)), isInterrupted(std::move(isInterrupted)) {}
+  mlir::LogicalResult readIntrinsics(mlir::MLIRContext *context);
   mlir::LogicalResult bindInputs(llvm::ArrayRef<mlir::ModuleOp> modules);
   mlir::LogicalResult checkSymbols(llvm::ArrayRef<mlir::ModuleOp> modules);
   mlir::LogicalResult makeJobs(mlir::Location location);
@@ -76,6 +78,8 @@ private:
   std::vector<TuningTask> tasks;
   std::vector<tune::Job> jobs;
   std::optional<tune::Tuner> tuner;
+  /// Those of a file are read, and compared with their descriptions, once.
+  std::optional<tile::IntrinsicScope> intrinsics;
 };
 } // namespace perpend
 

@@ -248,7 +248,10 @@ static int search(TuningRun &run, const TuneOptions &options) {
   if (!options.html.empty())
     llvm::outs() << "wrote " << options.html << "\n";
   llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.sources.front().path
-               << " -o model.so --database " << options.output << "\n";
+               << " -o model.so --database " << options.output
+               << (options.tuning.compiler.intrinsics.empty() ? ""
+                                                              : " --intrinsics " + options.tuning.compiler.intrinsics)
+               << (options.tuning.compiler.unpacked ? " --unpacked" : "") << "\n";
   constexpr int terminated = 128; // and the signal's number, as shells say it
   return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
 }
