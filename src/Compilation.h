@@ -25,12 +25,14 @@ namespace perpend {
 /// What an artifact is linked from.
 struct ArtifactParts {
   std::vector<std::string> objects;      ///< paths
+  std::vector<std::string> users;        ///< paths of objects and archives that users bring
   std::vector<std::string> lazyArchives; ///< names of the runtime's
 
-  template <typename Names> void add(const Names &names) {
+  template <typename Names> void add(const Names &names) { addTo(lazyArchives, names); }
+  template <typename Names> static void addTo(std::vector<std::string> &list, const Names &names) {
     for (llvm::StringRef name : names)
-      if (!llvm::is_contained(lazyArchives, name))
-        lazyArchives.push_back(name.str());
+      if (!llvm::is_contained(list, name))
+        list.push_back(name.str());
   }
 };
 

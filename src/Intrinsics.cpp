@@ -14,9 +14,11 @@
 #include "support/ChildProcess.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
+#include "target/UserObjects.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "tile/KernelEmitter.h"
+#include "tile/intrinsics/ObjectCall.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -179,14 +181,31 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine, const T
   return fail(title + text.split("\nhint: ").first, loc);
 }
 
+/// What lld says of what is not there, without where it looked.
+static std::string linkerText(std::string text) {
+  text = StringRef(text).split("\nhint: ").first;
+  auto [title, lines] = StringRef(text).split(":\n  ");
+  return (lines.empty() ? title : lines).str();
+}
+
 LogicalResult Implementation::link(const target::TargetInfo &machine) {
   target::LinkRequest request;
   request.objects = {folder->pathOf("code.o")};
+  request.objects.insert(request.objects.end(), intrinsic.objects.begin(), intrinsic.objects.end());
   request.output = folder->pathOf("code.so");
   request.exports = {entryName.str()};
-  if (llvm::Error error = target::linkSharedLibrary(request, machine))
-    return fail("its implementation needs what is not there: " + llvm::toString(std::move(error)));
-  return success();
+  for (StringRef name : target::builtinArchives(machine)) {
+    llvm::Expected<std::string> path = target::runtimeFilePath(name);
+    if (!path)
+      return fail(llvm::toString(path.takeError()));
+    request.lazyArchives.push_back(*path);
+  }
+  llvm::Error error = target::linkSharedLibrary(request, machine);
+  if (!error)
+    return success();
+  return fail("its implementation cannot be linked: " + linkerText(llvm::toString(std::move(error))) +
+              "\nhint: objects are compiled with -fPIC, and list every object file and archive that is needed; of the "
+              "C library, there is what src/target/LibcSymbols.def lists");
 }
 
 //===----------------------------------------------------------------------===//
@@ -387,6 +406,10 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
   if (!created)
     return fail(llvm::toString(created.takeError()));
   folder.emplace(std::move(*created));
+  if (llvm::Error error = intrinsic.objects.empty()
+                              ? llvm::Error::success()
+                              : target::checkObjects(intrinsic.objects, tile::nameInObjects(intrinsic), target))
+    return fail(llvm::toString(std::move(error)));
   if (failed(compile(target)))
     return failure();
   if (std::string needed = intrinsic.missingOn(host); !needed.empty()) {

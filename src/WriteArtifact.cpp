@@ -156,6 +156,7 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
       return fail(path.takeError());
     parts.objects.push_back(*path);
   }
+  ArtifactParts::addTo(parts.users, operatorObjects(module));
   parts.add(target::builtinArchives(target));
   if (description.needsHandles)
     parts.add(libraryArchives(module));
@@ -185,8 +186,7 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const Artif
   request.objects = parts.objects;
   request.output = output.str();
   request.strip = true;
-  for (const std::string &object : operatorObjects(module))
-    request.objects.push_back(object);
+  request.objects.insert(request.objects.end(), parts.users.begin(), parts.users.end());
   auto addArchive = [&](StringRef name, std::vector<std::string> &archives) {
     llvm::Expected<std::string> path = target::runtimeFilePath(name);
     if (!path)

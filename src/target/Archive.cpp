@@ -3,6 +3,7 @@
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -36,6 +37,11 @@ Error addObject(StringRef path, std::vector<NewArchiveMember> &members) {
   return Error::success();
 }
 
+bool isArchive(StringRef path) {
+  file_magic kind;
+  return !identify_magic(path, kind) && kind == file_magic::archive;
+}
+
 Error addMembers(const OpenArchive &open, std::vector<NewArchiveMember> &members) {
   Error error = Error::success();
   for (const object::Archive::Child &child : open.archive->children(error)) {
@@ -65,10 +71,13 @@ Error writeStaticLibrary(const LinkRequest &request) {
     return scratch.takeError();
   std::vector<NewArchiveMember> members;
   std::vector<OpenArchive> archives;
+  std::vector<std::string> paths;
   for (const std::string &path : request.objects)
-    if (Error error = addObject(path, members))
+    if (isArchive(path))
+      paths.push_back(path);
+    else if (Error error = addObject(path, members))
       return error;
-  std::vector<std::string> paths = request.archives;
+  paths.insert(paths.end(), request.archives.begin(), request.archives.end());
   paths.insert(paths.end(), request.lazyArchives.begin(), request.lazyArchives.end());
   for (const std::string &path : paths) {
     Expected<OpenArchive> open = openArchive(path);

@@ -12,7 +12,7 @@
 namespace perpend::target {
 
 struct LinkRequest {
-  std::vector<std::string> objects;                 ///< paths
+  std::vector<std::string> objects;                 ///< paths; archives among them are as lazy ones
   std::vector<std::string> archives;                ///< paths; a shared library takes all members that exports reach
   std::vector<std::string> lazyArchives;            ///< paths; members that something needs are taken
   std::vector<std::string> libraries;               ///< paths of further shared libraries, needed at run time

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -64,6 +65,7 @@ private:
   bool readTiles(DictionaryAttr entries);
   bool readTileCode(DictionaryAttr entries, StringRef name, ArrayRef<Type> arguments, Intrinsic::Code &code);
   bool readFeatures(Attribute value, Features &features);
+  bool readObjects(ArrayAttr texts);
   bool readFeatureList(ArrayAttr texts, Features &features);
   std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
   // How
@@ -247,6 +249,25 @@ bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
   return true;
 }
 
+/// Files, by paths from the folder of this one.
+bool Reader::readObjects(ArrayAttr texts) {
+  StringRef file;
+  if (auto place = function.getLoc()->findInstanceOf<FileLineColLoc>())
+    file = place.getFilename().getValue();
+  for (Attribute entry : texts) {
+    auto text = dyn_cast<StringAttr>(entry);
+    if (!text || text.empty() || text.getValue().contains('\0'))
+      return fail("objects: expected a list of paths of object files and archives");
+    llvm::SmallString<256> path(text.getValue());
+    if (llvm::sys::path::is_relative(path)) {
+      path = llvm::sys::path::parent_path(file);
+      llvm::sys::path::append(path, text.getValue());
+    }
+    intrinsic.objects.push_back(path.str().str());
+  }
+  return true;
+}
+
 /// The function of this text that an attribute names, with a body; null: none.
 static func::FuncOp codeNamed(Attribute value, func::FuncOp description) {
   auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(value);
@@ -305,6 +326,8 @@ bool Reader::isEntry(StringRef name, Attribute value) {
     intrinsic.implementation = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue());
     return intrinsic.implementation || fail("the text has no function @" + symbol.getValue());
   }
+  if (auto list = dyn_cast<ArrayAttr>(value); name == "objects" && list && target)
+    return readObjects(list);
   if (name == "emitter" && text && !target) {
     intrinsic.emitter = text.str();
     return true;
@@ -314,8 +337,8 @@ bool Reader::isEntry(StringRef name, Attribute value) {
   if (auto tiles = dyn_cast<DictionaryAttr>(value); name == "tiles" && tiles && !target)
     return readTiles(tiles);
   return fail("'" + name +
-              "' is no entry, or has a value of another kind: expected strides, where, features, cycles and "
-              "implementation");
+              "' is no entry, or has a value of another kind: expected strides, where, features, cycles, "
+              "implementation and objects");
 }
 
 bool Reader::areEntriesRead() {
@@ -323,54 +346,6 @@ bool Reader::areEntriesRead() {
   if (!entries || !entries.get("strides"))
     return fail("expected the attribute tile.intrinsic with strides");
   return llvm::all_of(entries, [&](NamedAttribute entry) { return isEntry(entry.getName(), entry.getValue()); });
-}
-
-//===----------------------------------------------------------------------===//
-// Where, and at what cost
-//===----------------------------------------------------------------------===//
-
-std::string perpend::tile::missingFeatures(const Features &features, const target::TargetInfo &target) {
-  std::string text;
-  for (const std::vector<std::string> &needed : features) {
-    std::vector<std::string> missing;
-    llvm::copy_if(needed, std::back_inserter(missing), [&](const auto &name) { return !target.hasIsa(name); });
-    if (missing.empty())
-      return "";
-    text += (text.empty() ? "" : ", nor ") + llvm::join(missing, ", ");
-  }
-  return text;
-}
-
-/// Of each parameter, the extent of its iterator.
-static llvm::StringMap<SymbolicInt> valuesOf(const Intrinsic &intrinsic, ArrayRef<SymbolicInt> extents) {
-  llvm::StringMap<SymbolicInt> values;
-  for (auto [extent, described] : llvm::zip_equal(extents, intrinsic.block.getDomain().values()))
-    if (!described.isConstant())
-      values[described.str()] = extent;
-  return values;
-}
-
-bool Intrinsic::allows(ArrayRef<SymbolicInt> extents) const {
-  llvm::StringMap<SymbolicInt> values = valuesOf(*this, extents);
-  for (size_t i = 0; i < where.size(); i += 2)
-    if (!(where[i + 1].substitute(values) - where[i].substitute(values)).knownNonNegative())
-      return false;
-  return true;
-}
-
-std::optional<double> Intrinsic::cyclesPerPoint(ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const {
-  constexpr int64_t longExtent = 256;
-  Shape numbers;
-  double points = 1;
-  for (const SymbolicInt &extent : extents) {
-    numbers.emplace_back(extent.constant().value_or(longExtent));
-    points *= double(std::max<int64_t>(*numbers.back().constant(), 1));
-  }
-  llvm::StringMap<SymbolicInt> values = valuesOf(*this, numbers);
-  values["lanes"] = SymbolicInt(target.vectorLanes(4));
-  values["fmas"] = SymbolicInt(target.fmaPerCycle);
-  std::optional<int64_t> count = cycles ? cycles->substitute(values).constant() : std::nullopt;
-  return count && *count > 0 ? std::optional(double(*count) / points) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -455,8 +430,12 @@ bool Reader::isImplementation() {
     expected.push_back(intrinsic.memoryType(i));
   if (!hasType(code, "an implementation", FunctionType::get(function.getContext(), expected, {})))
     return false;
+  if (code.isDeclaration() && !intrinsic.objects.empty())
+    return true;
+  if (!intrinsic.objects.empty())
+    return fail("objects: expected an implementation without a body, which is in the objects", code);
   if (code.isDeclaration() || !code.getBody().hasOneBlock() || code->hasAttr(intrinsicAttribute))
-    return fail("expected a body of one block as the implementation", code);
+    return fail("expected a body of one block as the implementation, or objects that have it", code);
   WalkResult result = code.getBody().walk([&](Operation *op) {
     if (isCode(op))
       return WalkResult::advance();

@@ -10,7 +10,9 @@
 //                                    a list of such lists, any of which is enough
 //     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
 //                                    fmas, the vector multiply-adds in a cycle
-//     implementation = @f32.code     a function of the same text, or
+//     implementation = @f32.code     a function of the same text, which
+//     objects = ["f32.o"],           object files and archives have where it has no body
+//                                    (ObjectCall.h), or
 //     emitter = "registers",         code in C++ (Emitters.h) for a whole family, of the
 //                                    compiler's own intrinsics,
 //     steps = [@f32.step, …]         around functions of the same text,
@@ -103,6 +105,8 @@ struct Intrinsic {
   llvm::SmallVector<Step> steps;
   std::optional<Tiles> tiles;
   mutable mlir::func::FuncOp implementation;
+  /// Paths of object files and static archives that have the implementation, which has no body then.
+  std::vector<std::string> objects;
   /// All functions of its text beside the description.
   llvm::SmallVector<mlir::func::FuncOp> functions() const;
   /// What the machine that it was read for has not; empty where it can.

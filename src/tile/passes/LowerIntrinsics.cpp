@@ -3,7 +3,8 @@
 // Runs first of the phase `lower`, so that what an implementation holds is lowered
 // with the kernels: behind the phases that write modules which may be read again,
 // no text of theirs holds code of a machine. Each implementation becomes one
-// function, which LLVM puts into its callers. Those with an emitter are up to it.
+// function, which LLVM puts into its callers; of one in an object file, that is the
+// call of it. Those with an emitter are up to it.
 //
 //   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
 // becomes
@@ -13,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/ObjectCall.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,7 +57,7 @@ func::FuncOp LowerIntrinsics::functionOf(const Intrinsic &intrinsic) {
   func::FuncOp &function = functions[&intrinsic];
   if (function)
     return function;
-  function = intrinsic.implementation.clone();
+  function = intrinsic.objects.empty() ? intrinsic.implementation.clone() : callOfObject(getOperation(), intrinsic);
   Builder builder(&getContext());
   function->setDiscardableAttrs(builder.getDictionaryAttr({
       builder.getNamedAttr("passthrough", builder.getStrArrayAttr({"alwaysinline"})),

@@ -1,0 +1,110 @@
+//===- UserObjects.cpp - object files that users bring --------------------===//
+//
+// What is wrong with a file is said before the linker finds it out in words of its
+// own. Of an archive, the members that are objects are looked at.
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/UserObjects.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+namespace {
+class ObjectReader {
+public:
+  explicit ObjectReader(const TargetInfo &target) : architecture(Triple(target.triple).getArch()) {}
+
+  Error add(const std::string &path);
+  bool defines(StringRef function) const { return names.contains(function); }
+
+private:
+  Error addObject(StringRef path, object::Binary &binary);
+  Error addMembers(StringRef path, object::Archive &archive);
+
+  Triple::ArchType architecture;
+  StringSet<> names; ///< of the functions that are there
+};
+} // namespace
+
+static Error fail(StringRef path, const Twine &what) {
+  return createStringError(formatv("the object '{0}': {1}", path, what.str()));
+}
+
+static Error noObject(StringRef path, const Twine &got) {
+  return fail(path, "expected an object file or a static archive, got " + got +
+                        "\nhint: `cc -c -O2 -fPIC` makes an object file, and `ar rc` an archive of some");
+}
+
+Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
+  auto *file = dyn_cast<object::ObjectFile>(&binary);
+  if (!file || !file->isELF() || !file->isRelocatableObject())
+    return noObject(path, file && file->isELF() ? "a shared library or a program" : "a file of another kind");
+  if (file->getArch() != architecture)
+    return fail(path, "expected one for " + Triple::getArchTypeName(architecture) + ", got one for " +
+                          Triple::getArchTypeName(file->getArch()) + "\nhint: compile it for the target's machine");
+  for (const object::SymbolRef &symbol : file->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    Expected<StringRef> name = symbol.getName();
+    if (flags && name && (*flags & object::SymbolRef::SF_Global) && !(*flags & object::SymbolRef::SF_Undefined))
+      names.insert(*name);
+    consumeError(flags.takeError());
+    consumeError(name.takeError());
+  }
+  return Error::success();
+}
+
+Error ObjectReader::addMembers(StringRef path, object::Archive &archive) {
+  Error damaged = Error::success();
+  for (const object::Archive::Child &child : archive.children(damaged)) {
+    Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
+    if (!member) {
+      consumeError(member.takeError()); // a text, say
+      continue;
+    }
+    Expected<StringRef> name = child.getName();
+    std::string place = (path + "(" + (name ? *name : StringRef("?")) + ")").str();
+    consumeError(name.takeError());
+    if (Error error = addObject(place, **member))
+      return joinErrors(std::move(error), std::move(damaged));
+  }
+  return damaged ? noObject(path, "a damaged one: " + toString(std::move(damaged))) : Error::success();
+}
+
+Error ObjectReader::add(const std::string &path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file =
+      MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return fail(path, file.getError().message() + "\nhint: paths are from the folder of the file that names them");
+  Expected<std::unique_ptr<object::Binary>> binary = object::createBinary((*file)->getMemBufferRef());
+  if (!binary) {
+    consumeError(binary.takeError());
+    return noObject(path, "a file of another kind");
+  }
+  auto *archive = dyn_cast<object::Archive>(binary->get());
+  return archive ? addMembers(path, *archive) : addObject(path, **binary);
+}
+
+Error checkObjects(ArrayRef<std::string> paths, StringRef function, const TargetInfo &target) {
+  ObjectReader reader(target);
+  for (const std::string &path : paths)
+    if (Error error = reader.add(path))
+      return error;
+  if (reader.defines(function))
+    return Error::success();
+  StringRef bare = function;
+  bool isBare = bare.consume_front("_mlir_ciface_") && reader.defines(bare);
+  return createStringError(formatv("none of its objects has the function {0}\nhint: {1}", function,
+                                   isBare ? "the C function is called " + bare.str() +
+                                                " there; its name begins with "
+                                                "_mlir_ciface_"
+                                          : "it is a C function of this name; in C++, extern \"C\""));
+}
+
+} // namespace perpend::target
