@@ -67,9 +67,12 @@ static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   kernel->removeAttr(recordAttribute);
   kernel->removeAttr(traceAttribute);
   if (!isReplayed || !why.empty()) {
-    StringRef reason = StringRef(why).split('\n').first;
+    auto [reason, advice] = StringRef(why).split('\n');
+    bool lacksIntrinsic = advice.contains("--intrinsics FILE");
     kernel.emitWarning("kernel '") << kernel.getSymName() << "': its record in the database is not used: " << reason
-                                   << "\nhint: tune again into another file";
+                                   << "\nhint: "
+                                   << (lacksIntrinsic ? "--intrinsics FILE, as when it was found; or " : "")
+                                   << "tune again into another file";
     kernel->setAttr(refusedRecordAttribute, StringAttr::get(kernel.getContext(), reason));
     return false;
   }
