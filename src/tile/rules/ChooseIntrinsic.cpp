@@ -30,11 +30,17 @@ public:
       : schedule(schedule), block(block), outer(outer), target(target) {}
 
   LogicalResult run();
+  LogicalResult give(const Intrinsic &intrinsic);
 
 private:
   using Loop = KernelSchedule::Loop;
   using Loops = SmallVector<Loop>;
   using Way = LogicalResult (IntrinsicChoice::*)(KernelSchedule &schedule, const Intrinsic &intrinsic);
+  /// One that takes it, and the cycles that it has for each point.
+  struct Taken {
+    Way way;
+    double cycles;
+  };
 
   LogicalResult asItIs(KernelSchedule &schedule, const Intrinsic &intrinsic);
   LogicalResult inParts(KernelSchedule &schedule, const Intrinsic &intrinsic);
@@ -44,6 +50,8 @@ private:
     return Loops(ArrayRef(loops).drop_front(outer));
   }
   double cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic);
+  std::optional<Taken> tryOut(const Intrinsic &intrinsic);
+  bool hasLoops();
 
   KernelSchedule &schedule;
   KernelSchedule::Block block;
@@ -152,36 +160,55 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
   return {best->rows, together};
 }
 
+/// The first way that primitives take.
+std::optional<IntrinsicChoice::Taken> IntrinsicChoice::tryOut(const Intrinsic &intrinsic) {
+  for (Way way : {&IntrinsicChoice::asItIs, &IntrinsicChoice::inParts}) {
+    double cycles = 0;
+    LogicalResult isTaken = schedule.tryOut([&](KernelSchedule &trial) {
+      LogicalResult result = (this->*way)(trial, intrinsic);
+      cycles = succeeded(result) ? cyclesPerPoint(trial, intrinsic) : 0;
+      return result;
+    });
+    if (succeeded(isTaken))
+      return Taken{way, cycles};
+  }
+  return std::nullopt;
+}
+
+bool IntrinsicChoice::hasLoops() {
+  BlockOp op = schedule.operation(block);
+  return loopsAround(op).size() > outer ||
+         succeeded(schedule.refuse("'" + op.getName() + "' has no loops for an intrinsic"));
+}
+
+LogicalResult IntrinsicChoice::give(const Intrinsic &intrinsic) {
+  std::optional<Taken> taken = hasLoops() ? tryOut(intrinsic) : std::nullopt;
+  return taken ? (this->*taken->way)(schedule, intrinsic) : failure();
+}
+
 LogicalResult IntrinsicChoice::run() {
   BlockOp op = schedule.operation(block);
-  if (loopsAround(op).size() <= outer)
-    return schedule.refuse("'" + op.getName() + "' has no loops for an intrinsic");
+  if (!hasLoops())
+    return failure();
   SmallVector<const Intrinsic *> known = intrinsicsFor(op, target);
   if (known.size() == 1 && !known.front()->emitter.empty())
     return asItIs(schedule, *known.front());
   const Intrinsic *best = nullptr;
-  Way bestWay = nullptr;
-  double least = 0;
+  Taken least{};
   for (const Intrinsic *intrinsic : known)
-    for (Way way : {&IntrinsicChoice::asItIs, &IntrinsicChoice::inParts}) {
-      double cycles = 0;
-      LogicalResult isTaken = schedule.tryOut([&](KernelSchedule &trial) {
-        LogicalResult result = (this->*way)(trial, *intrinsic);
-        cycles = succeeded(result) ? cyclesPerPoint(trial, *intrinsic) : 0;
-        return result;
-      });
-      if (failed(isTaken))
-        continue;
-      if (!best || cycles < least)
-        best = intrinsic, bestWay = way, least = cycles;
-      break;
-    }
+    if (std::optional<Taken> taken = tryOut(*intrinsic); taken && (!best || taken->cycles < least.cycles))
+      best = intrinsic, least = *taken;
   if (known.empty())
     return schedule.refuse("no intrinsic computes with the types of '" + op.getName() + "'");
-  return best ? (this->*bestWay)(schedule, *best) : failure(); // with the last one's reason
+  return best ? (this->*least.way)(schedule, *best) : failure(); // with the last one's reason
 }
 
 LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
                                              const target::TargetInfo &target) {
   return IntrinsicChoice(schedule, block, outer, target).run();
+}
+
+LogicalResult perpend::tile::giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
+                                             const Intrinsic &intrinsic, const target::TargetInfo &target) {
+  return IntrinsicChoice(schedule, block, outer, target).give(intrinsic);
 }

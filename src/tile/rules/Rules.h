@@ -61,6 +61,9 @@ RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const Prod
 /// takes it. Fails, with nothing done, where none does.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
                                     const target::TargetInfo &target);
+/// The same with one intrinsic, whatever it costs.
+mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
+                                    const Intrinsic &intrinsic, const target::TargetInfo &target);
 
 /// The blocks of a kernel, in order.
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);

@@ -152,6 +152,17 @@ SmallVector<KernelSchedule::Loop> spatialLoops(KernelSchedule &schedule, KernelS
   return spatial;
 }
 
+std::optional<KernelSchedule::Block> readerAlike(KernelSchedule &schedule, KernelSchedule::Block block) {
+  FailureOr<SmallVector<KernelSchedule::Block>> readers = schedule.getConsumers(block);
+  if (failed(readers) || readers->size() != 1)
+    return std::nullopt;
+  BlockOp reader = schedule.operation(readers->front());
+  tile::Shape read(reader.getDomain().values()), computed(schedule.operation(block).getDomain().values());
+  computed.truncate(std::min(computed.size(), read.size()));
+  bool isAlike = isUntouched(reader) && !reader.isReduction() && llvm::equal(read, computed);
+  return isAlike ? std::optional(readers->front()) : std::nullopt;
+}
+
 FailureOr<KernelSchedule::Number> sample(KernelSchedule &schedule, ArrayRef<int64_t> candidates, int64_t wanted,
                                          int64_t most) {
   SmallVector<int64_t> list;

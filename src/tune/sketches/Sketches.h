@@ -47,6 +47,9 @@ bool isUntouched(tile::BlockOp block);
 /// Those around a block that no sum goes along, each of which holds nothing but the next.
 llvm::SmallVector<tile::KernelSchedule::Loop> spatialLoops(tile::KernelSchedule &schedule,
                                                            tile::KernelSchedule::Block block);
+/// The only one that reads what the block computes, where it does so at the block's own iterators.
+std::optional<tile::KernelSchedule::Block> readerAlike(tile::KernelSchedule &schedule,
+                                                       tile::KernelSchedule::Block block);
 /// One of the candidates that are at most `most`; the decision is the last one that is at most `wanted`.
 mlir::FailureOr<tile::KernelSchedule::Number> sample(tile::KernelSchedule &schedule, llvm::ArrayRef<int64_t> candidates,
                                                      int64_t wanted, int64_t most);

@@ -57,14 +57,9 @@ private:
 
 /// What reads the sum at its own iterators, or a copy; the sum itself where no copy is wanted.
 FailureOr<KernelSchedule::Block> Tiling::findRoot(bool wantsCopy) {
+  if (std::optional<KernelSchedule::Block> reader = readerAlike(schedule, sum))
+    return *reader;
   FailureOr<SmallVector<KernelSchedule::Block>> readers = schedule.getConsumers(sum);
-  if (succeeded(readers) && readers->size() == 1) {
-    BlockOp reader = schedule.operation(readers->front());
-    tile::Shape read(reader.getDomain().values()), computed(schedule.operation(sum).getDomain().values());
-    computed.truncate(std::min(computed.size(), read.size()));
-    if (isUntouched(reader) && !reader.isReduction() && llvm::equal(read, computed))
-      return readers->front();
-  }
   bool isPlain = succeeded(readers) && readers->empty() && !wantsCopy;
   return isPlain ? FailureOr<KernelSchedule::Block>(sum) : schedule.cacheWrite(sum, "local");
 }
