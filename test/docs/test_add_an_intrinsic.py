@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
+import numpy as np
+import onnx
 import perpend
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/howto/add-an-intrinsic.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/howto/add-an-intrinsic.md"
+BUILD = Path(os.environ.get("PERPEND_BUILD", ROOT / "build"))
 
 
 def parts(language: str) -> list[str]:
@@ -30,3 +38,36 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = str(error.value).removeprefix("wrong")
     shown = re.search(r"    my(\.mlir:.*?got -?\d+)\n", PAGE.read_text(), re.DOTALL)
     assert shown and " ".join(shown[1].split()) in said
+
+
+def save_product() -> None:
+    weights = np.random.default_rng(1).standard_normal((64, 96)).astype(np.float32)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 96])
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "product", [x], [y], [numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "model.onnx")
+
+
+def test_an_implementation_in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, code, (commands,) = parts("mlir")[1], parts("c")[0], parts("sh")
+    Path("gemm.mlir").write_text(text)
+    Path("gemm.c").write_text(code)
+    save_product()
+    programs = {"cc": shutil.which("cc") or shutil.which("clang-19"), "perpend": BUILD / "bin/perpend"}
+    for command in commands.replace("60s", "3s").splitlines():
+        name, *arguments = command.split()
+        done = subprocess.run([str(programs[name]), *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, command + done.stderr
+    s = perpend.Schedule("model.onnx", intrinsics="gemm.mlir")
+    s.tensorize(s.get_loops(s.get_block("contract"))[0], "gemm")
+    assert 'tensorized = "gemm"' in s.mod
+    x = np.random.default_rng(2).standard_normal((7, 64)).astype(np.float32)
+    assert np.allclose(s.build()(x), perpend.compile("model.onnx")(x), rtol=1e-4, atol=1e-4)
+
+
+def test_strides_of_a_library() -> None:
+    """The entries that the page shows for BLAS are those of test/cli/test_hand_written_kernels.py."""
+    shown = re.search(r"```\n(strides = .*?), implementation", PAGE.read_text())
+    assert shown and shown[1] in (ROOT / "test/cli/test_hand_written_kernels.py").read_text()
