@@ -50,12 +50,12 @@ Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
     return fail(path, "expected one for " + Triple::getArchTypeName(architecture) + ", got one for " +
                           Triple::getArchTypeName(file->getArch()) + "\nhint: compile it for the target's machine");
   for (const object::SymbolRef &symbol : file->symbols()) {
-    Expected<uint32_t> flags = symbol.getFlags();
     Expected<StringRef> name = symbol.getName();
-    if (flags && name && (*flags & object::SymbolRef::SF_Global) && !(*flags & object::SymbolRef::SF_Undefined))
+    Expected<uint32_t> flags = name ? symbol.getFlags() : 0;
+    if (!name || !flags) // the table may be said to have any number of others
+      return noObject(path, "a damaged one: " + toString(joinErrors(name.takeError(), flags.takeError())));
+    if ((*flags & object::SymbolRef::SF_Global) && !(*flags & object::SymbolRef::SF_Undefined))
       names.insert(*name);
-    consumeError(flags.takeError());
-    consumeError(name.takeError());
   }
   return Error::success();
 }

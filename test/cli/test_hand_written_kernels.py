@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -336,6 +337,17 @@ def test_a_file_of_another_kind(product: Path) -> None:
         said = refused(product)
         assert WHERE + "the object 'gemm.o': expected an object file or a static archive, got " + kind in said
         assert "\nhint: `cc -c -O2 -fPIC` makes an object file, and `ar rc` an archive of some" in said
+
+
+def test_a_table_of_symbols_without_end(product: Path) -> None:
+    path = product.parent / "gemm.o"
+    content = bytearray(path.read_bytes())
+    (table,), (count,) = struct.unpack_from("<Q", content, 0x28), struct.unpack_from("<H", content, 0x3C)
+    headers = [table + 64 * number for number in range(count)]
+    (symbols,) = (at for at in headers if struct.unpack_from("<I", content, at + 4) == (2,))
+    struct.pack_into("<Q", content, symbols + 0x20, 2**56)
+    path.write_bytes(content)
+    assert "the object 'gemm.o': expected an object file or a static archive, got a damaged one: " in refused(product)
 
 
 def test_a_shared_library(product: Path) -> None:
