@@ -17,6 +17,7 @@ class ScheduleCase {
 public:
   explicit ScheduleCase(const Workload &workload);
 
+  mlir::MLIRContext *context() { return &module.context; }
   /// After the steps the kernel gives the same bits, and so does a replay of their trace, as text. Returns the kernel.
   std::string apply(llvm::function_ref<void(KernelSchedule &)> steps);
   /// So many random steps. `counts`: of each primitive, how often it was applied and refused.
