@@ -297,8 +297,10 @@ bool Assignment::fill() {
   match.tiles.resize(intrinsic.strides.size());
   for (const Pair &pair : pairs) {
     IntrinsicMatch::Tile tile{nest.accesses[pair.access].buffer(), nest.bases[pair.access], {}};
-    for (unsigned iterator : pair.iterators)
-      tile.strides.push_back(axisOf[iterator] ? nest.axes[*axisOf[iterator]].strides[pair.access] : SymbolicInt(0));
+    for (auto [iterator, wanted] : llvm::zip(pair.iterators, intrinsic.strides[pair.buffer])) {
+      SymbolicInt ofNobody = wanted ? wanted->substitute(parameters) : SymbolicInt(0); // of an extent of 1
+      tile.strides.push_back(axisOf[iterator] ? nest.axes[*axisOf[iterator]].strides[pair.access] : ofNobody);
+    }
     IntrinsicMatch::Tile &known = match.tiles[pair.buffer];
     if (known.buffer && (known.buffer != tile.buffer || known.base != tile.base || known.strides != tile.strides))
       return fail("the buffer " + bufferName(tile.buffer) + " is not where the description has its " +
