@@ -4,6 +4,7 @@
 
 #include "Intrinsics.h"
 #include "TuningCandidates.h"
+#include "TuningNames.h"
 #include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -241,7 +242,7 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules
     std::move(tasks->begin(), tasks->end(), std::back_inserter(all));
   }
   run->tasks = mergeTasks(std::move(all), run->options.extents);
-  if (failed(run->makeJobs(location)))
+  if (failed(keepKernels(run->tasks, run->options.kernels, location)) || failed(run->makeJobs(location)))
     return failure();
   run->tuner.emplace(run->jobs, tune::Tuner::Clock::time_point::max());
   return run;

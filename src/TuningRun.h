@@ -29,6 +29,7 @@ struct TuningOptions {
   double seconds = 600; ///< of searching
   int64_t trials = std::numeric_limits<int64_t>::max();
   std::string scheduler = "gradient"; ///< or "turns"
+  std::vector<std::string> kernels;   ///< names of those that are tuned; empty: all
 };
 
 class TuningRun {

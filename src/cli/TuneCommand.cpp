@@ -1,12 +1,13 @@
 //===- TuneCommand.cpp - perpend tune -------------------------------------===//
 
-#include "TuningRun.h"
+#include "TuningNames.h"
 #include "cli/ArrayFiles.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
 #include "cli/TimeText.h"
 #include "cli/TuningPage.h"
 #include "graph/Attributes.h"
+#include "support/Duration.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
 #include "tune/CostModel.h"
@@ -27,7 +28,7 @@ namespace {
 struct TuneOptions {
   std::vector<ModelSource> sources; ///< at least one
   TuningOptions tuning;
-  std::vector<std::string> symbols, inputs;
+  std::vector<std::string> symbols, inputs, kernels;
   std::string output, html, budget = "10m";
   bool wantsList = false;
 };
@@ -35,34 +36,6 @@ struct TuneOptions {
 
 static std::atomic<int> endingSignal = 0;
 static bool isInterrupted() { return endingSignal != 0; }
-
-/// "90", "90s", "10m" or "1h". nullopt: none of them.
-static std::optional<double> secondsOf(StringRef text) {
-  double factor = 1, number = 0;
-  if (text.consume_back("m"))
-    factor = 60;
-  else if (text.consume_back("h"))
-    factor = 3600;
-  else
-    text.consume_back("s");
-  constexpr double mostSeconds = 1e8; // three years
-  bool isTime = !text.getAsDouble(number) && number > 0 && number * factor < mostSeconds;
-  return isTime ? std::optional(number * factor) : std::nullopt;
-}
-
-/// Whether a table has an entry of this name. False: printed.
-template <typename Info>
-static bool checkName(ArrayRef<Info> table, const std::string &kind, StringRef plural, StringRef name) {
-  std::vector<std::string> names;
-  for (const Info &info : table)
-    names.push_back(info.name.str());
-  if (llvm::is_contained(names, name))
-    return true;
-  std::string guess = nearest(name, names);
-  fail("option '--" + kind + "': no " + kind + " is named '" + name + "'",
-       (guess.empty() ? "" : "did you mean '" + guess + "'? ") + plural + ": " + llvm::join(names, ", "));
-  return false;
-}
 
 /// `what`: it is one of.
 template <typename Info> static std::string helpOf(StringRef what, ArrayRef<Info> table, StringRef usual) {
@@ -359,6 +332,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
       "in kernels that read it");
   list.add("symbol", options.symbols, "NAME=N,…",
            "the extents to measure with (default 2): several as n=1,128, with parts of the time as n=1:10,128:1");
+  list.add("kernels", options.kernels, "NAME,…", "only these kernels, which --list names");
   list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
@@ -367,19 +341,19 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model",
                                                /*mayBeMore=*/true))
     return *code;
-  std::optional<double> budget = secondsOf(options.budget);
+  std::optional<double> budget = support::parseDuration(options.budget);
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
-  if (!checkName(tune::schedulers(), "scheduler", "schedulers", options.tuning.scheduler) ||
-      !checkName(tune::searches(), "search", "searches", options.tuning.search) ||
-      !checkName(tune::spaces(), "space", "spaces", options.tuning.space) ||
-      !checkName(tune::costModels(), "cost-model", "cost models", options.tuning.costModel))
-    return UsageError;
+  if (std::optional<UnknownName> unknown = unknownNameIn(options.tuning))
+    return fail("option '--" + unknown->option + "': " + unknown->message, unknown->hint), UsageError;
   llvm::Expected<std::vector<ExtentSet>> extents = parseExtentSets(options.symbols);
   if (!extents)
     return fail("option '--symbol': " + llvm::toString(extents.takeError())), UsageError;
   options.tuning.extents = std::move(*extents);
   options.tuning.seconds = *budget;
+  for (StringRef text : options.kernels)
+    for (StringRef name : llvm::split(text, ','))
+      options.tuning.kernels.push_back(name.str());
   if (!options.wantsList)
     options.tuning.points = options.output + ".points";
   if (options.output.empty() && !options.wantsList)
