@@ -34,9 +34,11 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "TensorInfo",
+    "Tuned",
     "compile",
     "import_model",
     "load",
+    "tune",
 ]
 
 
@@ -164,6 +166,8 @@ def import_model(
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
     if isinstance(model, Module):
         return model
+    if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
+        return Module.from_text(Path(model).read_text())
     if isinstance(model, (str, PathLike)):
         return import_onnx(fspath(model), dims or {}, operators)
     if hasattr(model, "SerializeToString"):
@@ -276,3 +280,4 @@ def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
 
 
 from .schedule import Schedule  # noqa: E402  (it compiles with what stands above)
+from .tuning import Tuned, tune  # noqa: E402

@@ -10,9 +10,11 @@
 #include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
+#include "python/OptionValues.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
 #include "python/Schedules.h"
+#include "python/Tuning.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -120,6 +122,11 @@ static std::unique_ptr<Program> fromText(const std::string &text) {
   return orThrow(Program::fromText(text, error), error);
 }
 
+static std::unique_ptr<Program> fromBytes(nb::bytes bytes) {
+  std::string error;
+  return orThrow(Program::fromText({bytes.c_str(), bytes.size()}, error), error);
+}
+
 /// Without the interpreter lock while it waits.
 static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
   nb::gil_scoped_release unlocked;
@@ -129,6 +136,12 @@ static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
 static std::string textOf(const Program &program) {
   auto lock = lockOf(program);
   return program.text();
+}
+
+static nb::bytes bytesOf(const Program &program) {
+  auto lock = lockOf(program);
+  std::string bytes = program.bytes();
+  return nb::bytes(bytes.data(), bytes.size());
 }
 
 static std::vector<std::string> inputNamesOf(const Program &program) {
@@ -165,24 +178,8 @@ static nb::list evaluate(Program &program, nb::args arguments) {
   return results;
 }
 
-static OptionValue optionValue(nb::handle key, nb::handle value) {
-  OptionValue result;
-  if (nb::try_cast(value, result))
-    return result;
-  std::string expected = "bool, int or str", hint;
-  for (const OptionInfo &option : compileOptions())
-    if (option.name == nb::cast<std::string>(key)) {
-      expected = option.type;
-      hint = "\nhint: " + option.name + ": " + option.help;
-    }
-  throw CompileError("option '" + nb::cast<std::string>(key) + "': expected " + expected + ", got " +
-                     nb::cast<std::string>(nb::type_name(value.type())) + hint);
-}
-
 static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
-  OptionValues options;
-  for (auto [key, value] : values)
-    options.emplace_back(nb::cast<std::string>(key), optionValue(key, value));
+  OptionValues options = optionValuesOf(values);
   Report report;
   std::string error;
   auto lock = lockOf(program);
@@ -214,6 +211,8 @@ static void bindProgram(nb::module_ &module) {
                       nb::dynamic_attr())
       .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
+      .def_static("from_bytes", &fromBytes, "bytes"_a)
+      .def("to_bytes", &bytesOf)
       .def("__str__", &textOf)
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
@@ -467,4 +466,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindModel(module);
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
+  perpend::python::bindTuning(module);
 }

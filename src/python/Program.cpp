@@ -12,6 +12,7 @@
 #include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -117,7 +118,7 @@ std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::sha
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
-std::unique_ptr<Program> Program::fromText(const std::string &text, std::string &error) {
+std::unique_ptr<Program> Program::fromText(std::string_view text, std::string &error) {
   auto program = std::make_unique<Program>();
   ErrorText errors(program->state->context);
   program->state->module = parseSourceString<ModuleOp>(text, &program->state->context, "module");
@@ -132,6 +133,12 @@ std::string Program::text() const {
   llvm::raw_string_ostream out(text);
   state->module->print(out, OpPrintingFlags().elideLargeElementsAttrs(16).elideLargeResourceString(64));
   return text;
+}
+
+std::string Program::bytes() const {
+  std::string bytes;
+  llvm::raw_string_ostream out(bytes);
+  return succeeded(writeBytecodeToFile(*state->module, out)) ? bytes : "";
 }
 
 static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
@@ -169,10 +176,6 @@ std::string symbolOfDimension(const std::string &input, size_t axis, const std::
 // Compilation
 //===----------------------------------------------------------------------===//
 
-static const char *typeName(bool) { return "bool"; }
-static const char *typeName(int64_t) { return "int"; }
-static const char *typeName(const std::string &) { return "str"; }
-
 static std::string pythonName(StringRef member) {
   std::string result;
   for (char letter : member)
@@ -182,27 +185,16 @@ static std::string pythonName(StringRef member) {
 
 const std::vector<OptionInfo> &compileOptions() {
   static const std::vector<OptionInfo> options = {
-#define OPTION(member, flag, type, defaultValue, valueName, help) {pythonName(#member), typeName(type()), help},
+#define OPTION(member, flag, type, defaultValue, valueName, help) {pythonName(#member), typeNameOf(type()), help},
 #include "Options.def"
   };
   return options;
 }
 
-template <typename T>
-static bool assign(T &member, const std::string &name, const OptionValue &value, std::string &error) {
-  if (const T *given = std::get_if<T>(&value)) {
-    member = *given;
-    return true;
-  }
-  error = "option '" + name + "': expected " + typeName(T()) + ", got " +
-          std::visit([](const auto &other) { return typeName(other); }, value);
-  return false;
-}
-
 static bool setOption(CompileOptions &options, const std::string &name, const OptionValue &value, std::string &error) {
 #define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
   if (name == pythonName(#member))                                                                                     \
-    return assign(options.member, name, value, error);
+    return assignOption(options.member, name, value, error);
 #include "Options.def"
   error = "there is no option '" + name + "'\nhint: the options are";
   for (const OptionInfo &option : compileOptions())
@@ -210,12 +202,15 @@ static bool setOption(CompileOptions &options, const std::string &name, const Op
   return false;
 }
 
+bool setCompileOptions(CompileOptions &options, const OptionValues &values, std::string &error) {
+  return llvm::all_of(values, [&](const auto &each) { return setOption(options, each.first, each.second, error); });
+}
+
 bool compileModule(ModuleOp module, const std::string &path, const OptionValues &values, const std::string &output,
                    bool wantsExecutable, Report &report, std::string &error) {
   CompileOptions options;
-  for (const auto &[name, value] : values)
-    if (!setOption(options, name, value, error))
-      return false;
+  if (!setCompileOptions(options, values, error))
+    return false;
   ErrorText errors(*module.getContext());
   CompileReport details;
   if (failed(perpend::compile(module, options, artifactKindOf(output, wantsExecutable), output, &details))) {

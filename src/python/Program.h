@@ -68,12 +68,15 @@ public:
   /// The program keeps `owner`, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);
-  static std::unique_ptr<Program> fromText(const std::string &text, std::string &error);
+  /// A module's text, or its bytes.
+  static std::unique_ptr<Program> fromText(std::string_view text, std::string &error);
 
   /// Every use of a finished program holds it. Who waits for it must not hold the interpreter lock: a kernel in Python
   /// takes that one while its program is locked.
   std::unique_lock<std::recursive_mutex> lock() const;
   std::string text() const;
+  /// With its weights, for another process.
+  std::string bytes() const;
   /// What the import says of a model that it takes.
   std::vector<std::string> warnings;
   std::vector<std::string> inputNames() const;

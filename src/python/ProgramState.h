@@ -3,6 +3,7 @@
 #ifndef PERPEND_PYTHON_PROGRAMSTATE_H
 #define PERPEND_PYTHON_PROGRAMSTATE_H
 
+#include "Compiler.h"
 #include "python/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -35,6 +36,25 @@ private:
   std::string text;
   mlir::ScopedDiagnosticHandler handler;
 };
+
+inline const char *typeNameOf(bool) { return "bool"; }
+inline const char *typeNameOf(int64_t) { return "int"; }
+inline const char *typeNameOf(const std::string &) { return "str"; }
+
+/// False: an error, the value is of another type.
+template <typename T>
+bool assignOption(T &member, const std::string &name, const OptionValue &value, std::string &error) {
+  if (const T *given = std::get_if<T>(&value)) {
+    member = *given;
+    return true;
+  }
+  error = "option '" + name + "': expected " + typeNameOf(T()) + ", got " +
+          std::visit([](const auto &other) { return typeNameOf(other); }, value);
+  return false;
+}
+
+/// False: an error.
+bool setCompileOptions(CompileOptions &options, const OptionValues &values, std::string &error);
 
 /// Compiles the module, which is consumed, to a file. False: an error, which begins with `path` where it has one.
 bool compileModule(mlir::ModuleOp module, const std::string &path, const OptionValues &options,

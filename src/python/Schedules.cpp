@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/Schedules.h"
+#include "python/OptionValues.h"
 #include "python/Scheduler.h"
 
 #include <nanobind/stl/string.h>
@@ -29,12 +30,6 @@ struct ScheduleError : std::runtime_error {
 static std::unique_lock<std::recursive_mutex> lockOf(const Scheduler &scheduler) {
   nb::gil_scoped_release unlocked;
   return scheduler.of().lock();
-}
-
-static void throwCompileError(const std::string &error) {
-  nb::object type = nb::module_::import_("perpend._perpend").attr("CompileError");
-  PyErr_SetString(type.ptr(), error.c_str());
-  throw nb::python_error();
 }
 
 static std::unique_ptr<Scheduler> openKernel(Program &program, const std::string &kernel, const std::string &target,
@@ -69,9 +64,7 @@ static void replay(Scheduler &scheduler, const std::string &trace) {
 }
 
 static Report compile(const Scheduler &scheduler, const std::string &path, nb::dict values) {
-  OptionValues options;
-  for (auto [key, value] : values)
-    options.emplace_back(nb::cast<std::string>(key), nb::cast<OptionValue>(value));
+  OptionValues options = optionValuesOf(values);
   Report report;
   std::string error;
   auto lock = lockOf(scheduler);

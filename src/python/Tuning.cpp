@@ -1,0 +1,159 @@
+//===- Tuning.cpp - Python's view of tuning -------------------------------===//
+//
+// A run does not hold the interpreter lock, but when it asks for signals, and
+// when it says how far it is. What Python raises then ends the search, and goes
+// on to the caller once all that was found is written.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/Tuning.h"
+
+#include "python/Arrays.h"
+#include "python/ModelTuning.h"
+#include "python/OptionValues.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perpend::python {
+namespace {
+/// What Python hears of a run, and the first exception that it answers with.
+class Listener {
+public:
+  explicit Listener(nb::object progress) : progress(std::move(progress)) {}
+
+  TuningCalls calls() {
+    return {[this] { return isInterrupted(); }, [this](const TuningStep &step) { tell(step); },
+            [this](const std::string &text) { warn(text); }};
+  }
+  /// Holds the interpreter lock.
+  void rethrow() const {
+    if (thrown)
+      std::rethrow_exception(thrown);
+  }
+
+private:
+  bool isInterrupted() {
+    listen([] {
+      if (PyErr_CheckSignals() != 0)
+        throw nb::python_error();
+    });
+    return thrown != nullptr;
+  }
+  void tell(const TuningStep &step) {
+    listen([&] {
+      if (!progress.is_none())
+        progress(step.kernel, step.outcome, step.trials, step.defaultSeconds, step.seconds);
+    });
+  }
+  void warn(const std::string &text) {
+    constexpr int caller = 3; // of perpend.tune
+    listen([&] {
+      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), caller) != 0)
+        throw nb::python_error();
+    });
+  }
+  template <typename Function> void listen(const Function &function) {
+    if (thrown)
+      return;
+    nb::gil_scoped_acquire locked;
+    try {
+      function();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+
+  nb::object progress;
+  std::exception_ptr thrown;
+};
+} // namespace
+
+static TuningResult tune(Program &program, const std::string &output, const std::string &budget, nb::dict settings,
+                         nb::dict options, const std::vector<std::string> &symbols, nb::dict inputs,
+                         const std::vector<std::string> &kernels, nb::object progress, bool isMeasured) {
+  TuningRequest request{output,  budget,  optionValuesOf(settings), optionValuesOf(options),
+                        symbols, {},      kernels,                  isMeasured};
+  std::vector<std::unique_ptr<InputArray>> arrays;
+  for (auto [key, value] : inputs) {
+    std::string name = nb::cast<std::string>(key);
+    arrays.push_back(std::make_unique<InputArray>());
+    arrays.back()->read(value, name.c_str());
+    request.inputs.emplace_back(name, arrays.back()->tensor());
+  }
+  Listener listener(progress);
+  TuningResult result;
+  std::string error;
+  bool isDone;
+  {
+    nb::gil_scoped_release unlocked;
+    auto lock = program.lock();
+    isDone = tuneProgram(program, request, listener.calls(), result, error);
+  }
+  listener.rethrow();
+  if (!isDone)
+    throwCompileError(error);
+  return result;
+}
+
+template <typename T> static T orThrow(const std::optional<T> &text, const std::string &error) {
+  if (!text)
+    throwCompileError(error);
+  return *text;
+}
+
+static std::string exportText(const std::string &database, const std::string &structure, const std::string &target) {
+  std::string error;
+  return orThrow(exportRecords(database, structure, target, error), error);
+}
+
+static std::string nameOfTarget(const std::string &target) {
+  std::string error;
+  return orThrow(targetName(target, error), error);
+}
+
+static double numberOfSeconds(const std::string &budget) {
+  std::string error;
+  return orThrow(secondsOf(budget, error), error);
+}
+
+static void addText(const std::string &database, const std::string &found, const std::string &known) {
+  std::string error;
+  if (!addRecords(database, found, known, error))
+    throwCompileError(error);
+}
+
+void bindTuning(nb::module_ &module) {
+  nb::class_<TunedKernel>(module, "TunedKernel", "A kernel of a model that was tuned.")
+      .def_ro("name", &TunedKernel::name)
+      .def_ro("structure", &TunedKernel::structure)
+      .def_ro("symbols", &TunedKernel::symbols)
+      .def_ro("trace", &TunedKernel::trace)
+      .def_ro("calls", &TunedKernel::calls)
+      .def_ro("trials", &TunedKernel::trials)
+      .def_ro("refused", &TunedKernel::refused)
+      .def_ro("wrong", &TunedKernel::wrong)
+      .def_ro("crashed", &TunedKernel::crashed)
+      .def_ro("timed_out", &TunedKernel::timedOut)
+      .def_ro("weight", &TunedKernel::weight)
+      .def_ro("roof_seconds", &TunedKernel::roofSeconds)
+      .def_ro("default_seconds", &TunedKernel::defaultSeconds)
+      .def_ro("seconds", &TunedKernel::seconds);
+  nb::class_<TuningResult>(module, "TuningResult", "What a run of tuning found.")
+      .def_ro("kernels", &TuningResult::kernels)
+      .def_ro("target", &TuningResult::target)
+      .def_ro("default_seconds", &TuningResult::defaultSeconds)
+      .def_ro("seconds", &TuningResult::seconds);
+  module.def("tune", &tune, "program"_a, "output"_a, "budget"_a, "settings"_a, "options"_a, "symbols"_a, "inputs"_a,
+             "kernels"_a, "progress"_a.none(), "measured"_a);
+  module.def("export_records", &exportText, "database"_a, "structure"_a = "", "target"_a = "");
+  module.def("target_name", &nameOfTarget, "target"_a);
+  module.def("seconds_of", &numberOfSeconds, "budget"_a);
+  module.def("add_records", &addText, "database"_a, "found"_a, "known"_a);
+}
+} // namespace perpend::python
