@@ -50,8 +50,8 @@ LogicalResult keepKernels(std::vector<TuningTask> &tasks, ArrayRef<std::string> 
       known.push_back(task.facts.name);
   for (const std::string &name : names)
     if (!llvm::is_contained(known, name))
-      return emitError(location) << "no kernel of the model is named '" << name << "'\nhint: "
-                                 << (known.empty() ? "it has none" : hintOf(name, "its kernels", known));
+      return emitError(location) << "no kernel of the model is named '" << name
+                                 << "'\nhint: " << (known.empty() ? "it has none" : hintOf(name, "its kernels", known));
   llvm::erase_if(tasks, [&](const TuningTask &task) { return !llvm::is_contained(names, task.facts.name); });
   return success();
 }

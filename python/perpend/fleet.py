@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-from . import CompileError, Module, TemporaryFolder, __version__, _perpend, import_model, tuning
+from . import CompileError, Module, __version__, _perpend, import_model, tuning
 from .operators import in_python
+from .temporary_folders import TemporaryFolder
 from .tuning import Extents, PathText, Tuned, TunedKernel
 
 PREFIX = "perpend:"  # of the resources that are kinds of machines
@@ -162,13 +163,14 @@ class _Kernel:
     def worth(self) -> float:
         """Of the next trials: what is left to the roof, less for each trial without a gain, as on one machine; less
         for jobs that are on their way. What has not been measured goes first, the heaviest by the roof."""
-        patience, least_left, first = 16, 0.05, 1e9
+        patience, last_patience, least_left, first = 16, 96, 0.05, 1e9
         if not self.is_measured:
             return first + sum(row.weight * row.calls * row.roof_seconds for row in self.rows)
         left = sum(
             row.weight * row.calls * max(row.seconds - row.roof_seconds, least_left * row.seconds) for row in self.rows
         )
-        return left / (1 + self.since_gain / patience) / (1 + self.running)
+        left /= (1 + self.since_gain / patience) * (1 + (self.since_gain / last_patience) ** 2)
+        return left / (1 + self.running)
 
     def take(self, rows: list[TunedKernel]) -> None:
         """Times of two machines compare as parts of the compiler's own."""

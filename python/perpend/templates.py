@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from typing import Any, TypeVar
 
-from .schedule import Loop, Schedule, ScheduleError
+from ._perpend import ScheduleError
+from .schedule import Loop, Schedule
 
 T = TypeVar("T")
 

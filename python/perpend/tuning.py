@@ -106,7 +106,7 @@ def tune(
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
-    settings = {
+    settings: dict[str, bool | int | str] = {
         "threads": threads,
         "search": search,
         "space": space,
@@ -156,7 +156,7 @@ def run(
 
 
 def check(options: Mapping[str, bool | int | str]) -> None:
-    check_options(options, (*ARGUMENTS, *tune.__kwdefaults__))
+    check_options(options, (*ARGUMENTS, *(tune.__kwdefaults__ or ())))
     for name in options:
         if name not in OPTIONS:
             raise CompileError(

@@ -37,8 +37,8 @@ static bool assignSetting(TuningOptions &options, const std::string &name, const
   for (const Setting &setting : allSettings) {
     if (setting.name != name)
       continue;
-    bool isSet = std::visit([&](auto member) { return assignOption(options.*member, name, value, error); },
-                            setting.member);
+    bool isSet =
+        std::visit([&](auto member) { return assignOption(options.*member, name, value, error); }, setting.member);
     const int64_t *number = std::get_if<int64_t>(&value);
     if (!isSet || !number || *number >= leastNumber || name == "seed")
       return isSet;

@@ -77,8 +77,8 @@ private:
 static TuningResult tune(Program &program, const std::string &output, const std::string &budget, nb::dict settings,
                          nb::dict options, const std::vector<std::string> &symbols, nb::dict inputs,
                          const std::vector<std::string> &kernels, nb::object progress, bool isMeasured) {
-  TuningRequest request{output,  budget,  optionValuesOf(settings), optionValuesOf(options),
-                        symbols, {},      kernels,                  isMeasured};
+  TuningRequest request{output,  budget,    optionValuesOf(settings), optionValuesOf(options), symbols, {},
+                        kernels, isMeasured};
   std::vector<std::unique_ptr<InputArray>> arrays;
   for (auto [key, value] : inputs) {
     std::string name = nb::cast<std::string>(key);
