@@ -159,8 +159,11 @@ LogicalResult TuningRun::makeJobs(Location location) {
       for (const tune::Trace &sketch : task.sketches)
         spaces.push_back(tune::Space::ofTrace(kernel, target, sketch));
       opened.space = tune::Space::unionOf(std::move(spaces));
-      opened.search = search->make(opened.space, static_cast<uint64_t>(options.seed));
-      if (options.costModel == "machine")
+      opened.search = options.makeSearch ? options.makeSearch(opened)
+                                         : search->make(opened.space, static_cast<uint64_t>(options.seed));
+      if (options.makeCostModel)
+        opened.search = tune::rankedSearch(std::move(opened.search), options.makeCostModel(opened), opened.space);
+      else if (options.costModel == "machine")
         opened.search = tune::rankedSearch(std::move(opened.search), tune::machineModel(kernel, target), opened.space);
       if (experience)
         opened.search = tune::rankedSearch(std::move(opened.search),

@@ -11,6 +11,7 @@
 #include "Tuning.h"
 #include "arrays/Array.h"
 #include "tile/intrinsics/Intrinsic.h"
+#include "tune/CostModel.h"
 #include "tune/Database.h"
 #include "tune/Tuner.h"
 
@@ -29,7 +30,10 @@ struct TuningOptions {
   double seconds = 600; ///< of searching
   int64_t trials = std::numeric_limits<int64_t>::max();
   std::string scheduler = "gradient"; ///< or "turns"
-  std::vector<std::string> kernels;   ///< names of those that are tuned; empty: all
+  /// In the place of the named ones, for a kernel whose space is made; empty: the named ones.
+  std::function<std::unique_ptr<tune::Search>(const tune::Job &)> makeSearch = {};
+  std::function<std::unique_ptr<tune::CostModel>(const tune::Job &)> makeCostModel = {};
+  std::vector<std::string> kernels; ///< names of those that are tuned; empty: all
 };
 
 class TuningRun {

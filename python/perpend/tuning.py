@@ -5,13 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Protocol
 
 from . import ARGUMENTS, CompileError, Module, _perpend, check_options, import_model, target_text
 
 OPTIONS = ("opt_level", "precision", "intrinsics", "unpacked")  # those of the compiler that change kernels
 PathText = str | PathLike[str]
 Extents = int | Sequence[int] | Mapping[int, float]
+
+
+class Search(Protocol):
+    """What is tried next for one kernel. A point has of each decision the number of its choice."""
+
+    def propose(self) -> Sequence[int] | None:
+        """A point; None: it knows no more. What was tried already is not tried again, and it is asked for another."""
+        ...
+
+    def tell(self, point: list[int], time: float) -> None:
+        """How long it takes, as a part of the compiler's own schedule's time; inf: it was refused, or is wrong."""
+        ...
+
+
+class CostModel(Protocol):
+    """Ranks candidates before they are measured. A trace is a text, a line for each primitive."""
+
+    def predict(self, kernel: str, trace: str) -> float:
+        """Less is faster, and only the order counts."""
+        ...
+
+    def learn(self, kernel: str, trace: str, time: float) -> object:
+        """As Search.tell has it. True: predictions are others now."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -74,9 +98,9 @@ def tune(
     symbols: Mapping[str, Extents] | None = None,
     inputs: Mapping[str, Any] | None = None,
     threads: int = 1,
-    search: str = "evolutionary",
+    search: str | Callable[[str, list[list[str]], list[int]], Search] = "evolutionary",
     space: str = "all",
-    cost_model: str = "machine",
+    cost_model: str | CostModel = "machine",
     scheduler: str = "gradient",
     seed: int = 1,
     sketches: PathText | None = None,
@@ -97,7 +121,8 @@ def tune(
         {"n": {1: 10, 128: 1}}. Else those of `inputs`, arrays by the names of inputs, whose values go to kernels that
         read them; else 2, with a warning.
     threads: to measure with. kernels: only these. progress: is called for each candidate.
-    search, space, cost_model, scheduler, seed, sketches (a file): as in `perpend tune` (docs/howto/tune-a-model.md).
+    search, space, cost_model, scheduler, seed, sketches (a file): as in `perpend tune` (docs/howto/tune-a-model.md); or
+        a function that makes a Search for a kernel, of its choices and what its own trace has, and a CostModel.
     options: opt_level, precision, intrinsics and unpacked, as in `perpend.compile`.
     Errors: CompileError. An exception that `progress` raises, or KeyboardInterrupt, ends the search and is raised once
         what was found is in the database.
@@ -108,9 +133,9 @@ def tune(
     )
     settings: dict[str, bool | int | str] = {
         "threads": threads,
-        "search": search,
         "space": space,
-        "cost_model": cost_model,
+        **({"search": search} if isinstance(search, str) else {}),
+        "cost_model": cost_model if isinstance(cost_model, str) else "none",
         "scheduler": scheduler,
         "seed": seed,
         **({} if trials is None else {"trials": trials}),
@@ -118,7 +143,11 @@ def tune(
     }
     tell = progress and (lambda *values: progress(Progress(*values)))
     database = None if output is None else fspath(output)
-    result = run(module, database, budget, settings, target, options, symbols, inputs, kernels, tell)
+    result = run(
+        module, database, budget, settings, target, options, symbols, inputs, kernels, tell,
+        search=None if isinstance(search, str) else search,
+        cost_model=None if isinstance(cost_model, str) else cost_model,
+    )  # fmt: skip
     if result.kernels and not any(kernel.seconds for kernel in result.kernels):
         raise CompileError(
             "no kernel of the model could be measured\nhint: the warnings say why; a larger budget if there are none"
@@ -138,6 +167,8 @@ def run(
     kernels: Sequence[str] | None,
     progress: Callable[..., object] | None,
     measured: bool = True,
+    search: Callable[[str, list[list[str]], list[int]], Search] | None = None,
+    cost_model: CostModel | None = None,
 ) -> _perpend.TuningResult:
     """`tune` of a module. Not measured: its kernels are only named."""
     check(options)
@@ -152,6 +183,8 @@ def run(
         [kernels] if isinstance(kernels, str) else list(kernels or ()),
         progress,
         measured,
+        search,
+        cost_model,
     )
 
 

@@ -9,6 +9,8 @@
 #include "support/Duration.h"
 #include "tune/Log.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace perpend::python {
@@ -101,6 +103,68 @@ static bool checkTypes(ModuleOp module, const TuningRequest &request, std::strin
 }
 
 //===----------------------------------------------------------------------===//
+// The caller's own search and cost model
+//===----------------------------------------------------------------------===//
+
+static std::string textOf(const tune::Trace &trace) { return llvm::join(tune::linesOf(trace), "\n"); }
+
+namespace {
+class CallersModel : public tune::CostModel {
+public:
+  CallersModel(const TuningCalls &calls, std::string kernel) : calls(calls), kernel(std::move(kernel)) {}
+  double predict(const tune::Trace &candidate) override { return calls.predict(kernel, textOf(candidate)); }
+  bool learn(const tune::Trace &candidate, double time) override {
+    return calls.learn(kernel, textOf(candidate), time);
+  }
+
+private:
+  const TuningCalls &calls;
+  std::string kernel;
+};
+
+class CallersSearch : public tune::Search {
+public:
+  CallersSearch(SearchCalls calls, const tune::Space &space) : calls(std::move(calls)), space(space) {}
+
+  /// What was proposed before is asked for again, but not for ever.
+  std::optional<tune::Point> propose() override {
+    constexpr int mostTries = 1000;
+    for (int i = 0; i < mostTries; ++i) {
+      std::optional<tune::Point> point = calls.propose();
+      if (!point)
+        return std::nullopt;
+      if (tune::Point reduced = space.reduced(*point); seen.insert(reduced).second)
+        return reduced;
+    }
+    return std::nullopt;
+  }
+  void tell(const tune::Point &point, double time) override {
+    seen.insert(point);
+    calls.tell(point, time);
+  }
+
+private:
+  SearchCalls calls;
+  const tune::Space &space;
+  std::set<tune::Point> seen;
+};
+} // namespace
+
+static void setCallers(TuningOptions &options, const TuningCalls &calls) {
+  if (calls.predict)
+    options.makeCostModel = [&calls](const tune::Job &job) {
+      return std::make_unique<CallersModel>(calls, job.kernel);
+    };
+  if (calls.makeSearch)
+    options.makeSearch = [&calls](const tune::Job &job) {
+      std::vector<std::vector<std::string>> choices;
+      for (const tune::Decision &decision : job.space.decisions())
+        choices.push_back(decision.choices);
+      return std::make_unique<CallersSearch>(calls.makeSearch(job.kernel, choices, job.space.given()), job.space);
+    };
+}
+
+//===----------------------------------------------------------------------===//
 // A run
 //===----------------------------------------------------------------------===//
 
@@ -112,7 +176,7 @@ static TuningResult resultOf(const TuningRun &run) {
   for (const tune::Job &job : run.kernels()) {
     tune::RecordKey key = run.keyOf(job);
     TunedKernel &kernel = result.kernels.emplace_back();
-    kernel = {job.kernel, key.structure, key.symbols, llvm::join(tune::linesOf(job.best), "\n")};
+    kernel = {job.kernel, key.structure, key.symbols, textOf(job.best)};
     kernel.calls = job.calls, kernel.trials = job.trials;
     kernel.refused = job.refused, kernel.wrong = job.wrong;
     kernel.crashed = job.crashed, kernel.timedOut = job.timedOut;
@@ -161,6 +225,7 @@ bool tuneProgram(Program &program, const TuningRequest &request, const TuningCal
   TuningOptions options;
   if (!setOptions(request, options, error) || !checkTypes(*state.module, request, error))
     return false;
+  setCallers(options, calls);
   ErrorText errors(state.context);
   OwningOpRef<ModuleOp> copy = state.module->clone();
   auto run = TuningRun::make({*copy}, std::move(options), calls.isInterrupted);

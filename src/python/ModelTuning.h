@@ -46,11 +46,24 @@ struct TuningResult {
   double defaultSeconds = 0, seconds = 0; ///< of the model's kernels
 };
 
-/// What the caller hears while it runs; none of them throws.
+/// A search of the caller's own: of each decision the number of its choice.
+struct SearchCalls {
+  std::function<std::optional<std::vector<unsigned>>()> propose;
+  std::function<void(const std::vector<unsigned> &, double time)> tell;
+};
+
+/// What the caller hears while it runs, and may do in the place of a search or a cost model; none of them throws.
 struct TuningCalls {
   std::function<bool()> isInterrupted;
   std::function<void(const TuningStep &)> progress;
   std::function<void(const std::string &)> warn;
+  /// Of a kernel's candidate; empty: the named cost model.
+  std::function<double(const std::string &kernel, const std::string &trace)> predict = {};
+  std::function<bool(const std::string &kernel, const std::string &trace, double time)> learn = {};
+  /// Of a kernel's decisions, and what stands there in its own trace; empty: the named search.
+  std::function<SearchCalls(const std::string &kernel, const std::vector<std::vector<std::string>> &choices,
+                            const std::vector<unsigned> &given)>
+      makeSearch = {};
 };
 
 /// The program stays as it is. False: an error. What was found until then, or until it was interrupted, is written.

@@ -25,11 +25,21 @@ namespace {
 /// What Python hears of a run, and the first exception that it answers with.
 class Listener {
 public:
-  explicit Listener(nb::object progress) : progress(std::move(progress)) {}
+  Listener(nb::object progress, nb::object search, nb::object costModel)
+      : progress(std::move(progress)), search(std::move(search)), costModel(std::move(costModel)) {}
 
   TuningCalls calls() {
-    return {[this] { return isInterrupted(); }, [this](const TuningStep &step) { tell(step); },
-            [this](const std::string &text) { warn(text); }};
+    TuningCalls calls{[this] { return isInterrupted(); }, [this](const TuningStep &step) { tell(step); },
+                      [this](const std::string &text) { warn(text); }};
+    if (!costModel.is_none()) {
+      calls.predict = [this](const auto &kernel, const auto &trace) { return predict(kernel, trace); };
+      calls.learn = [this](const auto &kernel, const auto &trace, double time) { return learn(kernel, trace, time); };
+    }
+    if (!search.is_none())
+      calls.makeSearch = [this](const auto &kernel, const auto &choices, const auto &given) {
+        return makeSearch(kernel, choices, given);
+      };
+    return calls;
   }
   /// Holds the interpreter lock.
   void rethrow() const {
@@ -58,6 +68,48 @@ private:
         throw nb::python_error();
     });
   }
+  double predict(const std::string &kernel, const std::string &trace) {
+    double time = 0;
+    listen([&] { time = nb::cast<double>(costModel.attr("predict")(kernel, trace)); });
+    return time;
+  }
+  bool learn(const std::string &kernel, const std::string &trace, double time) {
+    bool isChanged = false;
+    listen([&] { isChanged = PyObject_IsTrue(costModel.attr("learn")(kernel, trace, time).ptr()) == 1; });
+    return isChanged;
+  }
+
+  using Choices = std::vector<std::vector<std::string>>;
+  using Point = std::vector<unsigned>;
+  SearchCalls makeSearch(const std::string &kernel, const Choices &choices, const Point &given) {
+    std::vector<size_t> counts;
+    for (const std::vector<std::string> &of : choices)
+      counts.push_back(of.size());
+    size_t number = searches.size(); // they are destroyed with the listener, under the lock
+    listen([&] { searches.push_back(search(kernel, choices, given)); });
+    if (thrown)
+      return {[] { return std::nullopt; }, [](const Point &, double) {}};
+    return {[this, number, counts] { return propose(searches[number], counts); },
+            [this, number](const Point &point, double time) {
+              listen([&] { searches[number].attr("tell")(point, time); });
+            }};
+  }
+  std::optional<Point> propose(const nb::object &own, const std::vector<size_t> &counts) {
+    std::optional<Point> point;
+    listen([&] {
+      nb::object proposed = own.attr("propose")();
+      if (proposed.is_none())
+        return;
+      auto numbers = nb::cast<Point>(proposed);
+      bool isPoint = numbers.size() == counts.size();
+      for (size_t i = 0; isPoint && i < counts.size(); ++i)
+        isPoint = numbers[i] < counts[i];
+      if (!isPoint)
+        throw nb::value_error("search: expected of each decision the number of one of its choices");
+      point = std::move(numbers);
+    });
+    return point;
+  }
   template <typename Function> void listen(const Function &function) {
     if (thrown)
       return;
@@ -69,14 +121,16 @@ private:
     }
   }
 
-  nb::object progress;
+  nb::object progress, search, costModel;
+  std::vector<nb::object> searches; ///< of kernels
   std::exception_ptr thrown;
 };
 } // namespace
 
 static TuningResult tune(Program &program, const std::string &output, const std::string &budget, nb::dict settings,
                          nb::dict options, const std::vector<std::string> &symbols, nb::dict inputs,
-                         const std::vector<std::string> &kernels, nb::object progress, bool isMeasured) {
+                         const std::vector<std::string> &kernels, nb::object progress, bool isMeasured,
+                         nb::object search, nb::object costModel) {
   TuningRequest request{output,  budget,    optionValuesOf(settings), optionValuesOf(options), symbols, {},
                         kernels, isMeasured};
   std::vector<std::unique_ptr<InputArray>> arrays;
@@ -86,7 +140,7 @@ static TuningResult tune(Program &program, const std::string &output, const std:
     arrays.back()->read(value, name.c_str());
     request.inputs.emplace_back(name, arrays.back()->tensor());
   }
-  Listener listener(progress);
+  Listener listener(progress, search, costModel);
   TuningResult result;
   std::string error;
   bool isDone;
@@ -150,7 +204,8 @@ void bindTuning(nb::module_ &module) {
       .def_ro("default_seconds", &TuningResult::defaultSeconds)
       .def_ro("seconds", &TuningResult::seconds);
   module.def("tune", &tune, "program"_a, "output"_a, "budget"_a, "settings"_a, "options"_a, "symbols"_a, "inputs"_a,
-             "kernels"_a, "progress"_a.none(), "measured"_a);
+             "kernels"_a, "progress"_a.none(), "measured"_a, "search"_a.none() = nb::none(),
+             "cost_model"_a.none() = nb::none());
   module.def("export_records", &exportText, "database"_a, "structure"_a = "", "target"_a = "");
   module.def("target_name", &nameOfTarget, "target"_a);
   module.def("seconds_of", &numberOfSeconds, "budget"_a);
