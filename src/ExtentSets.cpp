@@ -2,9 +2,8 @@
 
 #include "ExtentSets.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-
-#include <cmath>
 
 namespace perpend {
 
@@ -18,6 +17,8 @@ struct Value {
 };
 } // namespace
 
+static constexpr double mostWeight = 1e6;
+
 /// "128:2"
 static llvm::Expected<Value> parseValue(StringRef text) {
   Value value;
@@ -25,8 +26,9 @@ static llvm::Expected<Value> parseValue(StringRef text) {
   if (extent.getAsInteger(10, value.extent) || value.extent < 1)
     return llvm::createStringError("expected an extent of at least 1, got '" + extent + "'");
   value.hasWeight = text.contains(':');
-  if (value.hasWeight && (weight.getAsDouble(value.weight) || !(value.weight > 0) || std::isinf(value.weight)))
-    return llvm::createStringError("expected a weight above 0 behind ':', got '" + weight + "'");
+  bool isWeight = !weight.getAsDouble(value.weight) && value.weight > 0 && value.weight <= mostWeight;
+  if (value.hasWeight && !isWeight)
+    return llvm::createStringError("expected a weight above 0, of at most 1000000, behind ':', got '" + weight + "'");
   return value;
 }
 
@@ -48,13 +50,20 @@ static llvm::Error addTo(std::vector<ExtentSet> &sets, StringRef name, llvm::Arr
     return llvm::createStringError("'" + name + "' has " + std::to_string(values.size()) +
                                    " extents, expected as many as another symbol has, " + std::to_string(sets.size()) +
                                    "\nhint: lists go together: n=1,128 and t=128,256 are two sets");
+  if (sets.front().symbols.contains(name))
+    return llvm::createStringError("'" + name + "' is given twice\nhint: all its extents in one list, n=1,128");
+  bool hasWeights = llvm::any_of(values, [](const Value &value) { return value.hasWeight; });
+  if (hasWeights && llvm::any_of(sets, [](const ExtentSet &set) { return set.hasWeight; }))
+    return llvm::createStringError("'" + name + "' has weights, and another symbol has\nhint: a set has one weight");
+  if (hasWeights && values.size() == 1)
+    return llvm::createStringError("'" + name + "' has one extent, whose weight means nothing\nhint: n=1:10,128:1");
   while (sets.size() < values.size())
     sets.push_back(sets.front());
   for (size_t i = 0; i < sets.size(); ++i) {
     const Value &value = values[values.size() > 1 ? i : 0];
     sets[i].symbols[name] = value.extent;
-    if (value.hasWeight)
-      sets[i].weight = value.weight;
+    if (hasWeights)
+      sets[i].weight = value.weight, sets[i].hasWeight = true;
   }
   return llvm::Error::success();
 }

@@ -121,8 +121,9 @@ void Compilation::noteRefusedRecords() {
     if (report)
       for (RecordUse &use : report->recordUses)
         if (use.kernel == kernel.getSymName()) {
-          use.reason = (tile::isVariant(function) ? tile::rangeOf(function).str() + ": " : "") +
-                       "refused: " + reason.getValue().str();
+          std::string why = (tile::isVariant(function) ? tile::rangeOf(function).str() + ": " : "") +
+                            "refused: " + reason.getValue().str();
+          use.reason = use.kind == RecordUse::Refused ? use.reason + "; " + why : why;
           use.kind = RecordUse::Refused;
         }
     function->removeAttr(tile::refusedRecordAttribute);

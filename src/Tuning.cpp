@@ -147,10 +147,12 @@ static void addExtents(TuningTask &task, TaskExtents added, bool isOfOtherModel)
     return;
   }
   known->calledWeight += added.calledWeight;
-  if (isOfOtherModel)
+  if (isOfOtherModel) {
     known->calls += added.calls;
-  else
+    known->setWeight = std::max(known->setWeight, added.setWeight);
+  } else {
     known->setWeight += added.setWeight;
+  }
 }
 
 std::vector<TuningTask> mergeTasks(std::vector<TuningTask> tasks, ArrayRef<ExtentSet> sets) {

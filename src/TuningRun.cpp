@@ -8,6 +8,7 @@
 #include "graph/Attributes.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "interp/Boundary.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
 #include "tile/schedule/KernelTraces.h"
@@ -64,6 +65,10 @@ LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
       if (given == options.inputs.end())
         continue;
       found.insert(given->first());
+      std::optional<perpend_type> wanted = type ? interp::interfaceType(type.getElementType()) : std::nullopt;
+      if (wanted && *wanted != given->second.type)
+        return module.emitError("input '") << name.getValue() << "': expected " << perpend_type_name(*wanted)
+                                           << ", got " << perpend_type_name(given->second.type);
       ArrayRef<int64_t> extents = given->second.shape;
       graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
       bool isAny = false;
@@ -328,8 +333,13 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   };
   auto isOver = [&] { return isInterrupted() || bool(failure); };
   tuner->run(keep, isOver);
+  limits.end = std::min(limits.end, Clock::now() + std::chrono::duration_cast<Clock::duration>(secondsToCompare()));
   tuner.emplace(jobs, limits);
   tuner->compareGroups(keep, isOver);
+  for (const tune::Job &job : jobs)
+    for (const tune::Trace &trace : job.disproved)
+      if (!failure)
+        failure = database.forget(keyOf(job), llvm::join(tune::linesOf(trace), "\n"));
   for (const tune::Job &job : jobs)
     if (job.isImproved())
       record(job);

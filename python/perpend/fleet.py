@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from . import CompileError, Module, __version__, _perpend, import_model, tuning
@@ -215,7 +215,7 @@ class _Run:
         self.of_model: dict[tuple[str, int], list[tuple[tuple[Any, ...], list[int]]]] = {}
         self.again: list[tuple[_Kernel, Job]] = []
         self.flights: dict[Any, tuple[_Kernel | None, int, Job]] = {}
-        self.trials = self.jobs = self.lost = 0
+        self.trials = self.jobs = self.lost = self.looks = 0
         self.progress: Callable[[Progress], object] = lambda _: None
 
     @property
@@ -282,7 +282,7 @@ class _Run:
         """Errors: CompileError, which another worker would say, too."""
         import ray
 
-        for reference in ray.wait(list(self.flights), num_returns=1, timeout=0.5)[0]:
+        for reference in ray.wait(list(self.flights), num_returns=1, timeout=0.5)[0] if self.flights else ():
             kernel, model, job = self.flights.pop(reference)
             if kernel:
                 kernel.running -= 1
@@ -296,6 +296,16 @@ class _Run:
                 self.lose(kernel, model, job, type(error).__name__)
             else:
                 self.take(kernel, model, job, done)
+
+    def is_waiting(self) -> bool:
+        """For workers, of which there may be none for a moment; a second is slept, as nothing is on its way."""
+        waits = self.seconds_left > 0 and (
+            bool(self.again)
+            or (self.trials < self.limits.trials and any(not kernel.is_over for kernel in self.kernels.values()))
+        )
+        if waits:
+            sleep(0.2)
+        return waits
 
     def cancel(self) -> None:
         """What is still on its way is not waited for."""
@@ -311,7 +321,8 @@ class _Run:
         self.lost += 1
         self.progress(Progress(job.kernel, job.kind, "", 0, 1.0, why))
         if not kernel:
-            if self.lost >= TRIES:
+            self.looks += 1
+            if self.looks >= TRIES * len(self.models):
                 name = self.models[model].name
                 raise CompileError(f"{TRIES} workers were lost that looked at the model '{name}', the last by {why}")
             self.give(None, model, job)
@@ -376,7 +387,7 @@ class _Run:
             for number, model in enumerate(self.models):
                 self.give(None, number, replace(self.template, kernel="", kind=kind_, symbols=model.symbols))
         try:
-            while self.flights and self.seconds_left > -self.limits.grace:
+            while self.seconds_left > -self.limits.grace and (self.flights or self.is_waiting()):
                 self.collect()
                 self.fill()
         finally:
@@ -429,8 +440,8 @@ def _connect(address: str | None, threads: int) -> bool:
     return True
 
 
-def _kinds(asked: Sequence[str] | None) -> list[str]:
-    """Errors: CompileError for a kind that no worker has."""
+def _kinds(asked: Sequence[str] | None, threads: int) -> list[str]:
+    """Errors: CompileError for a kind that no worker has, or none with so many processors."""
     import ray
 
     names = [name for name in ray.cluster_resources() if name.startswith(PREFIX)]
@@ -443,6 +454,12 @@ def _kinds(asked: Sequence[str] | None) -> list[str]:
         if name not in there:
             raise CompileError(
                 f"no worker is of the kind '{name}', there are: {', '.join(there) or 'none'}\nhint: {hint}"
+            )
+        most = max(node["Resources"].get("CPU", 0) for node in ray.nodes() if _resource(name) in node["Resources"])
+        if most < threads:
+            raise CompileError(
+                f"the workers of the kind '{name}' give Ray {most:g} processors, expected {threads} for the threads\n"
+                "hint: ray start --num-cpus=N, or threads=1"
             )
     return kinds
 
@@ -488,14 +505,17 @@ def tune(
     import ray
 
     try:
-        chosen = _kinds(kinds)
+        chosen = _kinds(kinds, threads)
         given = models if isinstance(models, (list, tuple)) else [models]
         prepared = [_prepared(model, symbols, inputs) for model in given]
         template = Job("", "", trials_per_job, seconds, settings, dict(options), {})
         limits = _Limits(chosen, start + seconds, float("inf") if trials is None else trials)
         run = _Run(database, prepared, template, limits)
         run.progress = progress or run.progress
-        return run.run()
+        found = run.run()
+        if not found.jobs and not found.lost:
+            raise CompileError("no worker was free in the whole budget\nhint: a larger budget, or other workers")
+        return found
     finally:
         if is_ours:
             ray.shutdown()

@@ -205,7 +205,9 @@ def extents(symbols: Mapping[str, Extents]) -> list[str]:
         if isinstance(value, Mapping):
             values = [f"{extent}:{float(weight)!r}" for extent, weight in value.items()]
         else:
-            values = [str(each) for each in (value if isinstance(value, Sequence) else [value])]
+            values = [
+                str(each) for each in (value if isinstance(value, Sequence) and not isinstance(value, str) else [value])
+            ]
         texts.append(f"{name}={','.join(values)}")
     return texts
 

@@ -67,9 +67,6 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
   llvm::sort(order, [&](const tune::Job *a, const tune::Job *b) { return share(a) < share(b); });
   llvm::outs() << "  calls      %   time of one  roof       space" << (isTuned ? "  trials      tuned   gain" : "")
                << "  kernel\n";
-  auto isOneOfSeveral = [&](const tune::Job &job) {
-    return llvm::count_if(jobs, [&](const tune::Job &other) { return other.group == job.group; }) > 1;
-  };
   for (const tune::Job *job : order) {
     llvm::outs() << llvm::format(
         "%7lld %6.1f %13s %4.0f%% %11.3g", static_cast<long long>(job->calls),
@@ -79,7 +76,7 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
       llvm::outs() << llvm::format(" %7lld %10s %5.2fx", static_cast<long long>(job->trials),
                                    job->isImproved() ? timeText(job->bestSeconds).c_str() : "-",
                                    job->bestSeconds > 0 ? job->defaultSeconds / job->bestSeconds : 1);
-    llvm::outs() << "  " << job->kernel << (isOneOfSeveral(*job) ? "  " + job->extents : "") << "\n";
+    llvm::outs() << "  " << job->titleAmong(jobs) << "\n";
   }
   if (size_t others = jobs.size() - order.size())
     llvm::outs() << "not measured: " << support::counted(others, "kernel") << "\n";
@@ -194,6 +191,26 @@ static bool writePage(const TuningRun &run, const TuneOptions &options, const tu
   return error ? (fail(std::move(error)), false) : true;
 }
 
+/// What uses the records: kernels are the same with the same options.
+static std::string nextCommand(const TuneOptions &options) {
+  const ModelSource &source = options.sources.front();
+  const CompileOptions &compiler = options.tuning.compiler, usual;
+  std::string command = "perpend compile " + source.path + " -o model.so --database " + options.output;
+  for (const std::string &dimension : source.dimensions)
+    command += " --dim " + dimension;
+  for (const std::string &file : source.operators)
+    command += " --operators " + file;
+  auto add = [&](StringRef flag, const std::string &value, const std::string &usualValue) {
+    if (value != usualValue)
+      command += (flag + value).str();
+  };
+  add(" --target ", compiler.target, usual.target);
+  add(" -O", std::to_string(compiler.optLevel), std::to_string(usual.optLevel));
+  add(" --precision ", compiler.precision, usual.precision);
+  add(" --intrinsics ", compiler.intrinsics, usual.intrinsics);
+  return command + (compiler.unpacked ? " --unpacked" : "");
+}
+
 static int search(TuningRun &run, const TuneOptions &options) {
   llvm::Expected<tune::Database> database = tune::Database::open(options.output, /*mayCreate=*/true);
   if (!database)
@@ -220,11 +237,11 @@ static int search(TuningRun &run, const TuneOptions &options) {
   printTable(run.kernels(), /*isTuned=*/true);
   if (!options.html.empty())
     llvm::outs() << "wrote " << options.html << "\n";
-  llvm::outs() << "wrote " << options.output << "\nnext: perpend compile " << options.sources.front().path
-               << " -o model.so --database " << options.output
-               << (options.tuning.compiler.intrinsics.empty() ? ""
-                                                              : " --intrinsics " + options.tuning.compiler.intrinsics)
-               << (options.tuning.compiler.unpacked ? " --unpacked" : "") << "\n";
+  llvm::outs() << "wrote " << options.output << "\n";
+  if (llvm::any_of(run.kernels(), [](const tune::Job &job) { return job.isImproved() || !job.known.empty(); }))
+    llvm::outs() << "next: " << nextCommand(options) << "\n";
+  else
+    llvm::outs() << "nothing faster than the compiler's own schedules was found\n";
   constexpr int terminated = 128; // and the signal's number, as shells say it
   return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
 }

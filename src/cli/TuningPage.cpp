@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
+#include <map>
+
 namespace perpend::cli {
 namespace {
 using Rows = std::vector<std::vector<std::string>>;
@@ -73,11 +75,11 @@ static std::string titleOf(const tune::Event &event) {
 
 /// The sum of all kernels' calls, once each was measured.
 static void printModel(ArrayRef<tune::Job> kernels, const tune::Log &log, llvm::raw_ostream &out) {
-  llvm::StringMap<std::pair<double, double>> best; // seconds, calls
+  std::map<std::pair<StringRef, StringRef>, std::pair<double, double>> best; // seconds, and what one counts
   double before = 0;
   for (const tune::Job &job : kernels) {
-    best[job.kernel] = {job.defaultSeconds, static_cast<double>(job.calls)};
-    before += job.defaultSeconds * static_cast<double>(job.calls);
+    best[{job.kernel, job.extents}] = {job.defaultSeconds, job.weightOfCalls()};
+    before += job.defaultSeconds * job.weightOfCalls();
   }
   if (before <= 0)
     return;
@@ -85,8 +87,8 @@ static void printModel(ArrayRef<tune::Job> kernels, const tune::Log &log, llvm::
   double now = before;
   for (const tune::Event &event : log.events())
     if (event.outcome.isFaster) {
-      auto &[seconds, calls] = best[event.kernel];
-      now += (event.seconds - seconds) * calls;
+      auto &[seconds, weight] = best[{event.kernel, event.extents}];
+      now += (event.seconds - seconds) * weight;
       seconds = event.seconds;
       points.emplace_back(event.time, now);
     }
@@ -111,9 +113,10 @@ static Rows failuresOf(const Events &events) {
   return rows;
 }
 
-static void printKernel(const tune::Job &job, const Events &events, double duration, llvm::raw_ostream &out) {
+static void printKernel(const tune::Job &job, const std::string &title, const Events &events, double duration,
+                        llvm::raw_ostream &out) {
   constexpr double mostOfDefault = 2; // what takes longer lies at the top
-  out << "<h2>" << escape(job.kernel) << "</h2>\n";
+  out << "<h2>" << escape(title) << "</h2>\n";
   {
     Chart chart(duration, mostOfDefault * job.defaultSeconds, out);
     if (job.defaultSeconds > 0)
@@ -148,7 +151,7 @@ void printTuningPage(StringRef title, ArrayRef<std::string> facts, ArrayRef<tune
   Rows rows;
   auto measured = [](const tune::Job &job, std::string text) { return job.bestSeconds > 0 ? text : "-"; };
   for (const tune::Job &job : kernels)
-    rows.push_back({job.kernel, std::to_string(job.calls), measured(job, timeText(job.defaultSeconds)),
+    rows.push_back({job.titleAmong(kernels), std::to_string(job.calls), measured(job, timeText(job.defaultSeconds)),
                     measured(job, timeText(job.bestSeconds)),
                     measured(job, llvm::formatv("{0:f2}x", job.defaultSeconds / job.bestSeconds).str()),
                     std::to_string(job.trials), std::to_string(job.refused), std::to_string(job.wrong),
@@ -165,9 +168,9 @@ void printTuningPage(StringRef title, ArrayRef<std::string> facts, ArrayRef<tune
   for (const tune::Job &job : kernels) {
     Events events;
     for (const tune::Event &event : log.events())
-      if (event.kernel == job.kernel)
+      if (event.kernel == job.kernel && event.extents == job.extents)
         events.push_back(&event);
-    printKernel(job, events, log.duration(), out);
+    printKernel(job, job.titleAmong(kernels), events, log.duration(), out);
   }
   out << "</body></html>\n";
 }

@@ -75,7 +75,12 @@ private:
   }
   bool learn(const std::string &kernel, const std::string &trace, double time) {
     bool isChanged = false;
-    listen([&] { isChanged = PyObject_IsTrue(costModel.attr("learn")(kernel, trace, time).ptr()) == 1; });
+    listen([&] {
+      int truth = PyObject_IsTrue(costModel.attr("learn")(kernel, trace, time).ptr());
+      if (truth < 0)
+        throw nb::python_error();
+      isChanged = truth == 1;
+    });
     return isChanged;
   }
 

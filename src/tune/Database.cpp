@@ -5,6 +5,7 @@
 #include "perpend.h"
 
 #include "support/WriteFile.h"
+#include "tune/Ranges.h"
 #include "tune/SalvagePages.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -237,9 +238,12 @@ llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
     // the times of two sessions compare as parts of what both have measured
     bool stays = *there && record.isOf((*there)->compiler, (*there)->primitives) && (*there)->gain() >= record.gain();
     Record kept = stays ? **there : record;
-    kept.weight = record.weight;
-    if (kept.trace == record.trace && !record.elsewhere.empty())
-      kept.elsewhere = record.elsewhere;
+    if (*there && record.elsewhere.empty()) // of one set of extents alone, whose weight nobody has said
+      kept.weight = (*there)->weight;
+    else
+      kept.weight = record.weight;
+    if (*there && (*there)->trace == record.trace)
+      kept.elsewhere = mergedParts((*there)->elsewhere, record.elsewhere);
     kept.trials = record.trials + (*there ? (*there)->trials : 0);
     return write(kept);
   });
@@ -253,12 +257,20 @@ static Record mergeOf(llvm::ArrayRef<Record> records) {
   const Record &newest = *llvm::max_element(records, [&](const auto &a, const auto &b) { return age(a) < age(b); });
   auto rank = [&](const Record &record) {
     return std::tuple(record.isOf(newest.compiler, newest.primitives), record.gain(), record.date, record.primitives,
-                      record.trace, record.seconds, record.spreadSeconds, record.origin, record.kernel);
+                      record.trace, record.seconds, record.spreadSeconds, record.origin, record.kernel, record.weight,
+                      record.elsewhere);
   };
   Record best = *llvm::max_element(records, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
   best.trials = 0;
-  for (const Record &record : records)
+  std::map<std::tuple<std::string, std::string, double>, std::string> parts; // of the same trace, the last ones first
+  for (const Record &record : records) {
     best.trials += record.trials;
+    if (record.trace == best.trace && record.isOf(best.compiler, best.primitives))
+      parts[{record.date, record.elsewhere, record.weight}] = record.elsewhere;
+  }
+  best.elsewhere.clear();
+  for (const auto &[order, text] : parts)
+    best.elsewhere = mergedParts(best.elsewhere, text);
   return best;
 }
 
@@ -405,7 +417,7 @@ bool Record::isWhole() const {
   auto isPositive = [](double number) { return std::isfinite(number) && number > 0; };
   return !key.structure.empty() && !key.target.empty() && key.threads > 0 && isPositive(seconds) &&
          isPositive(defaultSeconds) && std::isfinite(spreadSeconds) && spreadSeconds >= 0 && trials >= 0 &&
-         isPositive(weight) &&
+         isPositive(weight) && parseParts(elsewhere) &&
          llvm::all_of(llvm::ArrayRef{&key.structure, &key.target, &key.symbols, &kernel, &trace, &compiler, &primitives,
                                      &origin, &date, &elsewhere},
                       [](const std::string *text) { return llvm::json::isUTF8(*text); });

@@ -28,6 +28,7 @@ void Log::add(const Job &job, const Outcome &outcome) {
   Event event;
   event.time = clock();
   event.kernel = job.kernel;
+  event.extents = job.extents;
   event.outcome = outcome;
   std::vector<std::string> given = linesOf(job.space.traceAt(job.space.given())), lines = linesOf(job.last);
   addMissing(given, lines, "- ", event.changes);

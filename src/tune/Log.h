@@ -10,7 +10,7 @@ namespace perpend::tune {
 /// A candidate has been measured, or was none.
 struct Event {
   double time = 0; ///< seconds since the run began
-  std::string kernel;
+  std::string kernel, extents;
   /// From the compiler's own trace to this one: "- " and a line that is gone, "+ " and one that is new.
   std::vector<std::string> changes;
   Outcome outcome;

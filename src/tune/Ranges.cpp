@@ -47,17 +47,27 @@ std::optional<std::vector<PartElsewhere>> parseParts(llvm::StringRef text) {
   return parts;
 }
 
+std::string mergedParts(llvm::StringRef older, llvm::StringRef newer) {
+  using Parts = std::vector<PartElsewhere>;
+  Parts merged = parseParts(older).value_or(Parts());
+  for (PartElsewhere &part : parseParts(newer).value_or(Parts())) {
+    auto known = llvm::find_if(merged, [&](const PartElsewhere &one) { return one.extents == part.extents; });
+    if (known == merged.end())
+      merged.push_back(std::move(part));
+    else
+      *known = std::move(part);
+  }
+  return textOf(merged);
+}
+
 namespace {
-/// A set of extents.
-struct Place {
-  std::vector<int64_t> values;
-  double weight = 1;
-};
+/// Values of the symbols, in their order.
+using Place = std::vector<int64_t>;
 
 /// A trace, and its times in the places that know it.
 struct Candidate {
   const Record *record = nullptr;
-  std::map<std::string, double> parts;
+  std::map<Place, double> parts;
 };
 
 class Chooser {
@@ -77,9 +87,9 @@ private:
   std::vector<Cut> cuts() const;
 
   llvm::ArrayRef<std::string> symbols;
-  std::map<std::string, Place> places;
+  std::map<Place, double> weights;
   std::vector<Candidate> candidates = {{}}; ///< the compiler's own first
-  std::vector<std::string> order;           ///< of places
+  std::vector<Place> order;                 ///< of places
   size_t symbol = 0;                        ///< by which they are in order
   bool isOrdered = false;
 };
@@ -97,37 +107,32 @@ static std::optional<std::vector<int64_t>> valuesOf(llvm::StringRef extents) {
 }
 
 Chooser::Chooser(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> symbols) : symbols(symbols) {
-  auto add = [&](const std::string &extents, double weight) {
-    std::optional<std::vector<int64_t>> values = valuesOf(extents);
-    if (values && values->size() == symbols.size())
-      places[extents] = {std::move(*values), weight};
+  auto add = [&](Candidate &candidate, llvm::StringRef extents, double part, double weight) {
+    std::optional<Place> values = valuesOf(extents);
+    if (!values || values->size() != symbols.size())
+      return;
+    weights[*values] = weight;
+    candidate.parts[*values] = part;
   };
   for (const Record &record : records) {
     Candidate &candidate = candidates.emplace_back();
     candidate.record = &record;
-    for (const PartElsewhere &part : parseParts(record.elsewhere).value_or(std::vector<PartElsewhere>())) {
-      add(part.extents, part.weight);
-      candidate.parts[part.extents] = part.part;
-    }
+    for (const PartElsewhere &part : parseParts(record.elsewhere).value_or(std::vector<PartElsewhere>()))
+      add(candidate, part.extents, part.part, part.weight);
   }
-  for (auto [record, candidate] :
-       llvm::zip(records, llvm::drop_begin(candidates))) { // what it was found for goes before
-    add(record.key.symbols, record.weight);
-    candidate.parts[record.key.symbols] = 1 / record.gain();
-  }
-  for (const auto &[extents, place] : places)
-    order.push_back(extents);
+  for (auto [record, candidate] : llvm::zip(records, llvm::drop_begin(candidates))) // what it was found for goes before
+    add(candidate, record.key.symbols, 1 / record.gain(), record.weight);
+  for (const auto &[place, weight] : weights)
+    order.push_back(place);
   isOrdered = sortBySymbol();
 }
 
 bool Chooser::sortBySymbol() {
   for (symbol = 0; symbol < symbols.size(); ++symbol) {
     llvm::SmallSet<int64_t, 8> seen;
-    if (!llvm::all_of(order, [&](const auto &extents) { return seen.insert(places[extents].values[symbol]).second; }))
+    if (!llvm::all_of(order, [&](const Place &place) { return seen.insert(place[symbol]).second; }))
       continue;
-    llvm::sort(order, [&](const std::string &a, const std::string &b) {
-      return places[a].values[symbol] < places[b].values[symbol];
-    });
+    llvm::sort(order, [&](const Place &a, const Place &b) { return a[symbol] < b[symbol]; });
     return true;
   }
   return false;
@@ -135,9 +140,9 @@ bool Chooser::sortBySymbol() {
 
 double Chooser::costOf(size_t candidate, size_t begin, size_t end) const {
   double sum = 0;
-  for (const std::string &extents : llvm::ArrayRef(order).slice(begin, end - begin)) {
-    auto known = candidates[candidate].parts.find(extents);
-    sum += places.at(extents).weight * (known == candidates[candidate].parts.end() ? 1 : known->second);
+  for (const Place &place : llvm::ArrayRef(order).slice(begin, end - begin)) {
+    auto known = candidates[candidate].parts.find(place);
+    sum += weights.at(place) * (known == candidates[candidate].parts.end() ? 1 : known->second);
   }
   return sum;
 }
@@ -191,7 +196,7 @@ std::vector<RangeOfRecord> Chooser::choose() const {
     ranges.push_back({std::nullopt, candidates[candidate].record});
     if (end == order.size())
       break;
-    int64_t last = places.at(order[end - 1]).values[symbol], next = places.at(order[end]).values[symbol];
+    int64_t last = order[end - 1][symbol], next = order[end][symbol];
     auto middle = static_cast<int64_t>(std::sqrt(static_cast<double>(last) * static_cast<double>(next)));
     int64_t most = std::clamp(middle, last, next - 1);
     ranges.back().range = support::SymbolRange{symbols[symbol], least, most};

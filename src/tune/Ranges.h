@@ -18,6 +18,9 @@ std::string textOf(llvm::ArrayRef<PartElsewhere> parts);
 /// nullopt: the text is none.
 std::optional<std::vector<PartElsewhere>> parseParts(llvm::StringRef text);
 
+/// What both say; of the same extents, what the newer one says.
+std::string mergedParts(llvm::StringRef older, llvm::StringRef newer);
+
 /// What runs where a symbol is in a range.
 struct RangeOfRecord {
   std::optional<support::SymbolRange> range; ///< nullopt: for all others

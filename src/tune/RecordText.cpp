@@ -59,7 +59,7 @@ static bool fromJSON(const json::Value &value, Record &record, json::Path path) 
     return false;
   record.trace = llvm::join(lines, "\n");
   if (!record.isWhole())
-    path.report("expected times above 0, at least one thread, and a structure and a target");
+    path.report("expected times above 0, a weight above 0, at least one thread, and a structure and a target");
   return record.isWhole();
 }
 

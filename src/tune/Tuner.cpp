@@ -10,6 +10,11 @@
 
 namespace perpend::tune {
 
+std::string Job::titleAmong(llvm::ArrayRef<Job> all) const {
+  bool isOneOfSeveral = llvm::count_if(all, [&](const Job &job) { return job.group == group; }) > 1;
+  return kernel + (isOneOfSeveral ? " " + extents : "");
+}
+
 double Tuner::modelSeconds(bool ofDefaults) const {
   double sum = 0;
   for (const Job &job : jobs)
@@ -158,6 +163,33 @@ void Tuner::run(const Progress &progress, const std::function<bool()> &isInterru
 // Several sets of extents
 //===----------------------------------------------------------------------===//
 
+std::optional<double> Tuner::compareOne(Job &job, const Trace &trace, const Progress &progress) {
+  job.last = trace;
+  int64_t trials = job.trials;
+  Outcome outcome = job.runner->measure(trace);
+  double part = take(job, outcome, trace);
+  job.trials = trials;
+  progress(job, outcome);
+  bool saysNothing = outcome.kind == Outcome::NotTried || (outcome.kind == Outcome::Measured && !outcome.isUsual);
+  if (outcome.kind == Outcome::Wrong || outcome.kind == Outcome::Crashed)
+    job.disproved.push_back(trace);
+  return saysNothing ? std::nullopt : std::optional(part);
+}
+
+/// A trace computes the same for all extents; one that does not is a mistake of the compiler, and is not used at all.
+static void dropDisproved(llvm::ArrayRef<Job *> group) {
+  std::vector<Trace> wrong;
+  for (const Job *job : group)
+    wrong.insert(wrong.end(), job->disproved.begin(), job->disproved.end());
+  for (Job *job : group) {
+    job->disproved = wrong;
+    if (llvm::none_of(wrong, [&](const Trace &trace) { return linesOf(trace) == linesOf(job->best); }))
+      continue;
+    job->best = job->space.traceAt(job->space.given());
+    job->bestSeconds = job->defaultSeconds;
+  }
+}
+
 void Tuner::compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress,
                          const std::function<bool()> &isInterrupted) {
   std::vector<Trace> bests;
@@ -167,24 +199,23 @@ void Tuner::compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress,
       bests.push_back(job->best);
   std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); // of a job, by trace
   for (auto [job, ofJob] : llvm::zip(group, parts)) {
+    auto ofBest = [job = job] { return std::pair(linesOf(job->best), job->bestSeconds / job->defaultSeconds); };
+    ofJob.insert(ofBest());
     for (const Trace &trace : bests) {
       if (Clock::now() >= limits.end || isInterrupted())
         break;
       if (linesOf(trace) == linesOf(job->best))
         continue;
-      job->last = trace;
-      Outcome outcome = job->runner->measure(trace);
-      double part = take(*job, outcome, trace);
-      if (outcome.kind != Outcome::NotTried)
-        ofJob[linesOf(trace)] = part;
-      progress(*job, outcome);
+      if (std::optional<double> part = compareOne(*job, trace, progress))
+        ofJob[linesOf(trace)] = *part;
     }
-    ofJob[linesOf(job->best)] = job->bestSeconds / job->defaultSeconds;
+    ofJob.insert(ofBest());
   }
+  dropDisproved(group);
   for (Job *job : group) {
     job->elsewhere.clear();
     for (auto [other, ofOther] : llvm::zip(group, parts))
-      if (auto known = ofOther.find(linesOf(job->best)); other != job && known != ofOther.end())
+      if (auto known = ofOther.find(linesOf(job->best)); other != job && known != ofOther.end() && job->isImproved())
         job->elsewhere.emplace_back(other->extents, known->second);
   }
 }

@@ -70,7 +70,11 @@ struct Job {
   /// Of the best trace, where another job of the group has been measured with it, too: that one's extents, and the time
   /// there as a part of the given trace's.
   std::vector<std::pair<std::string, double>> elsewhere = {};
+  /// Traces that were the best, until they computed something else, or crashed, with other extents.
+  std::vector<Trace> disproved = {};
 
+  /// "matmul_add_0123 n=128", of one with several sets of extents among `all`.
+  std::string titleAmong(llvm::ArrayRef<Job> all) const;
   /// How much a second of a call counts.
   double weightOfCalls() const { return weight * static_cast<double>(calls); }
   bool isMeasured() const { return defaultSeconds > 0; }
@@ -109,7 +113,8 @@ public:
   /// time at most goes to measuring given traces, as long as there is something to try.
   void run(const Progress &progress, const std::function<bool()> &isInterrupted);
   /// Measures the best trace of each job with the extents of the others of its group, of which it becomes the best
-  /// where it is surely faster. Until the time is over, or it is interrupted.
+  /// where it is surely faster; one that is wrong anywhere is nobody's. Until the time is over, or it is interrupted.
+  /// These are no trials.
   void compareGroups(const Progress &progress, const std::function<bool()> &isInterrupted);
   /// Of all kernels' calls, by their weights.
   double modelSeconds(bool ofDefaults) const;
@@ -124,6 +129,8 @@ private:
   void tryOne(Job &job, const Progress &progress);
   /// The candidate has been measured: its time as a part of the given trace's.
   static double take(Job &job, const Outcome &outcome, const Trace &candidate);
+  /// Returns the time as a part of the given trace's; nullopt: it says nothing.
+  std::optional<double> compareOne(Job &job, const Trace &trace, const Progress &progress);
   void compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress, const std::function<bool()> &isInterrupted);
 
   std::vector<Job> &jobs;

@@ -141,7 +141,8 @@ def test_a_tuned_model(tiny: Path) -> None:
     trials, gain, kernel = row_of(done.stdout)
     ((name, structure, target, _),) = schedules(tiny)
     assert kernel == name and trials > 0
-    assert f"next: perpend compile {tiny} -o model.so --database tuned.db\n" in done.stdout
+    following = f"next: perpend compile {tiny} -o model.so --database tuned.db\n"
+    assert following in done.stdout or "nothing faster than the compiler's own schedules was found\n" in done.stdout
     records = execute(tiny.parent / "tuned.db", "select structure, target, symbols, threads, kernel from records")
     assert records in ([], [(structure, target, "n=64", 1, name)])
     assert (gain > 1) <= (records != [])
@@ -315,7 +316,7 @@ def test_wrong_options(tiny: Path) -> None:
         wrong = extent.split(",")[1] if "," in extent else extent
         message = said("--list", "--symbol", f"n={extent}")
         assert f"option '--symbol': expected an extent of at least 1, got '{wrong}'" in message
-    assert "expected a weight above 0 behind ':', got '0'" in said("--list", "--symbol", "n=1:0")
+    assert "expected a weight above 0, of at most 1000000" in said("--list", "--symbol", "n=1:0")
     message = said("--list", "--symbol", "n=1,2", "--symbol", "m=1,2,3")
     assert "'m' has 3 extents, expected as many as another symbol has, 2\nhint: lists go together" in message
     foreign = "avxvnniint16" if "amx_tile" in Path("/proc/cpuinfo").read_text() else "amx-tile"

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 from cli.test_tune import agree, changed, execute, save_record, schedules
 from cli.tool import GOOD, perpend, reject, succeed
@@ -10,7 +11,7 @@ from cli.tool import GOOD, perpend, reject, succeed
 
 def rows_of(table: str) -> list[list[str]]:
     """Of each kernel: its calls and its name, with the extents behind it where there are several."""
-    found = re.findall(r"^ +(\d+) +[\d.]+ .* (\w+?)(?:  (\S+))?$", table, re.M)
+    found = re.findall(r"^ +(\d+) +[\d.]+ .* (\w+?)(?: (\S+=\S+))?$", table, re.M)
     return [[text for text in row if text] for row in found]
 
 
@@ -96,3 +97,41 @@ def test_several_models(tiny: Path) -> None:
     table = succeed("tune", tiny, other, "--list", "--symbol", "n=8", "--symbol", "batch=9", folder=tiny.parent)
     assert sorted(rows_of(table)) == [["1", name, "n=8"], ["1", name, "n=9"]]
     assert "no symbol 'm'" in reject("tune", tiny, other, "--list", "--symbol", "m=1", folder=tiny.parent, code=1)
+
+
+def test_what_follows_has_the_same_options(tiny: Path) -> None:
+    """With others, kernels are others, and have no records."""
+    options = ["--precision", "bf16", "-O1", "--unpacked", "--dim", "n=4"]
+    known = succeed("inspect", tiny, "--schedules", *options, folder=tiny.parent)
+    found = re.search(r'^schedule @\w+ structure "(\w+)" for "([^"]+)" \{\n(.*?)^\}', known, re.M | re.S)
+    assert found
+    save_record(tiny.parent / "t.db", found[1], found[2], found[3])
+    execute(tiny.parent / "t.db", "update records set symbols = '', seconds = 0.9")
+    said = succeed("tune", tiny, "-o", "t.db", "--trials", "1", "--budget", "20s", *options, folder=tiny.parent)
+    assert f"next: perpend compile {tiny} -o model.so --database t.db --dim n=4 -O1 --precision bf16 --unpacked" in said
+
+
+def test_mistakes(tiny: Path) -> None:
+    def said(*symbols: str) -> str:
+        words = [word for symbol in symbols for word in ("--symbol", symbol)]
+        return reject("tune", tiny, "--list", *words, folder=tiny.parent, code=2)
+
+    assert "'n' is given twice\nhint: all its extents in one list" in said("n=1", "n=2")
+    assert "'t' has weights, and another symbol has" in said("n=1:2,3:4", "t=1:2,3:4")
+    assert "'n' has one extent, whose weight means nothing" in said("n=1:3")
+    assert "expected a weight above 0, of at most 1000000, behind ':', got '1e300'" in said("n=1:1e300,2")
+
+
+def test_an_input_of_another_type(tiny: Path) -> None:
+    np.save(tiny.parent / "x.npy", np.zeros((3, 5), np.float64))
+    message = reject("tune", tiny, "--list", "--input", "x.npy", folder=tiny.parent, code=1)
+    assert ": expected f32, got f64" in message
+
+
+def test_the_page_tells_sets_apart(tiny: Path) -> None:
+    words = ("tune", tiny, "-o", "t.db", "--symbol", "n=2,512", "--budget", "6s", "--trials", "4", "--html", "t.html")
+    done = perpend(*words, folder=tiny.parent)
+    assert done.returncode == GOOD, done.stderr
+    page = (tiny.parent / "t.html").read_text()
+    ((name, *_),) = schedules(tiny)
+    assert f"<h2>{name} n=2</h2>" in page and f"<h2>{name} n=512</h2>" in page

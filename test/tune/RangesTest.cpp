@@ -43,6 +43,17 @@ TEST(RangesTest, Texts) {
     EXPECT_FALSE(parseParts(wrong)) << wrong;
 }
 
+TEST(RangesTest, MergedTexts) {
+  EXPECT_EQ(mergedParts("n=1 2 1; n=2 3 1", "n=2 4 5; n=3 inf 1"), "n=1 2 1; n=2 4 5; n=3 inf 1");
+  EXPECT_EQ(mergedParts("", "n=2 4 5"), "n=2 4 5");
+  EXPECT_EQ(mergedParts("n=2 4 5", ""), "n=2 4 5");
+}
+
+TEST(RangesTest, SymbolsMayHaveOtherNamesInAnotherModel) {
+  EXPECT_EQ(chosen({found("n=1", 0.5, "n=128 3 1"), found("seq=128", 0.8, "seq=1 4 1")}),
+            "n <= 11: of n=1; else: of seq=128");
+}
+
 TEST(RangesTest, ARecordAlone) {
   EXPECT_EQ(chosen({found("", 0.9, "")}, {}), "else: of ");
   EXPECT_EQ(chosen({found("n=4", 0.99, "")}), "else: of n=4");
