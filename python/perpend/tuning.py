@@ -134,8 +134,8 @@ def tune(
     settings: dict[str, bool | int | str] = {
         "threads": threads,
         "space": space,
-        **({"search": search} if isinstance(search, str) else {}),
-        "cost_model": cost_model if isinstance(cost_model, str) else "none",
+        **({} if callable(search) else {"search": search}),
+        "cost_model": "none" if hasattr(cost_model, "predict") else cost_model,
         "scheduler": scheduler,
         "seed": seed,
         **({} if trials is None else {"trials": trials}),
@@ -145,7 +145,7 @@ def tune(
     database = None if output is None else fspath(output)
     result = run(
         module, database, budget, settings, target, options, symbols, inputs, kernels, tell,
-        search=None if isinstance(search, str) else search,
+        search=search if callable(search) else None,
         cost_model=None if isinstance(cost_model, str) else cost_model,
     )  # fmt: skip
     if result.kernels and not any(kernel.seconds for kernel in result.kernels):

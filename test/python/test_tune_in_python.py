@@ -97,8 +97,8 @@ def test_what_they_raise_ends_the_run(tiny: Path, tmp_path: Path) -> None:
         perpend.tune(tiny, tmp_path / "t.db", search=Wrong, cost_model="none", **WORDS)
     with pytest.raises(RuntimeError, match="no idea"):
         perpend.tune(tiny, tmp_path / "t.db", search=Ended, cost_model="none", **WORDS)
-    with pytest.raises(AttributeError, match="predict"):
-        perpend.tune(tiny, tmp_path / "t.db", cost_model=object(), **WORDS)  # type: ignore[arg-type]
+    with pytest.raises(perpend.CompileError, match="option 'cost_model': expected str, got int"):
+        perpend.tune(tiny, tmp_path / "t.db", cost_model=3, **WORDS)  # type: ignore[arg-type]
 
 
 def test_the_page_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
