@@ -9,8 +9,8 @@ Perpend, anew, and then times TVM's best kernel, the compiler's own and the tune
 
 One thread, f32. Activations have channels last on both sides: Perpend's models of convolutions are Transpose, Conv,
 Transpose, which leaves a convolution. Weights are constants for Perpend, and arguments in their plain layout for TVM.
-Every output is checked against ONNX Runtime's. Side by side, ours include what a call from Python takes and make a new
-array for the output; TVM's write into one that is there.
+Every output is checked against ONNX Runtime's. Side by side, each call is one from Python that makes a new array for
+the output, on both sides.
 
 Times that a tuner tells while it runs are of its own clock and its own way to measure; only the ratios are measured
 side by side. When Perpend had TVM's kernel is when its best so far, in the proportion that the tuner tells, was no

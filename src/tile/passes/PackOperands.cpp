@@ -363,6 +363,9 @@ std::optional<Choice> Packer::choiceByRows(graph::ConvOp op, ProductExtents exte
   std::optional<int64_t> channels = extents.depth.constant();
   if (!channels || width == SymbolicInt(1))
     return std::nullopt;
+  SymbolicInt columns = shapeOf(op.getInput())[last + 1];
+  if (other.panels().group > 1 && !columns.isConstant()) // whole words of a row, of a width that is not known
+    return std::nullopt;
   int64_t group = other.panels().group, together = channelsOfRow(*channels, op.getStrides()[last], group);
   double padded = double(together) / double(*channels);
   extents.depth = width * together;
