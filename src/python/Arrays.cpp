@@ -2,6 +2,8 @@
 
 #include "python/Arrays.h"
 
+#include "python/OutputMemory.h"
+
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -367,14 +369,19 @@ OutputArray::OutputArray(const ExchangeApi *api, perpend_type type, const int64_
   }
   // Objects that live as long as the process: no destructors at its end.
   static nb::object &empty = *new nb::object(numpyFunction("empty"));
+  static nb::object &ndarray = *new nb::object(numpyFunction("ndarray"));
   static PyObject *dtypes[PERPEND_TYPE_COUNT] = {};
   if (!dtypes[type])
     dtypes[type] = numpyFunction("dtype")(namesOf(type).numpy).release().ptr();
   nb::object extents = nb::steal(PyTuple_New(rank));
   for (int32_t i = 0; i < rank; ++i)
     PyTuple_SET_ITEM(extents.ptr(), i, PyLong_FromLongLong(shape[i]));
-  PyObject *arguments[] = {nullptr, extents.ptr(), dtypes[type]};
-  array = nb::steal(PyObject_Vectorcall(empty.ptr(), arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  int64_t bytes = countOf({nullptr, shape, rank, type}) * static_cast<int64_t>(perpend_type_size_bytes(type));
+  nb::object memory = OutputMemory::isWorthIt(bytes) ? OutputMemory::make(bytes) : nb::object();
+  PyObject *arguments[] = {nullptr, extents.ptr(), dtypes[type], memory.ptr()};
+  const nb::object &make = memory.is_valid() ? ndarray : empty;
+  size_t count = (memory.is_valid() ? 3 : 2) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+  array = nb::steal(PyObject_Vectorcall(make.ptr(), arguments + 1, count, nullptr));
   Py_buffer buffer;
   if (!array.is_valid() || PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE))
     throw nb::python_error();

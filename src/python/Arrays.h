@@ -22,6 +22,13 @@ namespace perpend::python {
 /// The DLPack functions of a tensor class.
 struct ExchangeApi;
 
+inline int64_t countOf(const perpend_tensor &tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.rank; ++i)
+    count *= tensor.shape[i];
+  return count;
+}
+
 /// An array for the duration of a call. Ownership: holds a reference to the memory.
 class InputArray {
 public:
@@ -51,7 +58,7 @@ private:
   bool hasBuffer = false;
 };
 
-/// Uninitialised memory that becomes a numpy array, or a tensor of `api`.
+/// Uninitialised memory that becomes a numpy array, or a tensor of `api`. Errors: MemoryError.
 class OutputArray {
 public:
   OutputArray(const ExchangeApi *api, perpend_type type, const int64_t *shape, int32_t rank);

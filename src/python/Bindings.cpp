@@ -11,6 +11,7 @@
 #include "python/GraphBuilder.h"
 #include "python/Model.h"
 #include "python/OptionValues.h"
+#include "python/OutputMemory.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
 #include "python/Schedules.h"
@@ -463,6 +464,7 @@ NB_MODULE(_perpend, module) {
   module.def("version", [] { return PERPEND_VERSION; });
   perpend::python::bindProgram(module);
   perpend::python::bindBuilder(module);
+  perpend::python::OutputMemory::bind(module);
   perpend::python::bindModel(module);
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);

@@ -27,13 +27,6 @@ static nb::object operatorOf(perpend_call *call) {
   return found;
 }
 
-static int64_t countOf(const perpend_tensor &tensor) {
-  int64_t count = 1;
-  for (int32_t i = 0; i < tensor.rank; ++i)
-    count *= tensor.shape[i];
-  return count;
-}
-
 static void refuseLists(perpend_type type, const std::string &what) {
   if (type == PERPEND_SEQUENCE || type == PERPEND_OPTIONAL)
     throw std::runtime_error(what + ": lists are not supported by operators in Python; hint: write the kernel in C");

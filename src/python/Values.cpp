@@ -89,13 +89,6 @@ void InputValue::read(nb::handle object, const char *what, const perpend_tensor_
 // Outputs
 //===----------------------------------------------------------------------===//
 
-static int64_t countOf(const perpend_tensor &tensor) {
-  int64_t count = 1;
-  for (int32_t i = 0; i < tensor.rank; ++i)
-    count *= tensor.shape[i];
-  return count;
-}
-
 static nb::object textsOf(const perpend_tensor &output) {
   nb::list texts;
   for (int64_t i = 0, count = countOf(output); i < count; ++i) {

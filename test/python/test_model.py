@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import mmap
 import threading
 import time
 from pathlib import Path
@@ -47,6 +48,10 @@ def two_outputs() -> onnx.ModelProto:
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ("n", 3)) for name in ("sum", "difference")]
     graph = helper.make_graph(nodes, "two", list(tensors.values()), outputs, [weight])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +146,35 @@ def test_results_are_not_overwritten(relu: perpend.Model) -> None:
     first = relu(np.ones((2, 4), np.float32))
     relu(np.zeros((2, 4), np.float32))
     np.testing.assert_array_equal(first, np.ones((2, 4)))
+
+
+def test_large_results_begin_with_a_line_of_the_cache(relu: perpend.Model) -> None:
+    """A vector that crosses two lines is stored twice."""
+    for rows in (1024, 1025, 5000, 400_000):
+        results = [relu(np.full((rows, 4), number, np.float32)) for number in range(3)]
+        assert [result.ctypes.data % 64 for result in results] == [0, 0, 0]
+        assert [result.shape for result in results] == [(rows, 4)] * 3
+        for number, result in enumerate(results):
+            assert (result == number).all()
+            result += 1  # it belongs to the caller
+
+
+def test_the_memory_of_large_results_is_used_again(relu: perpend.Model) -> None:
+    x = np.ones((300_000, 4), np.float32)
+    address = relu(x).ctypes.data
+    assert [relu(x).ctypes.data for _ in range(3)] == [address] * 3
+    part = relu(x)[7:9]  # keeps all of its array
+    others = [relu(2 * x) for _ in range(3)]
+    assert address not in [other.ctypes.data for other in others]
+    np.testing.assert_array_equal(part, np.ones((2, 4)))
+
+
+def test_the_memory_that_is_kept_has_a_bound(relu: perpend.Model) -> None:
+    x = np.zeros((1 << 20, 4), np.float32)  # 16 MiB
+    results = [relu(x) for _ in range(8)]
+    held = resident_bytes()
+    del results
+    assert held - resident_bytes() > (2 << 24)  # of 128 MiB, 64 are kept
 
 
 def test_dims(relu: perpend.Model) -> None:

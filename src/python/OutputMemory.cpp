@@ -1,0 +1,65 @@
+//===- OutputMemory.cpp - memory of numpy's arrays that calls return ------===//
+
+#include "python/OutputMemory.h"
+
+#include "runtime/Allocate.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace perpend::python {
+
+static constexpr int64_t mostKeptBytes = int64_t{64} << 20;
+
+std::vector<OutputMemory::Block> &OutputMemory::kept() {
+  static auto &blocks = *new std::vector<Block>; // arrays may outlive destructors of statics
+  return blocks;
+}
+
+OutputMemory::Block OutputMemory::take(int64_t bytes) {
+  std::vector<Block> &blocks = kept();
+  // The one that was used last, for it is in the caches; nothing that is much too large.
+  auto found = std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block &block) {
+    return block.bytes >= bytes && block.bytes - block.bytes / 4 <= bytes;
+  });
+  if (found != blocks.rend()) {
+    Block block = *found;
+    blocks.erase(std::next(found).base());
+    return block;
+  }
+  return {runtime::allocateTensor(bytes), bytes};
+}
+
+nb::object OutputMemory::make(int64_t bytes) {
+  Block block = take(bytes);
+  if (!block.data)
+    throw std::bad_alloc();
+  return nb::cast(new OutputMemory(block), nb::rv_policy::take_ownership);
+}
+
+OutputMemory::~OutputMemory() {
+  std::vector<Block> &blocks = kept();
+  blocks.push_back(block);
+  int64_t bytes = 0;
+  for (const Block &each : blocks)
+    bytes += each.bytes;
+  auto rest = blocks.begin();
+  for (; bytes > mostKeptBytes; ++rest) {
+    bytes -= rest->bytes;
+    std::free(rest->data);
+  }
+  blocks.erase(blocks.begin(), rest);
+}
+
+int OutputMemory::getBuffer(PyObject *self, Py_buffer *view, int flags) {
+  const Block &block = nb::inst_ptr<OutputMemory>(self)->block;
+  return PyBuffer_FillInfo(view, self, block.data, block.bytes, /*readonly=*/0, flags);
+}
+
+void OutputMemory::bind(nb::module_ &module) {
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void *>(getBuffer)}, {0, nullptr}};
+  nb::class_<OutputMemory>(module, "OutputMemory", "Memory of a result.", nb::type_slots(slots));
+}
+} // namespace perpend::python
