@@ -27,14 +27,10 @@ std::string TaskExtents::str() const {
 }
 
 /// Of one call, by the machine's peaks.
-static double roofOf(const tile::KernelWork &work, const llvm::StringMap<int64_t> &symbols,
-                     const target::TargetInfo &target) {
+static double roofOf(int64_t operationBytes, int64_t bytes, const target::TargetInfo &target) {
   constexpr double floatBytes = 4;
-  std::optional<int64_t> operations = work.operationBytes.evaluate(symbols), bytes = work.bytes.evaluate(symbols);
-  if (!operations || !bytes)
-    return 0;
-  auto moved = static_cast<double>(*bytes);
-  return std::max(static_cast<double>(*operations) / floatBytes / target.flopsPerSecond(),
+  auto moved = static_cast<double>(bytes);
+  return std::max(static_cast<double>(operationBytes) / floatBytes / target.flopsPerSecond(),
                   moved / target.bytesPerSecondOf(moved));
 }
 
@@ -76,14 +72,29 @@ static TaskExtents extentsOf(func::FuncOp kernel, graph::CallKernelOp call, cons
   return extents;
 }
 
-static void findRoofs(TuningTask &task, const target::TargetInfo &target) {
+static void findWork(TuningTask &task, const target::TargetInfo &target) {
   std::optional<tile::KernelWork> work = tile::KernelWork::of(task.kernelIn(*task.blocks));
   for (TaskExtents &extents : task.extents) {
     llvm::StringMap<int64_t> values;
     for (const auto &[name, value] : extents.symbols)
       values[name] = value;
     extents.calls = task.facts.calls;
-    extents.roofSeconds = work ? roofOf(*work, values, target) : 0;
+    if (!work)
+      continue;
+    std::optional<int64_t> operations = work->operationBytes.evaluate(values), bytes = work->bytes.evaluate(values);
+    extents.bytes = bytes.value_or(0);
+    extents.roofSeconds = operations && bytes ? roofOf(*operations, *bytes, target) : 0;
+  }
+}
+
+static void findOtherBytes(std::vector<TuningTask> &tasks) {
+  for (size_t set = 0; !tasks.empty() && set < tasks.front().extents.size(); ++set) {
+    int64_t all = 0;
+    for (const TuningTask &task : tasks)
+      all += task.extents[set].calls * task.extents[set].bytes;
+    for (TuningTask &task : tasks)
+      if (TaskExtents &extents = task.extents[set]; extents.calls > 0)
+        extents.otherBytes = all / extents.calls - extents.bytes;
   }
 }
 
@@ -112,9 +123,10 @@ FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions
     if (failed(trace))
       return failure();
     task.trace = std::move(*trace);
-    findRoofs(task, target);
+    findWork(task, target);
     tasks.push_back(std::move(task));
   }
+  findOtherBytes(tasks);
   return tasks;
 }
 
@@ -147,6 +159,7 @@ static void addExtents(TuningTask &task, TaskExtents added, bool isOfOtherModel)
     return;
   }
   known->calledWeight += added.calledWeight;
+  known->otherBytes = std::max(known->otherBytes, added.otherBytes);
   if (isOfOtherModel) {
     known->calls += added.calls;
     known->setWeight = std::max(known->setWeight, added.setWeight);

@@ -140,7 +140,9 @@ LogicalResult TuningRun::makeJobs(Location location) {
       job.space = tune::Space::ofOne(task.trace);
       job.runner = std::make_unique<tune::LocalRunner>(
           std::make_unique<TuningCandidates>(task, extents, options.compiler, options.inputs, options.seed), *program,
-          options.threads, isInterrupted);
+          tune::LocalRunner::Setting{options.threads,
+                                     std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.l2Bytes))},
+          isInterrupted);
       job.extents = extents.str();
       job.weight = extents.calls > 0 ? extents.calledWeight / static_cast<double>(extents.calls) : 0;
       job.group = group;

@@ -157,9 +157,9 @@ static std::string outputOf(double seconds, const std::function<bool()> &isInter
 // The runner
 //===----------------------------------------------------------------------===//
 
-LocalRunner::LocalRunner(std::unique_ptr<Candidates> candidates, std::string program, int64_t threads,
+LocalRunner::LocalRunner(std::unique_ptr<Candidates> candidates, std::string program, Setting setting,
                          std::function<bool()> isInterrupted)
-    : candidates(std::move(candidates)), program(std::move(program)), threads(threads),
+    : candidates(std::move(candidates)), program(std::move(program)), setting(setting),
       isInterrupted(std::move(isInterrupted)) {
   if (support::makeTemporaryFolder(folder))
     folder.clear();
@@ -180,8 +180,13 @@ std::string LocalRunner::compile(const Trace &candidate, StringRef library, doub
 }
 
 std::string LocalRunner::run(StringRef library, int64_t placement) {
-  std::vector<std::string> words = {program,           std::to_string(getpid()), pathOf("inputs"),
-                                    pathOf("outputs"), std::to_string(threads),  std::to_string(placement),
+  std::vector<std::string> words = {program,
+                                    std::to_string(getpid()),
+                                    pathOf("inputs"),
+                                    pathOf("outputs"),
+                                    std::to_string(setting.threads),
+                                    std::to_string(placement),
+                                    std::to_string(setting.otherBytes),
                                     library.str()};
   if (!best.empty())
     words.push_back(best);

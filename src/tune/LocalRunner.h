@@ -32,8 +32,13 @@ public:
 
 class LocalRunner : public Runner {
 public:
+  /// How the kernel runs.
+  struct Setting {
+    int64_t threads = 1;
+    int64_t otherBytes = 0; ///< that the model reads and writes between two calls, as far as caches matter
+  };
   /// `program`: that which measures. `isInterrupted` ends what runs.
-  LocalRunner(std::unique_ptr<Candidates> candidates, std::string program, int64_t threads,
+  LocalRunner(std::unique_ptr<Candidates> candidates, std::string program, Setting setting,
               std::function<bool()> isInterrupted);
   LocalRunner(const LocalRunner &) = delete;
   ~LocalRunner() override;
@@ -54,7 +59,7 @@ private:
 
   std::unique_ptr<Candidates> candidates;
   std::string program;
-  int64_t threads;
+  Setting setting;
   std::function<bool()> isInterrupted;
   llvm::SmallString<128> folder;
   int64_t number = 0;

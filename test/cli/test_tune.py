@@ -465,10 +465,10 @@ def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]
 
 
 PROGRAMS = {
-    "wrong": '"$real" $$ "$@"; [ -z "$6" ] || dd if=/bin/sh of="$2" bs=1 count=500 seek=40 conv=notrunc',
-    "truncated": '"$real" $$ "$@"; [ -z "$6" ] || truncate -s 9 "$2"',
-    "killed": '[ -z "$6" ] && exec "$real" $parent "$@"; kill -9 $$',
-    "silent": '[ -z "$6" ] && exec "$real" $parent "$@"',
+    "wrong": '"$real" $$ "$@"; [ -z "$7" ] || dd if=/bin/sh of="$2" bs=1 count=500 seek=40 conv=notrunc',
+    "truncated": '"$real" $$ "$@"; [ -z "$7" ] || truncate -s 9 "$2"',
+    "killed": '[ -z "$7" ] && exec "$real" $parent "$@"; kill -9 $$',
+    "silent": '[ -z "$7" ] && exec "$real" $parent "$@"',
 }
 
 

@@ -88,7 +88,7 @@ def test_an_interruption_ends_a_candidate_that_hangs(tiny: Path) -> None:
             (runtime / file.name).symlink_to(file)
     program = runtime / "perpend-measure"
     program.write_text(
-        '#!/bin/sh\nparent=$1\nshift\n[ -n "$6" ] || exec ' + str(BUILD) + '/lib/perpend-measure $parent "$@"\n'
+        '#!/bin/sh\nparent=$1\nshift\n[ -n "$7" ] || exec ' + str(BUILD) + '/lib/perpend-measure $parent "$@"\n'
         "echo $$ > hanging\nexec sleep 600\n"
     )
     program.chmod(0o755)

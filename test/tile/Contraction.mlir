@@ -96,7 +96,7 @@ func.func private @narrow(%x: tensor<?x40xf32, #x>, %w: tensor<1x40x16xf32>) -> 
 // A single column, written where it goes.
 // FLAT-LABEL: func.func private @column
 // FLAT-NOT: memref.alloca
-// FLAT: tile.call_intrinsic "f32.block" {{.*}} extents(%c1, %{{.*}}, %c3, %c1, %c8)
+// FLAT: tile.call_intrinsic "f32.eights" {{.*}} extents(%c1, %{{.*}}, %c3, %c1, %c8)
 // FLAT-NOT: arith.mulf
 func.func private @column(%x: tensor<1x9x18x8xf32>, %w: tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32> attributes {tile.kernel} {
   %0 = tile.conv %x, %w strides [1, 1] dilations [1, 1] : (tensor<1x9x18x8xf32>, tensor<1x1x3x3x8x1xf32>) -> tensor<1x7x16x1xf32>

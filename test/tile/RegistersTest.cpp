@@ -194,8 +194,14 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
   llvm::StringRef name = GetParam().intrinsic;
   if (name == "f32.block")
     checkAll<float, float, float>(1);
-  else if (name == "f32.pairs" || name == "f32.quads")
-    checkAll<float, float, float>(name == "f32.pairs" ? 2 : 4);
+  else if (name == "f32.pairs")
+    checkAll<float, float, float>(2);
+  else if (name == "f32.quads")
+    checkAll<float, float, float>(4);
+  else if (name == "f32.eights")
+    checkAll<float, float, float>(8);
+  else if (name == "f32.sixteens")
+    checkAll<float, float, float>(16);
   else if (name == "f64.block")
     checkAll<double, double, double>(1);
   else if (name == "bf16.block" || name == "amx.bf16.block")
@@ -218,6 +224,8 @@ INSTANTIATE_TEST_SUITE_P(Variants, RegistersTest,
                          testing::Values(Variant{"f32.block", 16}, Variant{"f32.block", 32}, Variant{"f32.block", 64},
                                          Variant{"f32.pairs", 16}, Variant{"f32.pairs", 32}, Variant{"f32.pairs", 64},
                                          Variant{"f32.quads", 16}, Variant{"f32.quads", 32}, Variant{"f32.quads", 64},
+                                         Variant{"f32.eights", 32}, Variant{"f32.eights", 64},
+                                         Variant{"f32.sixteens", 32}, Variant{"f32.sixteens", 64},
                                          Variant{"f64.block", 16}, Variant{"f64.block", 32}, Variant{"f64.block", 64},
                                          Variant{"bf16.weights.block", 32}, Variant{"f16.weights.block", 32, {"f16c"}},
                                          Variant{"f16.weights.block", 64, {"avx512f"}},

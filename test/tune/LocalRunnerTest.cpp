@@ -84,7 +84,7 @@ protected:
   }
   /// Behind one whose trace is the given one.
   Outcome second(const std::string &name) {
-    LocalRunner runner(std::make_unique<FakeCandidates>(), program, 1, [] { return false; });
+    LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(), [] { return false; });
     runner.leastLimit = 0.5;
     EXPECT_EQ(measure(runner, "given").kind, Outcome::Measured);
     Outcome outcome = measure(runner, name);
@@ -136,7 +136,7 @@ TEST_F(LocalRunnerTest, NoFolder) {
   const char *given = std::getenv("TMPDIR");
   std::string before = given ? given : "";
   setenv("TMPDIR", (folder / "none" / "none").c_str(), 1);
-  LocalRunner runner(std::make_unique<FakeCandidates>(), program, 1, [] { return false; });
+  LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(), [] { return false; });
   given ? setenv("TMPDIR", before.c_str(), 1) : unsetenv("TMPDIR");
   Outcome outcome = measure(runner, "given");
   EXPECT_EQ(outcome.kind, Outcome::NotTried);
@@ -160,7 +160,7 @@ TEST_F(LocalRunnerTest, WhatIsRefused) {
 
 TEST_F(LocalRunnerTest, AnInterruptionEndsWhatRuns) {
   bool isInterrupted = false;
-  LocalRunner runner(std::make_unique<FakeCandidates>(), program, 1, [&] { return isInterrupted; });
+  LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(), [&] { return isInterrupted; });
   EXPECT_EQ(measure(runner, "given").kind, Outcome::Measured);
   isInterrupted = true;
   auto start = std::chrono::steady_clock::now();
@@ -169,7 +169,7 @@ TEST_F(LocalRunnerTest, AnInterruptionEndsWhatRuns) {
 }
 
 TEST_F(LocalRunnerTest, NoProgram) {
-  LocalRunner runner(std::make_unique<FakeCandidates>(), folder / "none", 1, [] { return false; });
+  LocalRunner runner(std::make_unique<FakeCandidates>(), folder / "none", LocalRunner::Setting(), [] { return false; });
   Outcome outcome = measure(runner, "given");
   EXPECT_NE(outcome.kind, Outcome::Measured);
   EXPECT_FALSE(outcome.message.empty());
@@ -177,7 +177,7 @@ TEST_F(LocalRunnerTest, NoProgram) {
 
 TEST_F(LocalRunnerTest, TheGivenOneFails) {
   for (const char *name : {"killed", "refused", "abort", "noise"}) {
-    LocalRunner runner(std::make_unique<FakeCandidates>(), program, 1, [] { return false; });
+    LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(), [] { return false; });
     EXPECT_NE(measure(runner, name).kind, Outcome::Measured) << name;
   }
 }

@@ -35,6 +35,8 @@ namespace perpend::tile {
 #include "tile/TilePasses.h.inc"
 } // namespace perpend::tile
 
+#include <numeric>
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -58,13 +60,13 @@ struct Choice {
 } // namespace
 
 /// Columns of a panel: one to four vectors, the least padding first, then two (enough accumulators for any number of
-/// rows); few columns, and a single one, are a panel of their own.
-static SmallVector<int64_t> panelSizes(const SymbolicInt &columns, int64_t lanes) {
+/// rows); few columns, from so many as `least`, and a single one, are a panel of their own.
+static SmallVector<int64_t> panelSizes(const SymbolicInt &columns, int64_t lanes, int64_t least = 4) {
   std::optional<int64_t> count = columns.constant();
   SmallVector<int64_t> sizes;
   if (count == 1)
     sizes.push_back(1);
-  for (int64_t narrow = 4; count && narrow < lanes; narrow *= 2)
+  for (int64_t narrow = least; count && narrow < lanes; narrow *= 2)
     if (*count <= narrow)
       sizes.push_back(narrow);
   auto padded = [&](int64_t size) { return count ? llvm::alignTo(*count, size) : 0; };
@@ -92,7 +94,8 @@ static std::optional<Choice> choiceOf(const Intrinsic &intrinsic, const ProductE
   const PanelLayout &panels = *intrinsic.panels;
   SmallVector<int64_t> sizes{panels.columns.constant().value_or(0)};
   if (!panels.columns.isConstant())
-    sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8));
+    sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8),
+                       intrinsic.sumsOfColumn() > 4 ? 2 : 4);
   for (int64_t size : sizes) {
     int64_t rows = rowsAtOnce(intrinsic, size, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))
@@ -351,9 +354,12 @@ Value Packer::windowConv(graph::ConvOp op) {
   return {};
 }
 
-/// So many channels that each window of a row begins with a word.
-static int64_t channelsOfRow(int64_t channels, int64_t stride, int64_t group) {
-  return stride * channels % group == 0 ? channels : llvm::alignTo(channels, group);
+/// So many channels that each window of a row begins with a word; and ends with one where sums are of the operands' own
+/// type, which are exact: behind it, neighbours are multiplied by zero, which is NaN for an infinite one.
+static int64_t channelsOfRow(int64_t channels, int64_t stride, int64_t width, const Intrinsic &intrinsic) {
+  int64_t group = intrinsic.panels->group;
+  bool isWhole = stride * channels % group == 0 && (intrinsic.sumsOfColumn() == 1 || width * channels % group == 0);
+  return isWhole ? channels : llvm::alignTo(channels, group);
 }
 
 /// Of intrinsics with the elements of `other`, one that is cheaper where the sum runs along a row of the window.
@@ -361,12 +367,13 @@ std::optional<Choice> Packer::choiceByRows(graph::ConvOp op, ProductExtents exte
   auto last = static_cast<unsigned>(op.getStrides().size() - 1);
   SymbolicInt width = shapeOf(op.getFilter())[op.filterWindowDim(last)];
   std::optional<int64_t> channels = extents.depth.constant();
-  if (!channels || width == SymbolicInt(1))
+  if (!channels || !width.isConstant() || width == SymbolicInt(1))
     return std::nullopt;
   SymbolicInt columns = shapeOf(op.getInput())[last + 1];
   if (other.panels().group > 1 && !columns.isConstant()) // whole words of a row, of a width that is not known
     return std::nullopt;
-  int64_t group = other.panels().group, together = channelsOfRow(*channels, op.getStrides()[last], group);
+  int64_t group = other.panels().group,
+          together = channelsOfRow(*channels, op.getStrides()[last], *width.constant(), *other.intrinsic);
   double padded = double(together) / double(*channels);
   extents.depth = width * together;
   for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
@@ -380,21 +387,22 @@ std::optional<Choice> Packer::choiceByRows(graph::ConvOp op, ProductExtents exte
 
 /// Of few channels, words and registers would be mostly zeros. So the channels of a window's row become one sum, in
 /// words: x [n, h, w, c] is [n, h, w c / g, g], and the filter [kh, kw, c, o] is [kh, kw c / g, g, o]. What the zeros
-/// behind it are multiplied by are neighbours of the window.
+/// behind it are multiplied by, if any, are neighbours of the window.
 void Packer::joinRows(Value &x, Value &w, int64_t &stride, const Choice &choice) {
-  int64_t group = choice.panels().group;
-  int64_t channels = channelsOfRow(*shapeOf(x)[3].constant(), stride, group);
+  int64_t group = choice.panels().group, width = *shapeOf(w)[1].constant();
+  int64_t channels = channelsOfRow(*shapeOf(x)[3].constant(), stride, width, *choice.intrinsic);
   x = wholeMultiples(x, {{3, channels}});
   w = wholeMultiples(w, {{2, channels}});
   Shape image = shapeOf(x), filter = shapeOf(w);
-  int64_t width = *filter[1].constant();
   int64_t depth = llvm::alignTo(width * channels, choice.panels().depth);
   SymbolicInt columns = image[2] + SymbolicInt(llvm::divideCeil(depth, channels) - width);
-  columns = ceilDiv(columns, SymbolicInt(group));
+  int64_t columnsOfWords = group / std::gcd(channels, group);
+  columns = ceilDiv(columns, SymbolicInt(columnsOfWords)) * columnsOfWords;
   Shape none(4, SymbolicInt(0)), behind(none);
-  behind[2] = columns * group - image[2];
+  behind[2] = columns - image[2];
   x = builder.pad(x, none, behind, operations.getZeroAttr(graph::scalarTypeOf(x)));
-  x = builder.reshape(x, {image[0], image[1], columns * channels, SymbolicInt(group)});
+  SymbolicInt words = *exactDiv(columns * channels, SymbolicInt(group));
+  x = builder.reshape(x, {image[0], image[1], words, SymbolicInt(group)});
   w = builder.reshape(w, {filter[0], SymbolicInt(width * channels), filter[3]});
   w = wholeMultiples(w, {{1, choice.panels().depth}});
   w = builder.reshape(w, {filter[0], SymbolicInt(depth / group), SymbolicInt(group), filter[3]});

@@ -61,13 +61,18 @@ private:
 };
 } // namespace
 
-/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already.
+/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already, and one of less
+/// is none.
 LogicalResult IntrinsicChoice::splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   std::optional<int64_t> words = intrinsic.block.getDomain().values().back().constant();
-  KernelIndices indices;
-  if (!words || !intrinsic.block.isReduction() ||
-      indices.extentOf(schedule.operation(nest(schedule).back())) == SymbolicInt(*words))
+  if (!words || !intrinsic.block.isReduction())
     return success();
+  KernelIndices indices;
+  SymbolicInt extent = indices.extentOf(schedule.operation(nest(schedule).back()));
+  if (extent == SymbolicInt(*words))
+    return success();
+  if (extent.constant().value_or(*words) < *words)
+    return schedule.refuse("the sum of " + extent.str() + " elements has no word of " + std::to_string(*words));
   return success(succeeded(schedule.split(nest(schedule).back(), {std::nullopt, *words})));
 }
 

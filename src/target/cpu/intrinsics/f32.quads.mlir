@@ -1,12 +1,12 @@
 // As f32.block, of words of 4, each element with a sum of its own in registers: for so few columns that they fill no vector.
-// Depth counts words. The sums of a column are added up at the end. Of one column f32.block has its lanes along the depth.
+// Depth counts words. The sums of a column are added up at the end. For more than two vectors there are not registers enough.
 func.func private @f32.quads(%a: !tile.buffer<[outer, inner, rows, depth, 4] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 4] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
     where = ["rows <= 64", "2 <= cols", "cols <= 4096"],
-    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(4 * cols, lanes), fmas) + rows",
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(4 * cols, lanes), fmas) * ceildiv(4 * cols, 2 * lanes) + rows",
     emitter = "registers"
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {

@@ -1,0 +1,28 @@
+// As f32.block, of words of 16, each element with a sum of its own in registers: for so few columns that they fill no vector.
+// Depth counts words. The sums of a column are added up at the end. For more than two vectors there are not registers enough.
+func.func private @f32.sixteens(%a: !tile.buffer<[outer, inner, rows, depth, 16] x f32>,
+                             %b: !tile.buffer<[outer, inner, depth, cols, 16] x f32>,
+                             %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "_", "16", "1"], ["_", "_", "16 * cols", "16", "1"], ["_", "1"]],
+    where = ["rows <= 64", "cols <= 4096"],
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(16 * cols, lanes), fmas) * ceildiv(16 * cols, 2 * lanes) + rows",
+    emitter = "registers"
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 16 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k, %vg in 16 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %x = tile.load %a[%vo, %vw, %vi, %vk, %vg] : !tile.buffer<[outer, inner, rows, depth, 16] x f32>
+      %y = tile.load %b[%vo, %vw, %vk, %vj, %vg] : !tile.buffer<[outer, inner, depth, cols, 16] x f32>
+      %product = arith.mulf %x, %y : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } } }
+  return
+}
