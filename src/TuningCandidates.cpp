@@ -36,10 +36,15 @@ std::string TuningCandidates::writeInputs(StringRef path) {
   llvm::StringMap<int64_t> symbols;
   for (const auto &[name, value] : extents.symbols)
     symbols[name] = value;
+  return writeInputsOf(task.model.get(), symbols, given, seed, path);
+}
+
+std::string writeInputsOf(ModuleOp model, const llvm::StringMap<int64_t> &symbols, const llvm::StringMap<Array> &given,
+                          int64_t seed, StringRef path) {
   std::mt19937_64 generator(static_cast<uint64_t>(seed));
   std::vector<Array> inputs;
   std::vector<perpend_tensor> views;
-  auto main = ModuleOp(task.model.get()).lookupSymbol<func::FuncOp>("main");
+  auto main = model.lookupSymbol<func::FuncOp>("main");
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes())) {
     auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
     std::string which = "its input " + (name ? "'" + name.str() + "'" : std::to_string(number));

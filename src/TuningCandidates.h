@@ -9,6 +9,11 @@
 
 namespace perpend {
 
+/// Inputs of a module's `main` for a program that measures (tune/TensorFile.h); what is not given, by name, is drawn.
+/// Empty: done; else why there are none.
+std::string writeInputsOf(mlir::ModuleOp model, const llvm::StringMap<int64_t> &symbols,
+                          const llvm::StringMap<arrays::Array> &given, int64_t seed, llvm::StringRef path);
+
 class TuningCandidates : public tune::Candidates {
 public:
   /// All are borrowed. `extents`: of the task; `given`: inputs of the model, which the kernel may read; others are

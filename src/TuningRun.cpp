@@ -249,6 +249,12 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules
         tuningTasksOf(one, run->options.compiler, run->target, run->options.extents, TuningOptions::assumed);
     if (failed(tasks))
       return failure();
+    Whole &whole = run->models.emplace_back();
+    whole.module = one.clone();
+    whole.extents.resize(run->options.extents.size());
+    for (const TuningTask &task : *tasks)
+      for (auto [extents, ofKernels] : llvm::zip(task.extents, whole.extents))
+        ofKernels[task.facts.name] = extents.str();
     std::move(tasks->begin(), tasks->end(), std::back_inserter(all));
   }
   run->tasks = mergeTasks(std::move(all), run->options.extents);
@@ -296,12 +302,96 @@ std::chrono::duration<double> TuningRun::secondsToCompare() const {
   return std::chrono::duration<double>(std::min(secondsOfOne * pairs, mostOfBudget * options.seconds));
 }
 
+//===----------------------------------------------------------------------===//
+// In the models
+//===----------------------------------------------------------------------===//
+
+/// Of what is searched; short runs have none.
+std::chrono::duration<double> TuningRun::secondsToConfirm() const {
+  constexpr double most = 20, partOfBudget = 0.1, least = 1;
+  double seconds = std::min(most, partOfBudget * options.seconds);
+  return std::chrono::duration<double>(seconds < least ? 0 : seconds);
+}
+
+std::vector<tune::Job *> TuningRun::improvedIn(const Whole &model, size_t set) {
+  std::vector<tune::Job *> improved;
+  for (tune::Job &job : jobs) {
+    auto extents = model.extents[set].find(job.kernel);
+    if (job.isImproved() && extents != model.extents[set].end() && extents->second == job.extents)
+      improved.push_back(&job);
+  }
+  return improved;
+}
+
+/// Twice: when some are gone, the others are measured with other neighbours.
+llvm::Error TuningRun::confirmIn(const Whole &model, size_t set, tune::Database &database,
+                                 tune::Tuner::Clock::time_point end) {
+  constexpr int passes = 2;
+  llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
+  if (!program)
+    return program.takeError();
+  ModelComparison::Setting setting{
+      options.compiler, options.inputs, options.seed, options.threads, TuningOptions::assumed, *program, 0,
+      isInterrupted};
+  setting.seconds = std::chrono::duration<double>(end - tune::Tuner::Clock::now()).count();
+  auto comparison = ModelComparison::make(*model.module, options.extents[set], std::move(setting));
+  if (!comparison)
+    return comparison.takeError();
+  GainInModel gain;
+  if (options.extents.size() > 1)
+    for (const auto &[symbol, value] : options.extents[set].symbols)
+      gain.extents += (gain.extents.empty() ? "" : ",") + symbol.str() + "=" + std::to_string(value);
+  for (int pass = 0; pass < passes; ++pass) {
+    llvm::StringMap<tune::Trace> traces;
+    std::vector<tune::Job *> improved = improvedIn(model, set);
+    for (const tune::Job *job : improved)
+      traces[job->kernel] = job->best;
+    if (traces.empty())
+      break;
+    llvm::Expected<ModelTimes> times = (*comparison)->compare(traces);
+    if (!times) {
+      std::string refusal = llvm::toString(times.takeError());
+      if (pass == 0)
+        gain.refusal = std::move(refusal);
+      break;
+    }
+    gain.plainSeconds = times->plainSeconds, gain.tunedSeconds = times->tunedSeconds;
+    bool isAnyGone = false;
+    for (tune::Job *job : improved) {
+      auto part = times->parts.find(job->kernel);
+      if (part == times->parts.end() || part->second < 1)
+        continue;
+      if (llvm::Error error = database.forget(keyOf(*job), llvm::join(tune::linesOf(job->best), "\n")))
+        return error;
+      job->leaveToGiven(taskOf(*job).trace);
+      isAnyGone = true;
+    }
+    if (!isAnyGone)
+      break;
+    if (improvedIn(model, set).empty())
+      gain.tunedSeconds = gain.plainSeconds;
+  }
+  gains.push_back(std::move(gain));
+  return llvm::Error::success();
+}
+
+llvm::Error TuningRun::confirm(tune::Database &database, tune::Tuner::Clock::time_point end) {
+  for (const Whole &model : models)
+    for (size_t set = 0; set < options.extents.size(); ++set)
+      if (!improvedIn(model, set).empty() && tune::Tuner::Clock::now() < end && !isInterrupted())
+        if (llvm::Error error = confirmIn(model, set, database, end))
+          return error;
+  return llvm::Error::success();
+}
+
 llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progress &progress) {
   using Clock = tune::Tuner::Clock;
   auto time = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
   auto info = llvm::find_if(tune::schedulers(), [&](const auto &known) { return known.name == options.scheduler; });
   auto scheduler = info == tune::schedulers().end() ? tune::Scheduler::Gradient : info->scheduler;
-  tune::Tuner::Limits limits{Clock::now() + time, options.trials, scheduler};
+  Clock::time_point end = Clock::now() + time;
+  auto toConfirm = std::chrono::duration_cast<Clock::duration>(secondsToConfirm());
+  tune::Tuner::Limits limits{end - toConfirm, options.trials, scheduler};
   tune::Tuner::Limits ofSearch = limits;
   ofSearch.end -= std::chrono::duration_cast<Clock::duration>(secondsToCompare());
   tuner.emplace(jobs, ofSearch);
@@ -345,6 +435,8 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   for (const tune::Job &job : jobs)
     if (job.isImproved())
       record(job);
+  if (!failure && toConfirm.count() > 0)
+    failure = confirm(database, end);
   return failure;
 }
 } // namespace perpend

@@ -8,6 +8,7 @@
 #ifndef PERPEND_TUNINGRUN_H
 #define PERPEND_TUNINGRUN_H
 
+#include "ModelComparison.h"
 #include "Tuning.h"
 #include "arrays/Array.h"
 #include "tile/intrinsics/Intrinsic.h"
@@ -36,6 +37,13 @@ struct TuningOptions {
   std::vector<std::string> kernels; ///< names of those that are tuned; empty: all
 };
 
+/// What the schedules that were found gain in a model, with one set of extents.
+struct GainInModel {
+  std::string extents;                       ///< "n=128"; empty: the only ones
+  std::string refusal;                       ///< why the model was not measured; empty: it was
+  double plainSeconds = 0, tunedSeconds = 0; ///< of a run, without and with them
+};
+
 class TuningRun {
 public:
   using IsInterrupted = std::function<bool()>;
@@ -50,9 +58,12 @@ public:
 
   /// Only the time of each kernel.
   void measure(const tune::Tuner::Progress &progress);
-  /// Searches until the time is over, and writes what is found.
+  /// Searches until the time is over, and writes what is found. Of that, what is no gain in the models is forgotten
+  /// again.
   llvm::Error search(tune::Database &database, const tune::Tuner::Progress &progress);
 
+  /// In the order of the models, and of the sets of extents; empty: nothing was found, or there was no time.
+  llvm::ArrayRef<GainInModel> gainsInModels() const { return gains; }
   /// The model's kernels, with what was found.
   llvm::ArrayRef<tune::Job> kernels() const { return jobs; }
   const target::TargetInfo &machine() const { return target; }
@@ -76,10 +87,22 @@ private:
   std::chrono::duration<double> secondsToCompare() const;
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 
+  /// A model behind fusion, and for each set the extents of its kernels, by name, as jobs have them.
+  struct Whole {
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    std::vector<llvm::StringMap<std::string>> extents;
+  };
+  std::chrono::duration<double> secondsToConfirm() const;
+  llvm::Error confirm(tune::Database &database, tune::Tuner::Clock::time_point end);
+  llvm::Error confirmIn(const Whole &model, size_t set, tune::Database &database, tune::Tuner::Clock::time_point end);
+  std::vector<tune::Job *> improvedIn(const Whole &model, size_t set);
+
   TuningOptions options;
   target::TargetInfo target;
   IsInterrupted isInterrupted;
   std::vector<std::string> assumed;
+  std::vector<Whole> models;
+  std::vector<GainInModel> gains;
   std::vector<TuningTask> tasks;
   std::vector<tune::Job> jobs;
   std::optional<tune::Tuner> tuner;

@@ -211,6 +211,29 @@ static std::string nextCommand(const TuneOptions &options) {
   return command + (compiler.unpacked ? " --unpacked" : "");
 }
 
+/// Of a model, or of several, whose order is that of the sources.
+static void printGainsInModels(const TuningRun &run, const TuneOptions &options) {
+  size_t perModel = options.tuning.extents.size();
+  bool isComplete = run.gainsInModels().size() == perModel * options.sources.size();
+  for (auto [number, gain] : llvm::enumerate(run.gainsInModels())) {
+    std::string title =
+        options.sources.size() > 1 && isComplete ? options.sources[number / perModel].path : "the model";
+    if (!gain.extents.empty())
+      title += " with " + gain.extents;
+    if (gain.refusal.empty())
+      llvm::outs() << title << " takes " << timeText(gain.tunedSeconds) << ", with the compiler's schedules "
+                   << timeText(gain.plainSeconds) << llvm::format(" (%.2fx)\n", gain.plainSeconds / gain.tunedSeconds);
+    else
+      llvm::outs() << title << " was not measured with what was found: " << gain.refusal << "\n";
+  }
+  std::vector<StringRef> slower;
+  for (const tune::Job &job : run.kernels())
+    if (job.isSlowerInModel)
+      slower.push_back(job.kernel);
+  if (!slower.empty())
+    llvm::outs() << "faster alone, but not in the model, and so not kept: " << llvm::join(slower, ", ") << "\n";
+}
+
 static int search(TuningRun &run, const TuneOptions &options) {
   llvm::Expected<tune::Database> database = tune::Database::open(options.output, /*mayCreate=*/true);
   if (!database)
@@ -238,6 +261,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
   if (!options.html.empty())
     llvm::outs() << "wrote " << options.html << "\n";
   llvm::outs() << "wrote " << options.output << "\n";
+  printGainsInModels(run, options);
   if (llvm::any_of(run.kernels(), [](const tune::Job &job) { return job.isImproved() || !job.known.empty(); }))
     llvm::outs() << "next: " << nextCommand(options) << "\n";
   else

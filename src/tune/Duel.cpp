@@ -3,6 +3,7 @@
 #include "tune/Duel.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -16,6 +17,8 @@ static double quantile(std::vector<double> values, double part) {
   return values.empty() ? 0 : values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
 }
 
+double medianOf(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
 static double halfOfMiddle(const std::vector<double> &values) {
   return (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
 }
@@ -28,12 +31,18 @@ static double errorOf(const std::vector<double> &values) {
   return errors * medianOfMean * sigma / std::sqrt(static_cast<double>(values.size()));
 }
 
-/// The first run plans memory and warms caches. 0: a run fails.
+/// The first run plans memory and warms caches. What goes before each run takes no more than some times a slice. 0: a run
+/// fails.
 static int64_t runsOfSlice(const TimedRuns &runs) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double mostAround = 4;
   if (runs(1) < 0)
     return 0;
-  double once = runs(1);
-  return once < 0 ? 0 : std::max<int64_t>(1, static_cast<int64_t>(sliceSeconds / std::max(once, 1e-8)));
+  Clock::time_point start = Clock::now();
+  double once = runs(1), all = std::chrono::duration<double>(Clock::now() - start).count();
+  if (once < 0)
+    return 0;
+  return std::max<int64_t>(1, static_cast<int64_t>(sliceSeconds / std::max({once, all / mostAround, 1e-8})));
 }
 
 DuelResult duel(const TimedRuns &best, const TimedRuns &candidate) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace perpend::tune {
 
@@ -18,6 +19,9 @@ struct DuelResult {
   double ratio = 1;      ///< median of seconds to bestSeconds
   bool isFaster = false; ///< the candidate is, surely
 };
+
+/// 0: of none.
+double medianOf(std::vector<double> values);
 
 /// Both in turns, until it is certain which is faster, or that the difference is not worth more runs.
 DuelResult duel(const TimedRuns &best, const TimedRuns &candidate);

@@ -9,20 +9,17 @@
 #include "tune/MeasureProgram.h"
 
 #include "tune/Duel.h"
+#include "tune/MeasuredLibrary.h"
 #include "tune/TensorFile.h"
 
 #include "runtime/Allocate.h"
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace perpend::tune {
 namespace {
@@ -54,38 +51,6 @@ private:
   int64_t gap, begin;
   std::vector<int64_t> offsets;
   std::byte *memory = nullptr;
-};
-
-class Library {
-public:
-  Library() = default;
-  Library(const Library &) = delete;
-  ~Library() {
-    perpend_session_free(session);
-    perpend_model_free(model);
-  }
-  bool load(const char *path, int threads) {
-    perpend_session_options options = {threads};
-    return perpend_model_load(path, &model) == PERPEND_OK &&
-           perpend_session_create(model, &options, &session) == PERPEND_OK;
-  }
-  /// False where data decides about it.
-  bool shapeOf(const std::vector<perpend_tensor> &inputs, int32_t output, std::vector<int64_t> &shape) const {
-    const perpend_tensor_info *info = perpend_model_output(model, output);
-    shape.assign(static_cast<size_t>(info->rank) + 1, 0); // never null
-    return perpend_session_output_shape(session, inputs.data(), static_cast<int32_t>(inputs.size()), output,
-                                        shape.data()) == PERPEND_OK;
-  }
-  int32_t outputCount() const { return perpend_model_output_count(model); }
-  perpend_type typeOf(int32_t output) const { return perpend_model_output(model, output)->type; }
-  bool run(const std::vector<perpend_tensor> &inputs, std::vector<perpend_tensor> &outputs) {
-    return perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                               static_cast<int32_t>(outputs.size())) == PERPEND_OK;
-  }
-
-private:
-  perpend_model *model = nullptr;
-  perpend_session *session = nullptr;
 };
 
 class Measurement {
@@ -231,23 +196,17 @@ std::string Measurement::run(const char *inputPath, const char *outputPath, cons
   return text;
 }
 
-/// What a candidate does stays its own.
-static bool isolate(pid_t parent) {
-  constexpr rlim_t mostBytes = rlim_t{mostGiB} << 30;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGINT, SIG_IGN); // the parent stops it
-  rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};
-  setrlimit(RLIMIT_CORE, &noCore);
-  setrlimit(RLIMIT_DATA, &memory);
-  return getppid() == parent;
-}
-
 int measureMain(int argumentCount, char **arguments) {
+  if (argumentCount > 1 && std::strcmp(arguments[1], "models") == 0)
+    return compareMain(argumentCount - 1, arguments + 1);
   if (argumentCount < 8 || argumentCount > 9) {
-    std::fprintf(stderr, "usage: %s PARENT INPUTS OUTPUTS THREADS PLACEMENT OTHERS CANDIDATE [BEST]\n", arguments[0]);
+    std::fprintf(stderr,
+                 "usage: %s PARENT INPUTS OUTPUTS THREADS PLACEMENT OTHERS CANDIDATE [BEST]\n"
+                 "       %s models PARENT INPUTS THREADS PLAIN TUNED\n",
+                 arguments[0], arguments[0]);
     return 2;
   }
-  if (!isolate(static_cast<pid_t>(std::atol(arguments[1]))))
+  if (!isolateFrom(static_cast<pid_t>(std::atol(arguments[1]))))
     return 1;
   std::string line = Measurement(std::atoi(arguments[4]), std::atol(arguments[5]), std::atol(arguments[6]))
                          .run(arguments[2], arguments[3], arguments[7], argumentCount == 9 ? arguments[8] : nullptr);

@@ -67,6 +67,7 @@ struct Job {
   int64_t sinceGain = 0; ///< trials
   bool isOver = false;
   bool isKnownTried = false, isKnownRefuted = false; ///< what is known is no better than the given trace
+  bool isSlowerInModel = false;                      ///< what was faster alone
   /// Of the best trace, where another job of the group has been measured with it, too: that one's extents, and the time
   /// there as a part of the given trace's.
   std::vector<std::pair<std::string, double>> elsewhere = {};
@@ -79,6 +80,12 @@ struct Job {
   double weightOfCalls() const { return weight * static_cast<double>(calls); }
   bool isMeasured() const { return defaultSeconds > 0; }
   bool isImproved() const { return bestSeconds < defaultSeconds; }
+  /// What was found is no gain in the model.
+  void leaveToGiven(Trace given) {
+    best = std::move(given);
+    bestSeconds = defaultSeconds;
+    isSlowerInModel = true;
+  }
 };
 
 /// Which kernel is tried next.

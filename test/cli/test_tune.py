@@ -464,6 +464,20 @@ def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]
     assert is_intact(tmp_path / "t.db")
 
 
+def tune_with(script: str, tiny: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A script stands between the tuner and the program that measures."""
+    runtime = tiny.parent / "runtime"
+    runtime.mkdir()
+    for file in (BUILD / "lib").iterdir():
+        (runtime / file.name).symlink_to(file)
+    (runtime / "perpend-measure").unlink()
+    (runtime / "perpend-measure").write_text(f"#!/bin/sh\nreal={BUILD}/lib/perpend-measure\n{script}")
+    (runtime / "perpend-measure").chmod(0o755)
+    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", "n=64", *options]
+    environment = {**os.environ, "PERPEND_RUNTIME_DIR": str(runtime)}
+    return subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, env=environment, timeout=60)
+
+
 PROGRAMS = {
     "wrong": '"$real" $$ "$@"; [ -z "$7" ] || dd if=/bin/sh of="$2" bs=1 count=500 seek=40 conv=notrunc',
     "truncated": '"$real" $$ "$@"; [ -z "$7" ] || truncate -s 9 "$2"',
@@ -474,23 +488,52 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_candidates_that_do_what_they_should_not(tiny: Path, name: str) -> None:
-    """All but the rule's own: a script stands between the tuner and the program that measures."""
-    runtime = tiny.parent / "runtime"
-    runtime.mkdir()
-    for file in (BUILD / "lib").iterdir():
-        (runtime / file.name).symlink_to(file)
-    (runtime / "perpend-measure").unlink()
-    (runtime / "perpend-measure").write_text(
-        f"#!/bin/sh\nreal={BUILD}/lib/perpend-measure\nparent=$1\nshift\n{PROGRAMS[name]}\n"
-    )
-    (runtime / "perpend-measure").chmod(0o755)
-    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", "n=64", "--trials", "6"]
-    environment = {**os.environ, "PERPEND_RUNTIME_DIR": str(runtime)}
-    done = subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, env=environment, timeout=60)
+    """All but the rule's own."""
+    done = tune_with(f"parent=$1\nshift\n{PROGRAMS[name]}\n", tiny, "--trials", "6")
     assert done.returncode == GOOD, done.stderr
     trials, gain, _ = row_of(done.stdout)
     assert trials == 6 and gain == 1
     assert is_intact(tiny.parent / "t.db") and execute(tiny.parent / "t.db", "select * from records") == []
+
+
+# Each candidate wins alone, and a model of one kernel is measured as the test says.
+WINS = """if [ "$1" = models ]; then
+%s
+exit 0
+fi
+shift
+"$real" $$ "$@" > /dev/null
+if [ -z "$7" ]; then echo measured 2e-6 1e-9 1 2e-6 0; else echo measured 1e-6 1e-9 0.5 2e-6 1; fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "said", "count"),
+    [
+        ("printf 'compared 2e-6 1e-6\\nKERNEL 0.5\\n'", "the model takes 1.0000 us, with the compiler's schedules", 1),
+        (
+            "printf 'compared 2e-6 3e-6\\nKERNEL 1.5\\n'",
+            "faster alone, but not in the model, and so not kept: KERNEL",
+            0,
+        ),
+        ("echo refused it does not run: why", "was not measured with what was found: it does not run: why", 1),
+        ("kill -9 $$", "was not measured with what was found: ", 1),
+    ],
+    ids=["faster", "slower", "refused", "killed"],
+)
+def test_what_is_found_is_measured_in_the_model(tiny: Path, inside: str, said: str, count: int) -> None:
+    kernel = schedules(tiny)[0][0]
+    done = tune_with(WINS % inside.replace("KERNEL", kernel), tiny, "--trials", "2")
+    assert done.returncode == GOOD and "error" not in done.stderr, done.stderr
+    assert said.replace("KERNEL", kernel) in done.stdout
+    assert execute(tiny.parent / "t.db", "select count(*) from records") == [(count,)]
+
+
+def test_the_model_with_what_is_found_runs(tiny: Path) -> None:
+    script = WINS.replace("exit 0", "shift 2\n") % ""
+    done = tune_with(script.replace("fi\nshift", 'exec "$real" models $PPID "$@"\nfi\nshift', 1), tiny, "--trials", "2")
+    assert done.returncode == GOOD, done.stderr
+    assert re.search(r"^the model takes \S+ us, with the compiler's schedules \S+ us \(\d\.\d\dx\)$", done.stdout, re.M)
 
 
 def test_two_tuners(tiny: Path) -> None:

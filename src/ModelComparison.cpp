@@ -1,0 +1,99 @@
+//===- ModelComparison.cpp - what schedules gain in their model -----------===//
+
+#include "ModelComparison.h"
+
+#include "TuningCandidates.h"
+#include "graph/KernelSymbols.h"
+#include "graph/Symbols.h"
+#include "tile/Attributes.h"
+#include "tune/Processes.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace perpend {
+
+llvm::Expected<std::unique_ptr<ModelComparison>> ModelComparison::make(ModuleOp model, const ExtentSet &extents,
+                                                                       Setting setting) {
+  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary();
+  if (!folder)
+    return folder.takeError();
+  int64_t assumed = setting.assumed;
+  std::unique_ptr<ModelComparison> comparison(new ModelComparison(model, std::move(setting), std::move(*folder)));
+  comparison->symbols = extents.symbols;
+  for (const std::string &symbol : graph::symbolsOf(model.lookupSymbol<func::FuncOp>("main")))
+    comparison->symbols.try_emplace(symbol, assumed);
+  return comparison;
+}
+
+static std::string compileWith(ModuleOp model, CompileOptions options, const llvm::StringMap<tune::Trace> &traces,
+                               StringRef library) {
+  std::string error;
+  ScopedDiagnosticHandler quiet(model.getContext(), [&](Diagnostic &diagnostic) {
+    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      error = diagnostic.str();
+    return success();
+  });
+  Builder builder(model.getContext());
+  for (const auto &[kernel, trace] : traces) {
+    SmallVector<Attribute> lines;
+    for (const std::string &line : tune::linesOf(trace))
+      lines.push_back(builder.getStringAttr(line));
+    if (auto function = model.lookupSymbol<func::FuncOp>(kernel))
+      function->setAttr(tile::traceAttribute, builder.getArrayAttr(lines));
+  }
+  options.startFrom = "schedule";
+  options.stopAfter.clear();
+  bool isDone = succeeded(compile(model, options, ArtifactKind::SharedLibrary, library));
+  return isDone ? "compiled" : error.empty() ? "it does not compile" : error;
+}
+
+/// In a copy of this process, which may be ended and has the module for itself.
+llvm::Error ModelComparison::compileTo(const std::string &library, const llvm::StringMap<tune::Trace> &traces) {
+  std::string text = tune::outputOf(setting.seconds, setting.isInterrupted, [&](int end) {
+    return tune::startCopy(end, [&] { return compileWith(model, setting.compiler, traces, library); });
+  });
+  return text == "compiled" ? llvm::Error::success() : llvm::createStringError(StringRef(text).split('\n').first);
+}
+
+static std::optional<ModelTimes> timesIn(StringRef text) {
+  auto [first, rest] = text.split('\n');
+  ModelTimes times;
+  auto [plain, tuned] = first.split(' ');
+  if (plain.getAsDouble(times.plainSeconds) || tuned.trim().getAsDouble(times.tunedSeconds))
+    return std::nullopt;
+  for (StringRef line : llvm::split(rest, '\n')) {
+    auto [kernel, part] = line.rsplit(' ');
+    double value = 0;
+    if (!line.trim().empty() && part.trim().getAsDouble(value))
+      return std::nullopt;
+    if (!line.trim().empty())
+      times.parts[kernel] = value;
+  }
+  return times;
+}
+
+llvm::Expected<ModelTimes> ModelComparison::compare(const llvm::StringMap<tune::Trace> &traces) {
+  std::string inputs = folder.pathOf("inputs"), plain = folder.pathOf("plain.so"), tuned = folder.pathOf("tuned.so");
+  if (!isPrepared) {
+    if (std::string refusal = writeInputsOf(model, symbols, setting.inputs, setting.seed, inputs); !refusal.empty())
+      return llvm::createStringError(StringRef(refusal).split('\n').first);
+    if (llvm::Error error = compileTo(plain, {}))
+      return std::move(error);
+    isPrepared = true;
+  }
+  if (llvm::Error error = compileTo(tuned, traces))
+    return std::move(error);
+  std::string text = tune::outputOf(setting.seconds, setting.isInterrupted, [&](int end) {
+    return tune::startProgram(end, {setting.program, "models", std::to_string(getpid()), inputs,
+                                    std::to_string(setting.threads), plain, tuned});
+  });
+  StringRef rest = text;
+  if (rest.consume_front("compared "))
+    if (std::optional<ModelTimes> times = timesIn(rest))
+      return *times;
+  rest.consume_front("refused ");
+  return llvm::createStringError(rest.split('\n').first);
+}
+} // namespace perpend
