@@ -310,7 +310,7 @@ std::chrono::duration<double> TuningRun::secondsToCompare() const {
 std::chrono::duration<double> TuningRun::secondsToConfirm() const {
   constexpr double most = 20, partOfBudget = 0.1, least = 1;
   double seconds = std::min(most, partOfBudget * options.seconds);
-  return std::chrono::duration<double>(seconds < least ? 0 : seconds);
+  return std::chrono::duration<double>(seconds < least || !options.confirms ? 0 : seconds);
 }
 
 std::vector<tune::Job *> TuningRun::improvedIn(const Whole &model, size_t set) {

@@ -31,6 +31,7 @@ struct TuningOptions {
   double seconds = 600; ///< of searching
   int64_t trials = std::numeric_limits<int64_t>::max();
   std::string scheduler = "gradient"; ///< or "turns"
+  bool confirms = true;               ///< what is found, in the models at the end
   /// In the place of the named ones, for a kernel whose space is made; empty: the named ones.
   std::function<std::unique_ptr<tune::Search>(const tune::Job &)> makeSearch = {};
   std::function<std::unique_ptr<tune::CostModel>(const tune::Job &)> makeCostModel = {};

@@ -500,6 +500,7 @@ def tune(
     _perpend.add_records(database, NO_RECORDS, NO_RECORDS)
     settings: dict[str, bool | int | str] = {
         "threads": threads, "search": search, "space": space, "cost_model": cost_model, "seed": seed,
+        "confirms": False,  # a job is a part of the search of one kernel
     }  # fmt: skip
     is_ours = _connect(address, threads)
     import ray

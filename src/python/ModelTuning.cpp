@@ -22,7 +22,7 @@ namespace perpend::python {
 namespace {
 struct Setting {
   const char *name;
-  std::variant<std::string TuningOptions::*, int64_t TuningOptions::*> member;
+  std::variant<std::string TuningOptions::*, int64_t TuningOptions::*, bool TuningOptions::*> member;
 };
 } // namespace
 
@@ -32,6 +32,7 @@ static const Setting allSettings[] = {
     {"cost_model", &TuningOptions::costModel}, {"scheduler", &TuningOptions::scheduler},
     {"sketches", &TuningOptions::sketches},    {"seed", &TuningOptions::seed},
     {"trials", &TuningOptions::trials},        {"threads", &TuningOptions::threads},
+    {"confirms", &TuningOptions::confirms},
 };
 
 static bool assignSetting(TuningOptions &options, const std::string &name, const OptionValue &value,
