@@ -5,6 +5,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <map>
+
 namespace perpend {
 
 using llvm::StringRef;
@@ -18,6 +20,16 @@ struct Value {
 } // namespace
 
 static constexpr double mostWeight = 1e6;
+
+std::string ExtentSet::str() const {
+  std::map<StringRef, int64_t> sorted;
+  for (const auto &symbol : symbols)
+    sorted[symbol.first()] = symbol.second;
+  std::string text;
+  for (const auto &[name, value] : sorted)
+    text += (text.empty() ? "" : ",") + name.str() + "=" + std::to_string(value);
+  return text;
+}
 
 /// "128:2"
 static llvm::Expected<Value> parseValue(StringRef text) {

@@ -17,6 +17,9 @@ struct ExtentSet {
   llvm::StringMap<int64_t> symbols = {};
   double weight = 1;
   bool hasWeight = false; ///< somebody has said it
+
+  /// "n=128,t=4", by name
+  std::string str() const;
 };
 
 /// Of texts as "n=1:10,128" and "t=16": lists go together by position, and one value is in all sets; behind ":" is the

@@ -49,12 +49,24 @@ static std::string compileWith(ModuleOp model, CompileOptions options, const llv
   return isDone ? "compiled" : error.empty() ? "it does not compile" : error;
 }
 
+double ModelComparison::secondsLeft() const {
+  return std::chrono::duration<double>(setting.end - std::chrono::steady_clock::now()).count();
+}
+
+/// What a process says that has not done its work: a kind, and a line why.
+static llvm::Error errorOf(StringRef text) {
+  auto [kind, rest] = text.split('\n');
+  StringRef why = rest.split('\n').first;
+  bool hasKind = kind == "crashed" || kind == "timed out" || kind == "not tried";
+  return llvm::createStringError(hasKind ? why : kind);
+}
+
 /// In a copy of this process, which may be ended and has the module for itself.
 llvm::Error ModelComparison::compileTo(const std::string &library, const llvm::StringMap<tune::Trace> &traces) {
-  std::string text = tune::outputOf(setting.seconds, setting.isInterrupted, [&](int end) {
+  std::string text = tune::outputOf(secondsLeft(), setting.isInterrupted, [&](int end) {
     return tune::startCopy(end, [&] { return compileWith(model, setting.compiler, traces, library); });
   });
-  return text == "compiled" ? llvm::Error::success() : llvm::createStringError(StringRef(text).split('\n').first);
+  return text == "compiled" ? llvm::Error::success() : errorOf(text);
 }
 
 static std::optional<ModelTimes> timesIn(StringRef text) {
@@ -85,15 +97,16 @@ llvm::Expected<ModelTimes> ModelComparison::compare(const llvm::StringMap<tune::
   }
   if (llvm::Error error = compileTo(tuned, traces))
     return std::move(error);
-  std::string text = tune::outputOf(setting.seconds, setting.isInterrupted, [&](int end) {
+  constexpr double leastRun = 5; // a few runs, if time is nearly over
+  std::string text = tune::outputOf(secondsLeft() + leastRun, setting.isInterrupted, [&](int end) {
     return tune::startProgram(end, {setting.program, "models", std::to_string(getpid()), inputs,
-                                    std::to_string(setting.threads), plain, tuned});
+                                    std::to_string(setting.threads), std::to_string(secondsLeft()), plain, tuned});
   });
   StringRef rest = text;
   if (rest.consume_front("compared "))
     if (std::optional<ModelTimes> times = timesIn(rest))
       return *times;
   rest.consume_front("refused ");
-  return llvm::createStringError(rest.split('\n').first);
+  return errorOf(rest);
 }
 } // namespace perpend

@@ -15,6 +15,7 @@
 #include "target/ScratchDirectory.h"
 #include "tune/Space.h"
 
+#include <chrono>
 #include <functional>
 
 namespace perpend {
@@ -31,9 +32,9 @@ public:
     CompileOptions compiler;
     llvm::StringMap<arrays::Array> inputs; ///< by name; others are drawn
     int64_t seed = 1, threads = 1;
-    int64_t assumed = 2; ///< of symbols that the set of extents has not
-    std::string program; ///< that measures
-    double seconds = 60; ///< that each process may take
+    int64_t assumed = 2;                       ///< of symbols that the set of extents has not
+    std::string program;                       ///< that measures
+    std::chrono::steady_clock::time_point end; ///< of all processes
     std::function<bool()> isInterrupted;
   };
   /// `model`: as tuningTasksOf() leaves it. Errors: no temporary folder.
@@ -46,6 +47,7 @@ public:
 private:
   ModelComparison(mlir::ModuleOp model, Setting setting, target::ScratchDirectory folder)
       : model(model), setting(std::move(setting)), folder(std::move(folder)) {}
+  double secondsLeft() const;
   llvm::Error compileTo(const std::string &library, const llvm::StringMap<tune::Trace> &traces);
 
   mlir::ModuleOp model;

@@ -19,8 +19,8 @@ struct TaskExtents {
   int64_t calls = 0; ///< in a run of each model
   /// Of a call, what the machine takes at least, by its peaks; 0: not known.
   double roofSeconds = 0;
-  int64_t bytes = 0;      ///< that a call reads and writes; 0: not known
-  int64_t otherBytes = 0; ///< those of other kernels between two calls
+  int64_t bytes = 0;       ///< that a call reads and writes; 0: not known
+  int64_t otherBytes = 0;  ///< those of other kernels between two calls
   double calledWeight = 0; ///< of calls: so that each set of the model's extents has its part of the time
   double setWeight = 0;    ///< of those sets
 

@@ -115,6 +115,11 @@ tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
   return {taskOf(job).structure, target.name, job.extents, options.threads};
 }
 
+/// What the caches of one core hold; the program that measures has no say in those of other threads.
+int64_t TuningRun::otherBytesOf(const TaskExtents &extents) const {
+  return options.threads > 1 ? 0 : std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.l2Bytes));
+}
+
 LogicalResult TuningRun::makeJobs(Location location) {
   auto search =
       llvm::find_if(tune::searches(), [&](const tune::SearchInfo &info) { return info.name == options.search; });
@@ -140,9 +145,7 @@ LogicalResult TuningRun::makeJobs(Location location) {
       job.space = tune::Space::ofOne(task.trace);
       job.runner = std::make_unique<tune::LocalRunner>(
           std::make_unique<TuningCandidates>(task, extents, options.compiler, options.inputs, options.seed), *program,
-          tune::LocalRunner::Setting{options.threads,
-                                     std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.l2Bytes))},
-          isInterrupted);
+          tune::LocalRunner::Setting{options.threads, otherBytesOf(extents)}, isInterrupted);
       job.extents = extents.str();
       job.weight = extents.calls > 0 ? extents.calledWeight / static_cast<double>(extents.calls) : 0;
       job.group = group;
@@ -214,10 +217,12 @@ LogicalResult TuningRun::readSketches(MLIRContext *context) {
 
 /// A text that is no trace is as good as none.
 llvm::Error TuningRun::readKnown(const tune::Database &database) {
+  knownRecords.clear();
   for (tune::Job &job : jobs) {
     llvm::Expected<std::optional<tune::Record>> record = database.find(keyOf(job));
     if (!record)
       return record.takeError();
+    knownRecords.push_back(*record);
     if (!*record)
       continue;
     job.known = tune::readTrace((*record)->trace).value_or(tune::Trace());
@@ -302,88 +307,6 @@ std::chrono::duration<double> TuningRun::secondsToCompare() const {
   return std::chrono::duration<double>(std::min(secondsOfOne * pairs, mostOfBudget * options.seconds));
 }
 
-//===----------------------------------------------------------------------===//
-// In the models
-//===----------------------------------------------------------------------===//
-
-/// Of what is searched; short runs have none.
-std::chrono::duration<double> TuningRun::secondsToConfirm() const {
-  constexpr double most = 20, partOfBudget = 0.1, least = 1;
-  double seconds = std::min(most, partOfBudget * options.seconds);
-  return std::chrono::duration<double>(seconds < least || !options.confirms ? 0 : seconds);
-}
-
-std::vector<tune::Job *> TuningRun::improvedIn(const Whole &model, size_t set) {
-  std::vector<tune::Job *> improved;
-  for (tune::Job &job : jobs) {
-    auto extents = model.extents[set].find(job.kernel);
-    if (job.isImproved() && extents != model.extents[set].end() && extents->second == job.extents)
-      improved.push_back(&job);
-  }
-  return improved;
-}
-
-/// Twice: when some are gone, the others are measured with other neighbours.
-llvm::Error TuningRun::confirmIn(const Whole &model, size_t set, tune::Database &database,
-                                 tune::Tuner::Clock::time_point end) {
-  constexpr int passes = 2;
-  llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
-  if (!program)
-    return program.takeError();
-  ModelComparison::Setting setting{
-      options.compiler, options.inputs, options.seed, options.threads, TuningOptions::assumed, *program, 0,
-      isInterrupted};
-  setting.seconds = std::chrono::duration<double>(end - tune::Tuner::Clock::now()).count();
-  auto comparison = ModelComparison::make(*model.module, options.extents[set], std::move(setting));
-  if (!comparison)
-    return comparison.takeError();
-  GainInModel gain;
-  if (options.extents.size() > 1)
-    for (const auto &[symbol, value] : options.extents[set].symbols)
-      gain.extents += (gain.extents.empty() ? "" : ",") + symbol.str() + "=" + std::to_string(value);
-  for (int pass = 0; pass < passes; ++pass) {
-    llvm::StringMap<tune::Trace> traces;
-    std::vector<tune::Job *> improved = improvedIn(model, set);
-    for (const tune::Job *job : improved)
-      traces[job->kernel] = job->best;
-    if (traces.empty())
-      break;
-    llvm::Expected<ModelTimes> times = (*comparison)->compare(traces);
-    if (!times) {
-      std::string refusal = llvm::toString(times.takeError());
-      if (pass == 0)
-        gain.refusal = std::move(refusal);
-      break;
-    }
-    gain.plainSeconds = times->plainSeconds, gain.tunedSeconds = times->tunedSeconds;
-    bool isAnyGone = false;
-    for (tune::Job *job : improved) {
-      auto part = times->parts.find(job->kernel);
-      if (part == times->parts.end() || part->second < 1)
-        continue;
-      if (llvm::Error error = database.forget(keyOf(*job), llvm::join(tune::linesOf(job->best), "\n")))
-        return error;
-      job->leaveToGiven(taskOf(*job).trace);
-      isAnyGone = true;
-    }
-    if (!isAnyGone)
-      break;
-    if (improvedIn(model, set).empty())
-      gain.tunedSeconds = gain.plainSeconds;
-  }
-  gains.push_back(std::move(gain));
-  return llvm::Error::success();
-}
-
-llvm::Error TuningRun::confirm(tune::Database &database, tune::Tuner::Clock::time_point end) {
-  for (const Whole &model : models)
-    for (size_t set = 0; set < options.extents.size(); ++set)
-      if (!improvedIn(model, set).empty() && tune::Tuner::Clock::now() < end && !isInterrupted())
-        if (llvm::Error error = confirmIn(model, set, database, end))
-          return error;
-  return llvm::Error::success();
-}
-
 llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progress &progress) {
   using Clock = tune::Tuner::Clock;
   auto time = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
@@ -436,7 +359,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     if (job.isImproved())
       record(job);
   if (!failure && toConfirm.count() > 0)
-    failure = confirm(database, end);
+    failure = confirm(database, std::min(end, Clock::now() + toConfirm));
   return failure;
 }
 } // namespace perpend

@@ -40,6 +40,7 @@ struct TuningOptions {
 
 /// What the schedules that were found gain in a model, with one set of extents.
 struct GainInModel {
+  size_t model = 0;                          ///< which of those given
   std::string extents;                       ///< "n=128"; empty: the only ones
   std::string refusal;                       ///< why the model was not measured; empty: it was
   double plainSeconds = 0, tunedSeconds = 0; ///< of a run, without and with them
@@ -80,6 +81,7 @@ private:
   mlir::LogicalResult readIntrinsics(mlir::MLIRContext *context);
   mlir::LogicalResult bindInputs(llvm::ArrayRef<mlir::ModuleOp> modules);
   mlir::LogicalResult checkSymbols(llvm::ArrayRef<mlir::ModuleOp> modules);
+  int64_t otherBytesOf(const TaskExtents &extents) const;
   mlir::LogicalResult makeJobs(mlir::Location location);
   mlir::LogicalResult readSketches(mlir::MLIRContext *context);
   const TuningTask &taskOf(const tune::Job &job) const { return tasks[job.group]; }
@@ -93,10 +95,13 @@ private:
     mlir::OwningOpRef<mlir::ModuleOp> module;
     std::vector<llvm::StringMap<std::string>> extents;
   };
+  // TuningConfirmation.cpp
+  struct Place;
   std::chrono::duration<double> secondsToConfirm() const;
   llvm::Error confirm(tune::Database &database, tune::Tuner::Clock::time_point end);
-  llvm::Error confirmIn(const Whole &model, size_t set, tune::Database &database, tune::Tuner::Clock::time_point end);
-  std::vector<tune::Job *> improvedIn(const Whole &model, size_t set);
+  std::vector<tune::Job *> improvedIn(const Place &place);
+  llvm::Error measure(Place &place, tune::Tuner::Clock::time_point end);
+  llvm::Error refute(tune::Job &job, double part, tune::Database &database);
 
   TuningOptions options;
   target::TargetInfo target;
@@ -106,6 +111,7 @@ private:
   std::vector<GainInModel> gains;
   std::vector<TuningTask> tasks;
   std::vector<tune::Job> jobs;
+  std::vector<std::optional<tune::Record>> knownRecords; ///< of jobs, before the run
   std::optional<tune::Tuner> tuner;
   /// Those of a file are read, and compared with their descriptions, once.
   std::optional<tile::IntrinsicScope> intrinsics;

@@ -77,9 +77,10 @@ examples:
      runInspect},
     {"tune", "find faster schedules for a model's kernels", "perpend tune MODEL … -o FILE.db [options]",
      R"(
-Each kernel is compiled and measured alone, against the fastest so far in turns, on drawn inputs that stay in the caches
-as they do in a model. What computes something else than the compiler's own schedule is not kept. ^C keeps what was found,
-and a second run with the same FILE goes on from it.
+Each kernel is compiled and measured alone, against the fastest so far in turns, on drawn inputs, with
+caches as the model leaves them; at the end the model itself, with what was found. What computes something else than the
+compiler's own schedule, or is no gain in the model, is not kept. ^C keeps what was found alone, and a second run with the
+same FILE goes on from it.
 
 examples:
   perpend tune model.onnx --list

@@ -211,13 +211,9 @@ static std::string nextCommand(const TuneOptions &options) {
   return command + (compiler.unpacked ? " --unpacked" : "");
 }
 
-/// Of a model, or of several, whose order is that of the sources.
 static void printGainsInModels(const TuningRun &run, const TuneOptions &options) {
-  size_t perModel = options.tuning.extents.size();
-  bool isComplete = run.gainsInModels().size() == perModel * options.sources.size();
-  for (auto [number, gain] : llvm::enumerate(run.gainsInModels())) {
-    std::string title =
-        options.sources.size() > 1 && isComplete ? options.sources[number / perModel].path : "the model";
+  for (const GainInModel &gain : run.gainsInModels()) {
+    std::string title = options.sources.size() > 1 ? options.sources[gain.model].path : "the model";
     if (!gain.extents.empty())
       title += " with " + gain.extents;
     if (gain.refusal.empty())
@@ -226,10 +222,10 @@ static void printGainsInModels(const TuningRun &run, const TuneOptions &options)
     else
       llvm::outs() << title << " was not measured with what was found: " << gain.refusal << "\n";
   }
-  std::vector<StringRef> slower;
+  std::vector<std::string> slower;
   for (const tune::Job &job : run.kernels())
     if (job.isSlowerInModel)
-      slower.push_back(job.kernel);
+      slower.push_back(job.titleAmong(run.kernels()));
   if (!slower.empty())
     llvm::outs() << "faster alone, but not in the model, and so not kept: " << llvm::join(slower, ", ") << "\n";
 }

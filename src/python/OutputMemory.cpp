@@ -12,6 +12,7 @@ namespace nb = nanobind;
 namespace perpend::python {
 
 static constexpr int64_t mostKeptBytes = int64_t{64} << 20;
+static constexpr size_t mostKept = 32;
 
 std::vector<OutputMemory::Block> &OutputMemory::kept() {
   static auto &blocks = *new std::vector<Block>; // arrays may outlive destructors of statics
@@ -45,12 +46,11 @@ OutputMemory::~OutputMemory() {
   int64_t bytes = 0;
   for (const Block &each : blocks)
     bytes += each.bytes;
-  auto rest = blocks.begin();
-  for (; bytes > mostKeptBytes; ++rest) {
-    bytes -= rest->bytes;
-    std::free(rest->data);
+  while (bytes > mostKeptBytes || blocks.size() > mostKept) {
+    bytes -= blocks.front().bytes;
+    std::free(blocks.front().data);
+    blocks.erase(blocks.begin());
   }
-  blocks.erase(blocks.begin(), rest);
 }
 
 int OutputMemory::getBuffer(PyObject *self, Py_buffer *view, int flags) {

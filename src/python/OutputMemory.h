@@ -11,8 +11,8 @@ namespace perpend::python {
 
 /// Memory with Python's buffer protocol. It begins with a line of the cache: numpy's own begins anywhere in one, and
 /// then each vector that a kernel stores crosses two lines. When the last array on it is gone, the memory is kept for
-/// later calls, up to 64 MiB in all: new memory costs a page fault for each 4 KiB, which is as long as a fast kernel
-/// takes. The interpreter lock guards what is kept.
+/// later calls, up to 64 MiB in some blocks: new memory costs a page fault for each 4 KiB, which is as long as a fast
+/// kernel takes. The interpreter lock guards what is kept.
 class OutputMemory {
 public:
   /// Of smaller arrays the lines are few, and an object more would cost as much.

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 class Comparison {
 public:
-  explicit Comparison(int threads) : threads(threads) {}
+  Comparison(int threads, double seconds) : threads(threads), seconds(seconds) {}
   /// What is printed.
   std::string run(const char *inputPath, const char *plainPath, const char *tunedPath);
 
@@ -42,6 +42,8 @@ private:
   std::string text() const;
 
   int threads;
+  double seconds; ///< from now on
+  Clock::time_point start = Clock::now();
   std::vector<perpend_tensor> inputs;
   Side plain, tuned;
 };
@@ -99,8 +101,8 @@ std::string Comparison::text() const {
 }
 
 std::string Comparison::run(const char *inputPath, const char *plainPath, const char *tunedPath) {
-  constexpr double sliceSeconds = 5e-3, totalSeconds = 2;
-  constexpr size_t leastRounds = 9, mostRounds = 41;
+  constexpr double sliceSeconds = 5e-3, enoughSeconds = 2;
+  constexpr size_t leastRounds = 3, enoughRounds = 9, mostRounds = 41;
   std::vector<StoredTensor> stored;
   if (!readTensors(inputPath, stored))
     return "refused its inputs cannot be read";
@@ -109,12 +111,19 @@ std::string Comparison::run(const char *inputPath, const char *plainPath, const 
         {tensor.bytes.data(), tensor.shape.data(), static_cast<int32_t>(tensor.shape.size()), tensor.type});
   if (!load(plain, plainPath) || !load(tuned, tunedPath))
     return std::string("refused it does not run: ") + perpend_error_message();
-  Clock::time_point start = Clock::now();
-  auto secondsSinceStart = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  Clock::time_point loaded = Clock::now();
+  auto since = [](Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); };
   if (!runOnce(plain))
     return std::string("refused it does not run again: ") + perpend_error_message();
-  auto runs = std::max<int64_t>(1, static_cast<int64_t>(sliceSeconds / std::max(secondsSinceStart(), 1e-7)));
-  for (size_t round = 0; round < leastRounds || (round < mostRounds && secondsSinceStart() < totalSeconds); ++round) {
+  auto runs = std::max<int64_t>(1, static_cast<int64_t>(sliceSeconds / std::max(since(loaded), 1e-7)));
+  auto goesOn = [&](size_t round) {
+    if (round < leastRounds)
+      return true;
+    double ofNext = since(loaded) / static_cast<double>(round);
+    return round < mostRounds && since(start) + ofNext < seconds &&
+           (round < enoughRounds || since(loaded) < enoughSeconds);
+  };
+  for (size_t round = 0; goesOn(round); ++round) {
     Side &first = round % 2 ? tuned : plain, &second = round % 2 ? plain : tuned;
     if (!addRound(first, runs) || !addRound(second, runs))
       return std::string("refused it does not run again: ") + perpend_error_message();
@@ -123,9 +132,10 @@ std::string Comparison::run(const char *inputPath, const char *plainPath, const 
 }
 
 int compareMain(int argumentCount, char **arguments) {
-  if (argumentCount != 6 || !isolateFrom(static_cast<pid_t>(std::atol(arguments[1]))))
+  if (argumentCount != 7 || !isolateFrom(static_cast<pid_t>(std::atol(arguments[1]))))
     return 1;
-  std::string text = Comparison(std::atoi(arguments[3])).run(arguments[2], arguments[4], arguments[5]);
+  std::string text =
+      Comparison(std::atoi(arguments[3]), std::atof(arguments[4])).run(arguments[2], arguments[5], arguments[6]);
   std::puts(text.c_str());
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -31,8 +31,8 @@ static double errorOf(const std::vector<double> &values) {
   return errors * medianOfMean * sigma / std::sqrt(static_cast<double>(values.size()));
 }
 
-/// The first run plans memory and warms caches. What goes before each run takes no more than some times a slice. 0: a run
-/// fails.
+/// The first run plans memory and warms caches. What goes before each run takes no more than some times a slice. 0: a
+/// run fails.
 static int64_t runsOfSlice(const TimedRuns &runs) {
   using Clock = std::chrono::steady_clock;
   constexpr double mostAround = 4;

@@ -202,7 +202,7 @@ int measureMain(int argumentCount, char **arguments) {
   if (argumentCount < 8 || argumentCount > 9) {
     std::fprintf(stderr,
                  "usage: %s PARENT INPUTS OUTPUTS THREADS PLACEMENT OTHERS CANDIDATE [BEST]\n"
-                 "       %s models PARENT INPUTS THREADS PLAIN TUNED\n",
+                 "       %s models PARENT INPUTS THREADS SECONDS PLAIN TUNED\n",
                  arguments[0], arguments[0]);
     return 2;
   }

@@ -15,7 +15,8 @@ inline constexpr int mostGiB = 16;
 /// SPREAD RATIO BEST-SECONDS IS-FASTER", or "refused" with the reason. Ends with the process PARENT.
 int measureMain(int argumentCount, char **arguments);
 
-/// "models" PARENT INPUTS THREADS PLAIN TUNED: runs two libraries of a model in turns. Prints "compared SECONDS
+/// "models" PARENT INPUTS THREADS SECONDS PLAIN TUNED: runs two libraries of a model in turns, three each at least, and
+/// more while there is time. Prints "compared SECONDS
 /// SECONDS" with the times of a run, and a line "KERNEL RATIO" for each kernel, its time in TUNED as a part of that in
 /// PLAIN; or "refused" with the reason. Ends with the process PARENT.
 int compareMain(int argumentCount, char **arguments);

@@ -63,6 +63,11 @@ int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo
   return std::max<int64_t>(1, target.vectorLanes(graph::bitWidth(sum) / 8) / sumsOfColumn);
 }
 
+/// For what is one vector here: words may be wider.
+int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
+  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(graph::bitWidth(sum) / 8));
+}
+
 /// How a block is laid out in vector registers.
 struct RegisterBlock {
   int64_t rows, cols;
@@ -255,7 +260,8 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
   }
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
     int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
-    RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters,
+    int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
+    RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
                         addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
     WordProducts words(code, intrinsic, block.lanes, target);
     MicroKernelEmitter(code, block, PanelArguments(arguments), words, target, parts).emit();
@@ -276,7 +282,8 @@ int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, s
                                        const target::TargetInfo &target, int64_t sumsOfColumn) {
   int64_t lanes = columnsOfVector(sum, sumsOfColumn, target);
   int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
-  int64_t most = std::min<int64_t>(mostRows, (target.vectorRegisters - others) / vectors);
+  int64_t registers = target.vectorRegisters / registersOfVector(sum, sumsOfColumn, target);
+  int64_t most = std::min<int64_t>(mostRows, (registers - others) / vectors);
   if (vectors == 2)
     most = std::min<int64_t>(most, target.gemmRows);
   if (sumsOfColumn > 1)

@@ -1,5 +1,5 @@
 // As f32.block, of words of 8, each element with a sum of its own in registers: for so few columns that they fill no vector.
-// Depth counts words. The sums of a column are added up at the end. For more than two vectors there are not registers enough.
+// Depth counts words. The sums of a column are added up at the end. More than two vectors cost twice: registers are too few.
 func.func private @f32.eights(%a: !tile.buffer<[outer, inner, rows, depth, 8] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 8] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {

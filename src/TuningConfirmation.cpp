@@ -1,0 +1,166 @@
+//===- TuningConfirmation.cpp - what is faster alone, in its models -------===//
+//
+// Each model runs with what was found and without it, with each set of extents.
+// A kernel's trace stays where it is a gain in the mean over those places; then
+// the places that had it are measured again, as it has other neighbours there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TuningRun.h"
+
+#include "target/Link.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace perpend {
+
+using Clock = tune::Tuner::Clock;
+
+/// A model with one set of extents.
+struct TuningRun::Place {
+  size_t model, set;
+  const Whole *whole;
+  double weight; ///< of the set
+  std::unique_ptr<ModelComparison> comparison;
+  GainInModel gain;
+  std::map<const tune::Job *, double> parts; ///< of kernels' times, with their traces; of none that is not measured
+  bool isChanged = true;                     ///< since it was measured
+};
+
+/// Of what is searched; short runs have none.
+std::chrono::duration<double> TuningRun::secondsToConfirm() const {
+  constexpr double most = 20, partOfBudget = 0.1, least = 1;
+  double seconds = std::min(most, partOfBudget * options.seconds);
+  return std::chrono::duration<double>(seconds < least || !options.confirms ? 0 : seconds);
+}
+
+/// Symbols have the names of the first model that has the kernel.
+static std::string valuesIn(StringRef extents) {
+  std::string values;
+  for (StringRef extent : llvm::split(extents, ','))
+    values += extent.split('=').second.str() + ",";
+  return values;
+}
+
+std::vector<tune::Job *> TuningRun::improvedIn(const Place &place) {
+  const llvm::StringMap<std::string> &kernels = place.whole->extents[place.set];
+  std::vector<tune::Job *> improved;
+  for (tune::Job &job : jobs)
+    if (auto kernel = kernels.find(job.kernel);
+        job.isImproved() && kernel != kernels.end() && valuesIn(kernel->second) == valuesIn(job.extents))
+      improved.push_back(&job);
+  return improved;
+}
+
+/// What keeps a place from being measured is its refusal.
+llvm::Error TuningRun::measure(Place &place, Clock::time_point end) {
+  constexpr double noise = 5e-3;
+  place.isChanged = false;
+  place.parts.clear();
+  llvm::StringMap<tune::Trace> traces;
+  std::vector<tune::Job *> improved = improvedIn(place);
+  for (const tune::Job *job : improved)
+    traces[job->kernel] = job->best;
+  if (traces.empty()) {
+    place.gain.tunedSeconds = place.gain.plainSeconds;
+    return llvm::Error::success();
+  }
+  if (Clock::now() >= end)
+    return llvm::createStringError("there was no time left");
+  if (!place.comparison) {
+    llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
+    if (!program)
+      return program.takeError();
+    auto made = ModelComparison::make(*place.whole->module, options.extents[place.set],
+                                      {options.compiler, options.inputs, options.seed, options.threads,
+                                       TuningOptions::assumed, *program, end, isInterrupted});
+    if (!made)
+      return made.takeError();
+    place.comparison = std::move(*made);
+  }
+  llvm::Expected<ModelTimes> times = place.comparison->compare(traces);
+  if (!times)
+    return times.takeError();
+  place.gain.plainSeconds = times->plainSeconds, place.gain.tunedSeconds = times->tunedSeconds;
+  bool isSlower = times->tunedSeconds > (1 + noise) * times->plainSeconds;
+  for (const tune::Job *job : improved) {
+    auto part = times->parts.find(job->kernel);
+    if (part == times->parts.end())
+      return llvm::createStringError("it has no kernel '" + job->kernel + "'");
+    place.parts[job] = isSlower ? std::max(1.0, part->second) : part->second;
+  }
+  return llvm::Error::success();
+}
+
+/// What was known before, and is not refuted, takes the place of what is; else the given trace does. With other extents
+/// the trace may stay: those records say what it takes here.
+llvm::Error TuningRun::refute(tune::Job &job, double part, tune::Database &database) {
+  tune::Trace gone = job.best;
+  std::string text = llvm::join(tune::linesOf(gone), "\n");
+  size_t number = &job - jobs.data();
+  const std::optional<tune::Record> &known =
+      number < knownRecords.size() ? knownRecords[number] : std::optional<tune::Record>();
+  if (known && !job.isKnownRefuted && known->trace != text && !job.known.empty()) {
+    job.best = job.known;
+    job.bestSeconds = job.defaultSeconds / job.knownGain;
+    if (llvm::Error error = database.add(*known, text))
+      return error;
+  } else {
+    job.leaveToGiven(taskOf(job).trace);
+    if (llvm::Error error = database.forget(keyOf(job), text))
+      return error;
+  }
+  for (tune::Job &other : jobs) {
+    if (other.group != job.group || &other == &job || !other.isImproved() ||
+        tune::linesOf(other.best) != tune::linesOf(gone))
+      continue;
+    llvm::erase_if(other.elsewhere, [&](const auto &place) { return place.first == job.extents; });
+    other.elsewhere.emplace_back(job.extents, part);
+    if (llvm::Error error = database.add(recordOf(other, other.knownTrials + other.trials), text))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) {
+  constexpr int passes = 3; // the last one only says what is left
+  std::vector<Place> places;
+  for (auto [number, whole] : llvm::enumerate(models))
+    for (auto [set, extents] : llvm::enumerate(options.extents)) {
+      Place place{number, set, &whole, extents.weight, nullptr, {}, {}};
+      place.gain.model = number;
+      place.gain.extents = options.extents.size() > 1 ? extents.str() : "";
+      if (!improvedIn(place).empty())
+        places.push_back(std::move(place));
+    }
+  for (int pass = 0; pass < passes && !isInterrupted(); ++pass) {
+    for (Place &place : places)
+      if (place.isChanged && place.gain.refusal.empty())
+        if (llvm::Error error = measure(place, end))
+          place.gain.refusal = llvm::toString(std::move(error));
+    if (pass + 1 == passes)
+      break;
+    std::map<tune::Job *, std::pair<double, double>> means; // sums of parts by weight, and of weights
+    for (const Place &place : places)
+      for (const auto &[job, part] : place.parts) {
+        auto &[sum, weight] = means[&jobs[job - jobs.data()]];
+        sum += part * place.weight, weight += place.weight;
+      }
+    for (auto &[job, mean] : means) {
+      if (mean.first < mean.second)
+        continue;
+      for (Place &place : places)
+        place.isChanged |= place.parts.count(job) != 0;
+      if (llvm::Error error = refute(*job, mean.first / mean.second, database))
+        return error;
+    }
+    if (llvm::none_of(places, [](const Place &place) { return place.isChanged; }))
+      break;
+  }
+  for (Place &place : places)
+    gains.push_back(std::move(place.gain));
+  return llvm::Error::success();
+}
+} // namespace perpend
