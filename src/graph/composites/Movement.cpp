@@ -116,13 +116,18 @@ static TypedAttr scalarAttribute(Type elementType, double value) {
                           support::saturatedInteger(value, scalar.getIntOrFloatBitWidth(), isUnsigned(elementType)));
 }
 
-/// The source position of a position in the padded tensor, both along one dimension.
-static Scalar paddedSource(Scalar position, Scalar extent, StringRef mode) {
+/// The source position of a position in the padded tensor, both along one dimension. `isOnce`: the padding is at most
+/// what the tensor has for it, so that there are no remainders to find.
+static Scalar paddedSource(Scalar position, Scalar extent, StringRef mode, bool isOnce) {
   if (mode == "edge")
     return max(min(position, extent - 1), 0);
   if (mode == "wrap")
     return floorMod(position, extent);
   Scalar last = extent - 1;
+  if (isOnce) {
+    Scalar distance = max(position, position * -1);
+    return min(distance, last * 2 - distance);
+  }
   Scalar period = max(last * 2, 1); // reflect; an extent of 1 repeats its only element
   Scalar folded = floorMod(position, period);
   return min(folded, last * 2 - folded);
@@ -150,7 +155,9 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
                           continue;
                         Scalar begin(builder, loc, extent(builder, loc, low[i]));
                         Scalar size(builder, loc, extent(builder, loc, shape[i]));
-                        source[i] = paddedSource(begin.with(index[i]) - begin, size, mode).value;
+                        bool isOnce = (shape[i] - SymbolicInt(1) - low[i]).knownNonNegative() &&
+                                      (shape[i] - SymbolicInt(1) - high[i]).knownNonNegative();
+                        source[i] = paddedSource(begin.with(index[i]) - begin, size, mode, isOnce).value;
                       }
                       return load(builder, loc, tensors[0], source);
                     });
