@@ -13,6 +13,8 @@
 #include "tune/CostModel.h"
 #include "tune/sketches/Sketches.h"
 
+#include "../runtime/Pool.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
@@ -114,7 +116,7 @@ public:
                                  timeText(before).c_str(), timeText(now).c_str(), now > 0 ? before / now : 1,
                                  timeText(run.sums().roofSeconds()).c_str());
     if (!isLast)
-      llvm::errs() << "; " << job.kernel << ", " << job.trials << " trials";
+      llvm::errs() << "; " << job.kernel << ", " << support::counted(static_cast<size_t>(job.trials), "trial");
     llvm::errs() << (isTerminal && !isLast ? "" : "\n");
   }
 
@@ -381,6 +383,10 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   std::optional<double> budget = support::parseDuration(options.budget);
   if (!budget)
     return fail("option '--budget': expected a time such as 90s, 10m or 1h, got '" + options.budget + "'"), UsageError;
+  if (options.tuning.threads > runtime::maxThreads)
+    return fail("option '--threads': expected a number from 1 to " + Twine(runtime::maxThreads) + ", got " +
+                Twine(options.tuning.threads)),
+           UsageError;
   if (std::optional<UnknownName> unknown = unknownNameIn(options.tuning))
     return fail("option '--" + unknown->option + "': " + unknown->message, unknown->hint), UsageError;
   llvm::Expected<std::vector<ExtentSet>> extents = parseExtentSets(options.symbols);

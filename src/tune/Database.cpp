@@ -104,8 +104,11 @@ llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate)
     code = sqlite3_open_v2(path.str().c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   }
   Database database(handle, path.str());
-  if (code != SQLITE_OK)
-    return database.fail("it cannot be opened");
+  if (code != SQLITE_OK) {
+    llvm::Error error = database.fail("it cannot be opened");
+    StringRef hint = mayCreate ? "\nhint: a file in a folder that exists and may be written" : "";
+    return llvm::createStringError(llvm::toString(std::move(error)) + hint);
+  }
   sqlite3_busy_timeout(handle, busyMilliseconds);
   if (mayCreate && sqlite3_db_readonly(handle, "main") == 1)
     return llvm::createStringError("the database '" + path + "' cannot be written: it is read-only");
