@@ -106,7 +106,7 @@ llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate)
   Database database(handle, path.str());
   if (code != SQLITE_OK) {
     llvm::Error error = database.fail("it cannot be opened");
-    StringRef hint = mayCreate ? "\nhint: a file in a folder that exists and may be written" : "";
+    const char *hint = mayCreate ? "\nhint: a file in a folder that exists and may be written" : "";
     return llvm::createStringError(llvm::toString(std::move(error)) + hint);
   }
   sqlite3_busy_timeout(handle, busyMilliseconds);
