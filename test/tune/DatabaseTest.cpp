@@ -337,8 +337,10 @@ TEST_F(DatabaseTest, NoSuchFile) {
                                   "': no such file\nhint: `perpend tune MODEL -o FILE` makes a database");
   EXPECT_FALSE(fs::exists(path));
   path = (folder / "none" / "tuned.db").string();
-  EXPECT_EQ(openError(true), "the database '" + path +
-                                 "': it cannot be opened: unable to open database file (No such file or directory)");
+  EXPECT_EQ(openError(true),
+            "the database '" + path +
+                "': it cannot be opened: unable to open database file (No such file or directory)\nhint: a "
+                "file in a folder that exists and may be written");
   path = folder.string();
   for (bool mayCreate : {true, false})
     EXPECT_EQ(openError(mayCreate), "the database '" + path +

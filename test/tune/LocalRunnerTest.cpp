@@ -51,7 +51,7 @@ private:
 
 constexpr const char *script = R"sh(#!/bin/sh
 echo right > $3
-case "$(cat $6)" in
+case "$(cat $7)" in
 *given*) echo "measured 1.0 0.1 1.0 1.0 0" ;;
 *faster*) echo "measured 0.5 0.1 0.5 1.0 1" ;;
 *lucky*) [ $5 = 0 ] && echo "measured 0.5 0.1 0.5 1.0 1" || echo "measured 1.0 0.1 1.0 1.0 0" ;;
