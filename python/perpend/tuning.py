@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from os import PathLike, fspath
 from typing import Any, Protocol
 
@@ -74,6 +74,16 @@ class TunedKernel:
 
 
 @dataclass(frozen=True)
+class ModelGain:
+    """The times of a run of the whole model, without and with what was found, which is kept only where it is a gain."""
+
+    symbols: str  # "n=128", one of several sets of extents; empty: the only one
+    default_seconds: float
+    seconds: float
+    refusal: str  # why the model was not measured; empty: it was
+
+
+@dataclass(frozen=True)
 class Tuned:
     """What `perpend.tune` found. Times are the sums of all calls of kernels in a run of the model."""
 
@@ -82,6 +92,7 @@ class Tuned:
     seconds: float
     database: str | None
     target: str  # the machine, as records of the database have it
+    model: list[ModelGain] = field(default_factory=list)  # empty: nothing was found, or there was no time
 
     @property
     def gain(self) -> float:
@@ -152,7 +163,8 @@ def tune(
         raise CompileError(
             "no kernel of the model could be measured\nhint: the warnings say why; a larger budget if there are none"
         )
-    return Tuned(kernels_of(result), result.default_seconds, result.seconds, database, result.target)
+    model = [ModelGain(each.symbols, each.default_seconds, each.seconds, each.refusal) for each in result.model]
+    return Tuned(kernels_of(result), result.default_seconds, result.seconds, database, result.target, model)
 
 
 def run(
@@ -213,5 +225,5 @@ def extents(symbols: Mapping[str, Extents]) -> list[str]:
 
 
 def kernels_of(result: _perpend.TuningResult) -> list[TunedKernel]:
-    names = [field.name for field in fields(TunedKernel)]
+    names = [each.name for each in fields(TunedKernel)]
     return [TunedKernel(**{name: getattr(kernel, name) for name in names}) for kernel in result.kernels]

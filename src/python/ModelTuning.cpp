@@ -174,6 +174,8 @@ static TuningResult resultOf(const TuningRun &run) {
   result.target = run.machine().name;
   result.defaultSeconds = run.sums().modelSeconds(/*ofDefaults=*/true);
   result.seconds = run.sums().modelSeconds(/*ofDefaults=*/false);
+  for (const GainInModel &gain : run.gainsInModels())
+    result.model.push_back({gain.extents, gain.refusal, gain.plainSeconds, gain.tunedSeconds});
   for (const tune::Job &job : run.kernels()) {
     tune::RecordKey key = run.keyOf(job);
     TunedKernel &kernel = result.kernels.emplace_back();

@@ -40,8 +40,15 @@ struct TuningStep {
   double defaultSeconds = 0, seconds = 0; ///< of the model's kernels
 };
 
+/// Of the model with some extents.
+struct ModelGain {
+  std::string symbols, refusal;
+  double defaultSeconds = 0, seconds = 0; ///< of a run
+};
+
 struct TuningResult {
   std::vector<TunedKernel> kernels;
+  std::vector<ModelGain> model;
   std::string target;
   double defaultSeconds = 0, seconds = 0; ///< of the model's kernels
 };

@@ -203,8 +203,14 @@ void bindTuning(nb::module_ &module) {
       .def_ro("roof_seconds", &TunedKernel::roofSeconds)
       .def_ro("default_seconds", &TunedKernel::defaultSeconds)
       .def_ro("seconds", &TunedKernel::seconds);
+  nb::class_<ModelGain>(module, "ModelGain", "The model's times with and without what was found.")
+      .def_ro("symbols", &ModelGain::symbols)
+      .def_ro("refusal", &ModelGain::refusal)
+      .def_ro("default_seconds", &ModelGain::defaultSeconds)
+      .def_ro("seconds", &ModelGain::seconds);
   nb::class_<TuningResult>(module, "TuningResult", "What a run of tuning found.")
       .def_ro("kernels", &TuningResult::kernels)
+      .def_ro("model", &TuningResult::model)
       .def_ro("target", &TuningResult::target)
       .def_ro("default_seconds", &TuningResult::defaultSeconds)
       .def_ro("seconds", &TuningResult::seconds);

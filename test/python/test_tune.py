@@ -60,6 +60,15 @@ def test_a_model_is_tuned_and_compiled_from_the_database(tiny: Path, tmp_path: P
     np.testing.assert_allclose(model(x), perpend.compile(tiny)(x), rtol=1e-5)
 
 
+def test_the_model_is_measured_with_what_is_found(tiny: Path, tmp_path: Path) -> None:
+    """Whatever the machine does: a kernel that has a gain has one there, too."""
+    tuned = perpend.tune(tiny, tmp_path / "t.db", budget=60, trials=40, symbols={"n": 64})
+    improved = any(kernel.gain > 1 for kernel in tuned.kernels)
+    for gain in tuned.model:
+        assert gain.symbols == gain.refusal == "" and 0 < gain.seconds <= gain.default_seconds * 1.05
+    assert len(tuned.model) == 1 if improved else len(tuned.model) <= 1
+
+
 def test_what_is_found_is_what_the_command_line_reads(tmp_path: Path) -> None:
     database = tmp_path / "tuned.db"
     tuned = perpend.tune(DIGITS, database, trials=12, **WORDS)
