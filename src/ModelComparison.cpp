@@ -56,7 +56,7 @@ double ModelComparison::secondsLeft() const {
 /// What a process says that has not done its work: a kind, and a line why.
 static llvm::Error errorOf(StringRef text) {
   auto [kind, rest] = text.split('\n');
-  StringRef why = rest.split('\n').first;
+  StringRef why = kind == "timed out" ? "there was no time left" : rest.split('\n').first;
   bool hasKind = kind == "crashed" || kind == "timed out" || kind == "not tried";
   return llvm::createStringError(hasKind ? why : kind);
 }
