@@ -3,6 +3,7 @@
 // Each model runs with what was found and without it, with each set of extents.
 // A kernel's trace stays where it is a gain in the mean over those places; then
 // the places that had it are measured again, as it has other neighbours there.
+// Of a model that all of its gains together do not make faster, none stays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +11,6 @@
 
 #include "target/Link.h"
 
-#include <map>
 
 using namespace mlir;
 
@@ -27,6 +27,7 @@ struct TuningRun::Place {
   GainInModel gain;
   std::map<const tune::Job *, double> parts; ///< of kernels' times, with their traces; of none that is not measured
   bool isChanged = true;                     ///< since it was measured
+  bool isGain() const { return gain.tunedSeconds < gain.plainSeconds; }
 };
 
 /// Of what is searched; short runs have none.
@@ -56,7 +57,6 @@ std::vector<tune::Job *> TuningRun::improvedIn(const Place &place) {
 
 /// What keeps a place from being measured is its refusal.
 llvm::Error TuningRun::measure(Place &place, Clock::time_point end) {
-  constexpr double noise = 5e-3;
   place.isChanged = false;
   place.parts.clear();
   llvm::StringMap<tune::Trace> traces;
@@ -84,12 +84,11 @@ llvm::Error TuningRun::measure(Place &place, Clock::time_point end) {
   if (!times)
     return times.takeError();
   place.gain.plainSeconds = times->plainSeconds, place.gain.tunedSeconds = times->tunedSeconds;
-  bool isSlower = times->tunedSeconds > (1 + noise) * times->plainSeconds;
   for (const tune::Job *job : improved) {
     auto part = times->parts.find(job->kernel);
     if (part == times->parts.end())
       return llvm::createStringError("it has no kernel '" + job->kernel + "'");
-    place.parts[job] = isSlower ? std::max(1.0, part->second) : part->second;
+    place.parts[job] = part->second;
   }
   return llvm::Error::success();
 }
@@ -124,8 +123,22 @@ llvm::Error TuningRun::refute(tune::Job &job, double part, tune::Database &datab
   return llvm::Error::success();
 }
 
+/// Of kernels' times, over places by their weights.
+std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
+  std::map<tune::Job *, std::pair<double, double>> sums; // and of weights
+  for (const Place &place : places)
+    for (const auto &[job, part] : place.parts) {
+      auto &[sum, weight] = sums[&jobs[job - jobs.data()]];
+      sum += part * place.weight, weight += place.weight;
+    }
+  std::map<tune::Job *, double> means;
+  for (const auto &[job, sum] : sums)
+    means[job] = sum.first / sum.second;
+  return means;
+}
+
 llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) {
-  constexpr int passes = 3; // the last one only says what is left
+  constexpr int passes = 4; // the last one only says what is left
   std::vector<Place> places;
   for (auto [number, whole] : llvm::enumerate(models))
     for (auto [set, extents] : llvm::enumerate(options.extents)) {
@@ -142,18 +155,18 @@ llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) 
           place.gain.refusal = llvm::toString(std::move(error));
     if (pass + 1 == passes)
       break;
-    std::map<tune::Job *, std::pair<double, double>> means; // sums of parts by weight, and of weights
-    for (const Place &place : places)
-      for (const auto &[job, part] : place.parts) {
-        auto &[sum, weight] = means[&jobs[job - jobs.data()]];
-        sum += part * place.weight, weight += place.weight;
-      }
-    for (auto &[job, mean] : means) {
-      if (mean.first < mean.second)
+    std::map<tune::Job *, double> parts = meansOf(places);
+    bool isAnyLoss = llvm::any_of(parts, [](const auto &entry) { return entry.second >= 1; });
+    for (auto &[job, part] : parts) {
+      auto hasIt = [job = job](const Place &place) { return place.parts.count(job) != 0; };
+      bool isLoss = part >= 1, isOfNoGain = !isAnyLoss && llvm::none_of(places, [&](const Place &place) {
+        return hasIt(place) && place.isGain();
+      });
+      if (!isLoss && !isOfNoGain)
         continue;
       for (Place &place : places)
-        place.isChanged |= place.parts.count(job) != 0;
-      if (llvm::Error error = refute(*job, mean.first / mean.second, database))
+        place.isChanged |= hasIt(place);
+      if (llvm::Error error = refute(*job, std::max(part, 1.0), database))
         return error;
     }
     if (llvm::none_of(places, [](const Place &place) { return place.isChanged; }))

@@ -16,6 +16,8 @@
 #include "tune/Database.h"
 #include "tune/Tuner.h"
 
+#include <map>
+
 namespace perpend {
 
 struct TuningOptions {
@@ -100,6 +102,7 @@ private:
   std::chrono::duration<double> secondsToConfirm() const;
   llvm::Error confirm(tune::Database &database, tune::Tuner::Clock::time_point end);
   std::vector<tune::Job *> improvedIn(const Place &place);
+  std::map<tune::Job *, double> meansOf(llvm::ArrayRef<Place> places);
   llvm::Error measure(Place &place, tune::Tuner::Clock::time_point end);
   llvm::Error refute(tune::Job &job, double part, tune::Database &database);
 

@@ -56,10 +56,12 @@ func.func private @pool(%x: tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32> attr
 }
 
 // The rows of a block follow one another for each vector, since windows overlap and the first cache does not hold all
-// columns of them. Threads take blocks, so that they write few lines together.
+// columns of them. Threads take blocks, so that they write few lines together. Vectors that are four lines apart have a
+// quarter of that cache, which does not hold three rows: they are done in two parts.
 // SCHEDULED-LABEL: func.func private @rows
-// SCHEDULED-SAME: "%i1_0, %i1_1 = split %i1, [_, 14]", "reorder %i1_0, %i3_0, %i1_1, %i2_0, %i2_1, %i3_1", "compute_at %conv, %i2_0"
-// SCHEDULED-SAME: "%fused_i1_0_i3_0_i1_1 = fuse %i1_0, %i3_0, %i1_1", "parallel %fused_i1_0_i3_0_i1_1"
+// SCHEDULED-SAME: "%i1_0, %i1_1 = split %i1, [_, 14]", "%i2_0_0, %i2_0_1 = split %i2_0, [_, 3]"
+// SCHEDULED-SAME: "reorder %i1_0, %i3_0, %i2_0_0, %i1_1, %i2_0_1, %i2_1, %i3_1", "compute_at %conv, %i2_0_1"
+// SCHEDULED-SAME: "%fused_i1_0_i3_0 = fuse %i1_0, %i3_0", "parallel %fused_i1_0_i3_0"
 func.func private @rows(%x: tensor<1x30x24x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x28x22x64xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 64 channels_last : (tensor<1x30x24x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x28x22x64xf32>
   %1 = graph.map (%0) : (tensor<1x28x22x64xf32>) -> tensor<1x28x22x64xf32> {

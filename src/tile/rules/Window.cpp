@@ -6,6 +6,8 @@
 // and what follows is computed of it there. Windows of neighbouring rows read the same
 // elements: where the first cache does not hold all columns of them, the rows of a block
 // follow one another for one vector, so that threads, which take blocks, share few lines.
+// Vectors that lie apart by a power of two are in few sets of that cache: where it holds
+// half of each row, halves are done one after the other.
 //
 //   %x0, %x1 = split %x, [_, 7]              %c0, %c1 = split %c, [_, 8]
 //   %y0, %y1 = split %y, [_, 14]             reorder %y0, %c0, %y1, %x0, %x1, %c1
@@ -20,6 +22,8 @@
 #include "tile/CostModel.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace perpend;
@@ -37,6 +41,7 @@ struct Window {
   BlockOp sum, root;
   int64_t positions = 0, lanes = 0;
   unsigned outside = 0; // loops around those along which windows overlap
+  int64_t tiles = 0;    // of a row, whose windows the first cache holds until the next row; 0: all
   bool fillsVectors = false;
   bool sumsBytes = false;
 };
@@ -108,6 +113,44 @@ static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp>
   return bytes > double(target.l1Bytes) / 2 ? outside : outer.size();
 }
 
+/// Of the first cache, those lines where vectors may be that are so many bytes apart: a way has 4 KiB.
+static int64_t linesApart(int64_t bytes, const target::TargetInfo &target) {
+  constexpr int64_t line = 64, setsOfWay = 4096 / line;
+  int64_t ways = std::max<int64_t>(1, static_cast<int64_t>(target.l1Bytes) / (line * setsOfWay));
+  return ways * setsOfWay / (bytes % line == 0 ? std::gcd(bytes / line, setsOfWay) : 1);
+}
+
+static int64_t product(ArrayRef<ForOp> loops) {
+  int64_t extents = 1;
+  KernelIndices indices;
+  for (ForOp loop : loops)
+    extents *= estimate(indices.extentOf(loop));
+  return extents;
+}
+
+/// How many positions of a row are done for a block of rows, so that what the windows of one row have read of a column
+/// is there for the next; results are written there, too.
+static std::optional<int64_t> positionsThatStay(BlockOp sum, ForOp row, ForOp position, ArrayRef<ForOp> summed,
+                                                const target::TargetInfo &target) {
+  SmallVector<ForOp> high = overlapsAlong(sum, row, summed), wide = overlapsAlong(sum, position, summed);
+  if (high.empty() || wide.size() != 1)
+    return std::nullopt;
+  KernelIndices indices;
+  for (const Access &access : accessesIn(sum)) {
+    SymbolicInt place = indices.positionOf(access);
+    IndexAlong step = indices.along(place, position, access.op), pixel = indices.along(place, wide.front(), access.op);
+    if (access.isStore() || step.isUniform() || !step.stride || !pixel.stride)
+      continue;
+    std::optional<int64_t> apart = pixel.stride->constant(), next = step.stride->constant();
+    if (!apart || !next || *apart < 1 || *next < *apart)
+      continue;
+    int64_t bytes = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
+    int64_t lines = linesApart(*apart * bytes, target) * 2 / 3, rows = product(high);
+    return (lines - rows * (product(wide) - 1)) / (rows * (*next / *apart) + 1);
+  }
+  return std::nullopt;
+}
+
 /// The size of a tile that divides, the largest up to `usual`; else a larger one that does; else that which leaves the
 /// fewest positions over, whose sums are not in registers.
 static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int64_t most) {
@@ -173,6 +216,14 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
   window.outside =
       loopsOutside(window.sum, ArrayRef(sumLoops).take_front(*count - 2), ArrayRef(sumLoops).slice(*count - 2, 2),
                    ArrayRef(sumLoops).drop_front(*count), widest, target);
+  if (window.outside + 2 < *count && rows)
+    if (std::optional<int64_t> stay = positionsThatStay(window.sum, sumLoops[window.outside], sumLoops[*count - 2],
+                                                        ArrayRef(sumLoops).drop_front(*count), target)) {
+      int64_t all = llvm::divideCeil(*rows, window.positions);
+      int64_t parts = llvm::divideCeil(all, std::max<int64_t>(1, *stay / window.positions));
+      // More parts are so short that what a part begins with takes what they save.
+      window.tiles = parts == 2 ? llvm::divideCeil(all, parts) : 0;
+    }
   return window;
 }
 
@@ -253,10 +304,17 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
   if (failed(parts))
     return failure();
   *slid = parts->second;
+  if (window.tiles) {
+    auto ofRow = schedule.split(positions, window.tiles);
+    if (failed(ofRow))
+      return failure();
+    slid = outer.insert(slid, ofRow->first);
+    positions = ofRow->second;
+  }
   slid = outer.insert(slid, columns);
   outer.insert(slid, parts->first);
   outer.push_back(positions);
-  return Order{outer, window.fillsVectors ? outer.size() - 1 : window.outside + 1};
+  return Order{outer, window.fillsVectors ? outer.size() - (window.tiles ? 3 : 1) : window.outside + 1};
 }
 
 static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
