@@ -32,8 +32,8 @@ struct TuningRun::Place {
 
 /// Of what is searched; short runs have none.
 std::chrono::duration<double> TuningRun::secondsToConfirm() const {
-  constexpr double most = 20, partOfBudget = 0.1, least = 1;
-  double seconds = std::min(most, partOfBudget * options.seconds);
+  constexpr double partOfBudget = 0.1, least = 1;
+  double seconds = std::min<double>(mostSecondsToConfirm, partOfBudget * options.seconds);
   return std::chrono::duration<double>(seconds < least || !options.confirms ? 0 : seconds);
 }
 

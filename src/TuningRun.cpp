@@ -359,7 +359,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     if (job.isImproved())
       record(job);
   if (!failure && toConfirm.count() > 0)
-    failure = confirm(database, std::min(end, Clock::now() + toConfirm));
+    failure = confirm(database, std::min(end, Clock::now() + std::chrono::seconds(mostSecondsToConfirm)));
   return failure;
 }
 } // namespace perpend

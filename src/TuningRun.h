@@ -99,6 +99,7 @@ private:
   };
   // TuningConfirmation.cpp
   struct Place;
+  static constexpr int mostSecondsToConfirm = 20;
   std::chrono::duration<double> secondsToConfirm() const;
   llvm::Error confirm(tune::Database &database, tune::Tuner::Clock::time_point end);
   std::vector<tune::Job *> improvedIn(const Place &place);

@@ -222,7 +222,8 @@ static void printGainsInModels(const TuningRun &run, const TuneOptions &options)
       llvm::outs() << title << " takes " << timeText(gain.tunedSeconds) << ", with the compiler's schedules "
                    << timeText(gain.plainSeconds) << llvm::format(" (%.2fx)\n", gain.plainSeconds / gain.tunedSeconds);
     else
-      llvm::outs() << title << " was not measured with what was found: " << gain.refusal << "\n";
+      llvm::outs() << title << " was not measured with what was found: " << gain.refusal
+                   << "; what was faster alone is kept\n";
   }
   std::vector<std::string> slower;
   for (const tune::Job &job : run.kernels())
