@@ -48,6 +48,8 @@ private:
   ModelComparison(mlir::ModuleOp model, Setting setting, target::ScratchDirectory folder)
       : model(model), setting(std::move(setting)), folder(std::move(folder)) {}
   double secondsLeft() const;
+  /// `isFirst`: else the library with these traces is there.
+  llvm::Expected<ModelTimes> compareOnce(const llvm::StringMap<tune::Trace> &traces, bool isFirst);
   llvm::Error compileTo(const std::string &library, const llvm::StringMap<tune::Trace> &traces);
 
   mlir::ModuleOp model;

@@ -465,7 +465,9 @@ def test_candidates_that_are_killed(tmp_path: Path, tuner: subprocess.Popen[str]
     assert is_intact(tmp_path / "t.db")
 
 
-def tune_with(script: str, tiny: Path, *options: str, extents: str = "n=64") -> subprocess.CompletedProcess[str]:
+def tune_with(
+    script: str, tiny: Path, *options: str, extents: str = "n=64", model: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """A script stands between the tuner and the program that measures."""
     runtime = tiny.parent / "runtime"
     shutil.rmtree(runtime, ignore_errors=True)
@@ -475,7 +477,7 @@ def tune_with(script: str, tiny: Path, *options: str, extents: str = "n=64") -> 
     (runtime / "perpend-measure").unlink()
     (runtime / "perpend-measure").write_text(f"#!/bin/sh\nreal={BUILD}/lib/perpend-measure\n{script}")
     (runtime / "perpend-measure").chmod(0o755)
-    command = [str(PERPEND), "tune", str(tiny), "-o", "t.db", "--symbol", extents, *options]
+    command = [str(PERPEND), "tune", str(model or tiny), "-o", "t.db", "--symbol", extents, *options]
     environment = {**os.environ, "PERPEND_RUNTIME_DIR": str(runtime)}
     return subprocess.run(command, cwd=tiny.parent, capture_output=True, text=True, env=environment, timeout=60)
 
@@ -557,6 +559,17 @@ def test_what_is_slower_with_some_extents(tiny: Path) -> None:
     assert done.returncode == GOOD, done.stderr
     rows = execute(tiny.parent / "t.db", "select symbols, elsewhere from records")
     assert [symbols for symbols, _ in rows] == ["n=8"] and "n=512 1.5" in str(rows[0][1])
+
+
+def test_a_process_that_is_slow_itself_says_nothing(tmp_path: Path) -> None:
+    """Of a model whose other kernels took half of their time, too."""
+    kernels = [name for name, *_ in schedules(DIGITS)]
+    lines = "\\n".join(f"{kernel} 0.5" for kernel in kernels)
+    script = WINS % f"echo >> runs; printf 'compared 2e-6 1e-6\\n{lines}\\n'"
+    done = tune_with(script, tmp_path / "none", "--trials", "1", model=DIGITS)
+    assert done.returncode == GOOD, done.stderr
+    assert "was not measured with what was found: kernels that are the same took other times" in done.stdout
+    assert (tmp_path / "runs").read_text() == "\n" * 3
 
 
 def test_the_model_with_what_is_found_runs(tiny: Path) -> None:
