@@ -192,16 +192,10 @@ protected:
 TEST_P(RegistersTest, EqualsNaiveLoop) {
   const int64_t products = productsOfTiles();
   llvm::StringRef name = GetParam().intrinsic;
-  if (name == "f32.block")
-    checkAll<float, float, float>(1);
-  else if (name == "f32.pairs")
-    checkAll<float, float, float>(2);
-  else if (name == "f32.quads")
-    checkAll<float, float, float>(4);
-  else if (name == "f32.eights")
-    checkAll<float, float, float>(8);
-  else if (name == "f32.sixteens")
-    checkAll<float, float, float>(16);
+  const std::map<llvm::StringRef, int64_t> wordsOfFloats = {
+      {"f32.block", 1}, {"f32.pairs", 2}, {"f32.quads", 4}, {"f32.eights", 8}, {"f32.sixteens", 16}};
+  if (auto words = wordsOfFloats.find(name); words != wordsOfFloats.end())
+    checkAll<float, float, float>(words->second);
   else if (name == "f64.block")
     checkAll<double, double, double>(1);
   else if (name == "bf16.block" || name == "amx.bf16.block")
