@@ -213,7 +213,8 @@ def plain_kernel(
     return Kernel(name, "rows", "f32", operations, float(least), model, list(values))
 
 
-def attention(heads: int, tokens: int, size: int) -> Kernel:
+def attention(heads: int, tokens: int, size: int, queries: int | None = None) -> Kernel:
+    """Of all tokens to all, or of so many."""
     nodes = [
         helper.make_node("Transpose", ["k"], ["keys"], perm=[0, 1, 3, 2]),
         helper.make_node("MatMul", ["q", "keys"], ["products"]),
@@ -221,10 +222,12 @@ def attention(heads: int, tokens: int, size: int) -> Kernel:
         helper.make_node("Softmax", ["scores"], ["weights"]),
         helper.make_node("MatMul", ["weights", "v"], ["y"]),
     ]
-    shape = [1, heads, tokens, size]
+    count = queries or tokens
+    shape, rows = [1, heads, tokens, size], [1, heads, count, size]
     constants = {"scale": np.float32(1 / np.sqrt(size))}
-    name = f"attention {heads} heads x {size}, {tokens} tokens"
-    return plain_kernel(name, nodes, dict.fromkeys("qkv", shape), shape, constants, 4.0 * heads * tokens**2 * size)
+    name = f"attention {heads} heads x {size}, {f'{count} of ' if queries else ''}{tokens} tokens"
+    inputs: dict[str, Sequence[int]] = {"q": rows, "k": shape, "v": shape}
+    return plain_kernel(name, nodes, inputs, rows, constants, 4.0 * heads * count * tokens * size)
 
 
 def rows(_: str) -> list[Kernel]:
@@ -247,6 +250,7 @@ def rows(_: str) -> list[Kernel]:
         unary("Transpose", [1, 64, 56, 56], perm=[0, 2, 3, 1]),
         unary("Transpose", [1, 128, 12, 64], perm=[0, 2, 1, 3]),
         *(attention(12, tokens, 64) for tokens in (128, 512, 1500)),
+        *(attention(12, 512, 64, queries) for queries in (1, 4)),
     ]
 
 

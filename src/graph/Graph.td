@@ -143,8 +143,9 @@ def ElementInterface : OpInterface<"ElementInterface"> {
       "::mlir::TypedAttr", "getFilling", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"Puts another number there.",
       "void", "setFilling", (ins "::mlir::TypedAttr":$number), "", [{ llvm_unreachable("nothing else stands there"); }]>,
-    InterfaceMethod<"Whether elements of the result may read the same element of an operand.",
-      "bool", "readsAgain", (ins), "", [{ return $_op.elementKind() == ::perpend::graph::ElementKind::Reduction; }]>
+    InterfaceMethod<"Whether elements of the result may read the same element of this operand.",
+      "bool", "readsAgain", (ins "unsigned":$operand), "",
+      [{ return $_op.elementKind() == ::perpend::graph::ElementKind::Reduction; }]>
   ];
 }
 

@@ -97,7 +97,7 @@ def GenerateOp : Graph_ElementOp<"generate", [IsolatedFromAbove, SingleBlock, As
   let results = (outs AnyRankedTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = [{ bool readsAgain() { return true; } }];
+  let extraClassDeclaration = [{ bool readsAgain(unsigned operand) { return true; } }];
 }
 
 def LoadOp : Graph_Op<"load", [Pure, HasParent<"GenerateOp">]> {
@@ -133,7 +133,7 @@ def BroadcastOp : Graph_ElementOp<"broadcast", [Assumes, DeclareOpInterfaceMetho
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
-  let extraClassDeclaration = [{ bool readsAgain() { return true; } }];
+  let extraClassDeclaration = [{ bool readsAgain(unsigned operand) { return true; } }];
 }
 
 def TransposeOp : Graph_ElementOp<"transpose", [Assumes, KeepsDimensions, Differentiable]> {
@@ -209,7 +209,7 @@ def GatherOp : Graph_ElementOp<"gather", [Assumes, KeepsDimensions, Differentiab
   let assemblyFormat = "$input `[` $indices `]` `axis` $axis attr-dict `:` functional-type(operands, $result)";
   let extraClassDeclaration = [{
     bool looksForElements() { return true; }
-    bool readsAgain() { return true; }
+    bool readsAgain(unsigned operand) { return true; }
   }];
 }
 
@@ -222,7 +222,7 @@ def ReduceOp : Graph_ReductionOp<"reduce", [Assumes, KeepsDimensions, Differenti
   let arguments = (ins AnyRankedTensor:$input, ReductionKindAttr:$kind, DenseI64ArrayAttr:$dims);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
-  let extraClassDeclaration = [{ bool readsAgain() { return false; } }];
+  let extraClassDeclaration = [{ bool readsAgain(unsigned operand) { return false; } }];
 }
 
 def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Multiplies, Differentiable]> {
@@ -236,6 +236,7 @@ def ContractOp : Graph_ReductionOp<"contract", [Assumes, KeepsDimensions, Multip
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{$lhs `,` $rhs `batch` $lhsBatch `x` $rhsBatch `over` $lhsContracted `x` $rhsContracted attr-dict
                          `:` functional-type(operands, $result)}];
+  let extraClassDeclaration = [{ bool readsAgain(unsigned operand); }];
 }
 
 def ConvOp : Graph_ReductionOp<"conv", [Assumes, KeepsDimensions, Multiplies, Differentiable]> {
@@ -275,7 +276,7 @@ def WindowReduceOp : Graph_ReductionOp<"window_reduce", [DimensionWise, Differen
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{$kind $input `window` $window `strides` $strides `pad` $padLow `dilations` $dilations attr-dict
                          `:` type($input) `->` type($result)}];
-  let extraClassDeclaration = [{ bool readsAgain() { return getWindow() != getStrides(); } }];
+  let extraClassDeclaration = [{ bool readsAgain(unsigned operand) { return getWindow() != getStrides(); } }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -180,6 +180,15 @@ std::optional<MatrixProduct> ContractOp::asMatrixProduct() {
   return product;
 }
 
+/// A row's by each column, and a column's by each row.
+bool ContractOp::readsAgain(unsigned operand) {
+  MatrixProduct product = *asMatrixProduct();
+  bool isLeft = operand == 0;
+  Shape others = shapeOf(isLeft ? getRhs() : getLhs());
+  return llvm::any_of(isLeft ? product.right.free : product.left.free,
+                      [&](int64_t dim) { return others[dim] != SymbolicInt(1); });
+}
+
 Shape ContractOp::reducedExtents() {
   Shape lhs = shapeOf(getLhs()), extents;
   for (int64_t dim : getLhsContracted())

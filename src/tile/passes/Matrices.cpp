@@ -39,16 +39,29 @@ static Value asMatrix(graph::Builder &builder, Value tensor, ArrayRef<int64_t> b
   return builder.reshape(builder.transpose(tensor, permutation), shape);
 }
 
+Value Matrices::partOfLeft(graph::Builder &builder, Value operand) const {
+  return readsAll() ? operand
+                    : builder.slice(operand, Shape(leftShape.size(), SymbolicInt(0)), product.read, product.steps);
+}
+
 Value Matrices::left(graph::Builder &builder, Value operand) const {
   const auto &[batch, free, summed] = product.left;
-  if (!readsAll())
-    operand = builder.slice(operand, Shape(leftShape.size(), SymbolicInt(0)), product.read, product.steps);
-  return asMatrix(builder, operand, batch, free, summed, {extents.rows, extents.depth});
+  return asMatrix(builder, partOfLeft(builder, operand), batch, free, summed, {extents.rows, extents.depth});
+}
+
+Value Matrices::transposedLeft(graph::Builder &builder, Value operand) const {
+  const auto &[batch, free, summed] = product.left;
+  return asMatrix(builder, partOfLeft(builder, operand), batch, summed, free, {extents.depth, extents.rows});
 }
 
 Value Matrices::right(graph::Builder &builder, Value operand) const {
   const auto &[batch, free, summed] = product.right;
   return asMatrix(builder, operand, batch, summed, free, {extents.depth, extents.columns});
+}
+
+Value Matrices::transposedRight(graph::Builder &builder, Value operand) const {
+  const auto &[batch, free, summed] = product.right;
+  return asMatrix(builder, operand, batch, free, summed, {extents.columns, extents.depth});
 }
 
 /// Columns that are not behind all rows are moved in front of some.

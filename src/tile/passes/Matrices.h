@@ -25,7 +25,16 @@ public:
   /// What [batch..., rows, columns] is as the result.
   mlir::Value result(graph::Builder &builder, mlir::Value matrix) const;
 
+  /// The right operand as [batch..., columns, depth], and the left one as [batch..., depth, rows].
+  mlir::Value transposedRight(graph::Builder &builder, mlir::Value operand) const;
+  mlir::Value transposedLeft(graph::Builder &builder, mlir::Value operand) const;
+  /// Dimensions of the right operand.
+  const graph::MatrixProduct::Operand &ofRight() const { return product.right; }
+
 private:
+  /// What the product reads of it.
+  mlir::Value partOfLeft(graph::Builder &builder, mlir::Value operand) const;
+
   graph::MatrixProduct product;
   graph::Shape leftShape, resultShape;
 };

@@ -12,6 +12,8 @@
 // by a kernel at run time. Depthwise convolutions and contractions with one column
 // stay as they are.
 //
+// (FewRows.h says when a right operand that only a run knows is not packed.)
+//
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
 //
 //===----------------------------------------------------------------------===//
@@ -25,6 +27,7 @@
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/WordProducts.h"
 #include "tile/passes/ExactOperands.h"
+#include "tile/passes/FewRows.h"
 #include "tile/passes/GroupedWeights.h"
 #include "tile/passes/Matrices.h"
 #include "tile/passes/Passes.h"
@@ -150,7 +153,8 @@ private:
   Value pack(Value matrix, size_t outerRank, const Choice &choice, int64_t depth);
   Value matmul(const Operands &operands, const Choice &choice);
   Value groupedProduct(Value rows, Value matrix);
-  Value product(Operation *op, const Matrices &matrices);
+  Value product(graph::ProductInterface op, const Matrices &matrices);
+  Value transposedProduct(Operation *op, const Matrices &matrices);
   Value depthwiseConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op);
   Value windowConv(graph::ConvOp op, const Operands &operands, const Choice &choice, bool byRows);
@@ -248,7 +252,32 @@ Value Packer::groupedProduct(Value rows, Value matrix) {
 // Products of matrices
 //===----------------------------------------------------------------------===//
 
-Value Packer::product(Operation *op, const Matrices &matrices) {
+/// With the right operand as the left one, in words that need no padding of the depth.
+Value Packer::transposedProduct(Operation *op, const Matrices &matrices) {
+  ProductExtents extents{matrices.extents.columns, matrices.extents.rows, matrices.extents.depth};
+  for (const Choice &choice : choicesFor(sum, extents, target, precision)) {
+    if (mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
+      continue;
+    auto operands = operandsFor(choice, op->getOperand(1), op->getOperand(0), /*mayHaveRightZero=*/false);
+    if (!operands)
+      continue;
+    operands->lhs.numbers = matrices.transposedRight(builder, operands->lhs.numbers);
+    operands->rhs.numbers = matrices.transposedLeft(builder, operands->rhs.numbers);
+    Value transposed = matmul(*operands, choice);
+    SmallVector<int64_t> permutation =
+        llvm::to_vector(llvm::seq<int64_t>(0, graph::tensorTypeOf(transposed).getRank()));
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+    return matrices.result(builder, builder.transpose(transposed, permutation));
+  }
+  return {};
+}
+
+Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
+  RightOperand reading = cheapestReading(op, matrices, target);
+  if (reading == RightOperand::AsItIs)
+    return {};
+  if (Value product = reading == RightOperand::Transposed ? transposedProduct(op, matrices) : Value())
+    return product;
   if (!matrices.hasBatch())
     if (Value product =
             groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1))))

@@ -57,6 +57,7 @@ private:
   FailureOr<Loops> splitTile(Loop loop, bool isWhole);
   LogicalResult runTile(Loops tile);
   LogicalResult scheduleTile(Block block, unsigned outer, Loops *parts = nullptr);
+  bool isOfVectors(Loops reduced, int64_t count);
   LogicalResult scheduleElements();
   std::optional<int64_t> extentOf(Loop loop) { return countOf(schedule, loop).constant(); }
 
@@ -252,6 +253,18 @@ LogicalResult ReductionRule::scheduleColumns() {
 // One element after another
 //===----------------------------------------------------------------------===//
 
+/// Whether LLVM makes vectors of it: one loop along which operands lie, of two vectors or more.
+bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
+  if (reduced.size() != 1 || count < 2 * target.vectorLanes(4))
+    return false;
+  KernelIndices indices;
+  ForOp loop = schedule.operation(reduced.front());
+  return llvm::all_of(accessesIn(loop), [&](const Access &access) {
+    IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
+    return access.isStore() || along.isContiguous() || along.isUniform();
+  });
+}
+
 LogicalResult ReductionRule::scheduleElements() {
   Loops loops = *schedule.getLoops(follower ? *schedule.getBlock(*follower) : sum), reduced;
   if (follower) {
@@ -267,7 +280,7 @@ LogicalResult ReductionRule::scheduleElements() {
   if (part && failed(schedule.computeAt(*part, reduced.front())))
     return failure();
   std::optional<int64_t> count = countOf(schedule, reduced).constant();
-  if (!part && count && *count <= mostUnrolled)
+  if (!part && count && *count <= mostUnrolled && !isOfVectors(reduced, *count))
     for (Loop loop : reduced)
       if (failed(schedule.unroll(loop)))
         return failure();

@@ -1,0 +1,28 @@
+//===- FewRows.h - products of few rows with what a run computes -*- C++ -*-===//
+//
+// Packing a right operand that only a run knows reads it, writes it and reads it again. Where few rows are multiplied
+// with it (one token with the keys and values of all before), that takes longer than the product. Then it is read where
+// it lies: along the depth, as the left operand of the transposed product, whose packed one are the few rows,
+//
+//   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
+//
+// or else as it is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_PASSES_FEWROWS_H
+#define PERPEND_TILE_PASSES_FEWROWS_H
+
+#include "tile/passes/Matrices.h"
+
+namespace perpend::tile {
+
+/// How a product reads its right operand.
+enum class RightOperand { Packed, Transposed, AsItIs };
+
+/// What takes the least time to read. Constants are packed, as that costs nothing while a model runs, and so is what
+/// many rows read, or a number of them that is not known.
+RightOperand cheapestReading(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+} // namespace perpend::tile
+
+#endif
