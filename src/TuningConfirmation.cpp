@@ -11,7 +11,6 @@
 
 #include "target/Link.h"
 
-
 using namespace mlir;
 
 namespace perpend {
@@ -159,9 +158,9 @@ llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) 
     bool isAnyLoss = llvm::any_of(parts, [](const auto &entry) { return entry.second >= 1; });
     for (auto &[job, part] : parts) {
       auto hasIt = [job = job](const Place &place) { return place.parts.count(job) != 0; };
-      bool isLoss = part >= 1, isOfNoGain = !isAnyLoss && llvm::none_of(places, [&](const Place &place) {
-        return hasIt(place) && place.isGain();
-      });
+      bool isLoss = part >= 1,
+           isOfNoGain =
+               !isAnyLoss && llvm::none_of(places, [&](const Place &place) { return hasIt(place) && place.isGain(); });
       if (!isLoss && !isOfNoGain)
         continue;
       for (Place &place : places)

@@ -52,7 +52,7 @@ def draw(element: type, *shape: int) -> np.ndarray:
 @pytest.mark.parametrize("target", ["host", "x86-64-v4", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("length", [1, 37, "n"])
-@pytest.mark.parametrize("rows", [1, 2, 4, 7, 16, 17])
+@pytest.mark.parametrize("rows", [1, 2, 4, 7, 8, 9])
 def test_attention(rows: int, length: int | str, element: type, target: str) -> None:
     compiled = perpend.compile(attention(rows, length, element, grows=False), target=target)
     for n in (1, 5, 70) if length == "n" else (int(length),):
@@ -83,4 +83,4 @@ def test_keys_and_values_of_one_token_are_not_moved(tmp_path: Path) -> None:
     """No kernel packs them: two products, and the softmax between."""
     assert len(kernels_of(tmp_path, 1)) == 3
     assert not any("transpose" in name for name in kernels_of(tmp_path, 1))
-    assert any("transpose" in name for name in kernels_of(tmp_path, 17))
+    assert any("transpose" in name for name in kernels_of(tmp_path, 9))

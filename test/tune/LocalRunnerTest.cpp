@@ -160,7 +160,8 @@ TEST_F(LocalRunnerTest, WhatIsRefused) {
 
 TEST_F(LocalRunnerTest, AnInterruptionEndsWhatRuns) {
   bool isInterrupted = false;
-  LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(), [&] { return isInterrupted; });
+  LocalRunner runner(std::make_unique<FakeCandidates>(), program, LocalRunner::Setting(),
+                     [&] { return isInterrupted; });
   EXPECT_EQ(measure(runner, "given").kind, Outcome::Measured);
   isInterrupted = true;
   auto start = std::chrono::steady_clock::now();

@@ -54,10 +54,11 @@ static double bytesOf(Value operand, std::optional<ArrayRef<int64_t>> except = s
 RightOperand perpend::tile::cheapestReading(graph::ProductInterface op, const Matrices &matrices,
                                             const target::TargetInfo &target) {
   constexpr double readingsOfPacking = 3;
+  const int64_t most = target.vectorLanes(4) / 2; // more keep products and softmax of attention in one kernel
   Value right = op->getOperand(1);
   std::optional<int64_t> rows = matrices.extents.rows.constant();
   bool isReal = isa<FloatType>(graph::elementTypeOf(op->getResult(0)));
-  if (!isReal || !rows || *rows < 1 || *rows > target.vectorLanes(4) || !isComputedInRun(right))
+  if (!isReal || !rows || *rows < 1 || *rows > most || !isComputedInRun(right))
     return RightOperand::Packed;
   if (liesAlongDepth(right, matrices.ofRight().summed)) // of one row, each sum runs along two rows of memory
     return *rows == 1 ? RightOperand::AsItIs : RightOperand::Transposed;
